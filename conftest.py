@@ -1,0 +1,40 @@
+"""What tests, doctests and benchmarks share: one folder of compiled kernels, and a place of their own for examples."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+
+# Every process that the tests start reads the same kernels.
+os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(ROOT / ".cache" / "kernels"))
+
+COMPILE = """
+from posegen import load_config, synthesize
+from posegen.kernels import cache_folder
+
+stamp = cache_folder() / "compiled"
+if not stamp.exists():
+    synthesize(load_config("crowd"), range(2))
+    stamp.touch()
+"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels once before workers of pytest-xdist start: numba's caches know no locks."""
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or not config.getoption("numprocesses", None) or config.getoption("collectonly"):
+        return
+    subprocess.run([sys.executable, "-c", COMPILE], cwd=ROOT, check=True)
+
+
+@pytest.fixture(autouse=True)
+def _examples_write_elsewhere(request: pytest.FixtureRequest) -> None:
+    """Run the examples of docstrings in a folder of their own: some of them make datasets."""
+    if isinstance(request.node, pytest.DoctestItem):
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
