@@ -1,0 +1,182 @@
+"""The groups of keys that a config is made of, with their defaults and with what each value may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Protocol, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from posegen.wording import shown
+
+__all__ = ["Frames", "Group", "Length", "Population", "Store", "Story", "Variants", "Whole", "ordered", "whole"]
+
+SHORTEST = 20
+"""Frames of the shortest clip."""
+
+
+class _Limits(Protocol):
+    @property
+    def min(self) -> float: ...
+    @property
+    def max(self) -> float: ...
+
+
+AnyLimits = TypeVar("AnyLimits", bound=_Limits)
+
+
+def whole(value: object) -> object:
+    """Take 250.0 for 250, but leave all else, such as true or "250", to be refused."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def ordered(limits: AnyLimits) -> AnyLimits:
+    """Refuse limits of which the smaller is above the larger."""
+    if limits.min > limits.max:
+        msg = f"min must not be above max (got min {limits.min:g}, max {limits.max:g})"
+        raise ValueError(msg)
+    return limits
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        msg = "is empty; name at least one field"
+        raise ValueError(msg)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        msg = f"has {twice} twice; name each field once"
+        raise ValueError(msg)
+    return names
+
+
+def _some(weights: dict[str, float]) -> dict[str, float]:
+    if not any(weights.values()):
+        msg = f"must give some theme a weight above 0 (got {shown(weights)})"
+        raise ValueError(msg)
+    return weights
+
+
+Whole = Annotated[int, BeforeValidator(whole), Field(strict=True)]
+Number = Annotated[float, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Weight = Annotated[Number, Field(ge=0, le=1000)]
+Years = Annotated[Number, Field(ge=16, le=100)]
+Frames = Annotated[Whole, Field(ge=SHORTEST, le=10_000)]
+
+
+class Group(BaseModel):
+    """A group of keys, which refuses those that it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Length(Group):
+    """Frames of the shortest and of the longest clip; each clip's length is drawn uniformly."""
+
+    min: Frames
+    max: Frames
+
+
+class SpeedRange(Group):
+    """Range that the factor of the speed variant is drawn from."""
+
+    min: Annotated[Number, Field(ge=0.25, le=4)] = 0.8
+    max: Annotated[Number, Field(ge=0.25, le=4)] = 1.25
+
+
+class ScaleRange(Group):
+    """Range that the factor of the scale variant is drawn from."""
+
+    min: Annotated[Number, Field(ge=0.5, le=2)] = 0.9
+    max: Annotated[Number, Field(ge=0.5, le=2)] = 1.1
+
+
+class Shift(Group):
+    """How many metres the position variant shifts a scene by at most, along each horizontal axis."""
+
+    max: Annotated[Number, Field(gt=0, le=100)] = 2.0
+
+
+class Variants(Group):
+    """Which variants of each sample are made beside the base, and their ranges; null leaves one out."""
+
+    speed: Annotated[SpeedRange, AfterValidator(ordered)] | None = SpeedRange()
+    position: Shift | None = Shift()
+    scale: Annotated[ScaleRange, AfterValidator(ordered)] | None = ScaleRange()
+    mirror: Flag = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variants, in the order in which they are stored."""
+        made = (name for name in ("speed", "position", "scale", "mirror") if getattr(self, name) not in (None, False))
+        return ("base", *made)
+
+
+class AgeRange(Group):
+    """Years of the youngest and of the oldest person."""
+
+    min: Years = 18.0
+    max: Years = 75.0
+
+
+class Population(Group):
+    """The people who play the actors: how many there are, and the shares of women and of left-handers among them."""
+
+    persons: Annotated[Whole, Field(ge=1, le=10_000_000)] = 1000
+    female: Share = 0.5
+    left_handed: Share = 0.1
+    age: Annotated[AgeRange, AfterValidator(ordered)] = AgeRange()
+
+
+class ActorRange(Group):
+    """How many actors a sample has."""
+
+    min: Annotated[Whole, Field(ge=1, le=8)] = 1
+    max: Annotated[Whole, Field(ge=1, le=8)] = 1
+
+
+class SegmentRange(Group):
+    """How many actions follow one another in a sample."""
+
+    min: Annotated[Whole, Field(ge=1, le=16)] = 2
+    max: Annotated[Whole, Field(ge=1, le=16)] = 4
+
+
+class Story(Group):
+    """Who does what.
+
+    Attributes
+    ----------
+    actors, segments : how many
+    layering : probability that another action lies over one that leaves body parts free
+    themes : weight of each theme that may occur; null: all themes at the weights of their own
+    actions : factors on the weights of single actions; 0 keeps one out
+    library : folder with more action files
+    """
+
+    actors: Annotated[ActorRange, AfterValidator(ordered)] = ActorRange()
+    segments: Annotated[SegmentRange, AfterValidator(ordered)] = SegmentRange()
+    layering: Share = 0.35
+    themes: Annotated[dict[str, Weight], AfterValidator(_some)] | None = None
+    actions: dict[str, Weight] = {}
+    library: Path | None = None
+
+
+class Store(Group):
+    """How a dataset lies on disk: samples in a shard, samples in a chunk, and which arrays are stored."""
+
+    shard: Annotated[Whole, Field(ge=1, le=100_000)] = 200
+    chunk: Annotated[Whole, Field(ge=1, le=10_000)] = 20
+    fields: Annotated[tuple[Literal["joints", "action", "contact"], ...], AfterValidator(_distinct)] = (
+        "joints",
+        "action",
+        "contact",
+    )
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Self:
+        if self.shard % self.chunk:
+            msg = f"shard must be a multiple of chunk (got shard {self.shard}, chunk {self.chunk})"
+            raise ValueError(msg)
+        return self

@@ -1,0 +1,194 @@
+"""Checking data that came from a file by a pydantic model, and saying in plain words what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from inspect import isclass
+from typing import Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from posegen.errors import UsageError
+from posegen.wording import did_you_mean, nearest, shown
+
+__all__ = ["Problem", "Where", "keys_of", "refuse", "validated"]
+
+_MOST_PROBLEMS = 10
+_REASONS = {
+    "model_type": "must be a group of keys",
+    "dict_type": "must be a group of keys",
+    "mapping_type": "must be a group of keys",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "string_type": "must be text",
+    "path_type": "must be a path",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "too_short": "must have {min_length} entries",
+    "too_long": "must have {max_length} entries",
+}
+
+Model = TypeVar("Model", bound=BaseModel)
+Where = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes
+    ----------
+    key : str
+        Dotted path of the key; empty where the text names the key itself.
+    text : str
+        The reason and what to do.
+    place : str
+        Dotted path of what is at fault, where that is not `key` itself.
+    """
+
+    key: str
+    text: str
+    place: str = ""
+
+
+def validated(model: type[Model], data: object, where: Where) -> Model:
+    """Make a model of plain data.
+
+    Parameters
+    ----------
+    model : type
+        A pydantic model.
+    data : object
+        What was read.
+    where : callable
+        Gives, for a key's dotted path, the words that say before it where its value came from, such as ``"a.yaml: "``.
+
+    Returns
+    -------
+    BaseModel
+        An instance of `model`.
+
+    Raises
+    ------
+    UsageError
+        With one line for each problem.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problems = [_problem(details, model) for details in error.errors(include_url=False)]
+    raise refuse(problems, where)
+
+
+def refuse(problems: Sequence[Problem], where: Where) -> UsageError:
+    """Make one error of several problems, a line each.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        At least one.
+    where : callable
+        As for :func:`validated`.
+
+    Returns
+    -------
+    UsageError
+        To be raised by the caller.
+    """
+    lines = [f"{where(p.place or p.key)}{p.key}{': ' if p.key else ''}{p.text}" for p in problems[:_MOST_PROBLEMS]]
+    if len(problems) > _MOST_PROBLEMS:
+        lines.append(f"and {len(problems) - _MOST_PROBLEMS:,} more problems")
+    return UsageError("\n".join(lines))
+
+
+def keys_of(model: type[BaseModel]) -> Iterator[str]:
+    """List the dotted paths of all keys that a model knows, groups before what is in them.
+
+    Parameters
+    ----------
+    model : type
+        A pydantic model.
+
+    Yields
+    ------
+    str
+    """
+    for name, field in model.model_fields.items():
+        yield name
+        inner = _unwrapped(field.annotation)
+        if isclass(inner) and issubclass(inner, BaseModel):
+            yield from (f"{name}.{key}" for key in keys_of(inner))
+
+
+def _problem(details: Any, model: type[BaseModel]) -> Problem:
+    location = tuple(details["loc"])
+    key = _dotted(location)
+    if details["type"] == "extra_forbidden":
+        return Problem(key, f"unknown key{_suggestion(location, model)}")
+    if details["type"] == "value_error":
+        return Problem(key, str(details["ctx"]["error"]))
+    if details["type"] == "missing":
+        return Problem(key, "is missing; add it", place=_dotted(location[:-1]))
+    reason = _REASONS.get(details["type"])
+    # Bounds are written as in the models: 1 rather than 1.0.
+    context = {name: f"{value:.15g}" if isinstance(value, float) else value for name, value in details.get("ctx", {}).items()}
+    text = reason.format(**context) if reason else str(details["msg"])
+    return Problem(key, f"{text} (got {shown(details['input'])})")
+
+
+def _suggestion(location: tuple[str | int, ...], model: type[BaseModel]) -> str:
+    *group, name = location
+    siblings = _group_at(model, group)
+    match = nearest(str(name), siblings.model_fields)
+    if match is not None:
+        return f"; did you mean {_dotted((*group, match))!r}?"
+    # Of several keys with one last part, the first counts, and one inside this group before all others.
+    inside = [key for key in keys_of(model) if key.startswith(f"{_dotted(group)}.")]
+    elsewhere = {key.rpartition(".")[2]: key for key in reversed([*inside, *keys_of(model)])}
+    match = nearest(str(name), elsewhere)
+    if match is not None:
+        return f"; did you mean {elsewhere[match]!r}?"
+    return did_you_mean(str(name), siblings.model_fields)
+
+
+def _group_at(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel]:
+    """Find the model that checks the group at `location`."""
+    annotation: Any = model
+    for part in location:
+        if isclass(annotation) and issubclass(annotation, BaseModel):
+            annotation = _unwrapped(annotation.model_fields[str(part)].annotation)
+        else:
+            # A mapping of names to models, or a list of models: its last argument is what it holds.
+            annotation = _unwrapped(get_args(annotation)[-1])
+    return annotation if isclass(annotation) and issubclass(annotation, BaseModel) else model
+
+
+def _unwrapped(annotation: Any) -> Any:
+    """Strip ``Annotated`` and ``| None``."""
+    if isclass(annotation) or get_origin(annotation) in (dict, list, tuple):
+        return annotation
+    inner = [argument for argument in get_args(annotation) if argument is not type(None)]
+    return _unwrapped(inner[0]) if inner else annotation
+
+
+def _dotted(location: Sequence[str | int]) -> str:
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        else:
+            plain = part if part.isprintable() and len(part) <= len(shown(part)) else shown(part)
+            path += f".{plain}" if path else plain
+    return path
