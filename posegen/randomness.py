@@ -1,0 +1,240 @@
+"""Random numbers that are a function of what they are for, not of what was drawn before.
+
+The rule: a number is Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011) of a key made
+from the seed and a counter made from (sample, attempt, stream, substream, position). Nothing carries over from one draw
+to the next, so that sample 7 gets the same numbers whoever draws them, and a new stream moves no other one.
+
+===========  =====================================================
+word         holds
+===========  =====================================================
+key 0, 1     seed, low and high half
+counter 0    block: position // 4, as a block yields four numbers
+counter 1    stream << 16 | attempt << 8 | substream
+counter 2, 3 sample, low and high half
+===========  =====================================================
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from posegen.kernels import kernel
+
+__all__ = ["Stream", "choose", "integers", "normal", "philox", "philox_kernel", "uniform"]
+
+Array = NDArray[Any]
+
+_MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_WEYL_0, _WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+_ROUNDS = 10
+_UNIT = 1.0 / (1 << 32)
+_NORMAL_TERMS = 12
+_LARGEST = {"stream": 0xFFFF, "attempt": 0xFF, "substream": 0xFF}
+
+
+class Stream(IntEnum):
+    """What a number is for. The values are part of the content: a new stream takes the next number, none is reused."""
+
+    PERSON = 1
+    BODY = 2
+    THEME = 3
+    ACTORS = 4
+    CAST = 5
+    PLACE = 6
+    LENGTH = 7
+    SEGMENTS = 8
+    SLOT = 9
+    LAYER = 10
+    SEAT = 11
+    MOTION = 12
+    VARIANT = 13
+    CAPTION = 14
+    SPLIT = 15
+    AUGMENT = 16
+
+
+def philox(counter: ArrayLike, key: ArrayLike) -> Array:
+    """Philox4x32-10 in NumPy: what :func:`philox_kernel` must equal.
+
+    Parameters
+    ----------
+    counter : uint32 [..., 4]
+    key : uint32 [..., 2]
+
+    Returns
+    -------
+    uint32 [..., 4]
+    """
+    words, keys = np.asarray(counter, np.uint32).astype(np.uint64), np.asarray(key, np.uint32).astype(np.uint64)
+    c0, c1, c2, c3 = (words[..., i] for i in range(4))
+    k0, k1 = keys[..., 0], keys[..., 1]
+    for _ in range(_ROUNDS):
+        first, second = _MULTIPLIER_0 * c0, _MULTIPLIER_1 * c2
+        c0, c1, c2, c3 = (second >> _HALF) ^ c1 ^ k0, second & _LOW, (first >> _HALF) ^ c3 ^ k1, first & _LOW
+        k0, k1 = (k0 + _WEYL_0) & _LOW, (k1 + _WEYL_1) & _LOW
+    return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
+
+
+@kernel
+def _block(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
+    for _ in range(_ROUNDS):
+        first = _MULTIPLIER_0 * c0
+        second = _MULTIPLIER_1 * c2
+        c0 = (second >> _HALF) ^ c1 ^ k0
+        c1 = second & _LOW
+        c2 = (first >> _HALF) ^ c3 ^ k1
+        c3 = first & _LOW
+        k0 = (k0 + _WEYL_0) & _LOW
+        k1 = (k1 + _WEYL_1) & _LOW
+    return c0, c1, c2, c3
+
+
+@kernel
+def philox_kernel(counter: Array, key: Array) -> Array:
+    """Philox4x32-10 in numba.
+
+    Parameters
+    ----------
+    counter : uint32 [n, 4]
+    key : uint32 [n, 2]
+
+    Returns
+    -------
+    uint32 [n, 4]
+    """
+    out = np.empty(counter.shape, np.uint32)
+    for i in range(counter.shape[0]):
+        words = _block(
+            np.uint64(counter[i, 0]),
+            np.uint64(counter[i, 1]),
+            np.uint64(counter[i, 2]),
+            np.uint64(counter[i, 3]),
+            np.uint64(key[i, 0]),
+            np.uint64(key[i, 1]),
+        )
+        for j in range(4):
+            out[i, j] = words[j]
+    return out
+
+
+@kernel
+def _fill(seed: Any, samples: Array, purpose: Any, first: int, out: Array) -> None:
+    count = out.shape[1]
+    for i in range(samples.shape[0]):
+        for block in range(first // 4, (first + count + 3) // 4):
+            words = _block(np.uint64(block), purpose, samples[i] & _LOW, samples[i] >> _HALF, seed & _LOW, seed >> _HALF)
+            for j in range(4):
+                position = block * 4 + j - first
+                if 0 <= position < count:
+                    out[i, position] = words[j] * _UNIT
+
+
+def uniform(
+    seed: int,
+    samples: ArrayLike,
+    stream: Stream,
+    count: int,
+    *,
+    attempt: int = 0,
+    substream: int = 0,
+    first: int = 0,
+) -> Array:
+    """Numbers uniform on [0, 1), multiples of 2^-32.
+
+    Parameters
+    ----------
+    seed : int
+        0 to 2^64 - 1.
+    samples : int64 [n]
+    stream : Stream
+        What the numbers are for.
+    count : int
+        How many a sample; number j does not depend on it.
+    attempt : int
+        Which attempt at planning the sample, 0 to 255.
+    substream : int
+        Number of the actor, 0 to 255.
+    first : int
+        Position of the first number.
+
+    Returns
+    -------
+    float64 [n, count]
+
+    Examples
+    --------
+    >>> together = uniform(0, [6, 7], Stream.MOTION, 4)
+    >>> alone = uniform(0, [7], Stream.MOTION, 2)
+    >>> bool((together[1, :2] == alone[0]).all())
+    True
+    """
+    for name, value in (("stream", stream), ("attempt", attempt), ("substream", substream)):
+        if not 0 <= value <= _LARGEST[name]:
+            msg = f"{name} is {value}; it must lie between 0 and {_LARGEST[name]}"
+            raise ValueError(msg)
+    if not 0 <= seed < 1 << 64:
+        msg = f"seed is {seed}; it must lie between 0 and 2^64 - 1"
+        raise ValueError(msg)
+    wanted = np.ascontiguousarray(samples, np.int64).view(np.uint64)
+    out = np.empty((len(wanted), count))
+    _fill(np.uint64(seed), wanted, np.uint64(int(stream) << 16 | attempt << 8 | substream), first, out)
+    return out
+
+
+def normal(seed: int, samples: ArrayLike, stream: Stream, count: int, *, attempt: int = 0, substream: int = 0) -> Array:
+    """Numbers that are close to standard normal: sums of 12 uniform numbers, less 6.
+
+    The usual ways need a logarithm or a cosine, which differ between machines. No number is larger than 6.
+
+    Returns
+    -------
+    float64 [n, count]
+    """
+    terms = uniform(seed, samples, stream, count * _NORMAL_TERMS, attempt=attempt, substream=substream)
+    total = terms[:, ::_NORMAL_TERMS] - 6.0
+    # One addition after another: a NumPy reduction may group them as the CPU likes.
+    for i in range(1, _NORMAL_TERMS):
+        total = total + terms[:, i::_NORMAL_TERMS]
+    return np.asarray(total)
+
+
+def integers(draws: Array, low: ArrayLike, high: ArrayLike) -> Array:
+    """Integers from `low` to `high`, both included, from numbers on [0, 1).
+
+    Returns
+    -------
+    int64, the shape of the broadcast arguments
+    """
+    lowest = np.asarray(low, np.int64)
+    span = np.asarray(high, np.int64) - lowest + 1
+    return np.asarray(lowest + np.floor(draws * span).astype(np.int64))
+
+
+def choose(draws: Array, cumulative: Array) -> Array:
+    """Index that each draw on [0, 1) falls on, given cumulative weights.
+
+    Parameters
+    ----------
+    draws : float [n]
+    cumulative : float [choices] or [n, choices]
+        Running sums of the weights; the last is their total. A choice of weight 0 is never made.
+
+    Returns
+    -------
+    int64 [n]
+
+    Examples
+    --------
+    >>> choose(np.array([0.0, 0.2, 0.9]), np.array([0.0, 1.0, 1.0, 2.0])).tolist()
+    [1, 1, 3]
+    """
+    where = draws * cumulative[..., -1]
+    passed = np.sum(where[..., None] >= cumulative, axis=-1, dtype=np.int64)
+    # Rounding may bring a draw just below 1 up to the total: it belongs to the last choice that has weight.
+    last = np.sum(cumulative < cumulative[..., -1:], axis=-1, dtype=np.int64)
+    return np.minimum(passed, last)

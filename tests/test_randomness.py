@@ -1,0 +1,143 @@
+"""Random numbers: the published vectors, and that a number depends on its own coordinates alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posegen.randomness import Stream, choose, integers, normal, philox, philox_kernel, uniform
+
+WORD = st.integers(0, 2**32 - 1)
+
+# Lines "philox4x32 10" of Random123's tests/kat_vectors: counter, key, result.
+KNOWN = [
+    ("00000000 00000000 00000000 00000000", "00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+]
+
+
+def words(text: str) -> np.ndarray:
+    return np.array([[int(word, 16) for word in text.split()]], np.uint32)
+
+
+@pytest.mark.parametrize("function", [philox, philox_kernel])
+@pytest.mark.parametrize(("counter", "key", "result"), KNOWN)
+def test_known_answers(function, counter, key, result):
+    assert np.array_equal(function(words(counter), words(key)), words(result))
+
+
+@given(st.lists(st.tuples(WORD, WORD, WORD, WORD, WORD, WORD), min_size=1, max_size=20))
+def test_numpy_and_numba_agree(rows):
+    numbers = np.array(rows, np.uint32)
+    counter, key = np.ascontiguousarray(numbers[:, :4]), np.ascontiguousarray(numbers[:, 4:])
+    assert np.array_equal(philox(counter, key), philox_kernel(counter, key))
+
+
+@given(
+    seed=st.integers(0, 2**64 - 1),
+    samples=st.lists(st.integers(0, 2**62), min_size=1, max_size=6),
+    stream=st.sampled_from(Stream),
+    attempt=st.integers(0, 255),
+    substream=st.integers(0, 255),
+    first=st.integers(0, 40),
+)
+def test_uniform_is_the_documented_counter(seed, samples, stream, attempt, substream, first):
+    count = 7
+    got = uniform(seed, samples, stream, count, attempt=attempt, substream=substream, first=first)
+    key = np.array([seed & 0xFFFFFFFF, seed >> 32], np.uint32)
+    for row, sample in zip(got, samples, strict=True):
+        for j, value in enumerate(row, first):
+            counter = [j // 4, stream << 16 | attempt << 8 | substream, sample & 0xFFFFFFFF, sample >> 32]
+            assert value == int(philox(np.array(counter, np.uint32), key)[j % 4]) / 2**32
+
+
+@given(
+    seed=st.integers(0, 2**64 - 1),
+    samples=st.lists(st.integers(0, 10**12), min_size=1, max_size=8, unique=True),
+    count=st.integers(1, 30),
+    shorter=st.integers(1, 30),
+    data=st.data(),
+)
+def test_value_depends_on_nothing_but_its_place(seed, samples, count, shorter, data):
+    together = uniform(seed, samples, Stream.MOTION, count)
+    order = data.draw(st.permutations(range(len(samples))))
+    assert np.array_equal(uniform(seed, np.array(samples)[list(order)], Stream.MOTION, count), together[list(order)])
+    few = min(shorter, count)
+    assert np.array_equal(uniform(seed, samples, Stream.MOTION, few), together[:, :few])
+    alone = uniform(seed, samples[-1:], Stream.MOTION, count - few, first=few) if few < count else together[-1:, few:]
+    assert np.array_equal(alone[0], together[-1, few:])
+    assert np.array_equal(normal(seed, samples, Stream.BODY, count)[:, :few], normal(seed, samples, Stream.BODY, few))
+
+
+def test_every_coordinate_matters():
+    def at(**changed):
+        place = {"seed": 5, "samples": [9], "stream": Stream.SLOT, "attempt": 0, "substream": 0} | changed
+        return tuple(uniform(place.pop("seed"), place.pop("samples"), place.pop("stream"), 4, **place)[0])
+
+    drawn = {
+        at(),
+        at(seed=6),
+        at(seed=5 + 2**32),
+        at(samples=[10]),
+        at(samples=[9 + 2**32]),
+        at(stream=Stream.LAYER),
+        at(attempt=1),
+        at(substream=1),
+    }
+    assert len(drawn) == 8
+
+
+def test_stream_numbers_are_kept():
+    names = "PERSON BODY THEME ACTORS CAST PLACE LENGTH SEGMENTS SLOT LAYER SEAT MOTION VARIANT CAPTION SPLIT AUGMENT"
+    assert " ".join(stream.name for stream in Stream) == names
+    assert [stream.value for stream in Stream] == list(range(1, 17))
+
+
+def test_moments():
+    numbers = uniform(1, np.arange(20_000), Stream.MOTION, 8)
+    assert numbers.min() >= 0
+    assert numbers.max() < 1
+    assert abs(numbers.mean() - 0.5) < 0.003
+    assert abs(numbers.var() - 1 / 12) < 0.001
+    counts = np.histogram(numbers, bins=64, range=(0, 1))[0]
+    expected = numbers.size / 64
+    assert ((counts - expected) ** 2 / expected).sum() < 63 + 5 * np.sqrt(2 * 63)
+    assert abs(np.corrcoef(numbers, rowvar=False) - np.eye(8)).max() < 0.03
+    bells = normal(1, np.arange(20_000), Stream.BODY, 3)
+    assert np.abs(bells.mean(axis=0)).max() < 0.03
+    assert np.abs(bells.std(axis=0) - 1).max() < 0.02
+    assert 0.94 < (np.abs(bells) < 1.96).mean() < 0.96
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any), st.floats(0, 1, exclude_max=True))
+def test_choose_takes_only_what_has_weight(weights, draw):
+    cumulative = np.cumsum(np.array(weights, float))
+    chosen = int(choose(np.array([draw]), cumulative)[0])
+    assert weights[chosen] > 0
+    assert (cumulative[chosen - 1] if chosen else 0) <= draw * cumulative[-1] <= cumulative[chosen]
+    assert choose(np.array([draw]), cumulative[None])[0] == chosen
+
+
+def test_choose_keeps_to_the_weights():
+    draws = uniform(0, np.arange(40_000), Stream.THEME, 1)[:, 0]
+    shares = np.bincount(choose(draws, np.array([1.0, 1.0, 4.0])), minlength=3) / len(draws)
+    assert np.abs(shares - [0.25, 0, 0.75]).max() < 0.01
+
+
+@given(st.integers(-5, 5), st.integers(0, 5), st.floats(0, 1, exclude_max=True))
+def test_integers_stay_within(low, span, draw):
+    assert low <= int(integers(np.array(draw), low, low + span)) <= low + span
+
+
+def test_both_ends_are_drawn():
+    drawn = integers(uniform(0, np.arange(1000), Stream.ACTORS, 1), 2, 4)
+    assert set(drawn.ravel().tolist()) == {2, 3, 4}
+
+
+@pytest.mark.parametrize("wrong", [{"attempt": 256}, {"substream": -1}, {"seed": -1}, {"seed": 2**64}])
+def test_what_has_no_room_in_the_counter_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
+        uniform(wrong.pop("seed", 0), [0], Stream.SLOT, 1, **wrong)
