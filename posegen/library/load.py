@@ -1,0 +1,239 @@
+"""Reading the library's files, each checked by its model, into one :class:`Library`.
+
+The package's own folder holds ``actions/*.yaml``, ``themes.yaml`` and ``words/en.yaml``. A user's folder holds action files
+``*.yaml`` and, where it wants, a ``themes.yaml`` and a ``words/en.yaml`` of its own; what it names anew is added, what it
+names again is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from posegen.errors import UsageError
+from posegen.library.models import Action, ActionFile, Strict, Theme
+from posegen.validation import Where, validated
+from posegen.wording import did_you_mean, shown
+from posegen.yaml_files import read_yaml
+
+__all__ = ["Library", "load_library", "read_library"]
+
+_THEMES = "themes.yaml"
+_WORDS = "words/en.yaml"
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class _ThemeFile(Strict):
+    themes: dict[str, Theme]
+
+
+@dataclass(frozen=True, eq=False)
+class Library:
+    """What stories are made of.
+
+    Attributes
+    ----------
+    entries : mapping of str to Action
+        By name, in the order of names.
+    families : mapping of str to tuple of str
+        The names of the actions of each family.
+    themes : mapping of str to Theme
+        By name, in the order of names.
+    words : mapping
+        The English words, as parsed.
+    """
+
+    entries: Mapping[str, Action]
+    families: Mapping[str, tuple[str, ...]]
+    themes: Mapping[str, Theme]
+    words: Mapping[str, Any]
+
+    @cached_property
+    def actions(self) -> tuple[str, ...]:
+        """Names of all actions; the place in it is the action's number."""
+        return tuple(self.entries)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.entries)}
+
+    def action(self, name: str) -> Action:
+        """Look an action up by name.
+
+        Parameters
+        ----------
+        name : str
+            One of `actions`.
+
+        Returns
+        -------
+        Action
+        """
+        if name not in self.entries:
+            raise _unknown(name, self.entries)
+        return self.entries[name]
+
+    def index(self, name: str) -> int:
+        """Give the number of an action.
+
+        Parameters
+        ----------
+        name : str
+            One of `actions`.
+
+        Returns
+        -------
+        int
+            Its place in `actions`.
+        """
+        if name not in self._numbers:
+            raise _unknown(name, self.entries)
+        return self._numbers[name]
+
+    def as_data(self) -> dict[str, Any]:
+        """Give everything as plain data, for the identity of a dataset."""
+        return {
+            "actions": {name: action.model_dump(mode="json") for name, action in self.entries.items()},
+            "families": {name: list(members) for name, members in self.families.items()},
+            "themes": {name: theme.model_dump(mode="json") for name, theme in self.themes.items()},
+            "words": dict(self.words),
+        }
+
+
+def load_library(folder: Path | None = None) -> Library:
+    """Load posegen's library, with a user's additions; read once a process.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        The user's folder of action files.
+
+    Returns
+    -------
+    Library
+
+    Raises
+    ------
+    UsageError
+        Where a file does not hold what it should.
+    """
+    return _load(None if folder is None else Path(folder).expanduser().resolve())
+
+
+def read_library(base: Path, addition: Path | None = None) -> Library:
+    """Read a library from its files.
+
+    Parameters
+    ----------
+    base : Path
+        Folder with ``actions/*.yaml``, ``themes.yaml`` and ``words/en.yaml``.
+    addition : Path, optional
+        A user's folder of action files.
+
+    Returns
+    -------
+    Library
+    """
+    actions, family_of = _read_actions(base / "actions")
+    themes = _read_themes(base / _THEMES, actions, {})
+    words = _read_words(base / _WORDS)
+    if addition is not None:
+        more_actions, more_families = _read_actions(addition)
+        actions, family_of = actions | more_actions, family_of | more_families
+        if (addition / _THEMES).exists():
+            themes |= _read_themes(addition / _THEMES, actions, themes)
+        if (addition / _WORDS).exists():
+            words = _merged(words, _read_words(addition / _WORDS))
+    families: dict[str, list[str]] = {family: [] for family in sorted(set(family_of.values()))}
+    for name in sorted(actions):
+        families[family_of[name]].append(name)
+    return Library(
+        entries={name: actions[name] for name in sorted(actions)},
+        families={family: tuple(names) for family, names in families.items()},
+        themes={name: themes[name] for name in sorted(themes)},
+        words=words,
+    )
+
+
+@cache
+def _load(folder: Path | None) -> Library:
+    return read_library(Path(__file__).parent, folder)
+
+
+def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
+    """Read all actions of a folder, and the family of each."""
+    if not folder.is_dir():
+        msg = f"{folder}: there is no such folder of action files; check the path"
+        raise UsageError(msg)
+    files = [file for file in sorted(folder.glob("*.yaml")) if file.name != _THEMES]
+    if not files:
+        msg = f"{folder}: holds no action file; put one there whose name ends in .yaml"
+        raise UsageError(msg)
+    actions: dict[str, Action] = {}
+    family_of: dict[str, str] = {}
+    origin: dict[str, Path] = {}
+    for file in files:
+        content = validated(ActionFile, _mapping(file), _place(file))
+        for name, action in content.actions.items():
+            _check_name(file, "actions", name)
+            if name in actions:
+                msg = f"{file}: actions.{name}: is already in {origin[name]}; rename one of the two"
+                raise UsageError(msg)
+            actions[name], family_of[name], origin[name] = action, content.family, file
+    return actions, family_of
+
+
+def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str, Theme]) -> dict[str, Theme]:
+    themes = validated(_ThemeFile, _mapping(file), _place(file)).themes
+    for name, theme in themes.items():
+        _check_name(file, "themes", name)
+        for action in theme.actions:
+            if action not in actions:
+                msg = f"{file}: themes.{name}.actions.{action}: unknown action{did_you_mean(action, actions)}"
+                raise UsageError(msg)
+        if not any(theme.actions.values()):
+            msg = f"{file}: themes.{name}.actions: must give some action a weight above 0"
+            raise UsageError(msg)
+    if not any(theme.weight for theme in {**before, **themes}.values()):
+        msg = f"{file}: themes: must give some theme a weight above 0"
+        raise UsageError(msg)
+    return themes
+
+
+def _read_words(file: Path) -> dict[str, Any]:
+    return dict(_mapping(file))
+
+
+def _mapping(file: Path) -> dict[str, Any]:
+    data = read_yaml(file)
+    if not isinstance(data, dict):
+        msg = f"{file}: must be a group of keys (got {shown(data)})"
+        raise UsageError(msg)
+    return data
+
+
+def _place(file: Path) -> Where:
+    return lambda _key: f"{file}: "
+
+
+def _check_name(file: Path, group: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        msg = f"{file}: {group}: {shown(name)} is no name; use small letters, digits and underscores"
+        raise UsageError(msg)
+
+
+def _merged(base: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two nested mappings; where both hold something else than a mapping, the addition's counts."""
+    merged = dict(base)
+    for key, value in addition.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
+
+
+def _unknown(name: str, known: Mapping[str, Action]) -> UsageError:
+    return UsageError(f"unknown action {shown(name)}{did_you_mean(name, known)}")

@@ -1,0 +1,169 @@
+"""What an action is, as data: the models that action files are checked by.
+
+Units in the files are those that a person thinks in: degrees, seconds, metres a second, leg lengths. An action names its
+channels for the *near* side (the side that it is done with) and the *far* side, or for ``left`` and ``right``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = ["CHANNELS", "SIDED_CHANNELS", "Action", "ActionFile", "Harmonics", "Key", "Theme"]
+
+SIDED_CHANNELS = (
+    "hip_flexion",
+    "hip_abduction",
+    "hip_rotation",
+    "knee_flexion",
+    "ankle_dorsiflexion",
+    "collar_elevation",
+    "collar_protraction",
+    "shoulder_flexion",
+    "shoulder_abduction",
+    "shoulder_rotation",
+    "elbow_flexion",
+)
+"""Channels that exist once a side; degrees."""
+
+CENTRAL_CHANNELS = (
+    "root_height",
+    "root_forward",
+    "root_lateral",
+    "pelvis_tilt",
+    "pelvis_obliquity",
+    "pelvis_rotation",
+    "trunk_flexion",
+    "trunk_lateral",
+    "trunk_rotation",
+    "neck_flexion",
+    "neck_lateral",
+    "neck_rotation",
+)
+"""Channels of the root (leg lengths, relative to standing), pelvis, trunk and neck (degrees). Lateral and rotation are
+positive to the left, or to the near side where the action has a side."""
+
+CHANNELS = (*CENTRAL_CHANNELS, *(f"left_{c}" for c in SIDED_CHANNELS), *(f"right_{c}" for c in SIDED_CHANNELS))
+"""All channels, in the order in which kernels hold them."""
+
+_WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in ("near", "far", "both") for c in SIDED_CHANNELS)}
+
+Range = tuple[float, float]
+Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
+
+
+class Strict(BaseModel):
+    """A model that refuses keys that it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _check_channels(names: list[str]) -> None:
+    for name in names:
+        if name not in _WRITTEN:
+            msg = f"unknown channel {name!r}; channels are {', '.join(sorted(_WRITTEN))}"
+            raise ValueError(msg)
+
+
+class Harmonics(Strict):
+    """One channel as a series over the action's cycle: sum of cos[k] cos(2 pi (k + 1) x) + sin[k] sin(2 pi (k + 1) x)."""
+
+    cos: list[float] = []
+    sin: list[float] = []
+
+
+class Key(Strict):
+    """A key pose: where the named channels are at one moment.
+
+    `at` counts from the start of the stage, as a share of its duration. Between keys a channel moves by minimum jerk. With
+    `through`, it does not come to rest at this key.
+    """
+
+    at: Annotated[float, Field(ge=0, le=1)]
+    pose: dict[str, float]
+    through: bool = False
+
+    @model_validator(mode="after")
+    def _channels(self) -> Self:
+        _check_channels(list(self.pose))
+        return self
+
+
+class Action(Strict):
+    """One action.
+
+    An action passes through three stages: `enter` (from standing into its pose), the cycle, repeated or held, and `exit`
+    (back). Keys within a stage shape it; at the end of `enter` and through the cycle the channels stand at `pose`.
+
+    Attributes
+    ----------
+    parts : parts of the body that it moves and is labelled on
+    layered : whether it may lie over another action that leaves its parts free
+    sided : whether it is done with one side; channels are then named near and far
+    support : what carries the body: `gait` (steps along a path), `planted` (both feet stay), `flight` (both feet leave the
+        ground in each cycle), `seat` (sits down on a seat)
+    gait : the pattern of steps, where support is gait
+    speed : demanded speed, m/s, where support is gait
+    turn : how far one slot may turn the heading, degrees
+    duration : seconds that a slot without repetitions lasts at tempo 1
+    enter, exit : seconds
+    cycle : seconds of one repetition at tempo 1; 0 where there are none
+    repetitions : how many
+    pose : the channels while the action is on, relative to standing
+    harmonics : what repeats in each cycle
+    enter_keys, cycle_keys, exit_keys : key poses within a stage
+    flight : seconds in the air of each cycle, and the share of the cycle at which it begins
+    weight : how often the story picks it, relative to others
+    """
+
+    parts: list[Part]
+    layered: bool = False
+    sided: bool = False
+    support: Literal["gait", "planted", "flight", "seat"] = "planted"
+    gait: Literal["walk", "run", "step"] | None = None
+    speed: Range | None = None
+    turn: Range = (0.0, 0.0)
+    duration: Range | None = None
+    enter: Annotated[float, Field(ge=0)] = 0.0
+    exit: Annotated[float, Field(ge=0)] = 0.0
+    cycle: Annotated[float, Field(ge=0)] = 0.0
+    repetitions: tuple[int, int] | None = None
+    pose: dict[str, float] = {}
+    harmonics: dict[str, Harmonics] = {}
+    enter_keys: list[Key] = []
+    cycle_keys: list[Key] = []
+    exit_keys: list[Key] = []
+    flight: tuple[float, float] | None = None
+    weight: Annotated[float, Field(ge=0)] = 1.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _check_channels([*self.pose, *self.harmonics])
+        problems = {
+            "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None and self.speed is not None),
+            "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
+            "`repetitions` needs a `cycle` longer than 0": self.repetitions is not None and self.cycle == 0,
+            "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),
+            "ranges run from the smaller to the larger": any(
+                r is not None and r[0] > r[1] for r in (self.speed, self.turn, self.duration, self.repetitions)
+            ),
+        }
+        for reason, wrong in problems.items():
+            if wrong:
+                raise ValueError(reason)
+        return self
+
+
+class ActionFile(Strict):
+    """A file of actions that belong together."""
+
+    family: str
+    actions: dict[str, Action]
+
+
+class Theme(Strict):
+    """A setting: which actions fit it, and how often."""
+
+    actions: dict[str, Annotated[float, Field(ge=0)]]
+    weight: Annotated[float, Field(ge=0)] = 1.0

@@ -1,0 +1,226 @@
+"""The skeleton: SMPL's 22 body joints, the bodies that carry them, and the convention for angles.
+
+World and body axes: x to the left of a figure that faces +z, y up, metres. In the *rest pose* (the anatomical position)
+the figure stands upright with legs straight, feet flat and arms hanging, every joint's own axes lie along the world's,
+and every anatomical angle is 0. `docs/skeleton.md` draws it.
+
+A joint's rotation takes its children's rest offsets into its parent's axes. Angles are in degrees in files and radians
+in code; their signs are those of the clinic:
+
+==================== ============== ===========================================================
+angle                positive is    rotation (left side; the right side mirrors y and z)
+==================== ============== ===========================================================
+hip, shoulder flex.  limb forward   -x
+knee flexion         heel back      +x
+elbow flexion        hand forward   -x
+ankle dorsiflexion   toes up        -x
+abduction            limb outward   +z
+external rotation    limb outward   +y
+trunk, neck flexion  forward        +x
+lateral flexion      to the left    -z
+trunk, neck rotation to the left    +y
+pelvis tilt          forward        +x
+pelvis obliquity     left side up   +z
+==================== ============== ===========================================================
+
+Limbs combine as flexion . abduction . rotation, the trunk as rotation . flexion . lateral flexion (leftmost outermost).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.scene import Persons
+
+__all__ = [
+    "CONTACTS",
+    "JOINTS",
+    "JOINT_LIMITS",
+    "MIRROR_CONTACTS",
+    "MIRROR_JOINTS",
+    "MIRROR_PARTS",
+    "PARENTS",
+    "PARTS",
+    "PROPORTIONS",
+    "body_offsets",
+    "sole_points",
+]
+
+Array = NDArray[Any]
+
+JOINTS = (
+    "pelvis",
+    "left_hip",
+    "right_hip",
+    "spine1",
+    "left_knee",
+    "right_knee",
+    "spine2",
+    "left_ankle",
+    "right_ankle",
+    "spine3",
+    "left_foot",
+    "right_foot",
+    "neck",
+    "left_collar",
+    "right_collar",
+    "head",
+    "left_shoulder",
+    "right_shoulder",
+    "left_elbow",
+    "right_elbow",
+    "left_wrist",
+    "right_wrist",
+)
+"""SMPL's body joints in the order of AMASS and HumanML3D."""
+
+PARENTS = (-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18, 19)
+"""Parent of each joint; a parent always comes before its children."""
+
+PARTS = ("legs", "trunk", "left_arm", "right_arm", "head")
+"""Body parts that an action label is given for."""
+
+CONTACTS = ("left_heel", "left_toe", "right_heel", "right_toe", "left_hand", "right_hand", "left_knee", "right_knee", "seat")
+"""Points that may touch a surface. The toe point lies under the ball of the foot (the joint ``left_foot``)."""
+
+
+def _mirrored(names: tuple[str, ...]) -> tuple[int, ...]:
+    other = {"left": "right", "right": "left"}
+    sides = [name.partition("_") for name in names]
+    return tuple(names.index(f"{other[side]}_{rest}") if side in other else i for i, (side, _, rest) in enumerate(sides))
+
+
+MIRROR_JOINTS = _mirrored(JOINTS)
+"""Joint that takes each joint's place in the mirror."""
+MIRROR_PARTS = _mirrored(PARTS)
+MIRROR_CONTACTS = _mirrored(CONTACTS)
+
+PROPORTIONS = {
+    "thigh": 0.245,
+    "shank": 0.246,
+    "ankle_height": 0.039,
+    "foot": 0.152,
+    "upper_arm": 0.186,
+    "forearm": 0.146,
+    "hip_spacing": 0.096,
+    "shoulder_spacing": 0.220,
+    "hip_height": 0.530,
+    "shoulder_height": 0.810,
+}
+"""Lengths as fractions of stature (Drillis and Contini 1966, in Winter, Biomechanics and Motor Control of Human Movement).
+The shoulder joint lies slightly below the acromion (.818)."""
+
+HEEL_BEHIND_ANKLE = 0.24 * PROPORTIONS["foot"]
+BALL_BEFORE_ANKLE = 0.72 * PROPORTIONS["foot"] - HEEL_BEHIND_ANKLE
+BALL_JOINT_HEIGHT = 0.012
+
+# x, y, z of each joint from its parent in the rest pose, as fractions of stature; left side only where there are two.
+_REST = {
+    "left_hip": (PROPORTIONS["hip_spacing"] / 2, -0.047, 0.0),
+    "left_knee": (0.0, -PROPORTIONS["thigh"], 0.0),
+    "left_ankle": (0.0, -PROPORTIONS["shank"], 0.0),
+    "left_foot": (0.0, BALL_JOINT_HEIGHT - PROPORTIONS["ankle_height"], BALL_BEFORE_ANKLE),
+    "spine1": (0.0, 0.066, -0.008),
+    "spine2": (0.0, 0.080, 0.004),
+    "spine3": (0.0, 0.034, 0.002),
+    "neck": (0.0, 0.125, -0.010),
+    "head": (0.0, 0.050, 0.014),
+    "left_collar": (0.042, 0.053, -0.006),
+    "left_shoulder": (PROPORTIONS["shoulder_spacing"] / 2 - 0.042, 0.0, -0.004),
+    "left_elbow": (0.0, -PROPORTIONS["upper_arm"], 0.0),
+    "left_wrist": (0.0, -PROPORTIONS["forearm"], 0.0),
+}
+
+JOINT_LIMITS = {
+    "hip_flexion": (-30.0, 134.0),
+    "hip_abduction": (-20.0, 40.0),
+    "hip_rotation": (-40.0, 50.0),
+    "knee_flexion": (0.0, 150.0),
+    "ankle_dorsiflexion": (-62.0, 20.0),
+    "shoulder_flexion": (-62.0, 180.0),
+    "shoulder_abduction": (-30.0, 184.0),
+    "shoulder_rotation": (-70.0, 104.0),
+    "elbow_flexion": (0.0, 150.0),
+    "trunk_flexion": (-30.0, 90.0),
+    "trunk_lateral": (-30.0, 30.0),
+    "trunk_rotation": (-30.0, 30.0),
+    "neck_flexion": (-45.0, 45.0),
+    "neck_lateral": (-45.0, 45.0),
+    "neck_rotation": (-80.0, 80.0),
+}
+"""Range of motion of each anatomical angle in degrees: the wider of the AAOS' and a second published source's."""
+
+
+def body_offsets(persons: Persons, scale: float | Array = 1.0) -> Array:
+    """Bone offsets of each person.
+
+    Parameters
+    ----------
+    persons : Persons
+        Arrays [n, actors].
+    scale : float or array that broadcasts against [n, actors]
+        Factor on the whole body.
+
+    Returns
+    -------
+    float32 [n, actors, 22, 3]
+        Offset of each joint from its parent in the rest pose, in metres; zeros for the pelvis.
+    """
+    rest = np.zeros((len(JOINTS), 3), np.float32)
+    for j, name in enumerate(JOINTS):
+        right = name.replace("right_", "left_")
+        if right in _REST:
+            rest[j] = _REST[right]
+            rest[j, 0] *= -1 if name.startswith("right_") else 1
+    stature = np.asarray(persons.stature * scale, np.float32)
+    offsets = rest * stature[..., None, None]
+    for factor, bones in (
+        (persons.legs, ("knee", "ankle")),
+        (persons.arms, ("elbow", "wrist")),
+    ):
+        for bone in bones:
+            for side in ("left_", "right_"):
+                offsets[..., JOINTS.index(side + bone), :] *= np.asarray(factor, np.float32)[..., None]
+    for factor, joints in ((persons.hips, ("hip",)), (persons.shoulders, ("collar", "shoulder"))):
+        for joint in joints:
+            for side in ("left_", "right_"):
+                offsets[..., JOINTS.index(side + joint), 0] *= np.asarray(factor, np.float32)
+    return offsets.astype(np.float32)
+
+
+def sole_points(joints: Array) -> Array:
+    """Heel and toe points of both soles, from joint positions alone.
+
+    SMPL's 22 joints have no heel, so the points are defined here: in the plane of knee, ankle and ball of the foot.
+
+    Parameters
+    ----------
+    joints : float [..., 22, 3]
+        Metres.
+
+    Returns
+    -------
+    float [..., 4, 3]
+        Left heel, left toe, right heel, right toe, in the order of :data:`CONTACTS`.
+    """
+    ball_drop = PROPORTIONS["ankle_height"] - BALL_JOINT_HEIGHT
+    ball_length = float(np.sqrt(BALL_BEFORE_ANKLE**2 + ball_drop**2))
+    points = []
+    for side in ("left_", "right_"):
+        knee, ankle, ball = (joints[..., JOINTS.index(side + name), :] for name in ("knee", "ankle", "foot"))
+        along = ball - ankle
+        length = np.sqrt((along * along).sum(-1, keepdims=True))
+        along = along / length
+        shank = knee - ankle
+        across = shank - (shank * along).sum(-1, keepdims=True) * along
+        across = across / np.sqrt((across * across).sum(-1, keepdims=True))
+        # `along` points from ankle to ball, down by the ball's drop; turn both into the sole's own axes.
+        forward = (along * BALL_BEFORE_ANKLE + across * ball_drop) / ball_length
+        up = (across * BALL_BEFORE_ANKLE - along * ball_drop) / ball_length
+        stature = length / ball_length
+        sole = ankle - up * (PROPORTIONS["ankle_height"] * stature)
+        points += [sole - forward * (HEEL_BEHIND_ANKLE * stature), sole + forward * (BALL_BEFORE_ANKLE * stature)]
+    return np.stack(points, axis=-2)

@@ -1,0 +1,219 @@
+"""The library: what its files become, and how faults in them are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from posegen.errors import UsageError
+from posegen.library import Library, load_library, read_library
+
+STANDING = """
+family: standing
+actions:
+  stand: {parts: [legs, trunk], duration: [1, 3]}
+  bow: {parts: [trunk], cycle: 2, repetitions: [1, 2], pose: {trunk_flexion: 40}}
+"""
+GESTURES = """
+family: gestures
+actions:
+  wave: {parts: [near_arm], layered: true, sided: true, cycle: .6, repetitions: [3, 7], pose: {near_elbow_flexion: 80}}
+"""
+THEMES = """
+themes:
+  street: {actions: {stand: 1, wave: 2.0}}
+  park: {actions: {stand: 1}, weight: 2}
+"""
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    folder = tmp_path / "base"
+    write(folder / "actions/standing.yaml", STANDING)
+    write(folder / "actions/gestures.yaml", GESTURES)
+    write(folder / "themes.yaml", THEMES)
+    write(folder / "words/en.yaml", "language: en\nactions: {stand: {verbs: [stands]}, wave: {verbs: [waves]}}")
+    return folder
+
+
+def write(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, "utf-8")
+    return path
+
+
+def message_of(base: Path, addition: Path | None = None) -> str:
+    with pytest.raises(UsageError) as refused:
+        read_library(base, addition)
+    return str(refused.value)
+
+
+def test_what_the_files_say(base: Path) -> None:
+    library = read_library(base)
+    assert library.actions == ("bow", "stand", "wave")
+    assert [library.index(name) for name in library.actions] == [0, 1, 2]
+    assert library.action("wave").pose == {"near_elbow_flexion": 80.0}
+    assert library.families == {"gestures": ("wave",), "standing": ("bow", "stand")}
+    assert list(library.themes) == ["park", "street"]
+    assert library.themes["street"].actions == {"stand": 1.0, "wave": 2.0}
+    assert library.words["actions"]["wave"] == {"verbs": ["waves"]}
+
+
+def test_unknown_actions_are_refused(base: Path) -> None:
+    library = read_library(base)
+    for look_up in (library.action, library.index):
+        with pytest.raises(UsageError, match="unknown action 'wve'; did you mean 'wave'"):
+            look_up("wve")
+
+
+def test_data_do_not_depend_on_the_order_or_comments_of_files(base: Path) -> None:
+    before = read_library(base).as_data()
+    turned = "actions:\n  bow: {pose: {trunk_flexion: 40.0}, repetitions: [1, 2], cycle: 2.0, parts: [trunk]}\n"
+    write(
+        base / "actions/standing.yaml",
+        f"{turned}  stand: {{duration: [1., 3], parts: [legs, trunk]}} # still\nfamily: standing",
+    )
+    (base / "actions/gestures.yaml").rename(base / "actions/zzz.yaml")
+    assert read_library(base).as_data() == before
+
+
+def test_data_hold_everything(base: Path) -> None:
+    before = read_library(base).as_data()
+    write(base / "actions/gestures.yaml", GESTURES.replace("80", "81"))
+    assert read_library(base).as_data() != before
+    write(base / "actions/gestures.yaml", GESTURES)
+    write(base / "themes.yaml", THEMES.replace("2.0", "2.1"))
+    assert read_library(base).as_data() != before
+    write(base / "themes.yaml", THEMES)
+    write(base / "words/en.yaml", "language: en\nactions: {}")
+    assert read_library(base).as_data() != before
+
+
+def test_a_user_adds_and_replaces(base: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    write(
+        mine / "a.yaml",
+        "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}, wave: {parts: [head], duration: [1, 1]}}",
+    )
+    library = read_library(base, mine)
+    assert library.actions == ("bow", "nod", "stand", "wave")
+    assert library.action("wave").parts == ["head"]
+    assert library.families == {"odd": ("nod", "wave"), "standing": ("bow", "stand")}
+    assert library.words == read_library(base).words
+
+
+def test_a_user_may_bring_themes_and_words(base: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    write(mine / "a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
+    write(mine / "themes.yaml", "themes: {park: {actions: {nod: 1}}, hall: {actions: {stand: 1, nod: 1}}}")
+    write(mine / "words/en.yaml", "actions: {nod: {verbs: [nods]}}")
+    library = read_library(base, mine)
+    assert list(library.themes) == ["hall", "park", "street"]
+    assert library.themes["park"].actions == {"nod": 1.0}
+    assert library.words == {
+        "language": "en",
+        "actions": {"stand": {"verbs": ["stands"]}, "wave": {"verbs": ["waves"]}, "nod": {"verbs": ["nods"]}},
+    }
+
+
+def test_one_family_may_have_several_files(base: Path) -> None:
+    write(base / "actions/more.yaml", "family: standing\nactions: {squat: {parts: [legs], duration: [1, 2]}}")
+    assert read_library(base).families["standing"] == ("bow", "squat", "stand")
+
+
+STAND = "parts: [legs], duration: [1, 2]"
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "reason"),
+    [
+        (
+            "family: a\nactions: {x: {parts: [legs], durations: [1, 2]}}",
+            "actions.x.durations",
+            "did you mean 'actions.x.duration'",
+        ),
+        ("family: a\nactions: {x: {parts: [leg], duration: [1, 2]}}", "actions.x.parts[0]", "must be 'legs', 'trunk'"),
+        ("family: a\nactions: {x: {duration: [1, 2]}}", "actions.x.parts", "is missing"),
+        ("family: a\nactions: {x: {parts: [legs], duration: [2, 1]}}", "actions.x", "from the smaller to the larger"),
+        ("family: a\nactions: {x: {parts: [legs], duration: [1, .nan]}}", "actions.x.duration[1]", "finite number"),
+        ("family: a\nactions: {x: {parts: [legs]}}", "actions.x", "either `duration` or `repetitions`"),
+        (f"family: a\nactions: {{x: {{{STAND}, support: gait}}}}", "actions.x", "a gait needs"),
+        (f"family: a\nactions: {{x: {{{STAND}, weight: -1}}}}", "actions.x.weight", "at least 0"),
+        (f"family: a\nactions: {{x: {{{STAND}, pose: {{knee: 3}}}}}}", "actions.x", "unknown channel 'knee'"),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 2, pose: {{}}}}]}}}}",
+            "actions.x.enter_keys[0].at",
+            "at most 1 (got 2)",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 1, pose: {{}}, thru: true}}]}}}}",
+            "actions.x.enter_keys[0].thru",
+            "did you mean 'actions.x.enter_keys[0].through'",
+        ),
+        ("actions: {}", "family", "is missing"),
+        ("famly: a\nfamily: b\nactions: {}", "famly", "did you mean 'family'"),
+        ("family: a\nactions: [x]", "actions", "group of keys"),
+        (f"family: a\nactions: {{Big Wave: {{{STAND}}}}}", "actions", "'Big Wave' is no name"),
+        (f"family: a\nactions: {{wave: {{{STAND}}}}}", "actions.wave", "is already in"),
+    ],
+)
+def test_bad_action_files(base: Path, content: str, key: str, reason: str) -> None:
+    file = write(base / "actions/more.yaml", content)
+    message = message_of(base)
+    assert message.startswith(f"{file}: {key}: ")
+    assert reason in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "reason"),
+    [
+        ("themes: {street: {actions: {wve: 1}}}", "themes.street.actions.wve", "unknown action; did you mean 'wave'?"),
+        ("themes: {street: {actions: {zzzz: 1}}}", "themes.street.actions.zzzz", "there are bow, stand, wave"),
+        ("themes: {street: {actions: {stand: -1}}}", "themes.street.actions.stand", "at least 0"),
+        ("themes: {street: {actions: {stand: 0}}}", "themes.street.actions", "above 0"),
+        ("themes: {street: {actions: {}}}", "themes.street.actions", "above 0"),
+        ("themes: {street: {actions: {stand: 1}, weight: 0}}", "themes", "above 0"),
+        ("themes: {}", "themes", "above 0"),
+        (
+            "themes: {street: {action: {stand: 1}, actions: {stand: 1}}}",
+            "themes.street.action",
+            "did you mean 'themes.street.actions'",
+        ),
+        ("street: {actions: {stand: 1}}\nthemes: {}", "street", "unknown key"),
+    ],
+)
+def test_bad_themes(base: Path, content: str, key: str, reason: str) -> None:
+    file = write(base / "themes.yaml", content)
+    message = message_of(base)
+    assert message.startswith(f"{file}: {key}: ")
+    assert reason in message
+    assert "\n" not in message
+
+
+def test_files_that_are_not_there(base: Path, tmp_path: Path) -> None:
+    missing, empty = tmp_path / "missing", tmp_path / "empty"
+    empty.mkdir()
+    assert message_of(base, missing).startswith(f"{missing}: there is no such folder")
+    assert message_of(base, empty).startswith(f"{empty}: holds no action file")
+    write(base / "words/en.yaml", "- a list")
+    assert message_of(base) == f"{base / 'words/en.yaml'}: must be a group of keys (got ['a list'])"
+    (base / "words/en.yaml").unlink()
+    assert message_of(base).startswith(f"{base / 'words/en.yaml'}: cannot be read")
+
+
+def test_posegens_own() -> None:
+    library = load_library()
+    assert isinstance(library, Library)
+    assert {"stand", "walk", "run", "jump", "turn", "wave", "sit"} <= set(library.actions)
+    assert set(library.words["actions"]) >= set(library.actions)
+    assert library.actions == tuple(sorted(library.actions))
+
+
+def test_it_is_read_once(tmp_path: Path) -> None:
+    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
+    first = load_library(tmp_path / "mine")
+    assert load_library(tmp_path / "other/../mine") is first
+    assert load_library() is load_library()
+    assert set(first.actions) == {*load_library().actions, "nod"}
