@@ -1,0 +1,105 @@
+"""Beats: what a caption has to say of each actor, one thing after another.
+
+A beat is a base segment, together with the arm action that lies over it where they are best said in one breath ("walks
+while waving"), or an arm action by itself ("waves", for someone who stands, or "waves while seated").
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from posegen.library import Library
+from posegen.scene import Scenes
+from posegen.story.grammar import Facts
+from posegen.story.repertoire import repertoire
+from posegen.story.telling import Told
+
+__all__ = ["Actor", "Beat", "Segment", "actors_of"]
+
+_OLDER = 60.0
+
+
+class Segment(NamedTuple):
+    """A told segment: its number among the actor's, the number of its slot, and what is to be said of it."""
+
+    number: int
+    slot: int
+    facts: Facts
+
+
+class Beat(NamedTuple):
+    """A segment, the one that lies over it, and the one that goes on meanwhile without being said again."""
+
+    segment: Segment
+    over: Segment | None
+    during: Segment | None
+
+
+class Actor(NamedTuple):
+    """An actor of one sequence; `who` is man, woman, older_man or older_woman."""
+
+    number: int
+    who: str
+    beats: tuple[Beat, ...]
+
+
+def actors_of(scenes: Scenes, library: Library, told: Told) -> list[tuple[Actor, ...]]:
+    """List the actors of each sequence with their beats."""
+    known = repertoire(library)
+    seated, standing = known.seated.tolist(), known.standing
+    gaits = (known.gait > 0).tolist()
+    bounds, most = told.bounds, scenes.action.shape[1]
+    facts = _facts(told, seated)
+    male, age = scenes.persons.male.tolist(), scenes.persons.age.tolist()
+    return [
+        tuple(
+            Actor(
+                a,
+                ("older_" if age[i][a] >= _OLDER else "") + ("man" if male[i][a] else "woman"),
+                _beats(told, facts, bounds[i * most + a], bounds[i * most + a + 1], (standing, seated, gaits)),
+            )
+            for a in range(actors)
+        )
+        for i, actors in enumerate(scenes.actors.tolist())
+    ]
+
+
+def _facts(told: Told, seated: list[bool]) -> list[Facts]:
+    return [
+        Facts(action, side, repetitions if exact else 0, pace, path, direction, finished and seated[action])
+        for action, side, repetitions, exact, pace, path, direction, finished in zip(
+            told.action,
+            told.side,
+            told.repetitions,
+            told.exact,
+            told.pace,
+            told.path,
+            told.direction,
+            told.finished,
+            strict=True,
+        )
+    ]
+
+
+def _beats(
+    told: Told, facts: list[Facts], first: int, last: int, known: tuple[int, list[bool], list[bool]]
+) -> tuple[Beat, ...]:
+    standing, seated, gaits = known
+    beats: list[Beat] = []
+    host, host_end = None, 0
+    for row in range(first, last):
+        segment = Segment(row - first, told.slot[row], facts[row])
+        if not told.layered[row]:
+            host, host_end = segment, told.end[row]
+            # Who stands and waves is said to wave.
+            if segment.facts.action != standing or not told.covered[row]:
+                beats.append(Beat(segment, None, None))
+        elif host is not None and told.start[row] < host_end and gaits[host.facts.action]:
+            beats[-1] = Beat(host, segment, None)
+        elif host is not None and told.start[row] < host_end and seated[host.facts.action]:
+            # The seat is not left before the arm action is over, so that getting up is not told with sitting down.
+            beats[-1] = Beat(host._replace(facts=host.facts._replace(finished=False)), None, None)
+            beats.append(Beat(segment, None, host))
+        else:
+            beats.append(Beat(segment, None, None))
+    return tuple(beats)

@@ -1,0 +1,127 @@
+"""What is drawn for one slot: which action, how fast, how far round, with which side."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.randomness import choose
+from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
+from posegen.story.repertoire import NO_GAIT, STEP, Repertoire
+
+__all__ = ["LayerDraw", "SlotDraw", "action_of", "side_of", "speed_of", "turn_of"]
+
+Array = NDArray[Any]
+
+_DOMINANT = 0.8
+_STRAIGHT = 0.38
+_AGAIN = 0.3
+_LEAST_CURVE, _LEAST_TURN = 30.0, 40.0
+_CURVE_RATE = 45.0
+_AVERAGE_LEG = 0.9
+
+
+class SlotDraw(IntEnum):
+    """Which of a base slot's numbers decides what. A new one goes last."""
+
+    ACTION = 0
+    TARGET = 1
+    TEMPO = 2
+    AMPLITUDE = 3
+    SPEED = 4
+    STRAIGHT = 5
+    TURN = 6
+    SIDE = 7
+    REPETITIONS = 8
+    RATE = 9
+    LEFT_OR_RIGHT = 10
+
+
+class LayerDraw(IntEnum):
+    """Which of a layered slot's numbers decides what. A new one goes last."""
+
+    WHETHER = 0
+    ACTION = 1
+    TEMPO = 2
+    AMPLITUDE = 3
+    SIDE = 4
+    REPETITIONS = 5
+    TARGET = 6
+    START = 7
+
+
+def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, room: Array, draws: Array) -> Array:
+    """Choose an action for each slot.
+
+    Parameters
+    ----------
+    known : Repertoire
+    weights : float [n, actions]
+    previous : int [n]
+        The action before, which is not done again at once; only a gait may go on, with another path.
+    layer : int [n]
+        The action that lay over it, or NOTHING, which is not done again at once either.
+    room : float [n]
+        Seconds that it should fit into.
+    draws : float [n]
+
+    Returns
+    -------
+    int [n]
+    """
+    numbers = np.arange(len(known.names))
+    travelling = (known.gait != NO_GAIT) & (known.gait != STEP)
+    fresh = weights * np.where(numbers == previous[:, None], np.where(travelling, _AGAIN, 0.0), 1.0)
+    fresh = np.where(numbers == layer[:, None], 0.0, fresh)
+    fitting = fresh * (known.shortest <= room[:, None])
+    # Where nothing fits, what is cut by the end of the clip will do; where all is repetition, so be it.
+    chosen, other, any_at_all = (np.cumsum(options, axis=1) for options in (fitting, fresh, weights))
+    chosen = np.where(chosen[:, -1:] > 0, chosen, other)
+    chosen = np.where(chosen[:, -1:] > 0, chosen, any_at_all)
+    return choose(draws, chosen)
+
+
+def speed_of(known: Repertoire, action: Array, leg: Array, draws: Array) -> Array:
+    """Speed of locomotion in metres a second; shorter legs are slower by the root of their length (equal Froude number)."""
+    slow, fast = known.slow[action], known.fast[action]
+    return np.asarray((slow + draws * (fast - slow)) * np.sqrt(leg / _AVERAGE_LEG))
+
+
+def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Array, draws: Array) -> tuple[Array, Array]:
+    """Degrees that each slot turns, to the left positive, and whether it goes straight ahead.
+
+    Parameters
+    ----------
+    known : Repertoire
+    action : int [n]
+    straight_before : bool [n]
+        Whether the slot before was the same gait straight ahead, so that this one must differ.
+    span : float [n]
+        Seconds of the slot.
+    draws : float [n, SlotDraw]
+
+    Returns
+    -------
+    float [n], bool [n]
+    """
+    gait = known.gait[action]
+    left = draws[:, SlotDraw.LEFT_OR_RIGHT] < 0.5
+    most = np.where(left, known.left[action], -known.right[action])
+    least = np.minimum(np.where(gait == STEP, _LEAST_TURN, _LEAST_CURVE), most)
+    size = least + draws[:, SlotDraw.TURN] * (most - least)
+    size = np.where(gait == STEP, size, np.minimum(size, _CURVE_RATE * span))
+    curved = (gait == STEP) | (draws[:, SlotDraw.STRAIGHT] >= _STRAIGHT) | straight_before
+    degrees = np.where((gait != NO_GAIT) & curved, np.where(left, size, 0.0 - size), 0.0)
+    return degrees, degrees == 0.0
+
+
+def side_of(known: Repertoire, action: Array, left_handed: Array, draws: Array) -> Array:
+    """Side that each action is done with: mostly the better hand; gaits lead with either foot."""
+    dominant = np.where(left_handed, LEFT, RIGHT)
+    hand = np.where(draws < _DOMINANT, dominant, LEFT + RIGHT - dominant)
+    foot = np.where(draws < 0.5, LEFT, RIGHT)
+    side = np.where(known.sided[action], hand, np.where(known.gait[action] != NO_GAIT, foot, BOTH))
+    return np.where(action == NOTHING, BOTH, side).astype(np.int8)

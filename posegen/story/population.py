@@ -1,0 +1,77 @@
+"""The population: whom a person is, as a function of (seed, number of the person) alone.
+
+Person 12 is the same body with the same handedness in whatever scene it plays, so that a dataset can be split by person.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from posegen.config import Config
+from posegen.randomness import Stream, normal, uniform
+from posegen.scene import Persons
+from posegen.skeleton import PROPORTIONS
+
+__all__ = ["leg_height", "persons", "seat_height"]
+
+Array = NDArray[Any]
+
+_STATURE_MEN, _STATURE_WOMEN = (1.759, 0.067), (1.618, 0.063)
+_LIMIT = 2.5
+_VARIATION = {"legs": 0.02, "arms": 0.025, "shoulders": 0.035, "hips": 0.04}
+_ENERGY_SPREAD = 0.45
+_ENERGY_LOST_PER_YEAR = 0.006
+_MIDDLE_AGE = 45.0
+
+
+def persons(config: Config, index: ArrayLike) -> Persons:
+    """Persons of the config's population.
+
+    Parameters
+    ----------
+    config : Config
+    index : int64 [...]
+        Numbers in the population.
+
+    Returns
+    -------
+    Persons
+        Arrays of the shape of `index`.
+    """
+    number = np.asarray(index, np.int64)
+    population = config.population
+    draws = uniform(config.seed, number.ravel(), Stream.PERSON, 3)
+    sizes = np.clip(normal(config.seed, number.ravel(), Stream.BODY, 2 + len(_VARIATION)), -_LIMIT, _LIMIT)
+    male = draws[:, 0] >= population.female
+    mean, spread = (np.where(male, men, women) for men, women in zip(_STATURE_MEN, _STATURE_WOMEN, strict=True))
+    age = population.age.min + draws[:, 2] * (population.age.max - population.age.min)
+    energy = np.clip(sizes[:, 1] * _ENERGY_SPREAD - (age - _MIDDLE_AGE) * _ENERGY_LOST_PER_YEAR, -1.0, 1.0)
+
+    def single(values: Array) -> Array:
+        return values.astype(np.float32).reshape(number.shape)
+
+    factors = {name: single(1.0 + spread * sizes[:, 2 + i]) for i, (name, spread) in enumerate(_VARIATION.items())}
+    return Persons(
+        index=number.copy(),
+        stature=single(mean + spread * sizes[:, 0]),
+        age=single(age),
+        male=male.reshape(number.shape),
+        left_handed=(draws[:, 1] < population.left_handed).reshape(number.shape),
+        energy=single(energy),
+        **factors,
+    )
+
+
+def leg_height(people: Persons) -> Array:
+    """Height of the hip joint above the ground when standing, in metres; about .9 for the average adult."""
+    limb = (PROPORTIONS["thigh"] + PROPORTIONS["shank"]) * people.legs.astype(np.float64) + PROPORTIONS["ankle_height"]
+    return np.asarray(people.stature * limb)
+
+
+def seat_height(people: Persons, draws: Array) -> Array:
+    """Height of a seat that suits a person: .95 to 1.08 of the height of the knee, drawn by numbers on [0, 1)."""
+    knee = (PROPORTIONS["shank"] + PROPORTIONS["ankle_height"]) * people.stature * people.legs
+    return np.asarray(((0.95 + 0.13 * draws) * knee).astype(np.float32))

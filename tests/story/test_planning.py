@@ -1,0 +1,258 @@
+"""Plans: laws that hold for every sample of every config, and the shares that come out."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import fields
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posegen.config import Config
+from posegen.errors import UsageError
+from posegen.library import load_library
+from posegen.scene import BOTH, LEFT, NOTHING, Persons, Scenes
+from posegen.story.placing import GRID
+from posegen.story.planning import plan
+from posegen.story.repertoire import parts_of, repertoire
+
+LIBRARY = load_library()
+KNOWN = repertoire(LIBRARY)
+NAMES = LIBRARY.actions
+CONFIGS = {
+    "default": {},
+    "crowd": {"story": {"actors": {"min": 1, "max": 4}, "layering": 1.0}},
+    "short clips": {"frames": 60, "fps": 60, "length": {"min": 20, "max": 60}},
+    "long clips": {"frames": 900, "fps": 20, "story": {"segments": {"min": 1, "max": 8}}},
+    "no speed variant": {"variants": {"speed": None}},
+}
+
+
+@cache
+def config_of(name: str) -> Config:
+    return Config.model_validate(CONFIGS[name])
+
+
+@cache
+def scenes_of(name: str, n: int = 400) -> Scenes:
+    return plan(config_of(name), LIBRARY, np.arange(n))
+
+
+def contents(scenes: Scenes, row: int) -> dict[str, list]:
+    """All that a sample's plan says, without the slots that only other samples fill."""
+    used = (scenes.action[row] != NOTHING).any(axis=0)
+    found = {}
+    for field in fields(Scenes):
+        values = getattr(scenes, field.name)
+        if isinstance(values, Persons):
+            found |= {f"person {part.name}": getattr(values, part.name)[row].tolist() for part in fields(Persons)}
+        elif values.ndim == 3 and field.name != "origin" and field.name != "draws":
+            found[field.name] = values[row][:, used].tolist()
+        else:
+            found[field.name] = values[row].tolist()
+    return found
+
+
+configs = pytest.mark.parametrize("name", CONFIGS)
+
+
+@configs
+@given(rows=st.lists(st.integers(0, 399), min_size=1, max_size=4))
+@settings(max_examples=10, deadline=None)
+def test_a_sample_is_planned_alike_in_any_company(name, rows):
+    company = plan(config_of(name), LIBRARY, np.array(rows))
+    for at, row in enumerate(rows):
+        assert contents(company, at) == contents(scenes_of(name), row)
+
+
+def test_another_attempt_and_another_seed_plan_anew():
+    first = scenes_of("default")
+    again = plan(config_of("default"), LIBRARY, np.arange(50), attempt=1)
+    other = plan(Config(seed=1), LIBRARY, np.arange(50))
+    same = [contents(first, i) == contents(again, i) or contents(first, i) == contents(other, i) for i in range(50)]
+    assert not any(same)
+
+
+@configs
+def test_base_slots_tile_the_time_that_is_needed(name):
+    scenes, config = scenes_of(name), config_of(name)
+    fastest = 1.0 if config.variants.speed is None else config.variants.speed.max
+    for i, actors in enumerate(scenes.actors):
+        for actor in range(actors):
+            base = (scenes.action[i, actor] != NOTHING) & ~scenes.layered[i, actor]
+            start, end = scenes.start[i, actor, base], scenes.end[i, actor, base]
+            assert start[0] == 0
+            assert (start[1:] == end[:-1]).all()
+            assert (end > start).all()
+            assert end[-1] >= config.frames / config.fps * fastest + 2 - 1e-4
+        assert (scenes.action[i, actors:] == NOTHING).all()
+
+
+@configs
+def test_layered_slots_lie_within_a_base_slot_that_leaves_their_parts_free(name):
+    scenes = scenes_of(name)
+    layered = 0
+    for i, actor, slot in np.argwhere(scenes.layered):
+        action, start, end = (x[i, actor, slot] for x in (scenes.action, scenes.start, scenes.end))
+        assert KNOWN.layered[action]
+        hosts = ~scenes.layered[i, actor] & (scenes.start[i, actor] <= start + 1e-5) & (scenes.end[i, actor] >= end - 1e-5)
+        hosts &= scenes.action[i, actor] != NOTHING
+        assert hosts.sum() == 1
+        at = int(np.flatnonzero(hosts)[0])
+        host, tempo = scenes.action[i, actor, at], scenes.tempo[i, actor, at]
+        assert KNOWN.host[host]
+        first, last = scenes.start[i, actor, at], scenes.end[i, actor, at]
+        if KNOWN.seated[host]:
+            assert start >= first + KNOWN.enter[host] / tempo - 1e-4
+            assert end <= last - KNOWN.exit[host] / tempo + 1e-4
+        elif NAMES[host] == "stand":
+            assert start >= first + 0.4 - 1e-4
+        others = scenes.layered[i, actor] & (np.arange(scenes.action.shape[2]) != slot)
+        apart = (scenes.start[i, actor] >= end - 1e-5) | (scenes.end[i, actor] <= start + 1e-5)
+        assert apart[others].all()
+        layered += 1
+    assert layered > 20 or name == "short clips"
+
+
+@configs
+def test_slots_last_as_long_as_their_action_takes(name):
+    scenes = scenes_of(name)
+    for i, actor, slot in np.argwhere(scenes.action != NOTHING):
+        action = scenes.action[i, actor, slot]
+        span = scenes.end[i, actor, slot] - scenes.start[i, actor, slot]
+        tempo, repetitions = scenes.tempo[i, actor, slot], scenes.repetitions[i, actor, slot]
+        assert 0.84 < tempo < 1.21
+        assert 0.79 < scenes.amplitude[i, actor, slot] < 1.21
+        around = KNOWN.enter[action] + KNOWN.exit[action]
+        if KNOWN.counted[action]:
+            assert KNOWN.fewest[action] <= repetitions <= KNOWN.most[action]
+            assert span == pytest.approx((around + repetitions * KNOWN.cycle[action]) / tempo, abs=1e-4)
+        else:
+            assert repetitions == 0
+            assert span >= around / tempo
+            performing = NAMES[action] == "stand"
+            assert performing or KNOWN.shortest[action] - 1e-4 <= span
+            assert performing or span <= max(KNOWN.longest[action], around / tempo + 0.8) + 1e-4
+
+
+@configs
+def test_gaits_turns_and_sides(name):
+    scenes = scenes_of(name)
+    gait = np.where(scenes.action == NOTHING, 0, KNOWN.gait[scenes.action])
+    assert (scenes.speed[gait == 0] == 0).all()
+    assert (scenes.turn[gait == 0] == 0).all()
+    assert (np.abs(scenes.turn) <= np.pi + 1e-6).all()
+    on_the_spot = gait == 3
+    turned = np.degrees(np.abs(scenes.turn[on_the_spot]))
+    assert turned.min() > 39.99
+    rate = turned / (scenes.end - scenes.start)[on_the_spot]
+    assert rate.max() < 121
+    walking = gait == 1
+    assert scenes.speed[walking].min() > 0.55
+    assert scenes.speed[walking].max() < 2.0
+    curved = scenes.turn[walking] != 0
+    assert 0.2 < 1 - curved.mean() < 0.6
+    assert 0.35 < (scenes.turn[walking][curved] > 0).mean() < 0.65
+    sideless = (scenes.action != NOTHING) & (gait == 0) & ~KNOWN.sided[scenes.action]
+    assert (scenes.side[sideless] == BOTH).all()
+    assert (scenes.side[(scenes.action != NOTHING) & ~sideless] != BOTH).all()
+
+
+def test_better_hand_is_used_more():
+    config = Config.model_validate({"population": {"left_handed": 0.5}})
+    scenes = plan(config, LIBRARY, np.arange(1500))
+    sided = (scenes.action != NOTHING) & KNOWN.sided[scenes.action]
+    left_handed = np.broadcast_to(scenes.persons.left_handed[..., None], sided.shape)[sided]
+    better = np.where(left_handed, scenes.side[sided] == LEFT, scenes.side[sided] != LEFT)
+    assert 0.76 < better.mean() < 0.84
+
+
+def test_nothing_is_done_twice_in_the_same_way():
+    scenes = scenes_of("default")
+    for i in range(len(scenes)):
+        base = np.flatnonzero((scenes.action[i, 0] != NOTHING) & ~scenes.layered[i, 0])
+        for before, slot in itertools.pairwise(base):
+            action = scenes.action[i, 0, slot]
+            if action != scenes.action[i, 0, before]:
+                continue
+            if KNOWN.gait[action]:
+                assert KNOWN.gait[action] != 3
+                assert scenes.turn[i, 0, slot] != scenes.turn[i, 0, before]
+            else:
+                # Standing goes on only to do something with the arms.
+                over = scenes.layered[i, 0] & (scenes.start[i, 0] >= scenes.start[i, 0, before])
+                assert NAMES[action] == "stand"
+                assert (over & (scenes.end[i, 0] <= scenes.end[i, 0, slot])).any()
+
+
+def test_segments_are_about_as_many_as_asked_for():
+    for asked in (2, 4):
+        config = Config.model_validate({"story": {"segments": {"min": asked, "max": asked}}})
+        scenes = plan(config, LIBRARY, np.arange(300))
+        started = ((scenes.action != NOTHING) & ~scenes.layered & (scenes.start < 9.5)).sum(axis=2)
+        assert abs(started.mean() - asked) < 0.7
+
+
+def test_actors_are_different_people_well_apart():
+    config = Config.model_validate({"story": {"actors": {"min": 1, "max": 8}}, "population": {"persons": 9}})
+    scenes = plan(config, LIBRARY, np.arange(300))
+    assert set(scenes.actors.tolist()) == set(range(1, 9))
+    for i, actors in enumerate(scenes.actors):
+        cast = scenes.persons.index[i, :actors]
+        assert len(set(cast.tolist())) == actors
+        assert ((cast >= 0) & (cast < 9)).all()
+        origin = scenes.origin[i, :actors]
+        gaps = np.sqrt(((origin[:, None] - origin[None]) ** 2).sum(-1))[~np.eye(actors, dtype=bool)]
+        assert (gaps > 2.5).all()
+    assert np.array_equal(np.rint(scenes.origin / GRID) * GRID, scenes.origin)
+
+
+def test_too_few_people_are_refused():
+    config = Config.model_validate({"story": {"actors": {"max": 3}}, "population": {"persons": 2}})
+    with pytest.raises(UsageError, match=r"population\.persons"):
+        plan(config, LIBRARY, [0])
+
+
+def test_seats_are_for_those_who_sit():
+    scenes = scenes_of("default")
+    sits = (scenes.action == NAMES.index("sit")).any(axis=2)
+    assert ((scenes.seat_height > 0) == sits).all()
+    assert ((scenes.seat_height[sits] > 0.35) & (scenes.seat_height[sits] < 0.62)).all()
+
+
+def test_lengths_phases_and_draws():
+    scenes, config = scenes_of("short clips"), config_of("short clips")
+    assert config.length is not None
+    assert scenes.length.min() >= 20
+    assert scenes.length.max() <= 60
+    assert len(set(scenes.length.tolist())) > 30
+    for values in (scenes.phase, scenes.draws):
+        assert values.min() >= 0
+        assert values.max() < 1
+        assert 0.4 < values.mean() < 0.6
+
+
+def test_config_weights_are_obeyed():
+    config = Config.model_validate({"story": {"themes": {"gym": 1.0}, "actions": {"jump": 0.0}, "layering": 0.0}})
+    scenes = plan(config, LIBRARY, np.arange(300))
+    assert {list(LIBRARY.themes)[t] for t in scenes.theme.tolist()} == {"gym"}
+    done = {NAMES[a] for a in np.unique(scenes.action[scenes.action != NOTHING])}
+    assert "jump" not in done
+    assert {"squat", "run"} <= done <= set(LIBRARY.themes["gym"].actions)
+
+
+def test_unknown_names_and_empty_themes_are_refused():
+    with pytest.raises(UsageError, match="did you mean 'jump'"):
+        plan(Config.model_validate({"story": {"actions": {"jmp": 1.0}}}), LIBRARY, [0])
+    nothing = dict.fromkeys(LIBRARY.themes["gym"].actions, 0.0)
+    with pytest.raises(UsageError, match="'gym' is left without an action"):
+        plan(Config.model_validate({"story": {"themes": {"gym": 1.0}, "actions": nothing}}), LIBRARY, [0])
+
+
+def test_parts_follow_the_side():
+    assert parts_of(LIBRARY.action("wave"), LEFT) == ("left_arm", "head")
+    assert parts_of(LIBRARY.action("clap"), BOTH) == ("left_arm", "right_arm")
+    assert parts_of(LIBRARY.action("walk"), LEFT) == ("legs", "trunk", "left_arm", "right_arm", "head")

@@ -1,0 +1,64 @@
+"""The population: a person is a function of the seed and its own number."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posegen.config import Config
+from posegen.scene import Persons
+from posegen.story.population import leg_height, persons, seat_height
+
+CONFIG = Config()
+CROWD = persons(CONFIG, np.arange(20_000))
+
+
+@given(st.lists(st.integers(0, 19_999), min_size=1, max_size=6))
+@settings(max_examples=30)
+def test_a_person_is_the_same_in_any_company(numbers):
+    company = persons(CONFIG, np.array([numbers]))
+    for field in fields(Persons):
+        found = getattr(company, field.name)
+        assert found.shape == (1, len(numbers))
+        assert np.array_equal(found[0], getattr(CROWD, field.name)[numbers])
+
+
+def test_another_seed_is_another_population():
+    assert (persons(Config(seed=1), np.arange(100)).stature != CROWD.stature[:100]).any()
+
+
+def test_shares_and_sizes():
+    assert abs(CROWD.male.mean() - 0.5) < 0.02
+    assert abs(CROWD.left_handed.mean() - 0.1) < 0.01
+    for male, mean, spread in ((True, 1.759, 0.067), (False, 1.618, 0.063)):
+        statures = CROWD.stature[CROWD.male == male]
+        assert abs(statures.mean() - mean) < 0.004
+        assert abs(statures.std() - spread) < 0.003
+        assert np.abs(statures - mean).max() <= 2.5 * spread + 1e-6
+    for factor in (CROWD.legs, CROWD.arms, CROWD.shoulders, CROWD.hips):
+        assert abs(factor.mean() - 1) < 0.002
+        assert 0.015 < factor.std() < 0.045
+    assert CROWD.age.min() >= 18
+    assert CROWD.age.max() <= 75
+    assert np.abs(CROWD.energy).max() <= 1
+    assert CROWD.energy[CROWD.age > 65].mean() < CROWD.energy[CROWD.age < 30].mean()
+
+
+def test_config_sets_the_shares():
+    config = Config.model_validate({"population": {"female": 1.0, "left_handed": 0.0, "age": {"min": 30, "max": 40}}})
+    people = persons(config, np.arange(500))
+    assert not people.male.any()
+    assert not people.left_handed.any()
+    assert people.age.min() >= 30
+    assert people.age.max() <= 40
+
+
+def test_legs_and_seats():
+    assert 0.8 < leg_height(CROWD).mean() < 0.95
+    low, high = seat_height(CROWD, np.zeros(20_000)), seat_height(CROWD, np.full(20_000, 1 - 1e-9))
+    knee = 0.285 * CROWD.stature * CROWD.legs
+    assert np.allclose(low / knee, 0.95)
+    assert np.allclose(high / knee, 1.08)

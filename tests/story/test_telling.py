@@ -1,0 +1,129 @@
+"""What is told: only what the shown frames hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from posegen.config import Config
+from posegen.library import load_library
+from posegen.scene import LEFT, NOTHING, RIGHT, Scenes, empty_scenes
+from posegen.story.planning import plan
+from posegen.story.repertoire import repertoire
+from posegen.story.telling import DIRECTIONS, PATHS, SPEEDS, tell, visible_segments
+from posegen.story.variants import apply_variant, variant_names, variant_parameters
+
+LIBRARY = load_library()
+KNOWN = repertoire(LIBRARY)
+CONFIG = Config.model_validate({"story": {"actors": {"max": 2}}, "length": {"min": 40, "max": 250}})
+SCENES = plan(CONFIG, LIBRARY, np.arange(400))
+PARAMETERS = variant_parameters(CONFIG, np.arange(400))
+
+
+def one(length: float, *slots: dict) -> Scenes:
+    """A scene of one actor that lasts `length` seconds, shown at 25 frames a second."""
+    scenes = replace(empty_scenes(1, 1, len(slots)), length=np.array([round(length * 25)], np.int32))
+    for i, slot in enumerate(slots):
+        for name, value in slot.items():
+            getattr(scenes, name)[0, 0, i] = LIBRARY.index(value) if name == "action" else value
+    return scenes
+
+
+def told(scenes: Scenes) -> list[dict]:
+    return visible_segments(scenes, LIBRARY, 25)[0][0]
+
+
+def test_a_walk_is_told_from_its_second_step_on():
+    walk = {"action": "walk", "end": 6.0, "speed": 1.2}
+    assert told(one(0.9, walk)) == []
+    segment = told(one(3.0, walk))[0]
+    assert (segment["action"], segment["start"], segment["end"], segment["side"]) == ("walk", 0, 75, "")
+    assert segment["speed"] == pytest.approx(1.2)
+    assert told(one(1.6, walk | {"speed": 0.5})) == []
+
+
+def test_repetitions_are_counted_as_far_as_they_are_completed():
+    jump = LIBRARY.action("jump")
+    whole = {"action": "jump", "end": jump.enter + 3 * jump.cycle + jump.exit, "repetitions": 3}
+    assert told(one(whole["end"] + 1, whole))[0]["repetitions"] == 3
+    assert told(one(jump.enter + 3 * jump.cycle + 0.04, whole))[0]["repetitions"] == 3
+    partial = one(jump.enter + 2.6 * jump.cycle, whole)
+    assert told(partial)[0]["repetitions"] == 2
+    assert tell(partial, LIBRARY, 25).exact == [False]
+    assert told(one(jump.enter + 0.8 * jump.cycle, whole)) == []
+
+
+def test_a_turn_is_told_when_it_is_complete():
+    turn = {"action": "turn", "start": 0.0, "end": 1.5, "turn": np.radians(-100)}
+    assert told(one(1.4, turn)) == []
+    assert told(one(1.52, turn))[0]["turn"] == pytest.approx(-100, abs=1e-3)
+
+
+@pytest.mark.parametrize(("degrees", "word"), [(100, "left"), (-100, "right"), (160, "around"), (-160, "around")])
+def test_words_for_turns(degrees, word):
+    facts = tell(one(3, {"action": "turn", "end": 1.5, "turn": np.radians(degrees)}), LIBRARY, 25)
+    assert DIRECTIONS[facts.direction[0]] == word
+
+
+@pytest.mark.parametrize(
+    ("degrees", "shown", "word"), [(0, 4, "straight"), (30, 4, ""), (60, 4, "left"), (-60, 4, "right"), (60, 2, "")]
+)
+def test_words_for_paths_are_of_the_part_that_is_shown(degrees, shown, word):
+    walk = {"action": "walk", "end": 4.0, "speed": 1.2, "turn": np.radians(degrees)}
+    assert PATHS[tell(one(shown, walk), LIBRARY, 25).path[0]] == word
+
+
+def test_words_for_speed_are_relative_to_the_legs():
+    def word(speed, stature):
+        scenes = one(4, {"action": "walk", "end": 4.0, "speed": speed})
+        scenes.persons.stature[:] = stature
+        return SPEEDS[tell(scenes, LIBRARY, 25).pace[0]]
+
+    assert [word(v, 1.7) for v in (0.8, 1.2, 1.7)] == ["slow", "normal", "fast"]
+    assert [word(1.5, stature) for stature in (1.9, 1.4)] == ["normal", "fast"]
+
+
+def test_sitting_down_is_told_once_seated():
+    sit = LIBRARY.action("sit")
+    slot = {"action": "sit", "end": 6.0}
+    assert told(one(sit.enter, slot)) == []
+    facts = tell(one(sit.enter + 0.5, slot), LIBRARY, 25)
+    assert (len(facts.action), facts.finished) == (1, [False])
+    assert tell(one(7, slot), LIBRARY, 25).finished == [True]
+
+
+def test_sides_parts_and_order_of_what_lies_over():
+    walk = {"action": "walk", "end": 6.0, "speed": 1.2, "side": LEFT}
+    wave = {"action": "wave", "start": 0.5, "end": 4.0, "side": RIGHT, "repetitions": 3, "layered": True}
+    first, second = told(one(6, walk, wave))
+    assert (first["action"], first["side"], second["action"], second["side"]) == ("walk", "", "wave", "right")
+    assert second["parts"] == ["right_arm", "head"]
+
+
+def test_stand_is_not_told_for_a_moment():
+    assert told(one(0.9, {"action": "stand", "end": 3.0})) == []
+    assert told(one(1.2, {"action": "stand", "end": 3.0}))[0]["action"] == "stand"
+
+
+@pytest.mark.parametrize("variant", variant_names(CONFIG))
+def test_told_segments_lie_within_the_clip_in_order(variant):
+    scenes = apply_variant(SCENES, variant, PARAMETERS)
+    rows = visible_segments(scenes, LIBRARY, CONFIG.fps)
+    assert [len(row) for row in rows] == scenes.actors.tolist()
+    for row, length in zip(rows, scenes.length.tolist(), strict=True):
+        for segments in row:
+            assert [s["start"] for s in segments] == sorted(s["start"] for s in segments)
+            for segment in segments:
+                assert 0 <= segment["start"] < segment["end"] <= length
+                assert segment["parts"]
+                action = LIBRARY.action(segment["action"])
+                assert (segment["side"] != "") == action.sided
+                assert (segment["repetitions"] > 0) == (action.repetitions is not None)
+
+
+def test_nothing_unused_is_told():
+    facts = tell(SCENES, LIBRARY, CONFIG.fps)
+    assert len(facts.action) <= (SCENES.action != NOTHING).sum()
+    assert NOTHING not in facts.action
