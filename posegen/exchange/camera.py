@@ -1,0 +1,144 @@
+"""A plain pinhole camera: from points in the world to pixels.
+
+The conventions are those of computer vision. The camera's own axes are x to the right, y down, z forward; pixels count
+from the upper left corner of the picture, x to the right and y down; lenses do not distort.
+
+Examples
+--------
+>>> camera = look_at(position=(0.0, 1.0, 5.0), target=(0.0, 1.0, 0.0))
+>>> pixels, depth = project([[0.5, 2.0, 0.0]], camera, intrinsics(focal=1000.0, size=(1280, 720)))
+>>> pixels.tolist(), depth.tolist()
+([[740.0, 160.0]], [5.0])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Extrinsics", "Intrinsics", "intrinsics", "look_at", "project"]
+
+Array = NDArray[Any]
+
+_PARALLEL = 1e-9
+
+
+@dataclass(frozen=True)
+class Extrinsics:
+    """Where a camera stands and looks.
+
+    Attributes
+    ----------
+    rotation : float64 [3, 3]
+        From world to camera axes; its rows are the camera's right, down and forward in the world.
+    position : float64 [3]
+        Of the camera in the world, metres.
+    """
+
+    rotation: Array
+    position: Array
+
+    @property
+    def translation(self) -> Array:
+        """The t of x_camera = R x_world + t, as other programs ask for it."""
+        return np.asarray(-(self.rotation * self.position).sum(-1))
+
+
+@dataclass(frozen=True)
+class Intrinsics:
+    """How a camera makes its picture: focal length and middle (x, y), and size (width, height), all in pixels."""
+
+    focal: tuple[float, float]
+    centre: tuple[float, float]
+    size: tuple[int, int]
+
+    @property
+    def matrix(self) -> Array:
+        """The K [3, 3] of other programs."""
+        return np.array([[self.focal[0], 0.0, self.centre[0]], [0.0, self.focal[1], self.centre[1]], [0.0, 0.0, 1.0]])
+
+
+def look_at(position: Sequence[float], target: Sequence[float], up: Sequence[float] = (0.0, 1.0, 0.0)) -> Extrinsics:
+    """Camera at `position` with `target` in the middle of its picture and `up` pointing up in it.
+
+    Parameters
+    ----------
+    position, target : three floats
+        Metres, in the world.
+    up : three floats
+
+    Returns
+    -------
+    Extrinsics
+
+    Raises
+    ------
+    ValueError
+        If the camera would look at where it stands, or along `up`.
+    """
+    where, there, upward = (np.asarray(point, np.float64) for point in (position, target, up))
+    for name, point in (("position", where), ("target", there), ("up", upward)):
+        if point.shape != (3,) or not np.isfinite(point).all():
+            msg = f"{name} must be three finite numbers, not {point.tolist()}"
+            raise ValueError(msg)
+    if _length(there - where) < _PARALLEL:
+        msg = f"the camera cannot look at where it stands, {where.tolist()}: move its position or its target"
+        raise ValueError(msg)
+    forward = (there - where) / _length(there - where)
+    right = np.cross(forward, upward)
+    if _length(right) < _PARALLEL:
+        msg = f"the camera looks along its own up direction {upward.tolist()}: give another, such as up=(0, 0, 1)"
+        raise ValueError(msg)
+    right = right / _length(right)
+    return Extrinsics(np.stack([right, np.cross(forward, right), forward]), where)
+
+
+def intrinsics(focal: float, size: tuple[int, int], centre: tuple[float, float] | None = None) -> Intrinsics:
+    """Square pixels of a picture of `size` (width, height); the middle of the picture is its centre unless given.
+
+    Raises
+    ------
+    ValueError
+        If the focal length or the size is not above 0.
+    """
+    if not focal > 0 or min(size) <= 0:
+        msg = f"focal length and size must be above 0, not {focal} and {size}"
+        raise ValueError(msg)
+    return Intrinsics((float(focal), float(focal)), centre or (size[0] / 2, size[1] / 2), size)
+
+
+def project(points: ArrayLike, camera: Extrinsics, lens: Intrinsics) -> tuple[Array, Array]:
+    """Pixels and depth of points.
+
+    Parameters
+    ----------
+    points : float [..., 3]
+        Metres, in the world.
+    camera : Extrinsics
+    lens : Intrinsics
+
+    Returns
+    -------
+    pixels : float64 [..., 2]
+        May lie outside the picture; NaN for points that are not in front of the camera.
+    depth : float64 [...]
+        Metres in front of the camera, along its axis.
+    """
+    array = np.asarray(points, np.float64)
+    if array.ndim == 0 or array.shape[-1] != 3:
+        msg = f"points must have the shape [..., 3], not {list(array.shape)}"
+        raise ValueError(msg)
+    away = array - camera.position
+    right, down, depth = ((away * axis).sum(-1) for axis in camera.rotation)
+    ahead = np.where(depth > 0, depth, np.nan)
+    x = lens.focal[0] * right / ahead + lens.centre[0]
+    y = lens.focal[1] * down / ahead + lens.centre[1]
+    return np.stack([x, y], -1), np.asarray(depth)
+
+
+def _length(vector: Array) -> float:
+    return float(np.sqrt((vector * vector).sum()))

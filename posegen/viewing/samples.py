@@ -1,0 +1,78 @@
+"""From a sample's arrays and rows to what is drawn: a clip for each of its variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from posegen.skeleton import PARTS
+from posegen.viewing.clip import Clip, make_clip
+
+__all__ = ["clip_of_sequence", "tracks_of"]
+
+Array = NDArray[Any]
+
+
+def clip_of_sequence(
+    joints: Array,
+    row: Mapping[str, Any],
+    fps: float,
+    *,
+    action: Array | None = None,
+    contact: Array | None = None,
+    names: Sequence[str] = (),
+) -> Clip:
+    """Make a clip of one sequence.
+
+    Parameters
+    ----------
+    joints : float [actors, frames, 22, 3]
+    row : mapping
+        Its row in the table of sequences.
+    fps : float
+    action : [actors, frames, 5] or None
+        Index into `names`; any other number means none.
+    contact : [actors, frames, 9] or None
+    names : sequence of str
+        Of the actions.
+
+    Returns
+    -------
+    Clip
+        With every caption of the row, a line each.
+    """
+    return make_clip(
+        joints,
+        "\n".join(caption["text"] for caption in row["captions"]),
+        fps,
+        title=f"sample {row['sample']}, {row['variant']}",
+        actions=None if action is None else tracks_of(action, names),
+        contacts=contact,
+    )
+
+
+def tracks_of(action: Array, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Tracks of per-frame labels: one for each part that does something else than the parts before it.
+
+    Parameters
+    ----------
+    action : [actors, frames, 5]
+        Index into `names`; any other number means none.
+    names : sequence of str
+
+    Returns
+    -------
+    dict of str to tuple of str
+        By part, with the actor's number first where there are several.
+    """
+    tracks: dict[str, tuple[str, ...]] = {}
+    for actor, frames in enumerate(action):
+        seen: list[tuple[str, ...]] = []
+        for part, indices in zip(PARTS, frames.T, strict=True):
+            labels = tuple(names[i].replace("_", " ") if 0 <= i < len(names) else "" for i in indices.tolist())
+            if labels not in seen and any(labels):
+                seen.append(labels)
+                tracks[f"{actor + 1} {part}" if len(action) > 1 else part] = labels
+    return {name.replace("_", " "): labels for name, labels in tracks.items()}

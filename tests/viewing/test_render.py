@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from posegen.errors import UsageError
+from posegen.skeleton import CONTACTS
+from posegen.viewing import render, render_all
+from posegen.viewing.bars import PALETTE, draw_bars, stretches
+from posegen.viewing.clip import make_clip
+from posegen.viewing.draw import COLOURS
+from posegen.viewing.gif import shown_frames
+from posegen.viewing.lettering import typeface, wrap
+from posegen.viewing.posing import posed
+from posegen.viewing.samples import clip_of_sequence, tracks_of
+from posegen.viewing.sheet import sheet_of_clip, sheet_of_samples
+
+CAPTION = "A person stands still, then walks forward and waves with the left hand."
+
+
+def gliding(frames=30, speed=0.02):
+    """A figure in the rest pose that glides ahead."""
+    way = np.arange(frames)[:, None, None] * np.array([0.0, 0.0, speed])
+    return posed()[None] + way
+
+
+def colours(picture):
+    return {colour for _, colour in picture.convert("RGB").getcolors(1 << 24)}
+
+
+def pixels_of(picture, colour, near=40):
+    away = np.abs(np.asarray(picture.convert("RGB")).astype(int) - colour).sum(-1)
+    return int((away < near).sum())
+
+
+class TestGif:
+    @pytest.mark.parametrize(
+        ("frames", "fps", "shown", "each"),
+        [(30, 25, 30, {40}), (30, 20, 30, {50}), (60, 60, 30, {30, 40}), (120, 120, 30, {30, 40})],
+    )
+    def test_has_its_frames_and_lasts_as_long_as_the_sequence(self, tmp_path, frames, fps, shown, each):
+        path = render(gliding(frames), CAPTION, fps, tmp_path / "a.gif")
+        with Image.open(path) as picture:
+            durations = []
+            for number in range(picture.n_frames):
+                picture.seek(number)
+                durations.append(picture.info["duration"])
+            assert picture.info["loop"] == 0
+        assert len(durations) == shown
+        assert set(durations) == each
+        assert sum(durations) == pytest.approx(1000 * frames / fps, abs=5)
+
+    @pytest.mark.parametrize("fps", [20, 25, 30, 50, 60, 120])
+    def test_durations_add_up(self, fps):
+        for frames in (1, 7, 250):
+            shown, durations = shown_frames(frames, fps)
+            assert len(shown) == len(durations)
+            assert sum(durations) == pytest.approx(1000 * frames / fps, abs=5)
+
+    def test_camera_follows_and_grid_moves(self, tmp_path):
+        path = render(gliding(26), CAPTION, 25, tmp_path / "a.gif")
+        with Image.open(path) as picture:
+            first = np.asarray(picture.convert("RGB")).astype(int)
+            picture.seek(13)
+            later = np.asarray(picture.convert("RGB")).astype(int)
+        # Blue pixels stay, as the figure only glides; the floor's lines pass under it.
+        blue = [np.abs(frame - COLOURS["left"]).sum(-1) < 60 for frame in (first, later)]
+        assert blue[0].sum() > 500
+        assert (blue[0] != blue[1]).sum() < 0.1 * blue[0].sum()
+        assert (np.abs(first - later).sum(-1) > 60).sum() > 500
+
+    def test_current_action_is_written(self, tmp_path):
+        actions = ["stand"] * 5 + ["walk"] * 5
+        frames = []
+        for labels, name in ((actions, "a"), ([""] * 10, "b")):
+            with Image.open(render(gliding(10), CAPTION, 25, tmp_path / f"{name}.gif", actions=labels)) as picture:
+                picture.seek(7)
+                frames.append(np.asarray(picture.convert("RGB")).astype(int))
+        changed = np.abs(frames[0] - frames[1]).sum(-1) > 60
+        rows, columns = np.nonzero(changed)
+        assert len(rows) > 50
+        assert rows.max() < 60
+        assert columns.max() < 80
+
+    def test_is_the_same_each_time(self, tmp_path):
+        one, other = (render(gliding(5), CAPTION, 25, tmp_path / name).read_bytes() for name in ("a.gif", "b.gif"))
+        assert one == other
+
+
+class TestSheet:
+    def test_shows_figure_words_and_bars(self):
+        contacts = np.zeros((30, len(CONTACTS)), np.uint8)
+        contacts[:15, 0] = 1
+        clip = make_clip(gliding(), CAPTION, 25, title="sample 3, base", actions=["walk"] * 30, contacts=contacts)
+        sheet = sheet_of_clip(clip)
+        assert sheet.width == 1440
+        assert pixels_of(sheet, COLOURS["left"]) > 3000
+        assert pixels_of(sheet, COLOURS["right"]) > 3000
+        assert pixels_of(sheet, PALETTE[0]) > 10_000
+        assert pixels_of(sheet, COLOURS["contact"]) > 50
+        bottom = sheet.crop((0, sheet.height - 30, sheet.width, sheet.height))
+        assert pixels_of(bottom, (40, 40, 46)) > 100
+
+    def test_more_poses_more_ink_and_no_more_than_frames(self):
+        few, many, most = (sheet_of_clip(make_clip(gliding(8), CAPTION, 25), poses=poses) for poses in (2, 8, 40))
+        assert pixels_of(many, COLOURS["left"]) > 2 * pixels_of(few, COLOURS["left"])
+        np.testing.assert_array_equal(many, most)
+
+    def test_distant_actors_all_fit(self):
+        joints = np.stack([gliding(), gliding() + np.array([6.0, 0, 0])])
+        sheet = sheet_of_clip(make_clip(joints, CAPTION, 25))
+        assert sheet.width == 1440
+        assert pixels_of(sheet, COLOURS["left"]) > 1000
+
+    def test_of_samples_stacks_them(self):
+        clips = [make_clip(gliding(), f"{number}", 25) for number in range(3)]
+        single = sheet_of_clip(clips[0], poses=10, width=1200, scale=70.0)
+        whole = sheet_of_samples(clips)
+        assert whole.size == (1200, 3 * single.height)
+        assert sheet_of_samples(clips, poses=4, columns=2).height == 2 * single.height
+        blues = [
+            pixels_of(whole.crop((0, i * single.height, 1200, (i + 1) * single.height)), COLOURS["left"]) for i in range(3)
+        ]
+        assert len(set(blues)) == 1
+        assert blues[0] > 1000
+
+    def test_frames_behind_the_end_are_not_shown(self):
+        joints = np.concatenate([gliding(20), np.full((30, 22, 3), np.nan)])
+        clip = make_clip(joints, CAPTION, 25, actions=["walk"] * 20 + [""] * 30)
+        assert clip.frames == 20
+        np.testing.assert_array_equal(
+            sheet_of_clip(clip), sheet_of_clip(make_clip(gliding(20), CAPTION, 25, actions=["walk"] * 20))
+        )
+
+
+class TestBars:
+    def test_stretches(self):
+        assert list(stretches(["a", "a", "b", "a"])) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
+
+    def test_a_bar_is_as_long_as_its_action(self):
+        clip = make_clip(gliding(20), "", 25, actions=["stand"] * 5 + ["walk"] * 15)
+        picture = Image.new("RGB", (500, 30), (255, 255, 255))
+        draw_bars(ImageDraw.Draw(picture), clip, 0, 0, 492)
+        stand, walk = (int((np.asarray(picture)[11] == colour).all(-1).sum()) for colour in PALETTE[:2])
+        assert stand == pytest.approx(100, abs=3)
+        assert walk == pytest.approx(300, abs=3)
+
+
+def test_wrapping_keeps_all_words_within_the_width_and_line_breaks():
+    lines = wrap(f"{CAPTION}\nAnother.", 14, 150)
+    assert " ".join(lines) == f"{CAPTION} Another."
+    assert lines[-1] == "Another."
+    assert len(lines) > 3
+    assert all(typeface(14).getlength(line) <= 150 for line in lines)
+    assert wrap("", 14, 100) == []
+    assert wrap("a incomprehensibilities b", 14, 20) == ["a", "incomprehensibilities", "b"]
+
+
+class TestSamples:
+    def test_one_track_for_each_part_that_does_something_else(self):
+        action = np.full((1, 4, 5), 1)
+        action[0, 2:, 2] = 0
+        action[0, :, 4] = 65535
+        assert tracks_of(action, ("wave_hand", "walk")) == {
+            "legs": ("walk",) * 4,
+            "left arm": ("walk", "walk", "wave hand", "wave hand"),
+        }
+
+    def test_tracks_of_several_actors(self):
+        action = np.zeros((2, 3, 5), int)
+        action[1] = 65535
+        assert tracks_of(action, ("walk",)) == {"1 legs": ("walk",) * 3}
+
+    def test_all_captions_are_there(self):
+        row = {"sample": 7, "variant": "mirror", "captions": [{"text": "One."}, {"text": "Two."}]}
+        clip = clip_of_sequence(gliding(4)[None], row, 25, action=np.zeros((1, 4, 5), int), names=("walk",))
+        assert clip.caption == "One.\nTwo."
+        assert clip.title == "sample 7, mirror"
+        assert clip.tracks == {"legs": ("walk",) * 4}
+
+
+class TestMistakes:
+    @pytest.mark.parametrize("name", ["a.mp4", "a", "a.gif.txt"])
+    def test_suffix(self, tmp_path, name):
+        with pytest.raises(UsageError, match=r"must end in \.gif or \.png"):
+            render(gliding(), CAPTION, 25, tmp_path / name)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_upper_case_suffix_is_fine(self, tmp_path):
+        assert render(gliding(3), CAPTION, 25, tmp_path / "a.PNG").stat().st_size > 1000
+
+    def test_folder(self, tmp_path):
+        with pytest.raises(UsageError, match="there is no folder"):
+            render(gliding(), CAPTION, 25, tmp_path / "no" / "a.gif")
+
+    def test_shapes(self, tmp_path):
+        path = tmp_path / "a.png"
+        with pytest.raises(UsageError, match=r"\[actors, frames, 22, 3\], not \[1, 30, 24, 3\]"):
+            render(np.zeros((30, 24, 3)), CAPTION, 25, path)
+        with pytest.raises(UsageError, match="one for each of the 30 frames, but there are 29"):
+            render(gliding(), CAPTION, 25, path, actions=["walk"] * 29)
+        with pytest.raises(UsageError, match=r"contacts must have the shape \[1, 30, 9\]"):
+            render(gliding(), CAPTION, 25, path, contacts=np.zeros((30, 4)))
+        with pytest.raises(UsageError, match="nothing to draw"):
+            render(np.full((30, 22, 3), np.nan), CAPTION, 25, path)
+        with pytest.raises(UsageError, match="fps must be above 0"):
+            render(gliding(), CAPTION, 0, path)
+
+    def test_a_gif_of_several(self, tmp_path):
+        clips = [make_clip(gliding(3), CAPTION, 25)] * 2
+        with pytest.raises(UsageError, match=r"a GIF shows one sequence, and 2 were asked for: write a \.png"):
+            render_all(clips, tmp_path / "a.gif")
+        with pytest.raises(UsageError, match="no sequence"):
+            render_all([], tmp_path / "a.png")
+
+    def test_without_pillow_the_command_to_install_it_is_given(self, tmp_path):
+        program = f"""
+import sys
+sys.modules["PIL"] = None
+import numpy as np
+from posegen.errors import UsageError
+from posegen.viewing import render
+try:
+    render(np.zeros((1, 3, 22, 3)), "", 25, {str(tmp_path / "a.png")!r})
+except UsageError as error:
+    print(error)
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert "pip install 'posegen[view]'" in done.stdout, done.stderr
