@@ -1,0 +1,1 @@
+"""The dataset on disk: writing, reading and checking it. Knows arrays and rows, not how motion is made."""

@@ -1,0 +1,140 @@
+"""Comparing two datasets by what they hold: shard size, compression, versions of libraries and runs do not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from posegen.store.hashing import canonical, content_hashes
+from posegen.store.layout import ROWS
+from posegen.store.read import Dataset, open_dataset
+from posegen.store.receipts import DIGITS
+from posegen.store.rows import row_hashes
+
+__all__ = ["Difference", "contents_equal", "differences", "stored_content"]
+
+Contents = Callable[[int], dict[str, str]]
+
+
+class Difference(NamedTuple):
+    """Where two datasets differ.
+
+    Attributes
+    ----------
+    field : str
+        Name of an array field, or `rows`; `samples` where one dataset has samples that the other has not, `variants` where
+        they do not have the same ones.
+    sample : int or None
+        None if all samples differ.
+    variant : str or None
+        None if all variants differ, or none does and just the receipts say otherwise.
+    """
+
+    field: str
+    sample: int | None
+    variant: str | None
+
+
+def contents_equal(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False) -> bool:
+    """Tell whether two datasets hold the same; see :func:`differences`."""
+    return not differences(first, second, deep=deep, most=1)
+
+
+def differences(
+    first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False, most: int | None = None
+) -> list[Difference]:
+    """List where two datasets differ.
+
+    Parameters
+    ----------
+    first, second : Dataset, str or Path
+    deep : bool
+        Hash the values anew instead of believing the receipts; takes the time of reading both datasets.
+    most : int, optional
+        Stop after that many.
+
+    Returns
+    -------
+    list of Difference
+        Empty if the contents are equal.
+    """
+    return list(islice(_differences(_opened(first), _opened(second), deep), most))
+
+
+def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
+    """Hash what a shard holds, from its values.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    shard : int
+
+    Returns
+    -------
+    dict of str to str
+        For each field and for `rows`, the content hashes of the visible samples, as in a receipt.
+    """
+    first = shard * dataset.header.shard
+    samples = slice(first, first + dataset.header.count(shard))
+    content = {name: content_hashes(canonical(dataset.arrays(name, samples))) for name in dataset.fields}
+    return content | {ROWS: row_hashes(dataset.table(shard), len(dataset.header.variants))}
+
+
+def _opened(dataset: Dataset | str | Path) -> Dataset:
+    return dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
+
+
+def _differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[Difference]:
+    if first.header.variants != second.header.variants:
+        yield Difference("variants", None, None)
+        return
+    for name in sorted({*first.fields} ^ {*second.fields}):
+        yield Difference(name, None, None)
+    names = [name for name in (*first.fields, ROWS) if name in (*second.fields, ROWS)]
+    contents = _contents(first, deep), _contents(second, deep)
+    for sample in range(min(len(first), len(second))):
+        for name in names:
+            if _hash(first, contents[0], name, sample) != _hash(second, contents[1], name, sample):
+                yield from _in_variants(first, second, name, sample)
+    for sample in range(min(len(first), len(second)), max(len(first), len(second))):
+        yield Difference("samples", sample, None)
+
+
+def _contents(dataset: Dataset, deep: bool) -> Contents:
+    """Look up the content hashes of a shard, keeping those of the last one."""
+
+    @lru_cache(1)
+    def contents(shard: int) -> dict[str, str]:
+        return stored_content(dataset, shard) if deep else dataset.receipt(shard).content
+
+    return contents
+
+
+def _hash(dataset: Dataset, contents: Contents, name: str, sample: int) -> str:
+    shard, position = divmod(sample, dataset.header.shard)
+    return contents(shard)[name][position * DIGITS : (position + 1) * DIGITS]
+
+
+def _in_variants(first: Dataset, second: Dataset, name: str, sample: int) -> Iterator[Difference]:
+    """Name the variants of a sample that differ in a field."""
+    hashes = [_hashes_of_variants(dataset, name, sample) for dataset in (first, second)]
+    variants = [variant for variant, a, b in zip(first.header.variants, *hashes, strict=True) if a != b]
+    yield from (Difference(name, sample, variant) for variant in variants or [None])
+
+
+def _hashes_of_variants(dataset: Dataset, name: str, sample: int) -> list[str]:
+    variants = len(dataset.header.variants)
+    if name == ROWS:
+        shard, position = divmod(sample, dataset.header.shard)
+        text = row_hashes(dataset.table(shard).slice(position * variants, variants), 1)
+        return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]
+    values = canonical(dataset.arrays(name, slice(sample, sample + 1))[0])
+    if dataset.header.field(name).dims[0] != "variant":
+        return [content_hashes(values[np.newaxis])] * variants
+    text = content_hashes(values)
+    return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]

@@ -1,0 +1,202 @@
+"""Files that survive a power failure: written beside their place, brought to the disk, then moved into it.
+
+A temporary file's name carries the run that writes it, so that what a dead run left can be swept away.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from posegen.errors import PosegenError
+from posegen.store.runs import has_ended
+
+__all__ = [
+    "is_temporary",
+    "open_plain",
+    "read_file",
+    "remove_durably",
+    "sweep",
+    "sync_folder",
+    "write_all_durably",
+    "write_durably",
+]
+
+_TEMPORARY = re.compile(r"\.(?P<name>.+)~(?P<run>[A-Za-z0-9_.-]+)~[0-9]+\.temporary")
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+def write_durably(path: Path, data: bytes, run: str) -> None:
+    """Put a file in its place such that, whatever happens, there is the old one or the new one.
+
+    Parameters
+    ----------
+    path : Path
+    data : bytes
+    run : str
+        The run that writes; see :mod:`posegen.store.runs`.
+    """
+    write_all_durably([(path, [data])], run)
+
+
+def write_all_durably(
+    files: Iterable[tuple[Path, Sequence[bytes]]],
+    run: str,
+    *,
+    written: Callable[[], None] = lambda: None,
+    placed: Callable[[], None] = lambda: None,
+) -> None:
+    """Put several files in their places; when this returns, all of them are safe.
+
+    Each folder is brought to the disk once, after all files are in their places.
+
+    Parameters
+    ----------
+    files : iterable of (Path, sequence of bytes)
+        Each file's content in pieces.
+    run : str
+        The run that writes.
+    written, placed : callable, optional
+        Called after each temporary file is written, and after each file is in its place.
+    """
+    waiting: list[tuple[Path, Path]] = []
+    try:
+        for path, pieces in files:
+            _make_folder(path.parent)
+            temporary = _temporary_path(path, run)
+            waiting.append((temporary, path))
+            _write_through(temporary, pieces)
+            written()
+        folders = dict.fromkeys(path.parent for _, path in waiting)
+        while waiting:
+            temporary, path = waiting[0]
+            temporary.replace(path)
+            del waiting[0]
+            placed()
+    finally:
+        for temporary, _ in waiting:
+            temporary.unlink(missing_ok=True)
+    for folder in folders:
+        sync_folder(folder)
+
+
+def remove_durably(path: Path) -> bool:
+    """Remove a file if it is there; when this returns, it does not come back. Tells whether it was there."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    sync_folder(path.parent)
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's list of files to the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sweep(dataset: Path) -> list[Path]:
+    """Remove the temporary files of runs that have provably ended.
+
+    Parameters
+    ----------
+    dataset : Path
+        Folder of the dataset; links in it are not followed.
+
+    Returns
+    -------
+    list of Path
+        What was removed.
+    """
+    removed = []
+    for path in _files_in(dataset):
+        match = _TEMPORARY.fullmatch(path.name)
+        if match and has_ended(match["run"]):
+            path.unlink(missing_ok=True)
+            removed.append(path)
+    return removed
+
+
+def is_temporary(path: Path) -> bool:
+    """Tell whether a file, by its name, is one that a run has not put in its place yet."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a plain file to read it; OSError if it is anything else."""
+    # A link may lead anywhere, a pipe would wait for ever.
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    return os.fdopen(handle, "rb")
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """Read a small file.
+
+    Parameters
+    ----------
+    path : Path
+    most : int
+        Bytes that it may have; a larger one is refused before it is read.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is not there.
+    PosegenError
+        If it is not a plain file, cannot be read or is too large.
+    """
+    try:
+        with open_plain(path) as file:
+            data = file.read(most + 1)
+    except NotADirectoryError as error:
+        raise FileNotFoundError(*error.args) from error
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror}). A dataset consists of plain files that you may read"
+        raise PosegenError(msg) from error
+    if len(data) > most:
+        msg = f"{path}: is larger than the {most} bytes that it may have. It was not written by posegen"
+        raise PosegenError(msg)
+    return data
+
+
+def _temporary_path(path: Path, run: str) -> Path:
+    return path.with_name(f".{path.name}~{_NOT_IN_A_NAME.sub('-', run)}~{os.getpid()}.temporary")
+
+
+def _write_through(path: Path, pieces: Sequence[bytes]) -> None:
+    with path.open("wb") as file:
+        file.writelines(pieces)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and its missing parents, and bring them to the disk."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files_in(Path(entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)

@@ -1,0 +1,160 @@
+"""The guard: no byte of a dataset is believed before it has been compared with its receipt.
+
+On opening, receipts are read and every file must be there in its size. When a file is touched for the first time, its bytes
+are hashed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import xxhash
+
+from posegen.errors import PosegenError
+from posegen.store.complete import again, complete_prefix, files_fault, load_receipt
+from posegen.store.descriptions import described_samples, descriptions
+from posegen.store.documents import MOST_BYTES
+from posegen.store.files import open_plain, read_file
+from posegen.store.layout import Header, Receipt, StoredFile, receipt_path
+
+__all__ = ["Guard", "check_descriptions", "guard_files"]
+
+_BLOCK = 2**20
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What a dataset's files must be like.
+
+    Attributes
+    ----------
+    path : Path
+        Of the dataset.
+    files : mapping of str to StoredFile
+        All files of the visible shards by their path inside the dataset.
+    shards : mapping of str to int
+        The shard that each of these files belongs to.
+    trusted : set of str
+        The files whose bytes have been checked.
+    """
+
+    path: Path
+    files: Mapping[str, StoredFile]
+    shards: Mapping[str, int]
+    trusted: set[str] = field(default_factory=set)
+
+    def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
+        """Read bytes of a file that :attr:`files` names, checking all of the file the first time.
+
+        Parameters
+        ----------
+        name : str
+            Path inside the dataset.
+        start : int
+            Where to begin.
+        length : int, optional
+            How many bytes; all that follow unless given.
+
+        Raises
+        ------
+        PosegenError
+            If the file is missing or damaged; names the shard and the cure.
+        """
+        try:
+            with open_plain(self.path / name) as file:
+                if name not in self.trusted:
+                    self._check(name, file.fileno())
+                    self.trusted.add(name)
+                file.seek(start)
+                return file.read(-1 if length is None else length)
+        except OSError as error:
+            shard = self.shards[name]
+            msg = f"{self.path}: shard {shard}: {name} cannot be read ({error.strerror}). {again(shard)}"
+            raise PosegenError(msg) from error
+
+    def _check(self, name: str, handle: int) -> None:
+        digest = xxhash.xxh3_128()
+        size = 0
+        while block := os.pread(handle, _BLOCK, size):
+            digest.update(block)
+            size += len(block)
+        if StoredFile(size, digest.hexdigest()) != self.files[name]:
+            raise self.damaged(name)
+
+    def damaged(self, name: str) -> PosegenError:
+        """Make the error that says that a file's bytes are not what they were."""
+        shard = self.shards[name]
+        return PosegenError(
+            f"{self.path}: shard {shard} is damaged: {name} does not have the bytes that its receipt tells of. "
+            f"Run `posegen verify {self.path} --repair`, or delete {receipt_path(shard)} in it and run the generate "
+            "command that made it again: both make just this shard again"
+        )
+
+
+def guard_files(path: Path, header: Header) -> Guard:
+    """Check receipts, and that the files of all visible shards are there in their sizes.
+
+    Parameters
+    ----------
+    path : Path
+        Of the dataset.
+    header : Header
+
+    Raises
+    ------
+    PosegenError
+        Names the first shard that is not as it should be, and the cure.
+    """
+    files: dict[str, StoredFile] = {}
+    shards: dict[str, int] = {}
+    for shard in range(header.shards()):
+        receipt = load_receipt(path, header, shard)
+        fault = files_fault(path, receipt) or _too_short(receipt, header.count(shard))
+        if fault:
+            msg = f"{path}: shard {shard}: {fault}. {again(shard)}"
+            raise PosegenError(msg)
+        files |= receipt.files
+        shards |= dict.fromkeys(receipt.files, shard)
+    return Guard(path, files, shards)
+
+
+def _too_short(receipt: Receipt, wanted: int) -> str | None:
+    return None if receipt.count >= wanted else f"it holds {receipt.count} samples of the {wanted} that the dataset has in it"
+
+
+def check_descriptions(path: Path, header: Header) -> None:
+    """Check that the `zarr.json` files are those that the header asks for.
+
+    A run may have died after it had told the arrays, and before it had told the header, that there are more samples: then the
+    arrays may be longer, though not longer than the complete shards.
+
+    Parameters
+    ----------
+    path : Path
+        Of the dataset.
+    header : Header
+
+    Raises
+    ------
+    PosegenError
+        If one is missing or different.
+    """
+    for name, wanted in descriptions(header).items():
+        try:
+            data = read_file(path / name, MOST_BYTES)
+        except FileNotFoundError:
+            data = b""
+        if data == wanted:
+            continue
+        samples = described_samples(data) or 0
+        ahead = header.with_samples(samples)
+        if samples > header.samples and descriptions(ahead)[name] == data and samples <= complete_prefix(path, header):
+            continue
+        msg = (
+            f"{path}: {name} is {'not what the header describes' if data else 'missing'}. "
+            "Run the generate command that made the dataset again: it writes the file anew and keeps all shards"
+        )
+        raise PosegenError(msg)

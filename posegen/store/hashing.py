@@ -1,0 +1,101 @@
+"""Content hashes: what a sample holds, whatever its bytes look like on disk.
+
+The hash of a sample in a field is XXH3-128 over its decoded values, little-endian in C order, with -0 taken as 0 and every
+NaN as the same one. It does not depend on shards, chunks or compression, so that two datasets can be compared by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from posegen.kernels import kernel
+
+__all__ = ["byte_hash", "canonical", "content_hashes"]
+
+Array = NDArray[Any]
+
+
+def byte_hash(pieces: Iterable[bytes]) -> str:
+    """XXH3-128 of bytes that come in pieces, as 32 hexadecimal digits."""
+    digest = xxhash.xxh3_128()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def canonical(array: Array) -> Array:
+    """Bring values into the form in which they are hashed and stored.
+
+    Parameters
+    ----------
+    array : ndarray
+        Numbers of any kind.
+
+    Returns
+    -------
+    ndarray
+        C-contiguous and little-endian, with no -0 and one kind of NaN. The array itself if it is so already; the argument
+        is never changed.
+
+    Examples
+    --------
+    >>> bool(np.signbit(canonical(np.array([-0.0]))[0]))
+    False
+    """
+    contiguous = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
+    if contiguous.dtype.kind != "f" or contiguous.size == 0:
+        return contiguous
+    bits = contiguous.reshape(-1).view(f"<u{contiguous.dtype.itemsize}")
+    patterns = _patterns(contiguous.dtype)
+    if not _count_odd_bits(bits, *patterns):
+        return contiguous
+    plain = np.empty_like(contiguous)
+    _make_plain(bits, plain.reshape(-1).view(bits.dtype), *patterns)
+    return plain
+
+
+def content_hashes(array: Array) -> str:
+    """Hash each sample of a canonical array [sample, ...].
+
+    Parameters
+    ----------
+    array : ndarray
+        As :func:`canonical` returns it.
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits for each sample, one after another.
+    """
+    return "".join(xxhash.xxh3_128_hexdigest(np.atleast_1d(sample).data) for sample in array)
+
+
+def _patterns(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, Any]:
+    """Bits of -0, of infinity and of the one NaN, and the mask of all but the sign."""
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    special = np.array([-0.0, np.inf, np.nan], dtype).view(unsigned)
+    return special[0], special[1], special[2], unsigned.type(special[0] - 1)
+
+
+@kernel
+def _count_odd_bits(bits: Array, negative_zero: Any, infinity: Any, nan: Any, magnitude: Any) -> int:
+    """Count the values that are -0 or a NaN other than the one."""
+    odd = 0
+    for i in range(bits.size):
+        value = bits[i]
+        odd += (value == negative_zero) | (((value & magnitude) > infinity) & (value != nan))
+    return odd
+
+
+@kernel
+def _make_plain(bits: Array, plain: Array, negative_zero: Any, infinity: Any, nan: Any, magnitude: Any) -> None:
+    """Copy values, with 0 for -0 and the one NaN for every other."""
+    zero = negative_zero ^ negative_zero
+    for i in range(bits.size):
+        value = bits[i]
+        plain[i] = zero if value == negative_zero else nan if (value & magnitude) > infinity else value

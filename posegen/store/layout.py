@@ -1,0 +1,294 @@
+"""What a dataset on disk consists of: its header, its array fields, its receipts, and where each file lies.
+
+A shard is a block of consecutive samples. It is one file per array field and one Parquet part, and its receipt, written
+last, says that it is complete and what its files and its samples hash to.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from posegen.store.documents import Source, check_keys, mapping, number, texts, whole, wholes, words
+from posegen.store.receipts import Receipt, StoredFile
+
+__all__ = [
+    "FORMAT_VERSION",
+    "HEADER_FILE",
+    "MOTION",
+    "RECEIPTS",
+    "ROWS",
+    "SEQUENCES",
+    "ArrayField",
+    "Header",
+    "Receipt",
+    "StoredFile",
+    "array_path",
+    "group_path",
+    "receipt_path",
+    "rows_path",
+    "shard_path",
+]
+
+FORMAT_VERSION = 1
+"""Version of this layout; a reader refuses a later one."""
+
+HEADER_FILE = "dataset.json"
+MOTION = "motion.zarr"
+SEQUENCES = "sequences"
+RECEIPTS = "receipts"
+ROWS = "rows"
+"""What receipts call the table of sequences beside the array fields."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_MOST_CHUNK_BYTES = 2**31 - 17  # the most that Blosc takes at once
+
+
+@dataclass(frozen=True)
+class ArrayField:
+    """An array that every sample has.
+
+    Attributes
+    ----------
+    name : str
+    dims : tuple of str
+        Names of the dimensions after the sample.
+    shape, chunk : tuple of int
+        Size along `dims` of a sample and of a chunk, which divides it.
+    dtype : str
+        Name of a NumPy type.
+    fill : float or int
+        What stands for absent.
+    attributes : dict
+        Plain data for the reader: units, names along a dimension.
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    chunk: tuple[int, ...]
+    dtype: str
+    fill: float | int
+    attributes: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be stored."""
+        fault = _field_fault(self)
+        if fault:
+            raise ValueError(fault)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the field as plain data."""
+        return {
+            "name": self.name,
+            "dims": list(self.dims),
+            "shape": list(self.shape),
+            "chunk": list(self.chunk),
+            "dtype": self.dtype,
+            "fill": "NaN" if math.isnan(self.fill) else self.fill,
+            "attributes": self.attributes,
+        }
+
+    @classmethod
+    def from_json(cls, data: object, source: Source) -> ArrayField:
+        """Read what :meth:`to_json` wrote, checking it."""
+        document = check_keys(data, frozenset(cls.__dataclass_fields__), source, "fields.")
+        fill = math.nan if document["fill"] == "NaN" else number(document, "fill", source)
+        try:
+            return cls(
+                name=words(document, "name", source),
+                dims=texts(document, "dims", source),
+                shape=wholes(document, "shape", source),
+                chunk=wholes(document, "chunk", source),
+                dtype=words(document, "dtype", source),
+                fill=fill,
+                attributes=mapping(document, "attributes", source),
+            )
+        except ValueError as error:
+            raise source.error(f"`fields`: {error}") from error
+
+
+@dataclass(frozen=True)
+class Header:
+    """What `dataset.json` says.
+
+    Attributes
+    ----------
+    format_version, content_version : int
+        Of this layout, and of what makes the samples.
+    identity : str
+        Hash of everything that decides content.
+    name : str
+        Name of the config.
+    config : dict
+        The resolved config, as plain data.
+    seed, samples : int
+        `samples` alone decides how many samples the dataset has.
+    fps, frames : int
+    skeleton : dict
+        Joint names, parents, units, up axis.
+    licence : str
+        Of the data.
+    shard, chunk : int
+        Samples in a shard and in a chunk, which divides it.
+    variants : tuple of str
+        The order of the variants, in arrays and in rows.
+    fields : tuple of ArrayField
+    """
+
+    format_version: int
+    content_version: int
+    identity: str
+    name: str
+    config: dict[str, Any]
+    seed: int
+    samples: int
+    fps: int
+    frames: int
+    skeleton: dict[str, Any]
+    licence: str
+    shard: int
+    chunk: int
+    variants: tuple[str, ...]
+    fields: tuple[ArrayField, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be stored."""
+        fault = _header_fault(self)
+        if fault:
+            raise ValueError(fault)
+
+    def field(self, name: str) -> ArrayField:
+        """Look up the array field of this name; KeyError if there is none."""
+        for entry in self.fields:
+            if entry.name == name:
+                return entry
+        raise KeyError(name)
+
+    def with_samples(self, samples: int) -> Header:
+        """Copy the header with another number of samples."""
+        return replace(self, samples=samples)
+
+    def shards(self) -> int:
+        """Count the shards that `samples` fills or begins."""
+        return -(-self.samples // self.shard)
+
+    def count(self, shard: int) -> int:
+        """Count the samples that are in this shard."""
+        return min(self.shard, self.samples - shard * self.shard)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the dataset as plain data."""
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return data | {"variants": list(self.variants), "fields": [entry.to_json() for entry in self.fields]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], source: Source) -> Header:
+        """Read what :meth:`to_json` wrote, checking it."""
+        version = data.get("format_version")
+        if type(version) is int and version > FORMAT_VERSION:
+            reason = f"the dataset has format {version}, this posegen reads up to {FORMAT_VERSION}"
+            raise Source(source.file, "Use a newer posegen.").error(reason)
+        document = check_keys(data, frozenset(cls.__dataclass_fields__), source)
+        if not isinstance(document["fields"], list):
+            raise source.error("`fields` must be a list")
+        try:
+            return cls(
+                format_version=whole(document, "format_version", source, least=1),
+                content_version=whole(document, "content_version", source),
+                identity=words(document, "identity", source),
+                name=words(document, "name", source),
+                config=mapping(document, "config", source),
+                seed=whole(document, "seed", source),
+                samples=whole(document, "samples", source),
+                fps=whole(document, "fps", source, least=1),
+                frames=whole(document, "frames", source, least=1),
+                skeleton=mapping(document, "skeleton", source),
+                licence=words(document, "licence", source),
+                shard=whole(document, "shard", source, least=1),
+                chunk=whole(document, "chunk", source, least=1),
+                variants=texts(document, "variants", source),
+                fields=tuple(ArrayField.from_json(entry, source) for entry in document["fields"]),
+            )
+        except ValueError as error:
+            raise source.error(str(error)) from error
+
+
+def group_path() -> str:
+    """Path of the Zarr group's description inside the dataset."""
+    return f"{MOTION}/zarr.json"
+
+
+def array_path(field: str) -> str:
+    """Path of an array's description inside the dataset."""
+    return f"{MOTION}/{field}/zarr.json"
+
+
+def shard_path(field: ArrayField, shard: int) -> str:
+    """Path of a shard of a field.
+
+    The key's parts are joined by dots, so that all shards of a field lie in one folder: a folder for each would cost more
+    time to bring safely to the disk than the shard itself.
+
+    Examples
+    --------
+    >>> shard_path(ArrayField("action", ("variant", "part"), (5, 5), (1, 5), "uint16", 65535, {}), 12)
+    'motion.zarr/action/c.12.0.0'
+    """
+    return f"{MOTION}/{field.name}/" + ".".join(["c", str(shard), *("0" * len(field.dims))])
+
+
+def rows_path(shard: int) -> str:
+    """Path of the Parquet part with the shard's sequences."""
+    return f"{SEQUENCES}/part-{shard:05}.parquet"
+
+
+def receipt_path(shard: int) -> str:
+    """Path of the shard's receipt."""
+    return f"{RECEIPTS}/{shard:05}.json"
+
+
+def _field_fault(field: ArrayField) -> str | None:
+    """Say what is wrong with a field; None if nothing is."""
+    if not _NAME.fullmatch(field.name) or field.name == ROWS:
+        return f"a field cannot be called {field.name!r}"
+    if not all(_NAME.fullmatch(name) for name in field.dims) or len({"sample", *field.dims}) != len(field.dims) + 1:
+        return f"field {field.name}: dimensions need names, each its own and none of them `sample`, not {field.dims}"
+    if not len(field.dims) == len(field.shape) == len(field.chunk):
+        return f"field {field.name}: dims, shape and chunk must have the same length"
+    if any(size < 1 or step < 1 or size % step for size, step in zip(field.shape, field.chunk, strict=True)):
+        return f"field {field.name}: each size in shape {field.shape} must be a multiple of that in chunk {field.chunk}"
+    if field.dtype not in _DTYPES:
+        return f"field {field.name}: cannot store {field.dtype}, only {', '.join(_DTYPES)}"
+    return _fill_fault(field)
+
+
+def _fill_fault(field: ArrayField) -> str | None:
+    dtype = np.dtype(field.dtype)
+    if dtype.kind == "f":
+        exact = math.isnan(field.fill) or (math.isfinite(field.fill) and float(dtype.type(field.fill)) == field.fill)
+    else:
+        limits = np.iinfo(dtype)
+        exact = type(field.fill) is int and limits.min <= field.fill <= limits.max
+    return None if exact else f"field {field.name}: the fill value {field.fill} does not fit {field.dtype}"
+
+
+def _header_fault(header: Header) -> str | None:
+    """Say what is wrong with a header; None if nothing is."""
+    if header.shard < 1 or header.chunk < 1 or header.shard % header.chunk:
+        return f"the shard size {header.shard} must be a multiple of the chunk size {header.chunk}"
+    if not header.variants or len(set(header.variants)) != len(header.variants):
+        return f"variants need names, each its own, not {header.variants}"
+    names = [field.name for field in header.fields]
+    if not names or len(set(names)) != len(names):
+        return f"fields need names, each its own, not {names}"
+    for field in header.fields:
+        if math.prod(field.chunk) * header.chunk * np.dtype(field.dtype).itemsize > _MOST_CHUNK_BYTES:
+            return f"field {field.name}: a chunk of {header.chunk} samples is larger than 2 GB; make `chunk` smaller"
+    return None

@@ -1,0 +1,197 @@
+"""Reading a dataset: what is opened is checked, and what is damaged or missing is an error that says how to mend it."""
+
+from __future__ import annotations
+
+import io
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zarr
+from numpy.typing import ArrayLike, NDArray
+
+from posegen.errors import PosegenError
+from posegen.store.checked import CheckedStore
+from posegen.store.complete import load_receipt
+from posegen.store.descriptions import descriptions
+from posegen.store.guard import Guard, check_descriptions, guard_files
+from posegen.store.headers import load_header
+from posegen.store.layout import ROWS, SEQUENCES, Header, Receipt, rows_path
+
+__all__ = ["Dataset", "Sample", "open_dataset"]
+
+Array = NDArray[Any]
+_TABLES_KEPT = 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample with all its variants.
+
+    Attributes
+    ----------
+    index : int
+    arrays : dict of str to ndarray [variant, ...]
+        Its values in each field; ``sample.joints`` is short for ``sample.arrays["joints"]``.
+    sequences : list of dict
+        For each variant, the row that tells of it.
+    """
+
+    index: int
+    arrays: dict[str, Array]
+    sequences: list[dict[str, Any]]
+
+    def __getattr__(self, name: str) -> Array:
+        arrays = self.__dict__.get("arrays", {})
+        if name not in arrays:
+            msg = f"a sample has no {name!r}, only index, sequences, {', '.join(arrays)}"
+            raise AttributeError(msg)
+        return arrays[name]  # type: ignore[no-any-return]
+
+
+class Dataset:
+    """A dataset on disk, as many samples of it as its header says; made by :func:`open_dataset`.
+
+    It is a sequence of samples: ``len(dataset)``, ``dataset[3]``, ``for sample in dataset``. All reading goes through checks.
+
+    Attributes
+    ----------
+    path : Path
+    header : Header
+    """
+
+    def __init__(self, path: Path, header: Header, guard: Guard) -> None:
+        self.path = path
+        self.header = header
+        self._guard = guard
+        self._kept_table = lru_cache(_TABLES_KEPT)(self.table)
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.path}: {len(self)} samples of {len(self.header.variants)} variants>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_dataset, (self.path,)
+
+    def __len__(self) -> int:
+        return self.header.samples
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[index] for index in range(len(self)))
+
+    def __getitem__(self, index: int) -> Sample:
+        sample = self._index(index)
+        arrays = {name: self.arrays(name, slice(sample, sample + 1))[0] for name in self.fields}
+        return Sample(sample, arrays, self.rows(sample))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the array fields."""
+        return tuple(field.name for field in self.header.fields)
+
+    @cached_property
+    def motion(self) -> zarr.Group:
+        """The arrays, as a Zarr group that can only be read."""
+        store = CheckedStore(self._guard, descriptions(self.header))
+        return zarr.open_group(store, mode="r", zarr_format=3)
+
+    @cached_property
+    def sequences(self) -> pa.Table:
+        """The table of sequences, read when it is first asked for; :meth:`table` reads that of one shard."""
+        tables = [self.table(shard) for shard in range(self.header.shards())]
+        if not tables:
+            msg = f"{self.path}: has no samples yet. Run the generate command that made it again"
+            raise PosegenError(msg)
+        return pa.concat_tables(tables)
+
+    def arrays(self, field: str, samples: slice | ArrayLike | None = None) -> Array:
+        """Read a field of some samples.
+
+        Parameters
+        ----------
+        field : str
+        samples : slice or array of int, optional
+            Which samples; all unless given. Each chunk is decoded once, whatever the order.
+
+        Returns
+        -------
+        ndarray [n, variant, ...]
+        """
+        if field not in self.fields:
+            msg = f"{self.path}: has no field {field!r}, only {', '.join(self.fields)}"
+            raise PosegenError(msg)
+        array: Any = self.motion[field]
+        if samples is None or isinstance(samples, slice):
+            chosen = samples or slice(None)
+            backwards = chosen.step is not None and chosen.step < 0
+            return np.asarray(array.oindex[np.arange(len(self))[chosen]] if backwards else array[chosen])
+        indices = np.asarray(samples) if np.size(samples) else np.zeros(0, np.int64)
+        indices = np.flatnonzero(indices) if indices.dtype == bool else indices.astype(np.int64, casting="same_kind")
+        return np.asarray(array.oindex[np.array([self._index(int(index)) for index in indices], np.int64)])
+
+    def rows(self, sample: int) -> list[dict[str, Any]]:
+        """Read the rows of a sample, one for each variant."""
+        shard, position = divmod(self._index(sample), self.header.shard)
+        variants = len(self.header.variants)
+        return self._kept_table(shard).slice(position * variants, variants).to_pylist()  # type: ignore[no-any-return]
+
+    def table(self, shard: int) -> pa.Table:
+        """Read the table of the sequences of one shard."""
+        name = rows_path(shard)
+        rows = self.header.count(shard) * len(self.header.variants)
+        try:
+            table = pq.read_table(io.BytesIO(self._guard.read(name)))
+        except (pa.ArrowException, OSError) as error:
+            raise self._guard.damaged(name) from error
+        if len(table) < rows:
+            raise self._guard.damaged(name)
+        return table.slice(0, rows)
+
+    def receipt(self, shard: int) -> Receipt:
+        """Read the receipt of a shard."""
+        return load_receipt(self.path, self.header, shard)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes on disk of each field and of the rows, by name."""
+        sizes = dict.fromkeys((*self.fields, ROWS), 0)
+        for name, file in self._guard.files.items():
+            folder, _, rest = name.partition("/")
+            sizes[ROWS if folder == SEQUENCES else rest.partition("/")[0]] += file.bytes
+        return sizes
+
+    def _index(self, index: int) -> int:
+        position = operator.index(index)
+        if not -len(self) <= position < len(self):
+            msg = f"{self.path}: has no sample {position}, there are {len(self)}"
+            raise IndexError(msg)
+        return position % len(self)
+
+
+def open_dataset(path: str | Path) -> Dataset:
+    """Open a dataset, checking its header, its arrays' descriptions, its receipts and the sizes of all files.
+
+    Bytes are hashed when a file is first touched.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its folder.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    PosegenError
+        If it is not a dataset, or anything is missing or damaged; names the shard and the cure.
+    """
+    folder = Path(path)
+    header = load_header(folder)
+    check_descriptions(folder, header)
+    return Dataset(folder, header, guard_files(folder, header))

@@ -1,0 +1,286 @@
+"""Writing a dataset: made empty, filled shard by shard in any order, published as far as it is complete.
+
+The order of a commit is what makes it safe to die at any moment: the old receipt goes first; then the files, each put in its
+place whole and brought to the disk; then the new receipt. Publishing tells readers: first the arrays' sizes, then
+`dataset.json`, which alone decides how many samples there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from posegen.errors import PosegenError, UsageError
+from posegen.store.complete import complete_prefix, complete_shards, receipt_fault, shards_with_receipts
+from posegen.store.descriptions import descriptions
+from posegen.store.documents import Source
+from posegen.store.encode import encode_shard
+from posegen.store.faults import fault_point
+from posegen.store.files import is_temporary, read_file, remove_durably, sync_folder, write_all_durably, write_durably
+from posegen.store.hashing import byte_hash, canonical, content_hashes
+from posegen.store.headers import header_bytes, load_header
+from posegen.store.layout import (
+    HEADER_FILE,
+    MOTION,
+    RECEIPTS,
+    ROWS,
+    SEQUENCES,
+    Header,
+    receipt_path,
+    rows_path,
+    shard_path,
+)
+from posegen.store.lock import LOCK_FILE
+from posegen.store.receipts import Receipt, StoredFile
+from posegen.store.rows import encode_table, row_hashes, table_of
+from posegen.store.runs import current_run, has_ended
+
+__all__ = ["commit_shard", "complete_prefix", "complete_shards", "create", "publish"]
+
+Array = NDArray[Any]
+
+
+def create(path: Path, header: Header, run: str | None = None) -> None:
+    """Make a dataset without samples.
+
+    Parameters
+    ----------
+    path : Path
+        A folder that is empty or not there yet. What a run left that died while making this dataset does not matter.
+    header : Header
+        Its number of samples is not used: there are none yet.
+    run : str, optional
+        The run that makes it; this process unless given.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds anything else, or cannot be written.
+    """
+    run = run or current_run()
+    empty = header.with_samples(0)
+    try:
+        if not path.exists():
+            path.mkdir(parents=True)
+        _check_vacant(path, header)
+        for folder in (SEQUENCES, RECEIPTS):
+            (path / folder).mkdir(exist_ok=True)
+        write_all_durably([(path / name, [data]) for name, data in descriptions(empty).items()], run)
+        sync_folder(path)
+        fault_point("descriptions_written")
+        _write_header(path, empty, run)
+        sync_folder(path.resolve().parent)
+    except OSError as error:
+        msg = f"{path}: no dataset can be made there ({error.strerror}). Choose a folder that you may write in"
+        raise UsageError(msg) from error
+
+
+def commit_shard(
+    path: Path,
+    header: Header,
+    shard: int,
+    arrays: Mapping[str, Array],
+    rows: Sequence[Mapping[str, Any]],
+    schema: pa.Schema,
+    run: str,
+    seconds: float = 0.0,
+) -> Receipt:
+    """Store a shard; when this returns, it is complete and safe.
+
+    Parameters
+    ----------
+    path : Path
+        Of the dataset.
+    header : Header
+        Its number of samples is not used.
+    shard : int
+    arrays : mapping of str to ndarray [n, ...]
+        For each field, the values of the shard's n samples; n is at most `header.shard`.
+    rows : sequence of mappings
+        One for each sample and variant, the variants of a sample next to each other in the header's order.
+    schema : pyarrow.Schema
+        Of the rows. Its columns `sample` and `variant`, where it has them, are checked.
+    run : str
+        The run that this belongs to; see :mod:`posegen.store.runs`. Once it has provably ended, nothing is written any more.
+    seconds : float, optional
+        How long making the samples took, for the receipt.
+
+    Returns
+    -------
+    Receipt
+
+    Raises
+    ------
+    ValueError
+        If arrays or rows are not as the header says.
+    PosegenError
+        If the disk does not take the shard.
+    """
+    values = _checked_arrays(header, arrays)
+    table = table_of(rows, schema)
+    count = len(next(iter(values.values())))
+    _check_rows(header, table, shard, count)
+    content = {name: content_hashes(array) for name, array in values.items()}
+    content[ROWS] = row_hashes(table, len(header.variants))
+    encoded = {shard_path(f, shard): encode_shard(f, values[f.name], header.shard, header.chunk) for f in header.fields}
+    files = {name: pieces for name, pieces in encoded.items() if pieces}
+    files[rows_path(shard)] = [encode_table(table)]
+    receipt = Receipt(
+        shard=shard,
+        first=shard * header.shard,
+        count=count,
+        identity=header.identity,
+        content=content,
+        files={name: StoredFile(sum(map(len, pieces)), byte_hash(pieces)) for name, pieces in files.items()},
+        rows=len(table),
+        seconds=float(seconds),
+        made_by_run=run,
+    )
+    fault_point("encoded", shard)
+    try:
+        _place(path, files, encoded.keys() - files.keys(), receipt)
+    except OSError as error:
+        msg = (
+            f"{path}: shard {shard} could not be stored ({error.strerror}). All complete shards are safe: "
+            "see to the disk, then run the same command again"
+        )
+        raise PosegenError(msg) from error
+    return receipt
+
+
+def publish(path: Path, header: Header, samples: int, run: str | None = None) -> Header:
+    """Make the first `samples` samples visible to readers. All of them must be in complete shards.
+
+    Doing it again changes nothing, but mends descriptions of arrays that were changed. Fewer samples than before can be
+    published, too: readers then do not miss a shard that is about to be made again.
+
+    Parameters
+    ----------
+    path : Path
+        Of the dataset.
+    header : Header
+        Of the dataset; its number of samples is not used.
+    samples : int
+    run : str, optional
+        The run that publishes; this process unless given.
+
+    Returns
+    -------
+    Header
+        As it is on disk now.
+    """
+    run = run or current_run()
+    before = load_header(path)
+    if header_bytes(before.with_samples(0)) != header_bytes(header.with_samples(0)):
+        msg = f"{path}: has become another dataset while it was written. Choose another place and run this again"
+        raise PosegenError(msg)
+    published = header.with_samples(samples)
+    if samples < before.samples:  # whenever one dies here, the arrays are at least as long as the header says
+        _write_header(path, published, run)
+    described = {path / name: data for name, data in descriptions(published).items()}
+    write_all_durably([(file, [data]) for file, data in described.items() if not _has(file, data)], run)
+    fault_point("descriptions_written")
+    if samples > before.samples:
+        _write_header(path, published, run)
+    return published
+
+
+def _check_vacant(path: Path, header: Header) -> None:
+    """Refuse a folder that holds anything but what a run left that died while making this very dataset."""
+    if not path.is_dir():
+        msg = f"{path}: is a file. Choose another place for the dataset"
+        raise UsageError(msg)
+    known = {MOTION, SEQUENCES, RECEIPTS, LOCK_FILE}
+    strange = [entry.name for entry in path.iterdir() if entry.name not in known and not is_temporary(entry)]
+    fields = {field.name for field in header.fields}
+    if (path / MOTION).is_dir():
+        strange += [f"{MOTION}/{x.name}" for x in (path / MOTION).iterdir() if x.is_dir() and x.name not in fields]
+    if not strange:
+        strange = [receipt_path(shard) for shard in shards_with_receipts(path) if _is_foreign(path, header, shard)]
+    if strange:
+        msg = f"{path}: holds something else already: {', '.join(sorted(strange)[:3])}. Choose an empty or a new folder"
+        raise UsageError(msg)
+
+
+def _is_foreign(path: Path, header: Header, shard: int) -> bool:
+    """Tell whether a receipt is that of another dataset; a damaged one is nobody's."""
+    source = Source(receipt_path(shard), "")
+    try:
+        receipt = Receipt.from_bytes((path / receipt_path(shard)).read_bytes(), source)
+    except PosegenError:
+        return False
+    return receipt_fault(receipt, header, shard) is not None
+
+
+def _write_header(path: Path, header: Header, run: str) -> None:
+    write_durably(path / HEADER_FILE, header_bytes(header), run)
+    fault_point("header_written")
+
+
+def _has(file: Path, data: bytes) -> bool:
+    try:
+        return read_file(file, len(data)) == data
+    except (FileNotFoundError, PosegenError):
+        return False
+
+
+def _checked_arrays(header: Header, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Check the arrays against the header and bring them into the form that is stored."""
+    names = [field.name for field in header.fields]
+    if sorted(arrays) != sorted(names):
+        msg = f"arrays {sorted(arrays)} are given, the dataset has {sorted(names)}"
+        raise ValueError(msg)
+    counts = {len(arrays[name]) for name in names}
+    if len(counts) != 1 or not 1 <= max(counts) <= header.shard:
+        msg = f"all arrays must hold the same number of samples, from 1 to {header.shard}, not {sorted(counts)}"
+        raise ValueError(msg)
+    for field in header.fields:
+        array = arrays[field.name]
+        if array.shape[1:] != field.shape or array.dtype != np.dtype(field.dtype):
+            msg = f"{field.name} must be {field.dtype} [n, {field.shape}], not {array.dtype} {array.shape}"
+            raise ValueError(msg)
+    return {name: canonical(arrays[name]) for name in names}
+
+
+def _check_rows(header: Header, table: pa.Table, shard: int, count: int) -> None:
+    """Check that the rows are those of these samples and variants, in order."""
+    variants = len(header.variants)
+    if len(table) != count * variants:
+        msg = f"{len(table)} rows are given for {count} samples of {variants} variants"
+        raise ValueError(msg)
+    first = shard * header.shard
+    expected = {"sample": np.repeat(np.arange(first, first + count), variants).tolist(), "variant": header.variants * count}
+    for name, values in expected.items():
+        if name in table.schema.names and table.column(name).to_pylist() != list(values):
+            msg = f"the rows' column `{name}` does not go through the shard's samples and their variants in order"
+            raise ValueError(msg)
+
+
+def _place(path: Path, files: Mapping[str, Sequence[bytes]], absent: Iterable[str], receipt: Receipt) -> None:
+    """Bring a shard's files to the disk in the order that makes it safe to die in between."""
+    shard, run = receipt.shard, receipt.made_by_run
+    if has_ended(run):
+        msg = f"{path}: shard {shard} is not stored: run {run}, which it was made for, has ended. Run the same command again"
+        raise PosegenError(msg)
+    remove_durably(path / receipt_path(shard))
+    fault_point("receipt_removed", shard)
+    write_all_durably(
+        [(path / name, pieces) for name, pieces in files.items()],
+        run,
+        written=lambda: fault_point("file_written", shard),
+        placed=lambda: fault_point("file_placed", shard),
+    )
+    for name in absent:
+        remove_durably(path / name)
+    fault_point("files_durable", shard)
+    write_all_durably(
+        [(path / receipt_path(shard), [receipt.to_bytes()])],
+        run,
+        written=lambda: fault_point("receipt_written", shard),
+        placed=lambda: fault_point("receipt_placed", shard),
+    )
