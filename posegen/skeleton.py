@@ -207,7 +207,7 @@ def sole_points(joints: Array) -> Array:
         Left heel, left toe, right heel, right toe, in the order of :data:`CONTACTS`.
     """
     ball_drop = PROPORTIONS["ankle_height"] - BALL_JOINT_HEIGHT
-    ball_length = float(np.sqrt(BALL_BEFORE_ANKLE**2 + ball_drop**2))
+    ball_length = float(np.sqrt(BALL_BEFORE_ANKLE * BALL_BEFORE_ANKLE + ball_drop * ball_drop))
     points = []
     for side in ("left_", "right_"):
         knee, ankle, ball = (joints[..., JOINTS.index(side + name), :] for name in ("knee", "ankle", "foot"))

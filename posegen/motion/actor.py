@@ -1,0 +1,181 @@
+"""One actor of one scene: from its slots to its joints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.library.models import CHANNELS
+from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, gait_series
+from posegen.motion.gait import HARMONICS, RUN, Gaits
+from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
+from posegen.motion.plant import plant_and_swing
+from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation
+from posegen.motion.rows import HEADING, PHASE, SPEED, TURNING, WORK, WORK2
+from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
+from posegen.motion.tables import FLIGHT, ActionTables
+from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, travel
+from posegen.motion.tracks import flight_begin, flight_seconds, unit_of_height
+from posegen.motion.trigonometry import cos_turns, sin_turns
+from posegen.motion.trunk import upper_body
+
+__all__ = ["actor_motion"]
+
+Array = NDArray[Any]
+
+HIP, KNEE, ANKLE = (
+    tuple(CHANNELS.index(f"{side}_{c}") for side in ("left", "right"))
+    for c in ("hip_flexion", "knee_flexion", "ankle_dorsiflexion")
+)
+TILT, OBLIQUITY = CHANNELS.index("pelvis_tilt"), CHANNELS.index("pelvis_obliquity")
+TRUNK_LATERAL, NECK_ROTATION = CHANNELS.index("trunk_lateral"), CHANNELS.index("neck_rotation")
+GRAVITY = 9.81
+SEAT_BELOW_PELVIS = 0.058
+"""Surface of a seat below the pelvis joint of who sits on it, as a fraction of stature."""
+GAZE_LEAD = 0.45
+"""Seconds by which the head is ahead of a turn."""
+
+
+@kernel
+def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, person: Person) -> Scalar:
+    """Pelvis above the floor when a leg with these angles (turns) carries the body; metres."""
+    thigh, shank, foot = -person.offsets[4, 1], -person.offsets[7, 1], person.foot
+    upper = hip - tilt
+    lower = upper - knee
+    s, c = sin_turns(lower + ankle), cos_turns(lower + ankle)
+    down = thigh * cos_turns(upper) + shank * cos_turns(lower)
+    return down + foot[FOOT_ANKLE_HEIGHT] * c + max(foot[FOOT_HEEL] * s, -foot[FOOT_BALL] * s) - person.offsets[1, 1]
+
+
+@kernel
+def run_height(slot: Slot, duty: Scalar, leg: Scalar, gaits: Gaits, person: Person) -> Scalar:
+    """Pelvis above the floor in the middle of a running stance, from the published angles."""
+    series = np.zeros(1 + 2 * HARMONICS, np.float32)
+    angles = np.zeros(4)
+    channels = (HIP[0], KNEE[0], ANKLE[0], TILT)
+    for i in range(4):
+        gait_series(RUN, slot.speed, leg, gaits, channels[i], series)
+        angles[i] = series[0]
+        for k in range(HARMONICS):
+            at = 0.5 * duty * (k + 1)
+            angles[i] += series[1 + k] * cos_turns(at) + series[1 + HARMONICS + k] * sin_turns(at)
+    return nominal_height(angles[0], angles[1], angles[2], angles[3], person)
+
+
+@kernel
+def mark_airborne(slot: Slot, actions: ActionTables, draws: Array, clock: Clock, airborne: Array) -> None:
+    """Mark the frames in which a jumping slot is off the ground."""
+    flight = flight_seconds(slot, actions)
+    for number in range(slot.repetitions):
+        lift = flight_begin(slot, actions, draws, number)
+        f0 = max(0, int(np.floor((lift - clock.first) / clock.step)) + 1)
+        f1 = min(len(airborne), int(np.ceil((lift + flight - clock.first) / clock.step)))
+        airborne[f0:f1] = True
+
+
+@kernel
+def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
+    """Add postural sway and breathing: for each channel two slow sines of its own, since nobody stands still.
+
+    `sway` is float [channels], the amplitude of each.
+    """
+    for c in range(len(channels)):
+        if sway[c] != 0:
+            height = np.float32(sway[c])
+            slow, fast = np.float32(0.09 + 0.1 * draws[c % len(draws)]), np.float32(0.24 + 0.2 * draws[(c + 11) % len(draws)])
+            here, there = np.float32(draws[(c + 5) % len(draws)]), np.float32(draws[(c + 17) % len(draws)])
+            for f in range(channels.shape[1]):
+                t = np.float32(clock.first + f * clock.step)
+                channels[c, f] += height * (sin_turns(slow * t + here) + np.float32(0.45) * sin_turns(fast * t + there))
+
+
+@kernel
+def lean_into_curves(root: Array, row: Array) -> None:
+    """Lean the trunk to the inside of a curve by half of what balance asks against the turning, a = v w."""
+    scale = np.float32(0.5 / GRAVITY)
+    for f in range(root.shape[1]):
+        row[f] += scale * root[SPEED, f] * root[TURNING, f]
+
+
+@kernel
+def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
+    """Turn the neck to where the heading will be: gaze leads a turn (Grasso 1998)."""
+    frames = root.shape[1]
+    most = np.float32(0.12)
+    for f in range(frames):
+        ahead = root[HEADING, min(f + frames_ahead, frames - 1)] - root[HEADING, f]
+        row[f] += np.float32(0.6) * min(max(ahead, -most), most)
+
+
+@kernel
+def walk_the_path(scratch: Scratch, role: Role, actions: ActionTables, leg: Scalar, clock: Clock, margin: int) -> None:
+    """Fill the root's rows of speed, phase, heading and path from the base slots."""
+    base = role.base
+    gait = np.zeros(base, np.int64)
+    for k in range(base):
+        gait[k] = actions.gait[role.kinds[k]]
+    rate, turning, ramps = np.zeros(base), np.zeros(base), np.zeros((base, 8))
+    start, end, speed = role.numbers[:base, 0], role.numbers[:base, 1], role.numbers[:base, 5]
+    slot_rates(gait, start, end, speed, role.turn, leg, rate)
+    plan_ramps(gait, start, end, speed, rate, ramps)
+    phase = plan_rates(gait, start, end, role.turn, role.phase, role.left_leads, ramps, rate, turning)
+    course(gait, speed, rate, turning, ramps, clock.first, clock.step, scratch.root, scratch.weights)
+    travel(scratch.root, margin, clock.step, phase, role.heading, role.x, role.z)
+
+
+@kernel
+def fill_channels(
+    scratch: Scratch, role: Role, person: Person, actions: ActionTables, gaits: Gaits, leg: Scalar, stand: Scalar, clock: Clock
+) -> None:
+    """Fill the channels from posture, sway and all slots, and mark the frames in the air."""
+    seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg
+    scratch.airborne[:] = False
+    for c in range(len(scratch.channels)):
+        scratch.channels[c, :] = np.float32(person.neutral[c])
+    add_sway(scratch.channels, person.sway, person.draws, clock)
+    fill_waves(scratch.root[PHASE], scratch.waves)
+    for k in range(len(role.kinds)):
+        slot = slot_of(role, k)
+        if slot.start > clock.first + scratch.root.shape[1] * clock.step:
+            continue  # Planned for faster variants, which show more of the scene.
+        if k >= role.base:
+            add_layer(scratch, slot, actions, person, clock, scratch.root[WORK], scratch.root[WORK2])
+        elif actions.gait[slot.kind]:
+            add_gait(scratch, k, slot, actions.gait[slot.kind], leg, person, gaits, scratch.root[WORK])
+        else:
+            add_track(scratch, slot, actions, person, unit_of_height(slot, actions, leg, stand - seat), clock)
+            if actions.support[slot.kind] == FLIGHT:
+                mark_airborne(slot, actions, person.draws, clock, scratch.airborne)
+    lean_into_curves(scratch.root, scratch.channels[TRUNK_LATERAL])
+    look_ahead(scratch.root, scratch.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
+
+
+@kernel
+def actor_motion(
+    scratch: Scratch, role: Role, person: Person, actions: ActionTables, gaits: Gaits, clock: Clock, margin: int, frames: int
+) -> None:
+    """Work out one actor over scratch frames `margin` to `margin + frames`.
+
+    The results are in `scratch`: all joints but the legs' in `joints`, the legs' in `legs`, and which feet are planted.
+    """
+    offsets, neutral = person.offsets, person.neutral
+    leg = -float(offsets[4, 1] + offsets[7, 1])
+    walk_the_path(scratch, role, actions, leg, clock, margin)
+    stand = nominal_height(neutral[HIP[0]], neutral[KNEE[0]], neutral[ANKLE[0]], neutral[TILT], person)
+    fill_channels(scratch, role, person, actions, gaits, leg, stand, clock)
+    run = stand
+    for k in range(role.base):
+        if actions.gait[role.kinds[k]] == RUN:
+            run = run_height(slot_of(role, k), 0.37, leg, gaits, person)
+    channels = scratch.channels
+    for side in range(2):
+        hip, knee, ankle = channels[HIP[side]], channels[KNEE[side]], channels[ANKLE[side]]
+        nominal_leg(hip, knee, ankle, channels[TILT], -offsets[4, 1], -offsets[7, 1], person.foot, scratch.legs[side])
+    carry_height(scratch.root, scratch.legs, channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], stand, run)
+    pelvis_path(scratch.root, channels, leg)
+    pelvis_rotation(scratch.root, channels, scratch.turns[6])
+    plant_and_swing(scratch, person, clock.step, margin, frames)
+    upper_body(channels, scratch.turns[6], offsets, scratch.joints, scratch.turns)

@@ -1,0 +1,188 @@
+"""From slots to channels: every anatomical angle and root quantity over the frames.
+
+A channel starts from the person's neutral posture. Gait slots pull it to the gait's curves by their weight; other base slots
+add the track of their key poses and harmonics; layered slots take over the channels that they own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.library.models import CHANNELS
+from posegen.motion.gait import HARMONICS, RUN, STEP, Gaits
+from posegen.motion.state import Clock, Person, Scratch, Slot
+from posegen.motion.tables import ActionTables
+from posegen.motion.tracks import fill_track, knots_of_channel, slot_stages
+from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
+
+__all__ = ["add_gait", "add_layer", "add_track", "fill_waves"]
+
+Array = NDArray[Any]
+
+FIRST_ARM = CHANNELS.index("left_collar_elevation") - CHANNELS.index("left_hip_flexion")
+FIRST_LEFT, FIRST_RIGHT = CHANNELS.index("left_hip_flexion"), CHANNELS.index("right_hip_flexion")
+GRAVITY = 9.81
+
+
+@kernel
+def fill_waves(phase: Array, waves: Array) -> None:
+    """Cosines and sines of the multiples of a phase, by the addition theorem.
+
+    Parameters
+    ----------
+    phase : float32 [frames]
+        Turns.
+    waves : float32 [2 * HARMONICS, frames], written
+        Cosines of 1 to HARMONICS times the phase, then sines.
+    """
+    frames = len(phase)
+    cosine, sine = waves[0], waves[HARMONICS]
+    for f in range(frames):
+        cosine[f] = cos_turns(phase[f])
+        sine[f] = sin_turns(phase[f])
+    for k in range(1, HARMONICS):
+        c, s, c_next, s_next = waves[k - 1], waves[HARMONICS + k - 1], waves[k], waves[HARMONICS + k]
+        for f in range(frames):
+            c_next[f] = c[f] * cosine[f] - s[f] * sine[f]
+            s_next[f] = s[f] * cosine[f] + c[f] * sine[f]
+
+
+@kernel
+def gait_series(gait: int, speed: Scalar, leg: Scalar, gaits: Gaits, channel: int, series: Array) -> None:
+    """Fourier series of one channel at a speed: linear between the published speeds."""
+    if gait == RUN:
+        stretch = 1.0 + 0.2 * min(max(speed - 2.5, -0.5), 3.0)
+        series[:] = gaits.run[channel]
+        for i in range(1, len(series)):
+            series[i] *= np.float32(stretch)
+        return
+    dimensionless = 0.0 if gait == STEP else speed / np.sqrt(GRAVITY * leg)
+    last = len(gaits.speeds) - 1
+    k = 0
+    while k < last - 1 and dimensionless > gaits.speeds[k + 1]:
+        k += 1
+    share = (dimensionless - gaits.speeds[k]) / (gaits.speeds[k + 1] - gaits.speeds[k])
+    share = np.float32(min(max(share, 0.0), 1.0))
+    for i in range(len(series)):
+        series[i] = gaits.walk[k, channel, i] + share * (gaits.walk[k + 1, channel, i] - gaits.walk[k, channel, i])
+
+
+@kernel
+def add_series(
+    row: Array, weight: Array, waves: Array, series: Array, neutral: Scalar, first: int, last: int, sums: Array
+) -> None:
+    """Pull a channel to its gait series by `weight`, which is above 0 between frames `first` and `last` alone.
+
+    `sums` is float32 [frames], scratch.
+    """
+    for f in range(first, last):
+        sums[f] = series[0] - np.float32(neutral)
+    for k in range(HARMONICS):
+        a, b = series[1 + k], series[1 + HARMONICS + k]
+        if a != 0 or b != 0:
+            cosine, sine = waves[k], waves[HARMONICS + k]
+            for f in range(first, last):
+                sums[f] += a * cosine[f] + b * sine[f]
+    for f in range(first, last):
+        row[f] += weight[f] * sums[f]
+
+
+@kernel
+def add_gait(scratch: Scratch, k: int, slot: Slot, gait: int, leg: Scalar, person: Person, gaits: Gaits, sums: Array) -> None:
+    """Pull the channels to the curves of gait slot `k` by its weight; larger movements swing the arms further.
+
+    `sums` is float32 [frames], scratch.
+    """
+    series = np.zeros(1 + 2 * HARMONICS, np.float32)
+    size = np.float32(slot.amplitude * (1.0 + 0.15 * person.energy))
+    weight = scratch.weights[k]
+    first, last = 0, len(weight)
+    while first < last and weight[first] <= 0:
+        first += 1
+    while last > first and weight[last - 1] <= 0:
+        last -= 1
+    if first == last:
+        return
+    for c in range(len(scratch.channels)):
+        if gaits.moved[c]:
+            gait_series(gait, slot.speed, leg, gaits, c, series)
+            if c >= FIRST_LEFT and (c - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) >= FIRST_ARM:
+                series[1:] *= size
+            add_series(scratch.channels[c], weight, scratch.waves, series, person.neutral[c], first, last, sums)
+
+
+@kernel
+def add_harmonics(
+    row: Array, cosines: Array, sines: Array, slot: Slot, actions: ActionTables, wander: Scalar, clock: Clock
+) -> None:
+    """Add a series over the slot's cycle, fading in before the end of the first stage and out behind the begin of the last.
+
+    `wander` is where, in turns, a slow change of its size by 12 per cent begins.
+    """
+    entered, leaving = slot_stages(slot, actions)
+    cycle = (leaving - entered) / max(slot.repetitions, 1)
+    fade_in, fade_out = 0.6 * (entered - slot.start) + 1e-3, 0.6 * (slot.end - leaving) + 1e-3
+    f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
+    f1 = min(len(row), int(np.ceil((slot.end - clock.first) / clock.step)))
+    for f in range(f0, f1):
+        t = clock.first + f * clock.step
+        x = np.float32((t - entered) / cycle)
+        value = np.float32(0.0)
+        for k in range(len(cosines)):
+            if cosines[k] != 0 or sines[k] != 0:
+                turns = np.float32(k + 1) * x
+                value += np.float32(cosines[k]) * cos_turns(turns) + np.float32(sines[k]) * sin_turns(turns)
+        fade = smooth_step((t - entered + fade_in) / fade_in) * smooth_step((leaving + fade_out - t) / fade_out)
+        wandering = np.float32(1.0) + np.float32(0.12) * sin_turns(np.float32(0.37) * x + np.float32(wander))
+        row[f] += np.float32(slot.amplitude) * fade * wandering * value
+
+
+@kernel
+def add_track(scratch: Scratch, slot: Slot, actions: ActionTables, person: Person, height_unit: Scalar, clock: Clock) -> None:
+    """Add one base slot's key poses and harmonics to the channels."""
+    for c in range(len(scratch.channels)):
+        if actions.used[slot.kind, c]:
+            n = knots_of_channel(slot, actions, person, c, height_unit, scratch.knots, scratch.moving)
+            fill_track(scratch.channels[c], scratch.knots, n, clock)
+    for i in range(actions.series_first[slot.kind], actions.series_last[slot.kind]):
+        row, wander = scratch.channels[actions.series_channel[i]], person.draws[i % len(person.draws)]
+        add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, actions, wander, clock)
+
+
+@kernel
+def fill_hold(row: Array, slot: Slot, actions: ActionTables, first: int, last: int, clock: Clock) -> None:
+    """Write by how much a layered slot has taken over: it rises in the first stage and falls in the last."""
+    entered, leaving = slot_stages(slot, actions)
+    begin, rise = (clock.first - slot.start) / (entered - slot.start), clock.step / (entered - slot.start)
+    end, fall = (slot.end - clock.first) / (slot.end - leaving), clock.step / (slot.end - leaving)
+    for f in range(first, last):
+        row[f] = smooth_step(begin + f * rise) * smooth_step(end - f * fall)
+
+
+@kernel
+def add_layer(
+    scratch: Scratch, slot: Slot, actions: ActionTables, person: Person, clock: Clock, row: Array, weight: Array
+) -> None:
+    """Let a layered slot take over the channels that it owns: from what lies below to its pose, and back.
+
+    `row` and `weight` are float32 [frames], scratch.
+    """
+    a, channels = slot.kind, scratch.channels
+    f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
+    f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
+    fill_hold(weight, slot, actions, f0, f1, clock)
+    size = 1.0 + 0.4 * (slot.amplitude - 1.0)
+    for c in range(len(channels)):
+        if not actions.owned[a, c]:
+            continue
+        row[f0:f1] = np.float32(person.neutral[c] + actions.pose[a, c] * size)
+        for i in range(actions.series_first[a], actions.series_last[a]):
+            if actions.series_channel[i] == c:
+                wander = person.draws[i % len(person.draws)]
+                add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, actions, wander, clock)
+        for f in range(f0, f1):
+            channels[c, f] += weight[f] * (row[f] - channels[c, f])

@@ -1,0 +1,303 @@
+"""Motion of planned scenes: the public function, and the kernel that runs over samples and actors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.library import Library
+from posegen.motion.actor import actor_motion
+from posegen.motion.cast import Cast, cast_of
+from posegen.motion.gait import Gaits
+from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, TOE_HEIGHT
+from posegen.motion.state import Clock, Person, Role, Scratch, scratch, slot_of
+from posegen.motion.tables import SEAT, ActionTables, tables
+from posegen.motion.tracks import slot_stages
+from posegen.scene import LEFT, RIGHT, Scenes
+from posegen.skeleton import (
+    CONTACTS,
+    JOINTS,
+    PARTS,
+)
+
+__all__ = ["ABSENT_ACTION", "ABSENT_CONTACT", "GRID", "Motion", "animate", "animate_into", "empty_motion"]
+
+Array = NDArray[Any]
+
+MARGIN_SECONDS = 1.4
+"""How much more than is shown is worked out at either end: a foot's print depends on its whole stance."""
+GRID = 2.0**-13
+"""Positions are whole multiples of this, in metres: .12 mm."""
+ABSENT_ACTION = 65535
+ABSENT_CONTACT = 255
+TOUCHING = 0.005
+"""A planted foot's heel or toe touches while it is less than this above the floor, in metres."""
+
+LEG_JOINTS = np.array(
+    [[[1, HIP_X], [4, KNEE_X], [7, ANKLE_X], [10, BALL_X]], [[2, HIP_X], [5, KNEE_X], [8, ANKLE_X], [11, BALL_X]]]
+)
+SEAT_POINT = CONTACTS.index("seat")
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What the actors do in each variant of a scene, frame by frame.
+
+    Attributes
+    ----------
+    joints : float32 [n, variants, actors, frames, 22, 3]
+        Metres, on the grid; NaN where absent.
+    action : uint16 [n, variants, actors, frames, parts]
+        Index into the library's actions; ABSENT_ACTION where absent.
+    contact : uint8 [n, variants, actors, frames, contacts]
+        1 while the point touches; ABSENT_CONTACT where absent.
+    """
+
+    joints: Array
+    action: Array
+    contact: Array
+
+
+class Roles(NamedTuple):
+    """What all actors do and where they begin, arrays [n, actors, ...]; see :class:`posegen.motion.state.Role`."""
+
+    actors: Array
+    length: Array
+    kinds: Array
+    layered: Array
+    numbers: Array
+    turn: Array
+    left_leads: Array
+    phase: Array
+    heading: Array
+    x: Array
+    z: Array
+    seat_height: Array
+
+
+@kernel
+def to_grid(x: Scalar) -> Scalar:
+    """Nearest multiple of 2^-13 (float32)."""
+    return np.rint(np.float32(x) * np.float32(8192.0)) * np.float32(1.0 / 8192.0)
+
+
+@kernel
+def write_joints(joints: Array, legs: Array, leg_joints: Array, margin: int, out: Array) -> None:
+    """Put rows of joints onto the grid; `out` is float32 [frames, 22, 3]."""
+    for side in range(2):
+        for i in range(4):
+            j, row = leg_joints[side, i, 0], leg_joints[side, i, 1]
+            joints[j] = legs[side, row : row + 3]
+    for f in range(len(out)):
+        for j in range(out.shape[1]):
+            for k in range(3):
+                out[f, j, k] = to_grid(joints[j, k, margin + f])
+
+
+@kernel
+def write_contacts(legs: Array, planted: Array, margin: int, out: Array) -> None:
+    """Label heels and toes; `out` is uint8 [frames, contacts]."""
+    out[:] = 0
+    for f in range(len(out)):
+        for side in range(2):
+            if planted[side, margin + f]:
+                out[f, 2 * side] = legs[side, HEEL_HEIGHT, margin + f] < np.float32(TOUCHING)
+                out[f, 2 * side + 1] = legs[side, TOE_HEIGHT, margin + f] < np.float32(TOUCHING)
+
+
+@kernel
+def write_slots(role: Role, actions: ActionTables, step: Scalar, action: Array, contact: Array) -> None:
+    """Label each frame's parts with the slot that moves them, and the seat while it is sat on."""
+    frames = len(action)
+    for k in range(len(role.kinds)):
+        slot = slot_of(role, k)
+        f0 = max(0, int(np.ceil(slot.start / step - 1e-6)))
+        f1 = min(frames, int(np.ceil(slot.end / step - 1e-6)))
+        for p in range(action.shape[1]):
+            if actions.parts[slot.kind, p] or k < role.base:
+                action[f0:f1, p] = slot.kind // 2
+        if actions.support[slot.kind] == SEAT:
+            entered, leaving = slot_stages(slot, actions)
+            contact[max(0, int(np.ceil(entered / step))) : min(frames, max(0, int(np.ceil(leaving / step)))), SEAT_POINT] = 1
+
+
+@kernel
+def role_of(roles: Roles, i: int, who: int) -> Role:
+    """What one actor does; its slots end at the first unused one."""
+    used, base, count = 0, 0, roles.kinds.shape[2]
+    while used < count and roles.kinds[i, who, used] >= 0:
+        used += 1
+    while base < used and not roles.layered[i, who, base]:
+        base += 1
+    return Role(
+        base,
+        roles.kinds[i, who, :used],
+        roles.numbers[i, who, :used],
+        roles.turn[i, who],
+        roles.left_leads[i, who],
+        roles.phase[i, who],
+        roles.heading[i, who],
+        roles.x[i, who],
+        roles.z[i, who],
+        roles.seat_height[i, who],
+    )
+
+
+@kernel
+def person_of(cast: Cast, i: int, who: int) -> Person:
+    """Who one actor is."""
+    return Person(
+        cast.offsets[i, who],
+        cast.foot[i, who],
+        cast.widths[i, who],
+        cast.neutral[i, who],
+        cast.sway[i, who],
+        cast.stature[i, who],
+        cast.energy[i, who],
+        cast.draws[i, who],
+    )
+
+
+@kernel
+def animate_scenes(
+    roles: Roles,
+    cast: Cast,
+    actions: ActionTables,
+    gaits: Gaits,
+    leg_joints: Array,
+    work: Scratch,
+    step: Scalar,
+    margin: int,
+    variant: int,
+    joints: Array,
+    action: Array,
+    contact: Array,
+) -> None:
+    """Run over samples and actors with one set of scratch arrays."""
+    n, actors, frames = joints.shape[0], joints.shape[2], joints.shape[3]
+    clock = Clock(-margin * step, step)
+    for i in range(n):
+        for who in range(actors):
+            length = roles.length[i] if who < roles.actors[i] else 0
+            if length > 0:
+                role = role_of(roles, i, who)
+                actor_motion(work, role, person_of(cast, i, who), actions, gaits, clock, margin, frames)
+                write_joints(work.joints, work.legs, leg_joints, margin, joints[i, variant, who, :length])
+                write_contacts(work.legs, work.planted, margin, contact[i, variant, who, :length])
+                write_slots(role, actions, step, action[i, variant, who, :length], contact[i, variant, who, :length])
+            joints[i, variant, who, length:] = np.nan
+            action[i, variant, who, length:] = ABSENT_ACTION
+            contact[i, variant, who, length:] = ABSENT_CONTACT
+
+
+def _roles(scenes: Scenes) -> Roles:
+    action = scenes.action.astype(np.int64)
+    kinds = np.where(action >= 0, 2 * action + (scenes.side == RIGHT), -1)
+    columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
+    numbers = np.stack([c.astype(np.float64) for c in columns], -1)
+    # Kernels read up to the first unused slot.
+    order = np.argsort(kinds < 0, axis=-1, kind="stable")
+    kinds, layered, turn = (np.take_along_axis(a, order, -1) for a in (kinds, scenes.layered, scenes.turn))
+    whole_turn = 2 * np.pi
+    roles = Roles(
+        actors=scenes.actors.astype(np.int64),
+        length=scenes.length.astype(np.int64),
+        kinds=kinds,
+        layered=layered,
+        numbers=np.take_along_axis(numbers, order[..., None], -2),
+        turn=turn.astype(np.float64) / whole_turn,
+        left_leads=_left_leads(scenes),
+        phase=scenes.phase.astype(np.float64),
+        heading=scenes.heading.astype(np.float64) / whole_turn,
+        x=scenes.origin[..., 0].astype(np.float64),
+        z=scenes.origin[..., 1].astype(np.float64),
+        seat_height=scenes.seat_height.astype(np.float64),
+    )
+    # One layout, whatever the number of samples: another one is another compilation.
+    return Roles(*(np.ascontiguousarray(a) for a in roles))
+
+
+def _left_leads(scenes: Scenes) -> Array:
+    """Whether the left foot takes the first step: the side of the first slot with a speed or a turn."""
+    steps = (scenes.speed > 0) | (scenes.turn != 0)
+    first = np.argmax(steps, -1)
+    leads: Array = np.take_along_axis(scenes.side, first[..., None], -1)[..., 0] == LEFT
+    return leads
+
+
+def empty_motion(n: int, variants: int, actors: int, frames: int) -> Motion:
+    """Room for motion, not yet written."""
+    shape = (n, variants, actors, frames)
+    return Motion(
+        np.empty((*shape, len(JOINTS), 3), np.float32),
+        np.empty((*shape, len(PARTS)), np.uint16),
+        np.empty((*shape, len(CONTACTS)), np.uint8),
+    )
+
+
+def animate(scenes: Scenes, library: Library, frames: int, fps: int) -> Motion:
+    """Carry out planned scenes.
+
+    Parameters
+    ----------
+    scenes : Scenes
+        n samples.
+    library : Library
+        Of the actions that the scenes index.
+    frames : int
+        Of the arrays; a sample whose length is smaller is absent behind it.
+    fps : int
+        Frames a second.
+
+    Returns
+    -------
+    Motion
+        Arrays without an axis for variants.
+
+    Raises
+    ------
+    ValueError
+        If a scene is longer than `frames`.
+    """
+    motion = empty_motion(len(scenes), 1, scenes.heading.shape[1], frames)
+    animate_into(scenes, library, fps, motion, 0)
+    return Motion(motion.joints[:, 0], motion.action[:, 0], motion.contact[:, 0])
+
+
+def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, variant: int) -> None:
+    """Carry out planned scenes as one variant of `motion`.
+
+    Parameters
+    ----------
+    scenes : Scenes
+        n samples.
+    library : Library
+        Of the actions that the scenes index.
+    fps : int
+        Frames a second.
+    motion : Motion
+        Its variant `variant` is written; behind a sample's length it is absent.
+
+    Raises
+    ------
+    ValueError
+        If a scene is longer than `motion`.
+    """
+    frames = motion.joints.shape[3]
+    if len(scenes) and int(scenes.length.max()) > frames:
+        msg = f"a scene of {int(scenes.length.max())} frames does not fit into {frames}; ask for more frames or plan it shorter"
+        raise ValueError(msg)
+    known = tables(library)
+    margin = int(np.ceil(MARGIN_SECONDS * fps))
+    # Start, end of the first stage and begin of the last, end, and all keys once for each repetition.
+    keys = int((known.actions.key_last - known.actions.key_first).max(initial=0))
+    knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
+    work = scratch(frames + 2 * margin, scenes.action.shape[2], knots)
+    arrays = (motion.joints, motion.action, motion.contact)
+    animate_scenes(
+        _roles(scenes), cast_of(scenes), known.actions, known.gaits, LEG_JOINTS, work, 1.0 / fps, margin, variant, *arrays
+    )

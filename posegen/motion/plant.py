@@ -1,0 +1,83 @@
+"""Both legs together: feet planted, pelvis kept within their reach, feet swung, knees bent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.motion.contacts import (
+    add_lack,
+    find_stances,
+    flatten_feet,
+    hold_stance,
+    mark_planted,
+    plan_prints,
+    smooth_cover,
+    swing_foot,
+)
+from posegen.motion.legs import ease_reach, place_foot, solve_knee
+from posegen.motion.root import hips
+from posegen.motion.rows import DOWN, FORWARD, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LOWERING, WORK
+from posegen.motion.state import Person, Scratch
+
+__all__ = ["plant_and_swing"]
+
+Array = NDArray[Any]
+
+REACH = 0.9985
+"""Share of its length that a planted leg spans at most: 6 degrees of flexion are left in the knee."""
+CLEARANCE = 0.018
+"""Metres between sole and floor in mid swing, at least (Winter 1992: 1 to 2.5 cm)."""
+YIELD_SECONDS = 0.05
+"""How long before it has to the pelvis begins to come down."""
+
+
+@kernel
+def nominal_feet(root: Array, leg: Array, toe_out: Scalar, nominal: Array) -> None:
+    """Where the channels alone would have the ankle: float32 [4, frames], x, y, z in metres and yaw in turns, written."""
+    out = np.float32(toe_out)
+    for f in range(root.shape[1]):
+        nominal[0, f] = leg[HIP_X, f] + leg[FORWARD, f] * root[HEADING_SIN, f]
+        nominal[1, f] = leg[HIP_Y, f] - leg[DOWN, f]
+        nominal[2, f] = leg[HIP_Z, f] + leg[FORWARD, f] * root[HEADING_COS, f]
+        nominal[3, f] = root[HEADING, f] + out
+
+
+@kernel
+def plant_and_swing(scratch: Scratch, person: Person, step: Scalar, margin: int, frames: int) -> None:
+    """Work out both legs from the root's course, the pelvis' rotation and the nominal legs.
+
+    Parameters
+    ----------
+    scratch, person : see there
+    step : float
+        Seconds a frame.
+    margin, frames : int
+        The scratch frames to bend the knees in.
+    """
+    root, legs, place, pelvis = scratch.root, scratch.legs, scratch.joints[0], scratch.turns[6]
+    offsets, foot, widths = person.offsets, person.foot, person.widths
+    thigh, shank = -offsets[4, 1], -offsets[7, 1]
+    counts = np.zeros(2, np.int64)
+    root[LOWERING, :] = np.float32(0.0)
+    hips(root, pelvis, offsets, place, legs)
+    for side in range(2):
+        planted, stances = scratch.planted[side], scratch.stances[side]
+        mark_planted(root, side, scratch.airborne, planted)
+        counts[side] = find_stances(planted, stances)
+        flatten_feet(legs[side], stances, counts[side], step)
+        plan_prints(root, legs[side], side, widths, foot, stances, counts[side])
+        for i in range(counts[side]):
+            hold_stance(legs[side], stances[i], foot)
+        add_lack(legs[side], planted, REACH * (thigh + shank), root[LOWERING])
+    smooth_cover(root[LOWERING], max(1, int(YIELD_SECONDS / step + 0.5)), root[WORK])
+    hips(root, pelvis, offsets, place, legs)
+    for side in range(2):
+        nominal_feet(root, legs[side], widths[2] if side == 0 else -widths[2], scratch.nominal)
+        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], foot, CLEARANCE)
+        place_foot(margin, margin + frames, foot, legs[side])
+        ease_reach(margin, margin + frames, thigh, shank, scratch.planted[side], legs[side])
+        solve_knee(margin, margin + frames, thigh, shank, legs[side])

@@ -1,0 +1,63 @@
+"""Names of the rows of the scratch arrays that the kernels of one actor share; each row runs over the frames.
+
+The scratch runs over more frames than are shown (the margin on either side), since where a foot stands in the first frame
+depends on where it came from.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "LEG_ROWS",
+    "ROOT_ROWS",
+]
+
+# Root rows.
+(
+    SPEED,  # m/s along the heading
+    TURNING,  # turns a second, positive to the left
+    RATE,  # strides a second
+    PHASE,  # strides; the left foot meets the ground at whole numbers, the right one half a stride later
+    DUTY,  # share of the stride that a foot is on the ground
+    GAIT_WEIGHT,  # 0 standing, 1 in full gait
+    RUN_WEIGHT,
+    STEP_WEIGHT,  # stepping on the spot
+    HEADING,  # turns
+    HEADING_SIN,
+    HEADING_COS,
+    PATH_X,  # m; where the body's path is
+    PATH_Z,
+    ODOMETER,  # m travelled, turning counted in
+    HEIGHT,  # m; pelvis above the floor
+    ROOT_X,  # m; the pelvis itself
+    ROOT_Z,
+    LOWERING,  # m; by how much the pelvis comes down so that planted feet stay in reach
+    WORK,
+    WORK2,
+) = range(20)
+ROOT_ROWS = 20
+
+# Rows of each leg.
+(
+    THIGH,  # turns forward of the vertical
+    SHANK,
+    FORWARD,  # m; nominal ankle from the hip, along the heading
+    DOWN,  # m; nominal ankle below the hip
+    PITCH,  # turns, toes up
+    LOWEST,  # m; nominal depth of the sole's lowest point below the hip
+    ANKLE_X,
+    ANKLE_Y,
+    ANKLE_Z,
+    YAW,  # turns
+    HIP_X,
+    HIP_Y,
+    HIP_Z,
+    BALL_X,
+    BALL_Y,
+    BALL_Z,
+    KNEE_X,
+    KNEE_Y,
+    KNEE_Z,
+    HEEL_HEIGHT,
+    TOE_HEIGHT,
+) = range(21)
+LEG_ROWS = 21

@@ -1,0 +1,168 @@
+"""What the kernels of one actor hand to one another."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.library.models import CHANNELS
+from posegen.motion.gait import HARMONICS
+from posegen.motion.rows import LEG_ROWS, ROOT_ROWS
+
+__all__ = ["KNOTS", "Clock", "Person", "Role", "Scratch", "Slot", "scratch", "slot_of"]
+
+Array = NDArray[Any]
+
+KNOTS = 160
+"""Room for the key poses of one slot, over all its repetitions, unless more is asked for."""
+
+
+class Clock(NamedTuple):
+    """Time of scratch frames: seconds of the first one, from the first frame shown, and seconds from one to the next."""
+
+    first: Scalar
+    step: Scalar
+
+
+class Slot(NamedTuple):
+    """One slot: its row of the action tables and its numbers, as :class:`posegen.scene.Scenes` has them."""
+
+    kind: int
+    start: Scalar
+    end: Scalar
+    tempo: Scalar
+    amplitude: Scalar
+    repetitions: int
+    speed: Scalar
+
+
+class Role(NamedTuple):
+    """What one actor does, and where it begins.
+
+    Attributes
+    ----------
+    base : int
+        How many of the slots are base slots; the rest are layered.
+    kinds : int [slots]
+        Rows of the action tables.
+    numbers : float [slots, 6]
+        Start, end, tempo, amplitude, repetitions, speed of each slot.
+    turn : float [slots]
+        Turns by which each slot changes the heading.
+    left_leads : bool
+        Whether the left foot takes the first step.
+    phase, heading, x, z, seat_height : float
+        Strides, turns, metres; in the first frame.
+    """
+
+    base: int
+    kinds: Array
+    numbers: Array
+    turn: Array
+    left_leads: bool
+    phase: Scalar
+    heading: Scalar
+    x: Scalar
+    z: Scalar
+    seat_height: Scalar
+
+
+class Person(NamedTuple):
+    """Who acts.
+
+    Attributes
+    ----------
+    offsets : float32 [22, 3]
+        Bones in the rest pose, metres.
+    foot : float [4]
+        See :mod:`posegen.motion.legs`.
+    widths : float [3]
+        Half the distance between the feet walking and standing (metres), toe-out (turns).
+    neutral, sway : float [channels]
+        Posture in quiet standing, and how much each channel sways.
+    stature : float
+        Metres.
+    energy : float
+        -1 to 1.
+    draws : float [DRAWS]
+        Uniform on 0 to 1, for small irregularities.
+    """
+
+    offsets: Array
+    foot: Array
+    widths: Array
+    neutral: Array
+    sway: Array
+    stature: Scalar
+    energy: Scalar
+    draws: Array
+
+
+@kernel
+def slot_of(role: Role, k: int) -> Slot:
+    """One of a role's slots."""
+    row = role.numbers[k]
+    return Slot(role.kinds[k], row[0], row[1], row[2], row[3], int(row[4]), row[5])
+
+
+class Scratch(NamedTuple):
+    """Arrays that the kernels of one actor work in; each row runs over the scratch frames.
+
+    Attributes
+    ----------
+    root : float32 [ROOT_ROWS, frames]
+    legs : float32 [2, LEG_ROWS, frames]
+    channels : float32 [channels, frames]
+    waves : float32 [2 * HARMONICS, frames]
+    weights : float32 [slots, frames]
+    turns : float32 [7, 9, frames]
+        Rotations; the last one is the pelvis'.
+    joints : float32 [22, 3, frames]
+    nominal : float32 [4, frames]
+    planted : bool [2, frames]
+    airborne : bool [frames]
+    stances : float [2, stances, 5]
+    knots : float [4, knots]
+    moving : bool [knots]
+    """
+
+    root: Array
+    legs: Array
+    channels: Array
+    waves: Array
+    weights: Array
+    turns: Array
+    joints: Array
+    nominal: Array
+    planted: Array
+    airborne: Array
+    stances: Array
+    knots: Array
+    moving: Array
+
+
+def scratch(frames: int, slots: int, knots: int = KNOTS) -> Scratch:
+    """Room for one actor of `slots` slots with up to `knots` key poses each, over `frames` scratch frames."""
+
+    def rows(*shape: int) -> Array:
+        return np.zeros((*shape, frames), np.float32)
+
+    return Scratch(
+        root=rows(ROOT_ROWS),
+        legs=rows(2, LEG_ROWS),
+        channels=rows(len(CHANNELS)),
+        waves=rows(2 * HARMONICS),
+        weights=rows(slots),
+        turns=rows(7, 9),
+        joints=rows(22, 3),
+        nominal=rows(4),
+        planted=np.zeros((2, frames), bool),
+        airborne=np.zeros(frames, bool),
+        # Between two stances a foot is off the ground for a frame at least.
+        stances=np.zeros((2, frames // 2 + 1, 5)),
+        knots=np.zeros((4, knots)),
+        moving=np.zeros(knots, bool),
+    )

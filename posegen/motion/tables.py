@@ -1,0 +1,201 @@
+"""The library's actions as flat arrays that kernels read.
+
+Every action is there twice, done with the left side and with the right, with near and far resolved to left and right.
+Angles are in turns, root channels in leg lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.library import Library
+from posegen.library.models import CHANNELS, SIDED_CHANNELS, Action, Key
+from posegen.motion.gait import GAITS, Gaits, gait_tables
+from posegen.skeleton import PARTS
+
+__all__ = ["CYCLE", "ENTER", "EXIT", "SUPPORTS", "ActionTables", "Tables", "tables"]
+
+Array = NDArray[Any]
+
+PLANTED, GAIT, FLIGHT, SEAT = 0, 1, 2, 3
+SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT}
+ENTER, CYCLE, EXIT = 0, 1, 2
+SERIES = 4
+
+_ROOT = ("root_height", "root_forward", "root_lateral")
+_FLIPPED = (
+    "root_lateral",
+    "pelvis_obliquity",
+    "pelvis_rotation",
+    "trunk_lateral",
+    "trunk_rotation",
+    "neck_lateral",
+    "neck_rotation",
+)
+_PART_CHANNELS = {
+    "trunk": ("trunk_flexion", "trunk_lateral", "trunk_rotation"),
+    "head": ("neck_flexion", "neck_lateral", "neck_rotation"),
+    **{f"{side}_arm": tuple(f"{side}_{c}" for c in SIDED_CHANNELS[5:]) for side in ("left", "right")},
+}
+
+
+class ActionTables(NamedTuple):
+    """Arrays over [2 * actions], or over the keys and harmonics between `first` and `last` of each."""
+
+    support: Array
+    gait: Array
+    enter: Array
+    exit: Array
+    flight_seconds: Array
+    flight_begin: Array
+    flight_end: Array
+    pose: Array
+    used: Array
+    owned: Array
+    parts: Array
+    key_first: Array
+    key_last: Array
+    key_owner: Array
+    key_stage: Array
+    key_at: Array
+    key_through: Array
+    key_pose: Array
+    key_given: Array
+    series_first: Array
+    series_last: Array
+    series_channel: Array
+    series_cos: Array
+    series_sin: Array
+
+
+class Tables(NamedTuple):
+    """All that kernels know of a library."""
+
+    actions: ActionTables
+    gaits: Gaits
+
+
+def _resolve(values: Mapping[str, Any], near: str) -> dict[str, Any]:
+    """Name channels left and right; `near` is the side that the action is done with."""
+    far = "right" if near == "left" else "left"
+    out: dict[str, Any] = {}
+    for name, value in values.items():
+        word, _, rest = name.partition("_")
+        if word == "both":
+            out[f"left_{rest}"] = out[f"right_{rest}"] = value
+        elif word in ("near", "far"):
+            out[f"{near if word == 'near' else far}_{rest}"] = value
+        else:
+            out[name] = value
+    return out
+
+
+def _sign(name: str, near: str) -> float:
+    return -1.0 if near == "right" and name in _FLIPPED else 1.0
+
+
+def _row(values: Mapping[str, float], near: str) -> tuple[Array, Array]:
+    row, given = np.zeros(len(CHANNELS)), np.zeros(len(CHANNELS), bool)
+    for name, value in _resolve(values, near).items():
+        c = CHANNELS.index(name)
+        row[c] = value * _sign(name, near) / (1 if name in _ROOT else 360)
+        given[c] = True
+    return row, given
+
+
+def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int, float, bool, Array, Array]]:
+    stages: tuple[list[Key], ...] = (action.enter_keys, action.cycle_keys, action.exit_keys)
+    rows = []
+    for stage, keys in enumerate(stages):
+        if stage == CYCLE and keys and keys[-1].at < 1:
+            keys = [*keys, Key(at=1.0, pose={})]
+        for key in keys:
+            row, given = _row(key.pose, near)
+            if stage == CYCLE and key.at == 1:
+                # A cycle ends where it began, in every channel that it moves.
+                row, given = np.where(given, row, pose), given | used
+            rows.append((stage, key.at, key.through, row, given))
+    return rows
+
+
+def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
+    """Channels that a layered slot takes over, and the parts that it is labelled on."""
+    parts = {p.replace("near", near).replace("far", "right" if near == "left" else "left") for p in action.parts}
+    owned = np.zeros(len(CHANNELS), bool)
+    for part in parts & set(_PART_CHANNELS):
+        for name in _PART_CHANNELS[part]:
+            c = CHANNELS.index(name)
+            owned[c] = used[c] or part.endswith("arm")
+    return owned, np.array([p in parts for p in PARTS])
+
+
+def _action_tables(library: Library) -> ActionTables:
+    scalars: list[tuple[float, ...]] = []
+    poses, uses, owns, parts = [], [], [], []
+    keys: list[tuple[int, float, bool, Array, Array]] = []
+    series: list[tuple[int, Array, Array]] = []
+    key_range, series_range = [0], [0]
+    for name in library.actions:
+        action = library.action(name)
+        for near in ("left", "right"):
+            pose, used = _row(action.pose, near)
+            for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
+                used = used | _row(key.pose, near)[1]
+            for channel, harmonics in _resolve(action.harmonics, near).items():
+                c = CHANNELS.index(channel)
+                used[c] = True
+                cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
+                cosines[: len(harmonics.cos)] = harmonics.cos
+                sines[: len(harmonics.sin)] = harmonics.sin
+                unit = _sign(channel, near) / (1 if channel in _ROOT else 360)
+                series.append((c, cosines * unit, sines * unit))
+            keys += _keys(action, near, pose, used)
+            key_range.append(len(keys))
+            series_range.append(len(series))
+            flight, begin = action.flight or (0.0, 0.0)
+            end = begin + (flight / action.cycle if action.cycle else 0.0)
+            scalars.append((SUPPORTS[action.support], GAITS[action.gait], action.enter, action.exit, flight, begin, end))
+            own, labelled = _owned(action, near, used)
+            poses.append(pose)
+            uses.append(used)
+            owns.append(own)
+            parts.append(labelled)
+    columns = np.asarray(scalars, np.float64).T
+    nowhere = np.zeros((0, len(CHANNELS)))
+    return ActionTables(
+        support=columns[0].astype(np.int64),
+        gait=columns[1].astype(np.int64),
+        enter=columns[2],
+        exit=columns[3],
+        flight_seconds=columns[4],
+        flight_begin=columns[5],
+        flight_end=columns[6],
+        pose=np.asarray(poses),
+        used=np.asarray(uses),
+        owned=np.asarray(owns),
+        parts=np.asarray(parts),
+        key_first=np.asarray(key_range[:-1], np.int64),
+        key_last=np.asarray(key_range[1:], np.int64),
+        key_owner=np.repeat(np.arange(len(key_range) - 1), np.diff(key_range)),
+        key_stage=np.asarray([k[0] for k in keys], np.int64),
+        key_at=np.asarray([k[1] for k in keys], np.float64),
+        key_through=np.asarray([k[2] for k in keys], bool),
+        key_pose=np.asarray([k[3] for k in keys]) if keys else nowhere,
+        key_given=np.asarray([k[4] for k in keys]) if keys else nowhere.astype(bool),
+        series_first=np.asarray(series_range[:-1], np.int64),
+        series_last=np.asarray(series_range[1:], np.int64),
+        series_channel=np.asarray([s[0] for s in series], np.int64),
+        series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
+        series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
+    )
+
+
+@lru_cache(maxsize=8)
+def tables(library: Library) -> Tables:
+    """Flat arrays of `library` (which hashes by identity) and of the gaits."""
+    return Tables(_action_tables(library), gait_tables())

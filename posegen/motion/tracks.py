@@ -1,0 +1,237 @@
+"""Key poses: when each falls, and the track of a channel through them.
+
+A slot's key poses are spread over its three stages, the cycle's once for each repetition. Between them a channel follows a
+quintic: the minimum-jerk movement of Flash and Hogan (1985) from rest to rest, the parabola of free fall in the air.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.library.models import CHANNELS
+from posegen.motion.state import Clock, Person, Slot
+from posegen.motion.tables import CYCLE, ENTER, EXIT, SEAT, ActionTables
+
+__all__ = ["fill_track", "flight_begin", "flight_seconds", "knots_of_channel", "slot_stages", "unit_of_height"]
+
+Array = NDArray[Any]
+
+ROOT_HEIGHT, ROOT_FORWARD = CHANNELS.index("root_height"), CHANNELS.index("root_forward")
+TIME, VALUE, RATE, PUSH = range(4)
+"""Rows of a track's key poses: seconds, value, its speed and its acceleration."""
+GRAVITY = 9.81
+
+
+@kernel
+def flight_seconds(slot: Slot, actions: ActionTables) -> Scalar:
+    """Seconds in the air: a jump's height goes with its amplitude, and height with the square of time."""
+    return actions.flight_seconds[slot.kind] * np.sqrt(slot.amplitude)
+
+
+@kernel
+def slot_stages(slot: Slot, actions: ActionTables) -> tuple[Scalar, Scalar]:
+    """End of a slot's first stage and begin of its last, in seconds."""
+    enter, leave = actions.enter[slot.kind] / slot.tempo, actions.exit[slot.kind] / slot.tempo
+    fit = min(1.0, 0.98 * (slot.end - slot.start) / max(enter + leave, 1e-6))
+    return slot.start + enter * fit, slot.end - leave * fit
+
+
+@kernel
+def repetition(slot: Slot, actions: ActionTables, draws: Array, number: int) -> tuple[Scalar, Scalar]:
+    """When a repetition begins and how long it lasts: within 4 per cent of a regular beat, so that no two are alike."""
+    entered, leaving = slot_stages(slot, actions)
+    cycle = (leaving - entered) / max(slot.repetitions, 1)
+    begin, end = float(number), number + 1.0
+    if number > 0:
+        begin += 0.08 * (draws[(7 * number + 3) % len(draws)] - 0.5)
+    if number + 1 < slot.repetitions:
+        end += 0.08 * (draws[(7 * number + 10) % len(draws)] - 0.5)
+    return entered + cycle * begin, cycle * (end - begin)
+
+
+@kernel
+def time_in_cycle(slot: Slot, actions: ActionTables, at: Scalar, length: Scalar) -> Scalar:
+    """Seconds into a repetition of `length` seconds at which its key `at` falls; flight takes its own time at any tempo."""
+    flight = flight_seconds(slot, actions)
+    if flight <= 0:
+        return at * length
+    begin, end = actions.flight_begin[slot.kind], actions.flight_end[slot.kind]
+    ground = (length - flight) / (1.0 - (end - begin))
+    if at <= begin:
+        return at * ground
+    if at <= end:
+        return begin * ground + (at - begin) / (end - begin) * flight
+    return begin * ground + flight + (at - end) * ground
+
+
+@kernel
+def flight_begin(slot: Slot, actions: ActionTables, draws: Array, number: int) -> Scalar:
+    """When a repetition's flight begins, in seconds."""
+    begin, length = repetition(slot, actions, draws, number)
+    return begin + time_in_cycle(slot, actions, actions.flight_begin[slot.kind], length)
+
+
+@kernel
+def key_time(slot: Slot, actions: ActionTables, draws: Array, stage: int, number: int, at: Scalar) -> Scalar:
+    """When the key at share `at` of a stage falls, in repetition `number` if the stage is the cycle."""
+    entered, leaving = slot_stages(slot, actions)
+    if stage == ENTER:
+        return slot.start + at * (entered - slot.start)
+    if stage == EXIT:
+        return leaving + at * (slot.end - leaving)
+    begin, length = repetition(slot, actions, draws, number)
+    return begin + time_in_cycle(slot, actions, at, length)
+
+
+@kernel
+def key_size(slot: Slot, actions: ActionTables, draws: Array, c: int, stage: int, number: int, at: Scalar) -> Scalar:
+    """Factor on a key pose: the slot's amplitude, a little different in each repetition."""
+    # Where the pelvis has to go to meet a seat does not depend on how large somebody moves.
+    if c in (ROOT_HEIGHT, ROOT_FORWARD) and actions.support[slot.kind] == SEAT:
+        return 1.0
+    # The last key of a cycle leads back to where the next one begins.
+    if stage != CYCLE or at == 1.0:
+        return slot.amplitude
+    return slot.amplitude * (1.0 + 0.14 * (draws[(5 * number + c) % len(draws)] - 0.5))
+
+
+@kernel
+def set_knot(knots: Array, moving: Array, n: int, time: Scalar, value: Scalar, through: bool) -> int:
+    """Write key pose `n` of a track and return the number of the next one."""
+    knots[TIME, n], knots[VALUE, n], moving[n] = time, value, through
+    return n + 1
+
+
+@kernel
+def stage_knots(
+    slot: Slot,
+    actions: ActionTables,
+    person: Person,
+    c: int,
+    stage: int,
+    number: int,
+    unit: Scalar,
+    knots: Array,
+    moving: Array,
+    n: int,
+) -> int:
+    """List the keys of one pass through a stage for one channel; `n` are there already, and the new number is returned.
+
+    The height of the root at take-off and landing is the action's own: it must be one that the legs can stand at.
+    """
+    a = slot.kind
+    jumping = c == ROOT_HEIGHT and stage == CYCLE and actions.flight_seconds[a] > 0
+    leg = -float(person.offsets[4, 1] + person.offsets[7, 1])
+    launched = -1
+    for key in range(actions.key_first[a], actions.key_last[a]):
+        if actions.key_stage[key] != stage or not actions.key_given[key, c]:
+            continue
+        landing = launched >= 0 and n == launched + 1
+        at = actions.flight_end[a] if landing else actions.key_at[key]
+        takeoff = jumping and launched < 0 and at >= actions.flight_begin[a]
+        size = 1.0 if takeoff or landing else key_size(slot, actions, person.draws, c, stage, number, at)
+        if takeoff:
+            launched = n
+        elif landing:
+            knots[PUSH, launched] = knots[PUSH, n] = -GRAVITY / leg
+        time = key_time(slot, actions, person.draws, stage, number, at)
+        n = set_knot(knots, moving, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
+    return n
+
+
+@kernel
+def knot_speeds(knots: Array, moving: Array, n: int) -> None:
+    """Choose the speed at each key pose: none at rest, the parabola's at take-off and landing, between its neighbours' else."""
+    knots[RATE, 0] = knots[RATE, n - 1] = 0.0
+    launched = False
+    for i in range(1, n - 1):
+        knots[RATE, i] = 0.0
+        span, next_span = knots[TIME, i] - knots[TIME, i - 1], knots[TIME, i + 1] - knots[TIME, i]
+        before = (knots[VALUE, i] - knots[VALUE, i - 1]) / max(span, 1e-3)
+        after = (knots[VALUE, i + 1] - knots[VALUE, i]) / max(next_span, 1e-3)
+        if knots[PUSH, i] != 0:
+            launched = not launched
+            # In free fall the mean speed is reached half way.
+            change = -0.5 * knots[PUSH, i] * next_span if launched else 0.5 * knots[PUSH, i] * span
+            knots[RATE, i] = (after if launched else before) + change
+        elif moving[i] and before * after > 0:
+            # The harmonic mean of the slopes on either side never overshoots (Fritsch and Butland 1984).
+            knots[RATE, i] = 2.0 * before * after / (before + after)
+
+
+@kernel
+def unit_of_height(slot: Slot, actions: ActionTables, leg: Scalar, drop: Scalar) -> Scalar:
+    """Leg lengths that 1 in the channel `root_height` means: on a seat, the way down to it (`drop`, metres)."""
+    return drop / leg if actions.support[slot.kind] == SEAT else 1.0
+
+
+@kernel
+def knots_of_channel(
+    slot: Slot, actions: ActionTables, person: Person, c: int, height_unit: Scalar, knots: Array, moving: Array
+) -> int:
+    """List the key poses of one channel over a whole slot.
+
+    Parameters
+    ----------
+    slot, actions, person : see there
+    c : int
+    height_unit : float
+        What 1 in the channel `root_height` means, in leg lengths.
+    knots : float [4, knots], written
+        Time, value, speed and acceleration of the channel at each key pose.
+    moving : bool [knots], written
+        Whether the channel moves through a key pose.
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
+    knots[PUSH, :] = 0.0
+    entered, leaving = slot_stages(slot, actions)
+    unit = height_unit if c == ROOT_HEIGHT else 1.0
+    # A held pose varies less than a movement does: hands still have to be where the action wants them.
+    hold = actions.pose[slot.kind, c] * unit * (1.0 if c in (ROOT_HEIGHT, ROOT_FORWARD) else 1.0 + 0.4 * (slot.amplitude - 1.0))
+    n = set_knot(knots, moving, 0, slot.start, 0.0, False)
+    n = stage_knots(slot, actions, person, c, ENTER, 0, unit, knots, moving, n)
+    n = set_knot(knots, moving, n, entered, hold, False)
+    before = n
+    for number in range(slot.repetitions):
+        n = stage_knots(slot, actions, person, c, CYCLE, number, unit, knots, moving, n)
+    if n == before:
+        n = set_knot(knots, moving, n, leaving, hold, False)
+    n = stage_knots(slot, actions, person, c, EXIT, 0, unit, knots, moving, n)
+    n = set_knot(knots, moving, n, slot.end, 0.0, False)
+    knot_speeds(knots, moving, n)
+    return n
+
+
+@kernel
+def fill_track(row: Array, knots: Array, count: int, clock: Clock) -> None:
+    """Add a track of quintics between key poses: at each the given value, speed and acceleration.
+
+    Between two keys at rest this is the minimum-jerk movement of Flash and Hogan (1985); between take-off and landing it is the
+    parabola of free fall.
+    """
+    times, values, speeds, pushes = knots[TIME], knots[VALUE], knots[RATE], knots[PUSH]
+    for i in range(count - 1):
+        span = times[i + 1] - times[i]
+        if span <= 1e-6:
+            continue
+        f0 = max(0, int(np.ceil((times[i] - clock.first) / clock.step)))
+        f1 = min(len(row), int(np.ceil((times[i + 1] - clock.first) / clock.step)))
+        here, rise = np.float32(values[i]), np.float32(values[i + 1] - values[i])
+        v0, v1 = np.float32(speeds[i] * span), np.float32(speeds[i + 1] * span)
+        p0, p1 = np.float32(pushes[i] * span * span), np.float32(pushes[i + 1] * span * span)
+        half, more = np.float32(0.5), np.float32(1.5)
+        a3 = np.float32(10.0) * rise - np.float32(6.0) * v0 - np.float32(4.0) * v1 - more * p0 + half * p1
+        a4 = np.float32(-15.0) * rise + np.float32(8.0) * v0 + np.float32(7.0) * v1 + more * p0 - p1
+        a5 = np.float32(6.0) * rise - np.float32(3.0) * v0 - np.float32(3.0) * v1 - half * p0 + half * p1
+        begin, rate = (clock.first - times[i]) / span, clock.step / span
+        for f in range(f0, f1):
+            x = np.float32(begin + f * rate)
+            row[f] += here + x * (v0 + x * (half * p0 + x * (a3 + x * (a4 + x * a5))))

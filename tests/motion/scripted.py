@@ -1,0 +1,88 @@
+"""Scenes written by hand, so that a test says itself what is demanded."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.library import load_library
+from posegen.motion import state
+from posegen.motion.cast import cast_of
+from posegen.motion.engine import Motion, animate
+from posegen.scene import BOTH, Persons, Scenes, empty_scenes
+from posegen.skeleton import PROPORTIONS
+
+__all__ = ["LIBRARY", "Slot", "animated", "leg_length", "person", "pick", "scripted", "slot"]
+
+Array = NDArray[Any]
+
+LIBRARY = load_library()
+
+
+class Slot(NamedTuple):
+    """One action over a stretch of time, in seconds; the turn in degrees, positive to the left."""
+
+    action: str
+    start: float
+    end: float
+    speed: float = 0.0
+    turn: float = 0.0
+    side: int = BOTH
+    repetitions: int = 0
+    layered: bool = False
+    amplitude: float = 1.0
+
+
+def scripted(*slots: Slot, frames: int, stature: float = 1.7, phase: float = 0.0, seat: float = 0.0) -> Scenes:
+    """One sample with one actor of average proportions, who starts at the origin, faces +z and does the given slots."""
+    scenes = empty_scenes(1, 1, len(slots))
+    scenes.length[:], scenes.persons.stature[:], scenes.phase[:], scenes.seat_height[:] = frames, stature, phase, seat
+    for k, slot in enumerate(slots):
+        scenes.action[0, 0, k] = LIBRARY.index(slot.action)
+        scenes.turn[0, 0, k] = np.radians(slot.turn)
+        for name in ("start", "end", "speed", "side", "repetitions", "layered", "amplitude"):
+            getattr(scenes, name)[0, 0, k] = getattr(slot, name)
+    return scenes
+
+
+def animated(scenes: Scenes, frames: int, fps: int) -> Motion:
+    """Motion of the scenes: joints [n, actors, frames, 22, 3], and so on."""
+    return animate(scenes, LIBRARY, frames, fps)
+
+
+def leg_length(stature: float) -> float:
+    return float((PROPORTIONS["thigh"] + PROPORTIONS["shank"]) * stature)
+
+
+def pick(scenes: Scenes, samples: Array) -> Scenes:
+    """Some of the samples, in the given order."""
+    arrays = {f.name: getattr(scenes, f.name)[samples] for f in fields(Scenes) if f.name != "persons"}
+    persons = replace(scenes.persons, **{f.name: getattr(scenes.persons, f.name)[samples] for f in fields(Persons)})
+    return replace(scenes, persons=persons, **arrays)
+
+
+def slot(
+    action: str,
+    start: float,
+    end: float,
+    *,
+    tempo: float = 1.0,
+    amplitude: float = 1.0,
+    repetitions: int = 0,
+    right: bool = False,
+) -> state.Slot:
+    """A slot as kernels get it."""
+    return state.Slot(2 * LIBRARY.index(action) + right, start, end, tempo, amplitude, repetitions, 0.0)
+
+
+def person(stature: float = 1.7, seed: int | None = None) -> state.Person:
+    """A person as kernels get it, with draws of its own where a seed is given."""
+    scenes = scripted(frames=0, stature=stature)
+    if seed is not None:
+        scenes.draws[:] = np.random.default_rng(seed).random(scenes.draws.shape)
+    cast = cast_of(scenes)
+    numbers = {name: getattr(cast, name)[0, 0] for name in state.Person._fields}
+    return state.Person(**numbers)

@@ -1,0 +1,156 @@
+"""Whether what is demanded is done: speeds, cadence, flight, seats and gestures, in scenes written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.motion.engine import Motion
+from posegen.scene import LEFT, RIGHT, Scenes
+from posegen.skeleton import CONTACTS, JOINTS
+from tests.motion.scripted import LIBRARY, Slot, animated, leg_length, scripted
+
+Array = NDArray[Any]
+
+FPS = 50
+PELVIS = 0
+SOLES = slice(0, 4)
+
+
+def act(scenes: Scenes, fps: int = FPS) -> Motion:
+    return animated(scenes, int(scenes.length[0]), fps)
+
+
+def place(motion: Motion, joint: str) -> Array:
+    return motion.joints[0, 0, :, JOINTS.index(joint)].astype(np.float64)
+
+
+def landings(motion: Motion, side: str) -> Array:
+    """Frames in which a foot comes to the ground, interpolation left out."""
+    heel, toe = (motion.contact[0, 0, :, CONTACTS.index(f"{side}_{point}")] == 1 for point in ("heel", "toe"))
+    return np.flatnonzero(np.diff((heel | toe).astype(int)) == 1) + 1
+
+
+@pytest.mark.parametrize("speed", [0.7, 1.0, 1.3, 1.6])
+@pytest.mark.parametrize("stature", [1.55, 1.85])
+def test_steady_walking(speed: float, stature: float) -> None:
+    motion = act(scripted(Slot("walk", -3, 23, speed=speed), frames=20 * FPS, stature=stature, phase=0.3))
+    for side in ("left", "right"):
+        frames = landings(motion, side)
+        way = place(motion, "pelvis")[frames[[0, -1]]]
+        seconds = (frames[-1] - frames[0]) / FPS
+        assert (way[1, 2] - way[0, 2]) / seconds == pytest.approx(speed, rel=0.02)
+        cadence = 120 * (len(frames) - 1) / seconds
+        assert cadence == pytest.approx(np.sqrt(60 * speed / (0.0065 * leg_length(stature) / 0.9)), rel=0.05)
+    assert np.abs(place(motion, "pelvis")[:, 0]).max() < 0.06  # straight ahead
+
+
+@pytest.mark.parametrize("speed", [2.5, 3.3])
+def test_steady_running_leaves_the_ground(speed: float) -> None:
+    motion = act(scripted(Slot("run", -3, 13, speed=speed), frames=10 * FPS))
+    way = place(motion, "pelvis")
+    assert (way[-1, 2] - way[0, 2]) / (len(way) - 1) * FPS == pytest.approx(speed, rel=0.02)
+    in_air = (motion.contact[0, 0, :, SOLES] == 0).all(-1)
+    assert 0.05 < in_air.mean() < 0.6
+
+
+@pytest.mark.parametrize("turn", [-120, 90])
+def test_a_curve_turns_the_body(turn: int) -> None:
+    slots = (Slot("stand", -2, 1), Slot("walk", 1, 6, speed=1.2, turn=turn), Slot("stand", 6, 12))
+    motion = act(scripted(*slots, frames=10 * FPS))
+    assert facing(motion, 0) == pytest.approx(0, abs=0.03)
+    assert facing(motion, -1) == pytest.approx(np.radians(turn), abs=0.06)
+    moved = place(motion, "pelvis")[-1]
+    assert np.sign(moved[0]) == np.sign(turn)  # to the left is towards +x
+
+
+@pytest.mark.parametrize("turn", [-170, 100])
+def test_turning_on_the_spot(turn: int) -> None:
+    motion = act(scripted(Slot("stand", -2, 1), Slot("turn", 1, 3.2, turn=turn), Slot("stand", 3.2, 8), frames=6 * FPS))
+    assert facing(motion, -1) == pytest.approx(np.radians(turn), abs=0.06)
+    assert np.abs(place(motion, "pelvis")[:, [0, 2]]).max() < 0.12
+    assert len(landings(motion, "left")) > 0
+    assert len(landings(motion, "right")) > 0
+
+
+def facing(motion: Motion, frame: int) -> float:
+    """Heading of the hips, radians to the left."""
+    across = (place(motion, "left_hip") - place(motion, "right_hip"))[frame]
+    return float(np.arctan2(-across[2], across[0]))
+
+
+@pytest.mark.parametrize("lead", [LEFT, RIGHT])
+def test_the_named_foot_steps_first(lead: int) -> None:
+    slots = (Slot("stand", -2, 1), Slot("walk", 1, 7, speed=1.1, side=lead), Slot("stand", 7, 12))
+    motion = act(scripted(*slots, frames=10 * FPS))
+    first = {side: int(landings(motion, side)[0]) for side in ("left", "right")}
+    assert (first["left"] < first["right"]) == (lead == LEFT)
+    ankles = np.stack([place(motion, "left_ankle"), place(motion, "right_ankle")])
+    assert abs(ankles[0, -1, 2] - ankles[1, -1, 2]) < 0.05  # and ends with the feet side by side
+    assert (motion.contact[0, 0, -1, SOLES] == 1).all()
+
+
+@pytest.mark.parametrize("amplitude", [0.8, 1.0, 1.2])
+def test_a_jump_falls_freely(amplitude: float) -> None:
+    fps = 120
+    slots = (Slot("stand", -2, 1), Slot("jump", 1, 5.4, repetitions=2, amplitude=amplitude), Slot("stand", 5.4, 9))
+    motion = act(scripted(*slots, frames=7 * fps), fps)
+    in_air = (motion.contact[0, 0, :, SOLES] == 0).all(-1)
+    edges = np.flatnonzero(np.diff(in_air.astype(int))) + 1
+    assert len(edges) == 4
+    height = place(motion, "pelvis")[:, 1]
+    for first, last in edges.reshape(2, 2):
+        seconds = (last - first) / fps
+        assert seconds == pytest.approx(0.46 * np.sqrt(amplitude), abs=3 / fps)
+        flight = slice(first + 2, last - 2)
+        fit = np.polyfit(np.arange(last - first - 4) / fps, height[flight], 2)
+        assert 2 * fit[0] == pytest.approx(-9.81, rel=0.01)
+
+
+@pytest.mark.parametrize("seat", [0.38, 0.5])
+@pytest.mark.parametrize("stature", [1.6, 1.85])
+def test_who_sits_is_on_the_seat(seat: float, stature: float) -> None:
+    slots = (Slot("stand", -2, 1), Slot("sit", 1, 8), Slot("stand", 8, 12))
+    motion = act(scripted(*slots, frames=10 * FPS, seat=seat, stature=stature))
+    on = motion.contact[0, 0, :, CONTACTS.index("seat")] == 1
+    pelvis, knee = place(motion, "pelvis"), place(motion, "left_knee")
+    assert on.sum() > 3 * FPS
+    np.testing.assert_allclose(pelvis[on, 1], seat + 0.058 * stature, atol=0.015)
+    assert (pelvis[on, 2] < knee[on, 2] - 0.2).all()  # behind the knees
+    assert pelvis[0, 1] == pytest.approx(pelvis[-1, 1], abs=0.01)
+    assert (motion.contact[0, 0, :, SOLES] == 1).all()  # the feet stay
+
+
+@pytest.mark.parametrize(("side", "named", "other"), [(LEFT, "left", "right"), (RIGHT, "right", "left")])
+@pytest.mark.parametrize("below", ["walk", "stand"])
+def test_a_layered_wave(side: int, named: str, other: str, below: str) -> None:
+    speed = 1.2 if below == "walk" else 0.0
+    slots = (Slot(below, -3, 12, speed=speed), Slot("wave", 2, 7, side=side, repetitions=5, layered=True))
+    motion = act(scripted(*slots, frames=9 * FPS))
+    waving = slice(int(3.2 * FPS), int(5.8 * FPS))
+    high = {s: place(motion, f"{s}_wrist")[:, 1] - place(motion, f"{s}_shoulder")[:, 1] for s in (named, other)}
+    assert (high[named][waving] > 0).all()
+    assert (high[other] < -0.1).all()
+    assert (high[named][[0, -1]] < -0.1).all()
+    labels = motion.action[0, 0, 4 * FPS].tolist()
+    wave, base = LIBRARY.index("wave"), LIBRARY.index(below)
+    arms = [wave, base] if named == "left" else [base, wave]
+    assert labels == [base, base, *arms, wave]  # legs, trunk, arms, head
+
+
+def test_a_layer_leaves_the_legs_alone() -> None:
+    walk = Slot("walk", -3, 12, speed=1.2)
+    alone = act(scripted(walk, frames=9 * FPS))
+    waving = act(scripted(walk, Slot("wave", 2, 7, side=RIGHT, repetitions=5, layered=True), frames=9 * FPS))
+    legs = [j for j, name in enumerate(JOINTS) if any(part in name for part in ("pelvis", "hip", "knee", "ankle", "foot"))]
+    np.testing.assert_array_equal(waving.joints[:, :, :, legs], alone.joints[:, :, :, legs])
+
+
+def test_labels_follow_the_slots() -> None:
+    motion = act(scripted(Slot("stand", -2, 1), Slot("squat", 1, 6, repetitions=2), Slot("stand", 6, 12), frames=8 * FPS))
+    wanted = np.full(8 * FPS, LIBRARY.index("stand"))
+    wanted[FPS : 6 * FPS] = LIBRARY.index("squat")
+    np.testing.assert_array_equal(motion.action[0, 0], np.repeat(wanted[:, None], 5, 1))

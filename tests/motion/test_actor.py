@@ -1,0 +1,132 @@
+"""One actor before anything is put onto the grid: bodies keep their bones, pelvis and sway are where they should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.library.models import CHANNELS
+from posegen.motion.actor import actor_motion, add_sway, lean_into_curves, look_ahead, mark_airborne
+from posegen.motion.engine import LEG_JOINTS
+from posegen.motion.rows import HEADING, ROOT_ROWS, SPEED, TURNING
+from posegen.motion.state import Clock, Person, Role, Scratch, scratch
+from posegen.motion.tables import tables
+from posegen.motion.tracks import flight_begin, flight_seconds
+from posegen.scene import Scenes
+from posegen.skeleton import PARENTS
+from tests.motion.scripted import LIBRARY, Slot, person, scripted, slot
+
+Array = NDArray[Any]
+
+ACTIONS, GAITS = tables(LIBRARY)
+FPS, MARGIN, FRAMES = 25, 40, 250
+
+
+def role(scenes: Scenes, x: float, z: float) -> Role:
+    columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
+    numbers = np.stack([column[0, 0].astype(np.float64) for column in columns], -1)
+    kinds = 2 * scenes.action[0, 0].astype(np.int64)
+    turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
+    base = int((~scenes.layered[0, 0]).sum())
+    return Role(base, kinds, numbers, turn, True, 0.2, 0.1, x, z, 0.45)
+
+
+def act(scenes: Scenes, someone: Person, x: float = 0.0, z: float = 0.0) -> Scratch:
+    work = scratch(FRAMES + 2 * MARGIN, scenes.action.shape[2])
+    clock = Clock(-MARGIN / FPS, 1.0 / FPS)
+    actor_motion(work, role(scenes, x, z), someone, ACTIONS, GAITS, clock, MARGIN, FRAMES)
+    return work
+
+
+def joints_of(work: Scratch) -> Array:
+    """Joints [22, 3, frames] of the frames that are shown."""
+    joints = work.joints.astype(np.float64)
+    for side in range(2):
+        for joint, row in LEG_JOINTS[side]:
+            joints[joint] = work.legs[side, row : row + 3]
+    return np.asarray(joints[..., MARGIN : MARGIN + FRAMES])
+
+
+SCENES = [
+    scripted(Slot("stand", -2, 2), Slot("walk", 2, 7, speed=1.5, turn=100), Slot("sit", 7, 13), frames=FRAMES),
+    scripted(
+        Slot("run", -3, 4, speed=3.4),
+        Slot("turn", 4, 6, turn=-170),
+        Slot("jump", 6, 9, repetitions=1),
+        Slot("wave", 1, 6, repetitions=5, layered=True),
+        frames=FRAMES,
+    ),
+    scripted(
+        Slot("squat", -3, 4, repetitions=3), Slot("bow", 4, 7, repetitions=1), Slot("walk", 7, 14, speed=0.7), frames=FRAMES
+    ),
+]
+
+
+@settings(max_examples=15)
+@given(st.sampled_from(SCENES), st.floats(1.45, 2.0), st.integers(0, 2**32 - 1), st.floats(-25, 25), st.floats(-25, 25))
+def test_bones_keep_their_length(scenes: Scenes, stature: float, seed: int, x: float, z: float) -> None:
+    someone = person(stature, seed)
+    joints = joints_of(act(scenes, someone, x, z))
+    for joint, parent in enumerate(PARENTS):
+        if parent >= 0:
+            lengths = np.sqrt(((joints[joint] - joints[parent]) ** 2).sum(0))
+            wanted = np.sqrt((someone.offsets[joint].astype(np.float64) ** 2).sum())
+            np.testing.assert_allclose(lengths, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("scenes", SCENES)
+def test_what_was_in_the_scratch_before_does_not_matter(scenes: Scenes) -> None:
+    clean = act(scenes, person())
+    used = scratch(FRAMES + 2 * MARGIN, scenes.action.shape[2])
+    clock = Clock(-MARGIN / FPS, 1.0 / FPS)
+    actor_motion(used, role(SCENES[1], 3.0, 1.0), person(1.9), ACTIONS, GAITS, clock, MARGIN, FRAMES)
+    actor_motion(used, role(scenes, 0.0, 0.0), person(), ACTIONS, GAITS, clock, MARGIN, FRAMES)
+    np.testing.assert_array_equal(joints_of(used), joints_of(clean))
+    np.testing.assert_array_equal(used.planted, clean.planted)
+
+
+def test_sway_never_rests_and_stays_small() -> None:
+    someone = person(seed=3)
+    channels = np.zeros((len(CHANNELS), 3000), np.float32)
+    add_sway(channels, someone.sway, someone.draws, Clock(0.0, 0.04))
+    swaying = someone.sway != 0
+    assert (channels[~swaying] == 0).all()
+    assert (np.abs(channels[swaying]).max(1) <= 1.451 * someone.sway[swaying]).all()
+    assert (np.abs(channels[swaying]).max(1) > 0.8 * someone.sway[swaying]).all()
+    still = (np.diff(channels[swaying], axis=1) == 0).mean()
+    assert still < 0.01
+
+
+def test_curves_are_leant_into() -> None:
+    root, row = np.zeros((ROOT_ROWS, 2), np.float32), np.zeros(2, np.float32)
+    root[SPEED], root[TURNING] = 3.0, [0.1, -0.1]
+    lean_into_curves(root, row)
+    half = 0.5 * 3.0 * 2 * np.pi * 0.1 / 9.81 / (2 * np.pi)  # radians of balance, to turns
+    np.testing.assert_allclose(row, [half, -half], rtol=1e-5)  # a turn to the left leans to the left
+
+
+def test_the_head_is_ahead_of_a_turn() -> None:
+    root, row = np.zeros((ROOT_ROWS, 100), np.float32), np.zeros(100, np.float32)
+    root[HEADING, 50:] = 0.25
+    look_ahead(root, row, 11)
+    np.testing.assert_array_equal(np.flatnonzero(row), np.arange(39, 50))
+    np.testing.assert_allclose(row[39:50], 0.6 * 0.12, rtol=1e-5)
+
+
+def test_frames_in_the_air_are_those_of_the_flight() -> None:
+    someone, clock = person(seed=4), Clock(-1.0, 0.01)
+    jump = slot("jump", 1.0, 6.0, repetitions=3)
+    airborne = np.zeros(900, np.bool_)
+    mark_airborne(jump, ACTIONS, someone.draws, clock, airborne)
+    seconds = clock.first + clock.step * np.arange(900)
+    wanted = np.zeros(900, bool)
+    for number in range(3):
+        lift = flight_begin(jump, ACTIONS, someone.draws, number)
+        wanted |= (seconds > lift) & (seconds < lift + flight_seconds(jump, ACTIONS))
+    assert wanted.sum() > 120
+    np.testing.assert_array_equal(airborne, wanted)

@@ -1,0 +1,211 @@
+"""From slots to channels: waves, published gait curves, harmonics, tracks, layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.library.models import CHANNELS
+from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series
+from posegen.motion.gait import HARMONICS, RUN, STEP, WALK, WALK_SPEEDS
+from posegen.motion.state import Clock, Scratch, scratch
+from posegen.motion.tables import tables
+from posegen.motion.tracks import slot_stages
+from posegen.motion.trigonometry import smooth_step
+from tests.motion.scripted import LIBRARY, person, slot
+
+Array = NDArray[Any]
+
+ACTIONS, GAITS = tables(LIBRARY)
+LEG = 0.85
+SEEDS = st.integers(0, 2**32 - 1)
+DEGREE = 1 / 360
+# Schwartz et al. 2008 at free speed: constant, cosines, sines, degrees.
+FREE = {
+    "hip_flexion": (18.45, [20.87, -3.14, -0.10, -0.10, -0.27], [-3.19, -1.54, 1.62, -0.09, 0.27]),
+    "knee_flexion": (22.87, [-1.91, -13.63, -0.70, -0.87, -0.54], [-18.75, 7.00, 4.31, 0.63, 0.73]),
+    "ankle_dorsiflexion": (
+        0.75,
+        [-2.05, 0.82, -4.60, 2.20, -0.52, 0.26, 0.53, -0.08],
+        [7.09, -7.22, 0.86, 0.24, -1.38, 0.55, -0.49, -0.04],
+    ),
+}
+FREE_KNOT = 3
+
+
+def series_of(channel: str, gait: int = WALK, dimensionless: float = WALK_SPEEDS[FREE_KNOT]) -> Array:
+    series = np.zeros(1 + 2 * HARMONICS, np.float32)
+    gait_series(gait, dimensionless * float(np.sqrt(9.81 * LEG)), LEG, GAITS, CHANNELS.index(channel), series)
+    return series
+
+
+def degrees(series: Array, phase: float) -> float:
+    k = 2 * np.pi * np.arange(1, HARMONICS + 1) * phase
+    turns = series[0] + series[1 : 1 + HARMONICS] @ np.cos(k) + series[1 + HARMONICS :] @ np.sin(k)
+    return float(turns) / DEGREE
+
+
+@given(st.lists(st.floats(0, 500, width=32), min_size=1, max_size=9))
+def test_waves_are_cosines_and_sines_of_multiples(phases: list[float]) -> None:
+    phase = np.array(phases, np.float32)
+    waves = np.zeros((2 * HARMONICS, len(phase)), np.float32)
+    fill_waves(phase, waves)
+    angles = 2 * np.pi * np.arange(1, HARMONICS + 1)[:, None] * (phase.astype(np.float64) % 1)
+    last_place = 2 * np.pi * HARMONICS * np.spacing(phase + np.float32(0.25))
+    assert (np.abs(waves[:HARMONICS] - np.cos(angles)) < 1e-5 + last_place).all()
+    assert (np.abs(waves[HARMONICS:] - np.sin(angles)) < 1e-5 + last_place).all()
+
+
+@pytest.mark.parametrize("channel", FREE)
+def test_gait_at_free_speed_is_the_published_table(channel: str) -> None:
+    constant, cosines, sines = FREE[channel]
+    for side, sign in (("left", 1), ("right", -1)):
+        series = series_of(f"{side}_{channel}") / DEGREE
+        # The other leg runs half a cycle later: its odd harmonics change their sign.
+        turned = np.array([sign if k % 2 else 1 for k in range(1, HARMONICS + 1)])
+        wanted = np.zeros(1 + 2 * HARMONICS)
+        wanted[0] = constant
+        wanted[1 : 1 + len(cosines)], wanted[1 + HARMONICS : 1 + HARMONICS + len(sines)] = cosines, sines
+        wanted[1 : 1 + HARMONICS] *= turned
+        wanted[1 + HARMONICS :] *= turned
+        np.testing.assert_allclose(series, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("channel", "phase", "published"),
+    [
+        ("hip_flexion", 0.90, 36.7),
+        ("hip_flexion", 0.52, -5.8),
+        ("knee_flexion", 0.12, 19.3),
+        ("knee_flexion", 0.40, 6.2),
+        ("knee_flexion", 0.72, 59.1),
+        ("ankle_dorsiflexion", 0.46, 11.8),
+        ("ankle_dorsiflexion", 0.64, -19.8),
+    ],
+)
+def test_gait_passes_through_the_published_peaks(channel: str, phase: float, published: float) -> None:
+    assert degrees(series_of(f"left_{channel}"), phase) == pytest.approx(published, abs=0.25)
+    assert degrees(series_of(f"right_{channel}"), phase + 0.5) == pytest.approx(published, abs=0.25)
+
+
+@given(st.floats(0, 1), st.sampled_from(["left_knee_flexion", "right_hip_flexion", "pelvis_rotation"]))
+def test_gait_is_linear_between_published_speeds(share: float, channel: str) -> None:
+    slower, faster = WALK_SPEEDS[2], WALK_SPEEDS[3]
+    between = series_of(channel, dimensionless=slower + share * (faster - slower))
+    ends = series_of(channel, dimensionless=slower), series_of(channel, dimensionless=faster)
+    np.testing.assert_allclose(between, ends[0] + share * (ends[1] - ends[0]), atol=2e-6)
+
+
+def test_gait_beyond_the_published_speeds_stays_at_the_last() -> None:
+    fastest = series_of("left_knee_flexion", dimensionless=WALK_SPEEDS[-1])
+    np.testing.assert_array_equal(series_of("left_knee_flexion", dimensionless=2 * WALK_SPEEDS[-1]), fastest)
+    np.testing.assert_array_equal(series_of("left_knee_flexion", STEP), series_of("left_knee_flexion", dimensionless=0.0))
+
+
+def test_running_bends_the_knee_as_published() -> None:
+    series = series_of("left_knee_flexion", RUN, 2.5 / float(np.sqrt(9.81 * LEG)))
+    assert series[0] / DEGREE == pytest.approx(42.4)
+    assert series[1:3] / DEGREE == pytest.approx([-10.9, -17.0])
+
+
+@given(SEEDS)
+def test_series_pull_a_channel_by_their_weight(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    frames, neutral = 7, 0.03
+    phase = generator.uniform(0, 3, frames).astype(np.float32)
+    waves = np.zeros((2 * HARMONICS, frames), np.float32)
+    fill_waves(phase, waves)
+    weight = generator.random(frames).astype(np.float32)
+    row = np.full(frames, neutral, np.float32)
+    series = series_of("left_knee_flexion")
+    add_series(row, weight, waves, series, neutral, 1, 6, np.zeros(frames, np.float32))
+    wanted = np.array([neutral + w * (degrees(series, p) * DEGREE - neutral) for w, p in zip(weight, phase, strict=True)])
+    np.testing.assert_allclose(row[1:6], wanted[1:6], atol=1e-5)
+    np.testing.assert_array_equal(row[[0, 6]], np.float32(neutral))
+
+
+FRAMES, CLOCK = 200, Clock(0.0, 0.04)
+SECONDS = CLOCK.step * np.arange(FRAMES)
+
+
+def naive_harmonics(cosines: Array, sines: Array, size: float, times: tuple[float, ...], cycle: float, wander: float) -> Array:
+    begin, entered, leaving, finish = times
+    fade_in, fade_out = 0.6 * (entered - begin) + 1e-3, 0.6 * (finish - leaving) + 1e-3
+    out = np.zeros(FRAMES)
+    for f, t in enumerate(SECONDS):
+        if begin <= t < finish:
+            x = (t - entered) / cycle
+            series = 0.0
+            for k, (a, b) in enumerate(zip(cosines, sines, strict=True), 1):
+                series += a * np.cos(2 * np.pi * k * x) + b * np.sin(2 * np.pi * k * x)
+            fade = smooth_step((t - entered + fade_in) / fade_in) * smooth_step((leaving + fade_out - t) / fade_out)
+            out[f] = size * fade * (1 + 0.12 * np.sin(2 * np.pi * (0.37 * x + wander))) * series
+    return out
+
+
+@given(SEEDS, st.sampled_from(["wave", "clap"]), st.integers(1, 6))
+def test_harmonics(seed: int, name: str, repetitions: int) -> None:
+    generator = np.random.default_rng(seed)
+    start, amplitude, wander = generator.uniform(0, 1), generator.uniform(0.7, 1.3), generator.random()
+    doing = slot(name, start, start + generator.uniform(2, 5), amplitude=amplitude, repetitions=repetitions)
+    entered, leaving = slot_stages(doing, ACTIONS)
+    cosines, sines = generator.uniform(-0.1, 0.1, (2, 4))
+    cosines[1] = sines[1] = 0
+    row = np.full(FRAMES, 0.5, np.float32)
+    add_harmonics(row, cosines, sines, doing, ACTIONS, wander, CLOCK)
+    times, cycle = (doing.start, entered, leaving, doing.end), (leaving - entered) / repetitions
+    np.testing.assert_allclose(row - 0.5, naive_harmonics(cosines, sines, amplitude, times, cycle, wander), atol=2e-6)
+
+
+def layered(below: Array, name: str) -> Array:
+    work = scratch(FRAMES, 1)
+    work.channels[:] = below
+    add_layer(work, slot(name, 1.0, 5.0, repetitions=4), ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
+    return work.channels
+
+
+def test_a_layer_takes_over_only_what_it_owns() -> None:
+    below = np.random.default_rng(5).uniform(-0.1, 0.1, (len(CHANNELS), FRAMES)).astype(np.float32)
+    after = layered(below, "wave")
+    changed = {CHANNELS[c] for c in np.flatnonzero((after != below).any(1))}
+    arm = {c for c in CHANNELS if c.startswith("left_") and ("shoulder" in c or "collar" in c or "elbow" in c)}
+    assert changed == arm | {"neck_rotation"}
+    outside = (SECONDS < 1) | (SECONDS >= 5)
+    np.testing.assert_array_equal(after[:, outside], below[:, outside])
+
+
+def test_a_layer_hides_what_lies_below_it() -> None:
+    calm = np.zeros((len(CHANNELS), FRAMES), np.float32)
+    wild = np.random.default_rng(6).uniform(-0.1, 0.1, calm.shape).astype(np.float32)
+    owned = ACTIONS.owned[2 * LIBRARY.index("wave")]
+    entered, leaving = slot_stages(slot("wave", 1.0, 5.0, repetitions=4), ACTIONS)
+    on = (entered <= SECONDS) & (leaving >= SECONDS)
+    assert on.sum() > 50
+    np.testing.assert_allclose(layered(calm, "wave")[owned][:, on], layered(wild, "wave")[owned][:, on], atol=1e-6)
+
+
+def tracked(name: str, amplitude: float, repetitions: int) -> Array:
+    work: Scratch = scratch(FRAMES, 1)
+    doing = slot(name, 1.0, 6.0, amplitude=amplitude, repetitions=repetitions)
+    add_track(work, doing, ACTIONS, person(), 1.0, CLOCK)
+    return work.channels
+
+
+@pytest.mark.parametrize("name", [name for name in LIBRARY.actions if LIBRARY.action(name).support != "gait"])
+def test_tracks_leave_from_and_return_to_standing(name: str) -> None:
+    channels = tracked(name, 1.0, 2 if LIBRARY.action(name).repetitions else 0)
+    assert (channels[:, (SECONDS < 1) | (SECONDS >= 6)] == 0).all()
+    assert np.abs(channels[:, np.argmax(SECONDS >= 5.95)]).max() < 2 * DEGREE
+    moved = np.abs(channels).max(1) > 0
+    used = ACTIONS.used[2 * LIBRARY.index(name)]
+    assert not (moved & ~used).any()
+
+
+def test_size_goes_with_amplitude() -> None:
+    small, large = (tracked("squat", amplitude, 2)[CHANNELS.index("root_height")].min() for amplitude in (0.8, 1.2))
+    assert large / small == pytest.approx(1.5, abs=0.02)

@@ -1,0 +1,278 @@
+"""Planted feet: when they are on the ground, where they stand, and how they swing from one stance to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.motion.contacts import (
+    FIRST,
+    LAST,
+    PRINT_BACK,
+    PRINT_X,
+    PRINT_YAW,
+    PRINT_Z,
+    add_lack,
+    clear_floor,
+    find_stances,
+    flatten_feet,
+    hold_stance,
+    mark_planted,
+    plan_prints,
+    smooth_cover,
+    swing_foot,
+    swing_row,
+)
+from posegen.motion.rows import (
+    ANKLE_X,
+    ANKLE_Y,
+    ANKLE_Z,
+    DUTY,
+    FORWARD,
+    GAIT_WEIGHT,
+    HEADING,
+    HIP_X,
+    HIP_Y,
+    HIP_Z,
+    LEG_ROWS,
+    ODOMETER,
+    PATH_Z,
+    PHASE,
+    PITCH,
+    ROOT_ROWS,
+    YAW,
+)
+from tests.motion.rotations import about_x, about_y
+
+Array = NDArray[Any]
+
+HEEL, BALL, _, ANKLE_HEIGHT = FOOT = np.array([0.06, 0.12, 0.02, 0.066])
+SEEDS = st.integers(0, 2**32 - 1)
+
+masks = st.lists(st.booleans(), min_size=1, max_size=60).map(lambda given_mask: np.array(given_mask, np.bool_))
+
+
+@given(masks)
+def test_stances_are_the_stretches_of_planted_frames(planted: Array) -> None:
+    stances = np.zeros((40, 5))
+    count = find_stances(planted, stances)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], planted.astype(int), [0]])))
+    assert stances[:count, FIRST].tolist() == edges[::2].tolist()
+    assert stances[:count, LAST].tolist() == edges[1::2].tolist()
+
+
+def test_no_more_stances_than_there_is_room_for() -> None:
+    assert find_stances(np.array([True, False] * 5), np.zeros((3, 5))) == 3
+
+
+def rows(frames: int, **values: float | Array) -> Array:
+    names = {"phase": PHASE, "duty": DUTY, "gait": GAIT_WEIGHT, "z": PATH_Z, "odometer": ODOMETER, "heading": HEADING}
+    root = np.zeros((ROOT_ROWS, frames), np.float32)
+    for name, value in values.items():
+        root[names[name]] = value
+    return root
+
+
+def test_feet_are_planted_by_the_phase_of_the_stride() -> None:
+    phase = np.linspace(0.02, 3, 151)
+    root, calm = rows(151, phase=phase, duty=0.6), np.zeros(151, np.bool_)
+    for side in range(2):
+        planted = np.zeros(151, np.bool_)
+        mark_planted(root, side, calm, planted)
+        assert planted.tolist() == ((root[PHASE].astype(np.float64) + 0.5 * side) % 1 < np.float32(0.6)).tolist()
+
+
+def test_nobody_in_the_air_is_planted() -> None:
+    airborne = np.zeros(40, np.bool_)
+    airborne[10:12] = True
+    planted = np.zeros(40, np.bool_)
+    mark_planted(rows(40, phase=0.07, duty=0.65), 0, airborne, planted)
+    assert planted.tolist() == (~airborne).tolist()
+
+
+def test_a_foot_off_the_ground_for_a_frame_or_two_has_not_stepped() -> None:
+    phase = np.full(60, 0.3)
+    phase[20:22], phase[40:46] = 0.8, 0.8
+    planted = np.zeros(60, np.bool_)
+    mark_planted(rows(60, phase=phase, duty=0.65), 0, np.zeros(60, np.bool_), planted)
+    assert np.flatnonzero(~planted).tolist() == [40, 41, 42, 43, 44, 45]
+
+
+def test_prints_lie_where_the_body_passes_over_them() -> None:
+    frames, speed, step = 60, 1.2, 0.04
+    seconds = step * np.arange(frames)
+    root = rows(frames, phase=seconds, duty=0.6, gait=1.0, z=speed * seconds, odometer=speed * seconds)
+    leg, stances = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((4, 5))
+    widths = np.array([0.05, 0.09, 0.02])
+    leg[FORWARD] = 0.3 - speed * (seconds % 1)  # a nominal foot that stays where it lands
+    planted = np.zeros(frames, np.bool_)
+    mark_planted(root, 0, np.zeros(frames, np.bool_), planted)
+    count = find_stances(planted, stances)
+    plan_prints(root, leg, 0, widths, FOOT, stances, count)
+    assert count == 3
+    np.testing.assert_allclose(stances[:2, PRINT_Z], np.array([0.3, 0.3 + speed]) - PRINT_BACK * FOOT[1], atol=1e-3)
+    np.testing.assert_allclose(stances[:3, PRINT_X], 0.05, atol=1e-6)
+    np.testing.assert_allclose(stances[:3, PRINT_YAW], 0.02, atol=1e-6)
+    plan_prints(root, leg, 1, widths, FOOT, stances, count)
+    np.testing.assert_allclose(stances[:3, PRINT_X], -0.05, atol=1e-6)
+    np.testing.assert_allclose(stances[:3, PRINT_YAW], -0.02, atol=1e-6)
+
+
+def hold(leg: Array, stances: Array) -> None:
+    flatten_feet(leg, stances, len(stances), 0.04)
+    for stance in stances:
+        hold_stance(leg, stance, FOOT)
+
+
+def sole_points_of(leg: Array, f: int) -> tuple[Array, Array]:
+    turn = about_y(float(leg[YAW, f])) @ about_x(-float(leg[PITCH, f]))
+    ankle = leg[ANKLE_X : ANKLE_X + 3, f].astype(np.float64)
+    return ankle + turn @ [0, -ANKLE_HEIGHT, -HEEL], ankle + turn @ [0, -ANKLE_HEIGHT, BALL]
+
+
+@given(SEEDS)
+def test_a_planted_foot_turns_about_heel_or_ball(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    frames, x, z, yaw = 40, *generator.uniform(-2, 2, 2), generator.uniform(-0.5, 0.5)
+    leg = np.zeros((LEG_ROWS, frames), np.float32)
+    leg[PITCH] = np.linspace(0.07, -0.12, frames)
+    stances = np.array([[5, 35, x, z, yaw]])
+    hold(leg, stances)
+    forward = np.array([np.sin(2 * np.pi * yaw), 0, np.cos(2 * np.pi * yaw)])
+    flat = 0
+    for f in range(5, 35):
+        heel, toe = sole_points_of(leg, f)
+        pitch = float(leg[PITCH, f])
+        flat += abs(pitch) < 1e-6
+        if pitch >= 0:
+            np.testing.assert_allclose(heel, np.array([x, 0, z]) - HEEL * forward, atol=2e-6)
+            assert toe[1] > -1e-6
+        if pitch <= 0:
+            np.testing.assert_allclose(toe, np.array([x, 0, z]) + BALL * forward, atol=2e-6)
+            assert heel[1] > -1e-6
+    assert flat > 10  # between the rolls it lies on the floor
+    assert (leg[PITCH, 5] > 0, leg[PITCH, 34] < 0) == (True, True)
+
+
+@given(SEEDS)
+def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    frames = int(generator.integers(40, 400))
+    lift, land = frames // 4, 3 * frames // 4
+    x = np.linspace(0, 1, frames)
+    nominal = (generator.normal() * x + generator.normal() * np.sin(5 * x)).astype(np.float32)
+    held = generator.normal(size=2)[:, None] + generator.normal(size=2)[:, None] * x
+    row = np.where(np.arange(frames) <= lift, held[0], held[1]).astype(np.float32)
+    before = row.copy()
+    swing_row(row, nominal, lift, land)
+    np.testing.assert_array_equal(row[: lift + 1], before[: lift + 1])
+    np.testing.assert_array_equal(row[land:], before[land:])
+    # A cubic's second differences are small: of the order of the square of the step.
+    extra = (row - nominal).astype(np.float64)
+    bend = np.abs(np.diff(extra, 2))
+    span = land - lift
+    size = np.abs(extra).max() + span * np.abs(np.diff(extra)).max()
+    assert bend[lift - 1 : land].max() < 16 * size / span**2 + 1e-5
+    # And it is the cubic of Hermite.
+    s = (np.arange(lift + 1, land) - lift) / span
+    here, there = extra[lift], extra[land]
+    v0, v1 = (extra[lift] - extra[lift - 1]) * span, (extra[land + 1] - extra[land]) * span
+    cubic = here * (1 + 2 * s) * (1 - s) ** 2 + there * s**2 * (3 - 2 * s) + v0 * s * (1 - s) ** 2 - v1 * s**2 * (1 - s)
+    np.testing.assert_allclose(extra[lift + 1 : land], cubic, atol=1e-4)
+
+
+@given(SEEDS, st.floats(0.005, 0.04))
+def test_a_swinging_sole_stays_above_the_floor(seed: int, clearance: float) -> None:
+    generator = np.random.default_rng(seed)
+    frames = 20
+    leg = np.zeros((LEG_ROWS, frames), np.float32)
+    leg[ANKLE_Y] = ANKLE_HEIGHT + generator.uniform(-0.05, 0.1, frames)
+    leg[PITCH] = generator.uniform(-0.1, 0.06, frames)
+    before = leg.copy()
+    clear_floor(leg, 3, 16, FOOT, clearance)
+    for f in range(4, 16):
+        lowest = min(point[1] for point in sole_points_of(leg, f))
+        assert lowest > -1e-6
+        x = (f - 3) / 13
+        if 8 * x * (1 - x) >= 1:
+            assert lowest > 4 * clearance * x * (1 - x) - 1e-6
+        assert leg[ANKLE_Y, f] >= before[ANKLE_Y, f]
+    np.testing.assert_array_equal(leg[:, [0, 3, 16, 19]], before[:, [0, 3, 16, 19]])
+
+
+@pytest.mark.parametrize("pitch", [0.0, -0.05])
+def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
+    frames = 60
+    leg = np.zeros((LEG_ROWS, frames), np.float32)
+    leg[PITCH] = pitch
+    stances = np.array([[0, 20, 0.1, 0.0, 0.02], [40, 60, 0.1, 0.7, 0.02]])
+    hold(leg, stances)
+    nominal = np.zeros((4, frames), np.float32)
+    nominal[0], nominal[1] = 0.12, ANKLE_HEIGHT
+    nominal[2] = np.linspace(-0.2, 0.9, frames)
+    swing_foot(leg, nominal, stances, 2, FOOT, 0.018)
+    assert np.abs(np.diff(leg[ANKLE_Z])).max() < 0.1
+    assert np.abs(np.diff(leg[ANKLE_Y])).max() < 0.02
+    np.testing.assert_allclose(leg[YAW], 0.02, atol=1e-6)
+    assert leg[ANKLE_Y, 30] > ANKLE_HEIGHT + 0.017
+
+
+def test_before_the_first_stance_and_behind_the_last_the_correction_is_kept() -> None:
+    frames = 30
+    leg = np.zeros((LEG_ROWS, frames), np.float32)
+    stances = np.array([[10, 20, 0.3, 0.5, 0.1]])
+    hold(leg, stances)
+    nominal = np.zeros((4, frames), np.float32)
+    nominal[2] = np.linspace(0, 1, frames)
+    nominal[1] = 0.5
+    swing_foot(leg, nominal, stances, 1, FOOT, 0.018)
+    np.testing.assert_allclose(leg[ANKLE_X], 0.3, atol=1e-6)
+    np.testing.assert_allclose(leg[ANKLE_Z, :10], 0.5 + nominal[2, :10] - nominal[2, 10], atol=1e-6)
+    np.testing.assert_allclose(leg[ANKLE_Z, 20:], 0.5 + nominal[2, 20:] - nominal[2, 19], atol=1e-6)
+
+
+@given(SEEDS)
+def test_lack_is_what_keeps_a_planted_foot_from_its_print(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    frames, reach = 30, 0.8
+    leg = generator.uniform(-0.3, 0.3, (LEG_ROWS, frames)).astype(np.float32)
+    leg[HIP_Y] = generator.uniform(0.6, 0.9, frames)
+    leg[ANKLE_Y] = generator.uniform(0.05, 0.1, frames)
+    planted = generator.random(frames) < 0.6
+    lack = np.zeros(frames, np.float32)
+    add_lack(leg, planted, reach, lack)
+    lowered = leg.astype(np.float64)
+    lowered[HIP_Y] -= lack
+    distance = np.sqrt(sum((lowered[ankle] - lowered[hip]) ** 2 for ankle, hip in (
+        (ANKLE_X, HIP_X), (ANKLE_Y, HIP_Y), (ANKLE_Z, HIP_Z))))  # fmt: skip
+    assert (distance[planted] < reach + 1e-5).all()
+    assert (lack >= 0).all()
+    assert (lack[~planted] == 0).all()
+    needed = planted & (lack > 1e-5)
+    np.testing.assert_allclose(distance[needed], reach, atol=1e-5)  # and no more than that
+
+
+@given(SEEDS, st.integers(1, 12))
+def test_a_cover_is_smooth_and_nowhere_below(seed: int, radius: int) -> None:
+    generator = np.random.default_rng(seed)
+    frames = int(generator.integers(1, 80))
+    lack = np.where(generator.random(frames) < 0.2, generator.random(frames), 0).astype(np.float32)
+    cover = lack.copy()
+    smooth_cover(cover, radius, np.zeros(frames, np.float32))
+    assert (cover >= lack - 1e-6).all()
+    assert cover.max() <= lack.max() + 1e-6
+    window = range(-radius, radius + 1)
+    most = np.array([max(lack[g] for d in window if 0 <= (g := f + d) < frames) for f in range(frames)], np.float64)
+    weights = {d: radius + 1 - abs(d) for d in window}
+    for f in range(frames):
+        inside = [d for d in window if 0 <= f + d < frames]
+        mean = sum(weights[d] * most[f + d] for d in inside) / sum(weights[d] for d in inside)
+        assert cover[f] == pytest.approx(mean, abs=1e-5)
+    inner = cover[radius : frames - radius].astype(np.float64)
+    if len(inner) > 1:  # a triangle of this width passes no step faster than this
+        assert np.abs(np.diff(inner)).max() <= lack.max() / (radius + 1) + 1e-5

@@ -1,0 +1,128 @@
+"""Actions as flat arrays: near and far become left and right, and what points to a side changes its sign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.library import Library
+from posegen.library.models import CHANNELS, Action
+from posegen.motion.tables import CYCLE, ENTER, EXIT, PLANTED, SUPPORTS, ActionTables, tables
+from posegen.skeleton import PARTS
+from tests.motion.scripted import LIBRARY
+
+Array = NDArray[Any]
+
+SALUTE = {
+    "parts": ["near_arm", "head"],
+    "layered": True,
+    "sided": True,
+    "enter": 0.4,
+    "exit": 0.5,
+    "cycle": 0.9,
+    "repetitions": [1, 3],
+    "pose": {
+        "near_shoulder_flexion": 90,
+        "far_elbow_flexion": 18,
+        "both_collar_elevation": 9,
+        "neck_rotation": 36,
+        "trunk_flexion": 7.2,
+        "root_lateral": 0.02,
+        "root_height": -0.1,
+    },
+    "harmonics": {"near_elbow_flexion": {"sin": [36]}, "neck_rotation": {"cos": [0, 18]}},
+    "enter_keys": [{"at": 0.5, "through": True, "pose": {"trunk_lateral": 3.6}}],
+    "cycle_keys": [{"at": 0.5, "pose": {"near_shoulder_flexion": 45}}],
+    "exit_keys": [{"at": 0.2, "pose": {"pelvis_obliquity": 1.8}}],
+}
+LEFT, RIGHT = 0, 1
+
+
+@pytest.fixture(scope="module")
+def salute() -> ActionTables:
+    entries = {"salute": Action.model_validate(SALUTE)}
+    return tables(Library(entries=entries, families={"military": ("salute",)}, themes={}, words={})).actions
+
+
+def value(row: Array, channel: str) -> float:
+    return float(row[CHANNELS.index(channel)])
+
+
+def test_near_and_far_are_resolved(salute: ActionTables) -> None:
+    for side, near, far in ((LEFT, "left", "right"), (RIGHT, "right", "left")):
+        pose = salute.pose[side]
+        assert value(pose, f"{near}_shoulder_flexion") == pytest.approx(0.25)
+        assert value(pose, f"{far}_shoulder_flexion") == 0
+        assert value(pose, f"{far}_elbow_flexion") == pytest.approx(0.05)
+        assert value(pose, f"{near}_elbow_flexion") == 0
+        assert value(pose, "left_collar_elevation") == value(pose, "right_collar_elevation") == pytest.approx(0.025)
+
+
+def test_what_points_to_a_side_changes_its_sign(salute: ActionTables) -> None:
+    left, right = salute.pose
+    for channel, size in {"neck_rotation": 0.1, "root_lateral": 0.02}.items():
+        assert value(left, channel) == pytest.approx(size)
+        assert value(right, channel) == pytest.approx(-size)
+    for channel, size in {"trunk_flexion": 0.02, "root_height": -0.1}.items():
+        assert value(left, channel) == value(right, channel) == pytest.approx(size)
+
+
+def test_keys_come_in_stages_and_cycles_close(salute: ActionTables) -> None:
+    for side, near, sign in ((LEFT, "left", 1), (RIGHT, "right", -1)):
+        keys = slice(salute.key_first[side], salute.key_last[side])
+        assert salute.key_stage[keys].tolist() == [ENTER, CYCLE, CYCLE, EXIT]
+        assert salute.key_at[keys].tolist() == [0.5, 0.5, 1.0, 0.2]
+        assert salute.key_through[keys].tolist() == [True, False, False, False]
+        enter, half, end, leave = salute.key_pose[keys]
+        given = salute.key_given[keys]
+        assert value(enter, "trunk_lateral") == pytest.approx(0.01 * sign)
+        assert value(leave, "pelvis_obliquity") == pytest.approx(0.005 * sign)
+        assert value(half, f"{near}_shoulder_flexion") == pytest.approx(0.125)
+        assert [CHANNELS[c] for c in np.flatnonzero(given[1])] == [f"{near}_shoulder_flexion"]
+        # The cycle ends in the pose, in every channel that the action moves.
+        np.testing.assert_allclose(end[given[2]], salute.pose[side][given[2]])
+        assert given[2].tolist() == salute.used[side].tolist()
+
+
+def test_harmonics_keep_their_channel_and_unit(salute: ActionTables) -> None:
+    for side, near, sign in ((LEFT, "left", 1), (RIGHT, "right", -1)):
+        series = range(salute.series_first[side], salute.series_last[side])
+        found = {CHANNELS[salute.series_channel[i]]: (salute.series_cos[i], salute.series_sin[i]) for i in series}
+        assert set(found) == {f"{near}_elbow_flexion", "neck_rotation"}
+        assert found[f"{near}_elbow_flexion"][1].tolist() == pytest.approx([0.1, 0, 0, 0])
+        assert found["neck_rotation"][0].tolist() == pytest.approx([0, 0.05 * sign, 0, 0])
+
+
+def test_a_layer_owns_the_arm_and_what_it_uses_of_the_head(salute: ActionTables) -> None:
+    for side, near in ((LEFT, "left"), (RIGHT, "right")):
+        owned = {CHANNELS[c] for c in np.flatnonzero(salute.owned[side])}
+        arm = {f"{near}_{c}" for c in ("collar_elevation", "collar_protraction", "elbow_flexion")}
+        arm |= {f"{near}_shoulder_{c}" for c in ("flexion", "abduction", "rotation")}
+        assert owned == arm | {"neck_rotation"}
+        assert {PARTS[p] for p in np.flatnonzero(salute.parts[side])} == {f"{near}_arm", "head"}
+
+
+def test_scalars(salute: ActionTables) -> None:
+    assert salute.support.tolist() == [PLANTED, PLANTED]
+    assert salute.gait.tolist() == [0, 0]
+    assert salute.enter.tolist() == [0.4, 0.4]
+    assert salute.exit.tolist() == [0.5, 0.5]
+
+
+def test_every_action_of_the_library_is_there_with_both_sides() -> None:
+    actions = tables(LIBRARY).actions
+    assert len(actions.support) == 2 * len(LIBRARY.actions)
+    for name in LIBRARY.actions:
+        action, row = LIBRARY.action(name), 2 * LIBRARY.index(name)
+        assert actions.support[row] == actions.support[row + 1] == SUPPORTS[action.support]
+        if action.flight:
+            assert actions.flight_seconds[row] == action.flight[0]
+            assert actions.flight_begin[row] == action.flight[1]
+            assert actions.flight_begin[row] < actions.flight_end[row] < 1
+
+
+def test_tables_are_made_once() -> None:
+    assert tables(LIBRARY) is tables(LIBRARY)

@@ -1,0 +1,210 @@
+"""The course of the root: speed, turning, cadence and phase over time, and the path that follows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.motion.gait import RUN, STEP, WALK, run_contact_seconds, stride_rate
+from posegen.motion.rows import (
+    DUTY,
+    GAIT_WEIGHT,
+    HEADING,
+    HEADING_COS,
+    HEADING_SIN,
+    ODOMETER,
+    PATH_X,
+    PATH_Z,
+    PHASE,
+    RATE,
+    ROOT_ROWS,
+    RUN_WEIGHT,
+    SPEED,
+    STEP_WEIGHT,
+    TURNING,
+)
+from posegen.motion.timeline import (
+    STANDING_DUTY,
+    STANDING_PHASE,
+    course,
+    fill_ramp,
+    plan_ramps,
+    plan_rates,
+    slot_rates,
+    travel,
+)
+from posegen.motion.trigonometry import smooth_step
+
+Array = NDArray[Any]
+
+LEG = 0.85
+STAND = 0
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+class Slot(NamedTuple):
+    gait: int
+    seconds: float
+    speed: float = 0.0
+    turn: float = 0.0
+
+
+def run_course(slots: list[Slot], *, fps: int = 25, phase: float = 0.0, left_leads: bool = True) -> Array:
+    """Rows of the root from the first slot's begin to the last one's end."""
+    numbers = np.zeros((len(slots), 6))  # the kernels get columns of such an array
+    numbers[:, 1] = np.cumsum([slot.seconds for slot in slots])
+    numbers[1:, 0] = numbers[:-1, 1]
+    numbers[:, 5] = [slot.speed for slot in slots]
+    start, end, speed = numbers[:, 0], numbers[:, 1], numbers[:, 5]
+    gait, turn = np.array([slot.gait for slot in slots]), np.array([slot.turn for slot in slots])
+    rate, turning, ramps = np.zeros(len(slots)), np.zeros(len(slots)), np.zeros((len(slots), 8))
+    slot_rates(gait, start, end, speed, turn, LEG, rate)
+    plan_ramps(gait, start, end, speed, rate, ramps)
+    phase = plan_rates(gait, start, end, turn, phase, left_leads, ramps, rate, turning)
+    frames = int(end[-1] * fps) + 1
+    root, weights = np.zeros((ROOT_ROWS, frames), np.float32), np.zeros((len(slots), frames), np.float32)
+    course(gait, speed, rate, turning, ramps, 0.0, 1.0 / fps, root, weights)
+    travel(root, 0, 1.0 / fps, phase, 0.0, 0.0, 0.0)
+    return root
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> list[Slot]:
+    """From standing through up to three gaits to standing, perhaps twice."""
+    slots = [Slot(STAND, draw(st.floats(1.5, 3)))]
+    for _ in range(draw(st.integers(1, 2))):
+        for gait in draw(st.lists(st.sampled_from([WALK, RUN, STEP]), min_size=1, max_size=3)):
+            low, high = {WALK: (0.6, 2.1), RUN: (2.4, 3.6), STEP: (0, 0)}[gait]
+            shortest = 1.6 if gait == RUN else 1.2  # 2 s at a tempo of 1.25
+            slots.append(Slot(gait, draw(st.floats(shortest, 6)), draw(st.floats(low, high)), draw(st.floats(-0.5, 0.5))))
+        slots.append(Slot(STAND, draw(st.floats(1.5, 3))))
+    return slots
+
+
+@given(stories(), st.booleans())
+def test_a_run_of_steps_ends_with_both_feet_on_the_ground(slots: list[Slot], left_leads: bool) -> None:
+    root = run_course(slots, fps=120, left_leads=left_leads).astype(np.float64)
+    resting = (root[GAIT_WEIGHT] == 0) & (root[RATE] == 0)
+    halves = 2 * (root[PHASE, resting] - STANDING_PHASE)
+    np.testing.assert_allclose(halves, np.rint(halves), atol=5e-3)
+    assert root[PHASE, 0] == pytest.approx(STANDING_PHASE + 0.5 * left_leads)
+    boundaries = np.flatnonzero(np.diff(resting.astype(int)))
+    steps = np.diff(2 * root[PHASE, boundaries])[::2]
+    assert (steps > 1.5).all()  # both feet step
+
+
+@given(stories())
+def test_the_heading_turns_by_what_the_slots_demand(slots: list[Slot]) -> None:
+    root = run_course(slots)
+    total = sum(slot.turn for slot in slots)
+    assert root[HEADING, -1] - root[HEADING, 0] == pytest.approx(total, abs=0.01 * sum(abs(slot.turn) for slot in slots) + 1e-4)
+
+
+@given(st.sampled_from([(WALK, 1.3), (RUN, 3.0), (STEP, 0.0)]), st.floats(-0.5, 0.5), st.floats(1.4, 6))
+def test_a_slot_turns_by_its_own_turn(gait: tuple[int, float], turn: float, seconds: float) -> None:
+    root = run_course([Slot(STAND, 2), Slot(gait[0], seconds, gait[1], turn), Slot(STAND, 2)])
+    assert root[HEADING, -1] == pytest.approx(turn, rel=0.01, abs=1e-5)
+
+
+@given(stories())
+def test_the_path_is_the_integral_of_speed_along_the_heading(slots: list[Slot]) -> None:
+    fps = 50
+    root = run_course(slots, fps=fps).astype(np.float64)
+    x = integral(root[SPEED] * np.sin(2 * np.pi * root[HEADING]), fps)
+    z = integral(root[SPEED] * np.cos(2 * np.pi * root[HEADING]), fps)
+    np.testing.assert_allclose(root[PATH_X], x, atol=1e-4)
+    np.testing.assert_allclose(root[PATH_Z], z, atol=1e-4)
+    np.testing.assert_allclose(root[PHASE] - root[PHASE, 0], integral(root[RATE], fps), atol=1e-4)
+    np.testing.assert_allclose(root[ODOMETER], integral(root[SPEED] + 1.5 * np.abs(root[TURNING]), fps), atol=1e-4)
+    np.testing.assert_allclose(root[HEADING_SIN], np.sin(2 * np.pi * root[HEADING]), atol=2e-6)
+    np.testing.assert_allclose(root[HEADING_COS], np.cos(2 * np.pi * root[HEADING]), atol=2e-6)
+
+
+def integral(row: Array, fps: int) -> Array:
+    return np.concatenate([[0.0], np.cumsum(0.5 * (row[1:] + row[:-1]) / fps)])
+
+
+@given(st.integers(1, 60), SEEDS)
+def test_travel_runs_backwards_into_the_margin(margin: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    root = np.zeros((ROOT_ROWS, 80), np.float32)
+    root[SPEED], root[TURNING], root[RATE] = generator.random(80), generator.uniform(-0.2, 0.2, 80), generator.random(80)
+    travel(root, margin, 0.04, 0.3, 0.1, 5.0, -2.0)
+    assert root[PHASE, margin] == pytest.approx(0.3)
+    assert root[HEADING, margin] == pytest.approx(0.1)
+    assert (root[PATH_X, margin], root[PATH_Z, margin], root[ODOMETER, margin]) == (5, -2, 0)
+    whole = root.copy()
+    travel(whole, 0, 0.04, float(root[PHASE, 0]), float(root[HEADING, 0]), float(root[PATH_X, 0]), float(root[PATH_Z, 0]))
+    for row in (PHASE, HEADING, PATH_X, PATH_Z):
+        np.testing.assert_allclose(whole[row], root[row], atol=2e-5)
+    np.testing.assert_allclose(np.diff(whole[ODOMETER]), np.diff(root[ODOMETER]), atol=2e-5)
+
+
+@given(stories())
+def test_weights_pass_smoothly_from_slot_to_slot(slots: list[Slot]) -> None:
+    root = run_course(slots, fps=100).astype(np.float64)
+    assert root[GAIT_WEIGHT].min() > -1e-5
+    assert root[GAIT_WEIGHT].max() < 1 + 1e-5
+    assert (root[RUN_WEIGHT] + root[STEP_WEIGHT] <= root[GAIT_WEIGHT] + 1e-5).all()
+    assert (root[DUTY][root[GAIT_WEIGHT] == 0] == np.float32(STANDING_DUTY)).all()
+    # No body changes its speed faster than a sprinter.
+    assert np.abs(np.diff(root[SPEED])).max() * 100 < 12
+
+
+def test_a_long_slot_reaches_what_it_demands() -> None:
+    root = run_course([Slot(STAND, 2), Slot(WALK, 6, 1.3), Slot(RUN, 4, 3.0), Slot(STAND, 2)])
+    walking, running = 25 * 5, 25 * 10
+    assert root[SPEED, walking] == pytest.approx(1.3)
+    assert root[DUTY, walking] == pytest.approx(0.642 - 0.035 * 1.3)  # Kirtley 1985
+    assert (root[GAIT_WEIGHT, walking], root[RUN_WEIGHT, walking]) == (1, 0)
+    assert root[SPEED, running] == pytest.approx(3.0)
+    assert root[RUN_WEIGHT, running] == 1
+    assert root[DUTY, running] == pytest.approx(0.28 * root[RATE, running], rel=1e-4)
+    assert (root[SPEED, [0, 25, -1]] == 0).all()
+
+
+def test_a_scene_may_begin_and_end_in_full_gait() -> None:
+    root = run_course([Slot(WALK, 5, 1.2, 0.1)], phase=0.4)
+    np.testing.assert_allclose(root[SPEED], 1.2, rtol=1e-6)
+    assert root[PHASE, 0] == pytest.approx(0.4)
+    assert root[HEADING, -1] == pytest.approx(0.1, rel=0.01)
+    assert root[RATE, 10] == pytest.approx(stride_rate(WALK, 1.2, LEG, 0.1, 5.0))
+
+
+@pytest.mark.parametrize("speed", [0.7, 1.0, 1.33, 1.7])
+def test_walking_cadence_follows_the_walk_ratio(speed: float) -> None:
+    cadence = 120 * stride_rate(WALK, speed, 0.9, 0.0, 5.0)
+    assert cadence == pytest.approx(np.sqrt(60 * speed / 0.0065))
+    assert 60 * speed / cadence / cadence == pytest.approx(0.0065)
+
+
+def test_cadence_of_a_reference_adult() -> None:
+    assert 120 * stride_rate(WALK, 1.33, 0.9, 0.0, 5.0) == pytest.approx(113, abs=3)
+    assert 120 * stride_rate(RUN, 2.65, 0.9, 0.0, 5.0) == pytest.approx(155)
+    assert 120 * stride_rate(RUN, 3.65, 0.9, 0.0, 5.0) == pytest.approx(162)
+
+
+@given(st.floats(-0.5, 0.5), st.floats(0.8, 3))
+def test_turning_takes_a_step_for_each_eighth_of_a_turn(turn: float, seconds: float) -> None:
+    steps = 2 * stride_rate(STEP, 0.0, LEG, turn, seconds) * max(seconds - 0.3, 0.3)
+    assert steps == pytest.approx(max(2, np.ceil(abs(turn) * 8)), abs=1e-6) or abs(turn) * 8 % 1 < 2e-3
+
+
+@pytest.mark.parametrize(("speed", "seconds"), [(3.0, 0.280), (4.5, 0.209), (6.0, 0.168)])
+def test_contact_of_running(speed: float, seconds: float) -> None:
+    assert run_contact_seconds(speed) == pytest.approx(seconds)
+
+
+@given(st.floats(0, 2), st.floats(0.1, 1), st.floats(0.1, 3), st.floats(0.1, 1))
+def test_ramps(begin: float, rise: float, hold: float, fall: float) -> None:
+    finish, down = begin + rise, begin + rise + hold
+    row = np.zeros(400, np.float32)
+    fill_ramp(row, begin, finish, down, down + fall, -0.5, 0.02)
+    seconds = -0.5 + 0.02 * np.arange(400)
+    wanted = [smooth_step((t - begin) / rise) * (1 - smooth_step((t - down) / fall)) for t in seconds]
+    np.testing.assert_allclose(row, wanted, atol=1e-5)

@@ -1,0 +1,145 @@
+"""Key poses: when they fall, and the quintics between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
+
+from posegen.library.models import CHANNELS
+from posegen.motion.state import KNOTS, Clock
+from posegen.motion.tables import tables
+from posegen.motion.tracks import (
+    fill_track,
+    flight_begin,
+    flight_seconds,
+    knots_of_channel,
+    repetition,
+    slot_stages,
+    time_in_cycle,
+    unit_of_height,
+)
+from posegen.scene import DRAWS
+from tests.motion.scripted import LIBRARY, leg_length, person, slot
+
+Array = NDArray[Any]
+
+ACTIONS = tables(LIBRARY).actions
+LEG = 0.85
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def track(times: ArrayLike, values: ArrayLike, speeds: ArrayLike, pushes: ArrayLike, seconds: Array) -> Array:
+    knots = np.zeros((4, KNOTS))
+    for number, given_values in enumerate((times, values, speeds, pushes)):
+        knots[number, : np.size(times)] = given_values
+    row = np.zeros(len(seconds), np.float32)
+    fill_track(row, knots, np.size(times), Clock(float(seconds[0]), float(seconds[1] - seconds[0])))
+    return row
+
+
+def test_between_two_rests_a_track_is_minimum_jerk() -> None:
+    seconds = np.linspace(-0.5, 2, 251)
+    row = track([0.25, 1.75], [0.2, 1.0], [0, 0], [0, 0], seconds)
+    s = (seconds - 0.25) / 1.5
+    within = (s >= 0) & (s < 1)
+    np.testing.assert_allclose(row[within], (0.2 + 0.8 * (10 * s**3 - 15 * s**4 + 6 * s**5))[within], atol=2e-6)
+    assert (row[~within] == 0).all()
+
+
+def test_between_take_off_and_landing_a_track_is_a_parabola() -> None:
+    gravity, air, launch = -9.81 / LEG, 0.46, 2.6
+    seconds = np.linspace(0, air, 200)
+    landing = launch * air + 0.5 * gravity * air**2
+    row = track([0, air], [0.07, 0.07 + landing], [launch, launch + gravity * air], [gravity, gravity], seconds)
+    np.testing.assert_allclose(row[:-1], (0.07 + launch * seconds + 0.5 * gravity * seconds**2)[:-1], atol=3e-6)
+
+
+@given(SEEDS)
+def test_tracks_pass_through_their_keys_smoothly(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    count = int(generator.integers(2, 6))
+    times = np.cumsum(generator.integers(10, 40, count)) / 50
+    values, speeds, pushes = (generator.uniform(-1, 1, count) for _ in range(3))
+    step = 1e-3
+    seconds = np.arange(times[0], times[-1] - step / 2, step)
+    row = track(times, values, speeds, pushes, seconds).astype(np.float64)
+    at = np.rint((times[:-1] - times[0]) / step).astype(int)
+    np.testing.assert_allclose(row[at], values[:-1], atol=2e-5)
+    inner = at[1:]  # where a track passes through a key
+    before, after = (row[inner] - row[inner - 1]) / step, (row[inner + 1] - row[inner]) / step
+    np.testing.assert_allclose(before, speeds[1:-1], atol=0.02)
+    np.testing.assert_allclose(after, speeds[1:-1], atol=0.02)
+
+
+names = st.sampled_from(LIBRARY.actions)
+seconds_of_slot = st.floats(0.3, 9)
+
+
+@given(names, seconds_of_slot, st.floats(0.7, 1.5))
+def test_stages_fit_into_their_slot(name: str, seconds: float, tempo: float) -> None:
+    action = LIBRARY.action(name)
+    entered, leaving = slot_stages(slot(name, 3.0, 3.0 + seconds, tempo=tempo), ACTIONS)
+    assert 3 <= entered < leaving <= 3 + seconds
+    if action.enter + action.exit < 0.9 * seconds * tempo:
+        assert entered - 3 == pytest.approx(action.enter / tempo)
+        assert 3 + seconds - leaving == pytest.approx(action.exit / tempo)
+
+
+@given(names, seconds_of_slot, st.integers(1, 9), SEEDS)
+def test_repetitions_come_on_an_irregular_beat(name: str, seconds: float, count: int, seed: int) -> None:
+    draws = np.random.default_rng(seed).random(DRAWS)
+    doing = slot(name, 1.0, 1.0 + seconds, repetitions=count)
+    entered, leaving = slot_stages(doing, ACTIONS)
+    begins, lengths = np.transpose([repetition(doing, ACTIONS, draws, number) for number in range(count)])
+    np.testing.assert_allclose(begins[1:], (begins + lengths)[:-1])  # without a gap
+    assert begins[0] == pytest.approx(entered)
+    assert begins[-1] + lengths[-1] == pytest.approx(leaving)
+    beats = (begins - entered) / (leaving - entered) * count
+    assert np.abs(beats - np.arange(count)).max() < 0.0401
+
+
+@given(st.floats(0.8, 4), st.floats(0.5, 1.5))
+def test_a_flight_keeps_its_time_whatever_the_tempo(length: float, amplitude: float) -> None:
+    jump = slot("jump", 0.0, 5.0, amplitude=amplitude, repetitions=2)
+    begin, end = ACTIONS.flight_begin[jump.kind], ACTIONS.flight_end[jump.kind]
+    shares = (0.0, 0.2, begin, 0.5 * (begin + end), end, 0.9, 1.0)
+    at = [time_in_cycle(jump, ACTIONS, share, length) for share in shares]
+    assert at[0] == 0
+    assert at[-1] == pytest.approx(length)
+    assert at[4] - at[2] == pytest.approx(flight_seconds(jump, ACTIONS))
+    assert (np.diff(at) > 0).all()
+    assert time_in_cycle(slot("squat", 0.0, 5.0, repetitions=2), ACTIONS, 0.3, length) == pytest.approx(0.3 * length)
+
+
+def test_height_of_a_flight_goes_with_amplitude() -> None:
+    once, larger = (flight_seconds(slot("jump", 0.0, 3.0, amplitude=a), ACTIONS) for a in (1.0, 1.44))
+    assert larger == pytest.approx(1.2 * once)  # and height with the square of time
+
+
+@given(SEEDS, st.integers(1, 4), st.floats(0.8, 1.2))
+def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, amplitude: float) -> None:
+    someone = person(stature=1.8, seed=seed)
+    leg, knots, moving = leg_length(1.8), np.zeros((4, KNOTS)), np.zeros(KNOTS, np.bool_)
+    jump = slot("jump", 1.0, 1.5 + 1.65 * count, amplitude=amplitude, repetitions=count)
+    n = knots_of_channel(jump, ACTIONS, someone, CHANNELS.index("root_height"), 1.0, knots, moving)
+    times, values, speeds, pushes = knots[:, :n]
+    assert (np.diff(times) > 0).all()
+    assert (times[0], times[-1], values[0], values[-1]) == (jump.start, jump.end, 0, 0)
+    flying = np.flatnonzero(pushes).reshape(count, 2)
+    for number, (up, down) in enumerate(flying):
+        air = times[down] - times[up]
+        assert times[up] == pytest.approx(flight_begin(jump, ACTIONS, someone.draws, number))
+        assert air == pytest.approx(flight_seconds(jump, ACTIONS))
+        assert pushes[up] == pushes[down] == pytest.approx(-9.81 / leg)
+        assert values[down] - values[up] == pytest.approx((speeds[up] - 0.5 * 9.81 / leg * air) * air, abs=1e-6)
+        assert speeds[down] == pytest.approx(speeds[up] - 9.81 / leg * air, abs=1e-5)
+
+
+def test_on_a_seat_height_is_told_in_ways_down_to_it() -> None:
+    assert unit_of_height(slot("sit", 0.0, 5.0), ACTIONS, 0.85, 0.34) == pytest.approx(0.4)
+    assert unit_of_height(slot("squat", 0.0, 5.0), ACTIONS, 0.85, 0.34) == 1.0

@@ -1,0 +1,150 @@
+"""Trunk, head and arms: rotations beside plain matrices, and where hands and head go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.library.models import CHANNELS
+from posegen.motion.trunk import limb_rotation, place_child, trunk_rotation, turn_rotation, upper_body
+from posegen.scene import empty_scenes
+from posegen.skeleton import JOINTS, PARENTS, body_offsets
+from tests.motion.rotations import about_x, about_y, about_z, forward_kinematics, limb
+
+Array = NDArray[Any]
+
+OFFSETS = body_offsets(empty_scenes(1, 1, 1).persons)[0, 0]
+UPPER = [j for j, name in enumerate(JOINTS) if not any(part in name for part in ("hip", "knee", "ankle", "foot"))]
+FLOAT32 = 1e-6
+
+angle = st.floats(-0.5, 0.5, width=32)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_rotations(generator: np.random.Generator, frames: int) -> Array:
+    turns = generator.uniform(-0.5, 0.5, (frames, 3))
+    return np.stack([about_y(y) @ about_x(x) @ about_z(z) for y, x, z in turns])
+
+
+def rows(rotations: Array) -> Array:
+    """Matrices [frames, 3, 3] as the kernels hold them, [9, frames]."""
+    return np.ascontiguousarray(rotations.reshape(len(rotations), 9).T.astype(np.float32))
+
+
+def upper(channels: Array, pelvis: Array, root: Array) -> Array:
+    frames = channels.shape[1]
+    joints = np.zeros((22, 3, frames), np.float32)
+    joints[0] = root
+    upper_body(channels, pelvis, OFFSETS, joints, np.zeros((7, 9, frames), np.float32))
+    return joints
+
+
+def posed(**degrees: float) -> dict[str, Array]:
+    """Joints of the upper body, upright at the origin, with the named channels at these angles."""
+    channels = np.zeros((len(CHANNELS), 1), np.float32)
+    for name, value in degrees.items():
+        channels[CHANNELS.index(name)] = value / 360
+    joints = upper(channels, rows(np.eye(3)[None]), np.zeros((3, 1), np.float32))
+    return {name: joints[j, :, 0] for j, name in enumerate(JOINTS)}
+
+
+@given(angle, angle, angle, st.sampled_from([1.0, 1 / 3]))
+def test_trunk_rotation(y: float, x: float, z: float, share: float) -> None:
+    out = np.zeros((9, 1), np.float32)
+    about = [np.array([a], np.float32) for a in (y, x, z)]
+    trunk_rotation(about[0], about[1], about[2], share, out)
+    wanted = about_y(share * y) @ about_x(share * x) @ about_z(share * z)
+    np.testing.assert_allclose(out[:, 0].reshape(3, 3), wanted, atol=2 * FLOAT32)
+
+
+@given(angle, angle, angle, st.sampled_from(["left", "right"]))
+def test_limb_rotation(flexion: float, abduction: float, rotation: float, side: str) -> None:
+    out = np.zeros((9, 1), np.float32)
+    about = [np.array([a], np.float32) for a in (flexion, abduction, rotation)]
+    limb_rotation(about[0], about[1], about[2], out, 1.0 if side == "left" else -1.0)
+    np.testing.assert_allclose(out[:, 0].reshape(3, 3), limb(side, flexion, abduction, rotation), atol=2 * FLOAT32)
+
+
+@given(SEEDS)
+def test_products_and_children(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    first, second = random_rotations(generator, 5), random_rotations(generator, 5)
+    out = np.zeros((9, 5), np.float32)
+    turn_rotation(rows(first), rows(second), out)
+    np.testing.assert_allclose(out.T.reshape(5, 3, 3), first @ second, atol=FLOAT32)
+    offset, parent = generator.uniform(-1, 1, 3).astype(np.float32), generator.uniform(-3, 3, (3, 5)).astype(np.float32)
+    child = np.zeros((3, 5), np.float32)
+    place_child(rows(first), offset, parent, child)
+    np.testing.assert_allclose(child.T, parent.T + first @ offset, atol=2 * FLOAT32)
+
+
+@given(SEEDS)
+def test_upper_body_is_forward_kinematics(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    channels = generator.uniform(-0.4, 0.4, (len(CHANNELS), 3)).astype(np.float32)
+    pelvis, root = random_rotations(generator, 3), generator.uniform(-2, 2, (3, 3)).astype(np.float32)
+    joints = upper(channels, rows(pelvis), root)
+    for f in range(3):
+        wanted = forward_kinematics(channels[:, f].astype(np.float64), pelvis[f], root[:, f], OFFSETS.astype(np.float64))
+        np.testing.assert_allclose(joints[UPPER, :, f], wanted[UPPER], atol=5e-6)
+
+
+@given(SEEDS)
+def test_bones_keep_their_length_far_from_the_origin(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    channels = generator.uniform(-0.4, 0.4, (len(CHANNELS), 8)).astype(np.float32)
+    root = generator.uniform(-40, 40, (3, 8)).astype(np.float32)
+    joints = upper(channels, rows(random_rotations(generator, 8)), root).astype(np.float64)
+    for j in UPPER[1:]:
+        lengths = np.sqrt(((joints[j] - joints[PARENTS[j]]) ** 2).sum(0))
+        np.testing.assert_allclose(lengths, np.sqrt((OFFSETS[j].astype(np.float64) ** 2).sum()), atol=1e-5)
+
+
+X, Y, Z = range(3)
+DIRECTIONS = [
+    ("left_shoulder_flexion", "left_wrist", Z, 1),
+    ("right_shoulder_flexion", "right_wrist", Z, 1),
+    ("left_shoulder_abduction", "left_wrist", X, 1),
+    ("right_shoulder_abduction", "right_wrist", X, -1),
+    ("left_elbow_flexion", "left_wrist", Z, 1),
+    ("right_elbow_flexion", "right_wrist", Z, 1),
+    ("left_collar_elevation", "left_shoulder", Y, 1),
+    ("right_collar_elevation", "right_shoulder", Y, 1),
+    ("left_collar_protraction", "left_shoulder", Z, 1),
+    ("right_collar_protraction", "right_shoulder", Z, 1),
+    ("trunk_flexion", "head", Z, 1),
+    ("trunk_lateral", "head", X, 1),
+    ("trunk_rotation", "left_shoulder", Z, -1),
+    ("trunk_rotation", "right_shoulder", Z, 1),
+    ("neck_flexion", "head", Z, 1),
+    ("neck_lateral", "head", X, 1),
+    ("neck_rotation", "head", X, 1),
+]
+
+
+@pytest.mark.parametrize(("channel", "joint", "axis", "direction"), DIRECTIONS)
+def test_where_a_positive_angle_takes_a_joint(channel: str, joint: str, axis: int, direction: int) -> None:
+    rest, moved = posed(), posed(**{channel: 20.0})
+    arm = float(np.abs(moved[joint] - rest[joint]).max())
+    assert direction * (moved[joint][axis] - rest[joint][axis]) == pytest.approx(arm)
+    assert arm > 0.003
+
+
+@pytest.mark.parametrize(("side", "outward"), [("left", 1), ("right", -1)])
+def test_external_rotation_takes_the_forearm_outward(side: str, outward: int) -> None:
+    bent = {f"{side}_elbow_flexion": 90.0}
+    before, after = posed(**bent)[f"{side}_wrist"], posed(**bent, **{f"{side}_shoulder_rotation": 30.0})[f"{side}_wrist"]
+    assert outward * (after[X] - before[X]) > 0.1
+    assert after[Y] == pytest.approx(before[Y], abs=1e-5)
+
+
+def test_rest_pose_hangs() -> None:
+    rest = posed()
+    assert rest["left_shoulder"][X] > 0 > rest["right_shoulder"][X]
+    assert rest["left_wrist"][Y] < rest["left_elbow"][Y] < rest["left_shoulder"][Y] < rest["head"][Y]
+    np.testing.assert_allclose(rest["left_wrist"] * [-1, 1, 1], rest["right_wrist"], atol=FLOAT32)
