@@ -1,0 +1,1 @@
+"""How good motion is: measures over plain arrays, whoever made them."""

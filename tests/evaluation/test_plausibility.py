@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
+from posegen.scene import empty_scenes
+from posegen.skeleton import JOINTS, PARENTS, body_offsets, sole_points
+
+FPS = 25.0
+
+
+@pytest.fixture
+def standing() -> NDArray[np.float64]:
+    """Ten frames of a figure in the rest pose, its soles on the floor."""
+    offsets = body_offsets(empty_scenes(1, 1, 1).persons)[0, 0].astype(np.float64)
+    pose = np.zeros((len(JOINTS), 3))
+    for joint, parent in enumerate(PARENTS):
+        pose[joint] = offsets[joint] + (pose[parent] if parent >= 0 else 0)
+    pose[:, 1] -= sole_points(pose)[:, 1].min()
+    return np.tile(pose, (10, 1, 1))
+
+
+def contact_of(*touching: int) -> NDArray[np.uint8]:
+    """Labels of ten frames in which these points touch."""
+    contact = np.zeros((10, 9), np.uint8)
+    contact[:, list(touching)] = 1
+    return contact
+
+
+def test_a_still_figure_has_no_fault_but_being_still(standing: NDArray[np.float64]) -> None:
+    assert bone_length_error(standing) == pytest.approx(0, abs=1e-12)
+    assert sole_depth(standing) == pytest.approx(0, abs=1e-12)
+    assert np.array_equal(contact_speeds(standing, contact_of(0, 1, 2, 3), FPS), np.zeros(9 * 4))
+    assert frozen_frames(standing) == 9
+
+
+def test_a_stretched_bone_is_found_by_its_amount(standing: NDArray[np.float64]) -> None:
+    standing[4, JOINTS.index("head"), 1] += 0.01
+    longer = np.linalg.norm(standing[4, 15] - standing[4, 12]) - np.linalg.norm(standing[0, 15] - standing[0, 12])
+    assert bone_length_error(standing) == pytest.approx(0.9 * longer)
+
+
+def test_moving_the_whole_figure_stretches_nothing(standing: NDArray[np.float64]) -> None:
+    standing += np.arange(10)[:, None, None] * [0.1, 0.02, -0.3]
+    assert bone_length_error(standing) == pytest.approx(0, abs=1e-12)
+
+
+def test_depth_is_that_of_the_lowest_sole(standing: NDArray[np.float64]) -> None:
+    standing[3, :, 1] -= 0.03
+    standing[6, :, 1] += 0.5
+    assert sole_depth(standing) == pytest.approx(0.03)
+
+
+def test_a_figure_in_the_air_has_depth_zero(standing: NDArray[np.float64]) -> None:
+    standing[..., 1] += 1
+    assert sole_depth(standing) == 0
+
+
+def test_a_sliding_figure_has_the_speed_of_its_slide(standing: NDArray[np.float64]) -> None:
+    standing += np.arange(10)[:, None, None] * [0.03, 0.0, 0.04]  # 5 cm a frame
+    speeds = contact_speeds(standing, contact_of(1), FPS)
+    assert speeds == pytest.approx(np.full(9, 0.05 * FPS))
+
+
+def test_only_steps_between_touching_frames_count(standing: NDArray[np.float64]) -> None:
+    standing[5:, :, 2] += 1.0
+    contact = contact_of(0)
+    contact[5] = 0
+    assert contact_speeds(standing, contact, FPS) == pytest.approx(np.zeros(7))
+    contact[5, 0] = 1
+    assert contact_speeds(standing, contact, FPS).max() == pytest.approx(FPS)
+
+
+def test_points_other_than_soles_are_left_out(standing: NDArray[np.float64]) -> None:
+    assert contact_speeds(standing, contact_of(4, 5, 6, 7, 8), FPS).size == 0
+
+
+def test_the_longest_frozen_stretch_counts(standing: NDArray[np.float64]) -> None:
+    standing[3:, JOINTS.index("left_wrist"), 0] += 0.01
+    standing[8:, JOINTS.index("head"), 2] += 0.01
+    assert frozen_frames(standing) == 4  # 4 to 7; frame 3 and frame 8 moved
+    assert frozen_frames(standing, tolerance=0.02) == 9
+
+
+def test_absent_actors_and_frames_are_left_out(standing: NDArray[np.float64]) -> None:
+    sinking = standing - [0.0, 0.02, 0.0]
+    sinking[7:] = np.nan
+    both = np.stack([sinking, np.full_like(standing, np.nan)])
+    contact = np.stack([contact_of(0), np.full((10, 9), 255, np.uint8)])
+    contact[0, 7:] = 255
+    assert sole_depth(both) == pytest.approx([0.02, np.nan], nan_ok=True)
+    assert bone_length_error(both) == pytest.approx([0, np.nan], abs=1e-12, nan_ok=True)
+    assert frozen_frames(both).tolist() == [6, 0]
+    assert contact_speeds(both, contact, FPS) == pytest.approx(np.zeros(6))
+
+
+def test_captured_motion_is_plausible(reference: list) -> None:
+    """Real bodies hardly stretch and never freeze: a measure that says otherwise is wrong."""
+    walks = [clip.joints for clip in reference if clip.label == "walk" and len(clip.joints) > 50]
+    assert walks
+    assert max(float(bone_length_error(joints)) for joints in walks) < 0.02
+    assert max(int(frozen_frames(joints)) for joints in walks) < 5
+
+
+def test_other_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"\[\.\.\., frame, 22, 3\], got shape \(10, 21, 3\)"):
+        sole_depth(np.zeros((10, 21, 3)))
