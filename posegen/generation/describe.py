@@ -1,0 +1,189 @@
+"""What is in a dataset: its size, its actions, some of its captions, and how to read it.
+
+Shards are read one after another, so that the memory needed does not grow with the dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from posegen.skeleton import PARTS
+from posegen.store.read import Dataset, open_dataset
+
+__all__ = ["ActionShare", "CaptionExample", "Description", "count_actions", "describe", "reading_lines"]
+
+CAPTION_EXAMPLES = 6
+
+
+@dataclass(frozen=True)
+class ActionShare:
+    """How much of the motion an action is: shares of the frames, on the legs and on any part of the body."""
+
+    action: str
+    legs: float
+    any: float
+
+
+@dataclass(frozen=True)
+class CaptionExample:
+    """A caption and the sequence that it is of."""
+
+    sample: int
+    variant: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is in a dataset.
+
+    Attributes
+    ----------
+    path : Path
+    name, seed, identity, content_version, licence : see :class:`posegen.store.layout.Header`
+    samples, sequences, frames, fps : int
+    variants : tuple of str
+    fields : dict of str to str
+        Type and dimensions of each array, in words.
+    hours : float
+        Motion in all sequences together, whatever the number of actors.
+    sizes : dict of str to int
+        Bytes on disk of each field and of the rows.
+    actions : tuple of ActionShare
+        In the base variant, the most frequent first.
+    captions : tuple of CaptionExample
+    """
+
+    path: Path
+    name: str
+    seed: int
+    identity: str
+    content_version: int
+    licence: str
+    samples: int
+    sequences: int
+    frames: int
+    fps: int
+    variants: tuple[str, ...]
+    fields: dict[str, str]
+    hours: float
+    sizes: dict[str, int]
+    actions: tuple[ActionShare, ...]
+    captions: tuple[CaptionExample, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk."""
+        return sum(self.sizes.values())
+
+
+def describe(path: str | Path) -> Description:
+    """Look through a dataset.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Description
+    """
+    dataset = open_dataset(path)
+    header = dataset.header
+    return Description(
+        path=dataset.path,
+        name=header.name,
+        seed=header.seed,
+        identity=header.identity,
+        content_version=header.content_version,
+        licence=header.licence,
+        samples=len(dataset),
+        sequences=len(dataset) * len(header.variants),
+        frames=header.frames,
+        fps=header.fps,
+        variants=header.variants,
+        fields={field.name: f"{field.dtype} ({', '.join(('sample', *field.dims))})" for field in header.fields},
+        hours=_frames(dataset) / header.fps / 3600,
+        sizes=dataset.sizes(),
+        actions=_action_shares(dataset),
+        captions=_caption_examples(dataset),
+    )
+
+
+def reading_lines(description: Description) -> list[str]:
+    """Write five lines of Python that read the dataset without posegen."""
+    path = str(description.path)
+    field = "joints" if "joints" in description.fields else next(iter(description.fields))
+    return [
+        "import pyarrow.parquet, zarr",
+        f"motion = zarr.open_group({path + '/motion.zarr'!r}, mode='r')",
+        f"{field} = motion[{field!r}][0, 0]  # sample 0, variant {description.variants[0]}",
+        f"rows = pyarrow.parquet.read_table({path + '/sequences'!r}, filters=[('sample', '==', 0)]).to_pylist()",
+        f"print({field}.shape, rows[0]['captions'][0]['text'])",
+    ]
+
+
+def count_actions(labels: NDArray[Any], actions: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Count the frames in which each action is done.
+
+    Parameters
+    ----------
+    labels : uint16 [..., part]
+        Action of each part in each frame; numbers of `actions` and above stand for absent.
+    actions : int
+        How many actions there are.
+
+    Returns
+    -------
+    (int64 [actions], int64 [actions], int)
+        Frames with the action on the legs, frames with it on any part, and all frames in which an actor is present.
+    """
+    flat = labels.reshape(-1, labels.shape[-1])
+    flat = flat[(flat < actions).any(axis=1)]
+    legs = np.bincount(flat[:, PARTS.index("legs")], minlength=actions)[:actions]
+    any_part = np.zeros(actions, np.int64)
+    for part in range(flat.shape[1]):
+        # A frame counts once for an action, however many parts do it.
+        is_new = (flat[:, part, None] != flat[:, :part]).all(axis=1)
+        any_part += np.bincount(flat[is_new, part], minlength=actions)[:actions]
+    return legs, any_part, len(flat)
+
+
+def _action_shares(dataset: Dataset) -> tuple[ActionShare, ...]:
+    if "action" not in dataset.fields:
+        return ()
+    names = dataset.header.field("action").attributes["names"]
+    array: Any = dataset.motion["action"]
+    legs, any_part, frames = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64), 0
+    for start in range(0, len(dataset), dataset.header.shard):
+        # The base only: the variants do the same.
+        more = count_actions(np.asarray(array[start : start + dataset.header.shard, 0]), len(names))
+        legs, any_part, frames = legs + more[0], any_part + more[1], frames + more[2]
+    shares = [ActionShare(name, int(legs[i]) / frames, int(any_part[i]) / frames) for i, name in enumerate(names) if frames]
+    return tuple(sorted(shares, key=lambda share: (-share.any, share.action)))
+
+
+def _frames(dataset: Dataset) -> int:
+    return sum(pc.sum(dataset.table(shard)["length"]).as_py() for shard in range(dataset.header.shards()))
+
+
+def _caption_examples(dataset: Dataset) -> tuple[CaptionExample, ...]:
+    return tuple(islice(_captions(dataset), CAPTION_EXAMPLES))
+
+
+def _captions(dataset: Dataset) -> Iterator[CaptionExample]:
+    """Give one caption of a sample, each time another and of the next variant."""
+    for sample in range(len(dataset)):
+        rows = dataset.rows(sample)
+        row = rows[sample % len(rows)]
+        captions = row["captions"]
+        if captions:
+            yield CaptionExample(sample, row["variant"], captions[sample % len(captions)]["text"])

@@ -1,0 +1,171 @@
+"""What a run knows while it works: what is complete, what it made itself, and what could not be made."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from posegen.config import Config
+from posegen.generation.plan import Plan, adopt, check_space, make_plan, target_samples
+from posegen.generation.pool import Lost
+from posegen.generation.progress import Progression, Reporter
+from posegen.generation.worker import Failure, Job
+from posegen.store.complete import complete_prefix, complete_shards, load_receipt
+from posegen.store.headers import is_dataset, load_header
+from posegen.store.layout import Header
+from posegen.store.receipts import Receipt
+from posegen.store.write import create, publish
+
+__all__ = ["Ledger", "failure_message", "open_ledger"]
+
+SECONDS_BETWEEN_PUBLICATIONS = 2.0
+MEASURED_SHARDS = 4
+NAMED_FAILURES = 10
+
+
+@dataclass
+class Ledger:
+    """What a run knows while it works.
+
+    Attributes
+    ----------
+    plan : Plan
+    header : Header
+        As it is on disk.
+    complete : dict of int to int
+        How many samples each complete shard has.
+    run : str
+        Name of the run.
+    reporter : Reporter
+    started, published : float
+        When shards began to be made, and when readers were last told what there is.
+    samples, bytes, shards : int
+        What this run has made.
+    failures : list of str
+        What could not be made, and why.
+    """
+
+    plan: Plan
+    header: Header
+    complete: dict[int, int]
+    run: str
+    reporter: Reporter
+    started: float = field(default_factory=time.monotonic)
+    published: float = field(default_factory=time.monotonic)
+    samples: int = 0
+    bytes: int = 0
+    shards: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        """Of the dataset."""
+        return self.plan.path
+
+    @property
+    def progression(self) -> Progression:
+        """How far the run is."""
+        seconds = time.monotonic() - self.started
+        sequences = self.samples * len(self.header.variants)
+        return Progression(self.samples, self.plan.samples_to_make, sequences, self.bytes, seconds)
+
+    def jobs(self, config: Config) -> Iterator[Job]:
+        """Give what is to be made, one after another."""
+        # Not a generator: two threads of a pool must not find it running.
+        return map(partial(_job, self, config), self.plan.shards)
+
+    def enter(self, outcome: Receipt | Failure | Lost[Job]) -> None:
+        """Take down what came of a job, and let readers see it from time to time."""
+        if not isinstance(outcome, Receipt):
+            self.failures.append(outcome.reason if isinstance(outcome, Failure) else _reason(outcome))
+            return
+        self.complete[outcome.shard] = outcome.count
+        self.samples += outcome.count
+        self.bytes += _bytes(outcome)
+        self.shards += 1
+        self.reporter.update(self.progression)
+        if self.shards == 1:
+            self._check_space_again()
+        if time.monotonic() - self.published > SECONDS_BETWEEN_PUBLICATIONS:
+            self.publish()
+
+    def publish(self) -> None:
+        """Let readers see what is complete without a gap; what describes it is mended if it is not as it should be."""
+        self.published = time.monotonic()
+        prefix = complete_prefix(self.path, self.header, self.complete)
+        if prefix >= self.header.samples:
+            self.header = publish(self.path, self.header, prefix, self.run)
+
+    def _check_space_again(self) -> None:
+        """Now that a shard is there, it is known how large they are."""
+        free = shutil.disk_usage(self.path).free
+        check_space(self.path, self.header, self.complete, self.plan.target, self.bytes / self.samples, free)
+
+
+def open_ledger(path: Path, wanted: Header, samples: int, run: str, reporter: Reporter) -> Ledger:
+    """Look at what is there, plan what is missing, and make an empty dataset if there is none.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset.
+    wanted : Header
+        Of the dataset that is asked for.
+    samples : int
+        How many samples there are to be.
+    run : str
+    reporter : Reporter
+    """
+    is_there = is_dataset(path)
+    header = adopt(load_header(path), wanted, path) if is_there else wanted
+    # There may be complete shards without a header: it was damaged, and its user followed the advice to delete it.
+    complete = complete_shards(path, header)
+    target = target_samples(path, header, complete, samples)
+    if samples < target:
+        reporter.say(f"{path} has {target:,} samples already, more than the {samples:,} asked for: nothing is taken away")
+    check_space(path, header, complete, target, _measured_bytes(path, header, complete), shutil.disk_usage(path).free)
+    plan = make_plan(path, header, complete, target)
+    if not is_there:
+        create(path, header, run)
+    elif len(plan.shards) and plan.span(plan.shards[0]).start < header.samples:
+        # A shard that is about to be made again must not be seen half.
+        header = publish(path, header, plan.span(plan.shards[0]).start, run)
+    return Ledger(plan, header, complete, run, reporter)
+
+
+def failure_message(ledger: Ledger) -> str:
+    """Name what could not be made."""
+    failures = ledger.failures
+    lines = [
+        f"{ledger.path}: {len(failures)} of {len(ledger.plan.shards)} shards could not be made; all others are complete. "
+        "The same command tries again:",
+        *failures[:NAMED_FAILURES],
+    ]
+    if len(failures) > NAMED_FAILURES:
+        lines.append(f"and {len(failures) - NAMED_FAILURES} more")
+    return "\n  ".join(lines)
+
+
+def _job(ledger: Ledger, config: Config, shard: int) -> Job:
+    return Job(ledger.path, ledger.header, config, ledger.plan.span(shard), ledger.run)
+
+
+def _reason(lost: Lost[Job]) -> str:
+    span = lost.job.span
+    return (
+        f"shard {span.shard} (samples {span.start} to {span.stop - 1} of seed {lost.job.config.seed}): its worker died, "
+        f"then {lost.attempts} more times with nothing beside it; it may need more memory than there is"
+    )
+
+
+def _bytes(receipt: Receipt) -> int:
+    return sum(file.bytes for file in receipt.files.values())
+
+
+def _measured_bytes(path: Path, header: Header, complete: dict[int, int]) -> float | None:
+    receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
+    return sum(map(_bytes, receipts)) / sum(receipt.count for receipt in receipts) if receipts else None

@@ -1,0 +1,137 @@
+"""What a worker does: make one shard and commit it.
+
+A worker gets a :class:`Job`, which is small, and gives back a receipt, which is small: motion never travels between
+processes. It makes its samples in blocks and lays them straight into the arrays of the shard, so that it holds the shard
+once and a block besides. A sample that cannot be made is named; the other shards go on without it.
+
+For faults on demand (``POSEGEN_FAULT``) see :mod:`posegen.generation.faults`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.errors import PosegenError, UsageError
+from posegen.generation.faults import trip_sample, trip_shard
+from posegen.generation.plan import Span, bytes_per_sample
+from posegen.generation.progress import Reporter
+from posegen.store.layout import Header, Receipt
+
+if TYPE_CHECKING:
+    from posegen.config import Config
+    from posegen.synthesis import Batch
+
+__all__ = ["BLOCK_BYTES", "Failure", "Job", "SampleError", "make_shard", "make_shard_or_say", "warm_up"]
+
+BLOCK_BYTES = 32 << 20
+"""How much motion is made at once: enough to plan many scenes together, little beside a shard."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One shard to make: a span of the samples of a config, for the dataset at `path`."""
+
+    path: Path
+    header: Header
+    config: Config
+    span: Span
+    run: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A shard that was not made, and why."""
+
+    shard: int
+    reason: str
+
+
+class SampleError(PosegenError):
+    """A sample that could not be made."""
+
+
+def make_shard(job: Job) -> Receipt:
+    """Make the samples of a shard, commit them, and return the receipt.
+
+    Raises
+    ------
+    SampleError
+        If a sample could not be made; it is named with its index and the seed.
+    """
+    from posegen.store.write import commit_shard
+    from posegen.synthesis import rows_schema
+
+    started = time.monotonic()
+    trip_shard()
+    arrays, rows = _collect(job)
+    seconds = time.monotonic() - started
+    return commit_shard(job.path, job.header, job.span.shard, arrays, rows, rows_schema(), job.run, seconds)
+
+
+def make_shard_or_say(job: Job) -> Receipt | Failure:
+    """Like :func:`make_shard`, but a sample that could not be made is returned as a :class:`Failure`."""
+    try:
+        return make_shard(job)
+    except SampleError as error:
+        return Failure(job.span.shard, str(error))
+
+
+def warm_up(config: Config, sample: int, reporter: Reporter) -> None:
+    """Make two samples for nothing, so that all kernels are compiled and cached before workers load them."""
+    from posegen.kernels import cache_folder
+    from posegen.synthesis import synthesize
+
+    stamp = cache_folder() / "compiled"
+    if not stamp.exists():
+        reporter.say("compiling, which is done once for each version of posegen and takes a minute or two")
+    # If a sample is a bad one, its own shard will say so.
+    with suppress(Exception):
+        synthesize(config, np.asarray([sample, sample + 1], np.int64))
+    # Where the cache cannot be written, each process compiles for itself.
+    with suppress(OSError):
+        stamp.touch()
+
+
+def _collect(job: Job) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:
+    count = job.span.stop - job.span.start
+    arrays: dict[str, NDArray[Any]] = {field.name: np.empty((count, *field.shape), field.dtype) for field in job.header.fields}
+    rows: list[dict[str, Any]] = []
+    for start, stop in _blocks(job):
+        batch = _synthesize(job.config, range(start, stop))
+        for field in job.header.fields:
+            arrays[field.name][start - job.span.start : stop - job.span.start] = getattr(batch, field.name)
+        rows += batch.rows
+    return arrays, rows
+
+
+def _blocks(job: Job) -> Iterator[tuple[int, int]]:
+    size = max(1, BLOCK_BYTES // bytes_per_sample(job.header))
+    for start in range(job.span.start, job.span.stop, size):
+        yield start, min(start + size, job.span.stop)
+
+
+def _synthesize(config: Config, samples: Sequence[int]) -> Batch:
+    """Make a block of samples; if that fails, find the sample that does."""
+    from posegen.synthesis import synthesize
+
+    try:
+        trip_sample(samples[0], samples[-1] + 1)
+        return synthesize(config, np.asarray(samples, np.int64))
+    except (MemoryError, UsageError):
+        raise
+    # Whatever is wrong with a sample, it must be named and must not take the run with it.
+    except Exception as error:
+        if len(samples) > 1:
+            for sample in samples:
+                _synthesize(config, [sample])
+        named = f"sample {samples[0]} of seed {config.seed}" if len(samples) == 1 else f"samples {samples[0]} to {samples[-1]}"
+        msg = f"{named} could not be made: {type(error).__name__}: {error}"
+        raise SampleError(msg) from error

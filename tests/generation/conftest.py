@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow.parquet as pq
+import pytest
+import zarr
+
+from posegen.config import Config, load_config
+
+ROOT = Path(__file__).parents[2]
+SMALL = ("frames=40", "store.shard=4", "store.chunk=2")
+
+
+@pytest.fixture(scope="session")
+def small() -> Config:
+    """Samples of which 4 are a shard."""
+    return load_config("smoke", SMALL)
+
+
+def content(path: Path) -> dict[str, Any]:
+    """Read all that a dataset holds, with nothing of posegen's."""
+    group = zarr.open_group(str(path / "motion.zarr"), mode="r")
+    arrays = {name: np.asarray(array[:]) for name, array in group.arrays()}
+    parts = sorted((path / "sequences").glob("*.parquet"))
+    return arrays | {"rows": [row for part in parts for row in pq.read_table(part).to_pylist()]}
+
+
+@pytest.fixture(scope="session")
+def assert_equal_content() -> Callable[[Path, Path], None]:
+    def check(one: Path, other: Path) -> None:
+        a, b = content(one), content(other)
+        assert a.keys() == b.keys() >= {"joints", "action", "contact", "rows"}
+        assert len(a["joints"]) > 0
+        assert a.pop("rows") == b.pop("rows")
+        for name, values in a.items():
+            np.testing.assert_array_equal(values.view(np.uint8), b[name].view(np.uint8), name)
+
+    return check
+
+
+class Runs:
+    """Runs of the command as processes, each the leader of a group of its own; none outlives the test."""
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def start(self, out: Path, *options: str, fault: str = "") -> subprocess.Popen[str]:
+        """Start ``posegen generate`` of the small config."""
+        settings = [part for setting in SMALL for part in ("--set", setting)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "posegen", "generate", "--config", "smoke", *settings, "--out", str(out), *options],
+            cwd=ROOT,
+            env=os.environ | {"POSEGEN_FAULT": fault},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # Tests may themselves run where Ctrl-C is ignored, which is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+        )
+        self._processes.append(process)
+        return process
+
+    def finish(self, out: Path, *options: str, fault: str = "") -> tuple[int, str, str]:
+        """Run to the end; gives exit code, standard output and standard error."""
+        process = self.start(out, *options, fault=fault)
+        stdout, stderr = process.communicate(timeout=120)
+        return process.returncode, stdout, stderr
+
+    def clear_up(self) -> None:
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+@pytest.fixture
+def runs() -> Iterator[Runs]:
+    processes = Runs()
+    yield processes
+    processes.clear_up()
+
+
+def receipts(path: Path) -> list[str]:
+    """Names of the receipts that are there."""
+    return sorted(file.name for file in (path / "receipts").glob("*.json")) if path.exists() else []
+
+
+@pytest.fixture(scope="session")
+def wait_for() -> Callable[[subprocess.Popen[str], Path, int], None]:
+    """Wait until a run has made so many shards."""
+
+    def wait(process: subprocess.Popen[str], path: Path, shards: int) -> None:
+        limit = time.monotonic() + 120
+        while len(receipts(path)) < shards:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < limit
+            time.sleep(0.005)
+
+    return wait
+
+
+@pytest.fixture(scope="session")
+def workers_of() -> Callable[[int], list[psutil.Process]]:
+    """Find the workers of a run; joblib's trackers of resources are none."""
+
+    def find(process: int) -> list[psutil.Process]:
+        found = []
+        for child in psutil.Process(process).children(recursive=True):
+            try:
+                if "resource_tracker" not in " ".join(child.cmdline()):
+                    found.append(child)
+            except psutil.NoSuchProcess:
+                continue
+        return found
+
+    return find

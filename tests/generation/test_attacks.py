@@ -1,0 +1,164 @@
+"""Runs that are killed, interrupted and sabotaged: what was complete stays, and the same command makes up the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import posegen
+from posegen.config import Config
+from posegen.errors import PosegenError
+
+SameContent = Callable[[Path, Path], None]
+WaitFor = Callable[[subprocess.Popen[str], Path, int], None]
+WorkersOf = Callable[[int], list[psutil.Process]]
+
+KILLS = int(os.environ.get("POSEGEN_TEST_KILLS", "3"))
+"""How many runs are killed at random moments; the judge asks for more."""
+
+SHARDS = 20
+SLOW = "sleep:seconds=0.05"
+
+
+@pytest.fixture(scope="module")
+def whole(small: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset of a run that nobody disturbed."""
+    path = tmp_path_factory.mktemp("whole") / "dataset"
+    posegen.generate(small, samples=4 * SHARDS, workers=1, out=path)
+    return path
+
+
+def strays(path: Path) -> list[str]:
+    """Files that have no business in a dataset."""
+    return [str(file) for file in path.rglob("*") if file.name.startswith(".") or file.name.endswith(".temporary")]
+
+
+def shards_in(path: Path) -> int:
+    return len(list((path / "receipts").glob("*.json")))
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_a_run_killed_with_its_workers_is_resumed(
+    seed: int, small: Config, whole: Path, tmp_path: Path, runs: Any, wait_for: WaitFor, assert_equal_content: SameContent
+) -> None:
+    moment = random.Random(seed)
+    path = tmp_path / "killed"
+    run = runs.start(path, "--samples", str(4 * SHARDS), "--workers", "2", fault=SLOW)
+    wait_for(run, path, moment.randrange(SHARDS - 4))
+    time.sleep(moment.random() * 0.1)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    there = shards_in(path)
+    assert there < SHARDS
+    # In this process, where the kernels are loaded; below, the command itself goes on.
+    result = posegen.generate(small, samples=4 * SHARDS, workers=1, out=path)
+    assert (result.samples, result.shards_made) == (4 * SHARDS, SHARDS - there)
+    assert_equal_content(path, whole)
+    assert strays(path) == []
+
+
+def test_a_worker_killed_from_outside_costs_only_its_shard(
+    whole: Path, tmp_path: Path, runs: Any, wait_for: WaitFor, workers_of: WorkersOf, assert_equal_content: SameContent
+) -> None:
+    path = tmp_path / "hurt"
+    run = runs.start(path, "--samples", str(4 * SHARDS), "--workers", "2", "--json", fault=SLOW)
+    wait_for(run, path, 3)
+    workers_of(run.pid)[0].kill()
+    out, error = run.communicate(timeout=120)
+    assert run.returncode == 0, error
+    assert json.loads(out)["samples"] == 4 * SHARDS
+    assert_equal_content(path, whole)
+    assert strays(path) == []
+
+
+def test_a_sample_that_kills_its_worker_is_named_and_all_else_is_made(
+    small: Config, whole: Path, tmp_path: Path, runs: Any, assert_equal_content: SameContent
+) -> None:
+    path = tmp_path / "poisoned"
+    code, _, error = runs.finish(path, "--samples", "40", "--workers", "2", fault="kill:sample=13")
+    assert code == 1
+    assert "1 of 10 shards could not be made" in error
+    assert "shard 3 (samples 12 to 15 of seed 0): its worker died, then 3 more times" in error
+    assert shards_in(path) == 9
+    assert len(posegen.open(path)) == 12
+    assert posegen.generate(small, samples=4 * SHARDS, workers=1, out=path).shards_made == SHARDS - 9
+    assert_equal_content(path, whole)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_sample_that_raises_is_named_and_all_else_is_made(workers: str, tmp_path: Path, runs: Any) -> None:
+    path = tmp_path / "poisoned"
+    code, out, error = runs.finish(path, "--samples", "12", "--workers", workers, "--json", fault="raise:sample=6")
+    assert (code, out) == (1, "")
+    assert "sample 6 of seed 0 could not be made: InjectedError" in error
+    assert "Traceback" not in error
+    assert sorted(file.name for file in (path / "receipts").iterdir()) == ["00000.json", "00002.json"]
+    assert len(posegen.open(path)) == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_stops_cleanly_and_goes_on(
+    number: signal.Signals,
+    small: Config,
+    whole: Path,
+    tmp_path: Path,
+    runs: Any,
+    wait_for: WaitFor,
+    workers_of: WorkersOf,
+    assert_equal_content: SameContent,
+) -> None:
+    path = tmp_path / "stopped"
+    options = ("--samples", str(4 * SHARDS), "--workers", "2")
+    run = runs.start(path, *options, fault=SLOW)
+    wait_for(run, path, 4)
+    workers = workers_of(run.pid)
+    assert len(workers) == 2
+    # A terminal sends Ctrl-C to the workers too.
+    os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
+    _, error = run.communicate(timeout=120)
+    assert run.returncode == 130
+    assert "the same command goes on" in error
+    assert "Traceback" not in error
+    assert not any(worker.is_running() for worker in workers)
+    assert strays(path) == []
+    there = shards_in(path)
+    assert 4 <= there < SHARDS
+    # The first shard may have been in the slower worker.
+    assert len(posegen.open(path)) in range(0, 4 * there + 1, 4)
+    if number == signal.SIGTERM:
+        made = posegen.generate(small, samples=4 * SHARDS, workers=1, out=path).shards_made
+    else:
+        made = json.loads(runs.finish(path, *options, "--json")[1])["shards_made"]
+    assert made == SHARDS - there
+    assert_equal_content(path, whole)
+
+
+def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path, runs: Any, wait_for: WaitFor, workers_of: WorkersOf) -> None:
+    path = tmp_path / "orphaned"
+    run = runs.start(path, "--samples", "400", "--workers", "2", fault=SLOW)
+    wait_for(run, path, 2)
+    workers = workers_of(run.pid)
+    run.kill()
+    run.wait()
+    assert psutil.wait_procs(workers, timeout=30)[1] == []
+
+
+def test_of_two_runs_at_once_the_second_is_refused(small: Config, tmp_path: Path, runs: Any, wait_for: WaitFor) -> None:
+    path = tmp_path / "shared"
+    first = runs.start(path, "--samples", "12", "--workers", "1", fault="sleep:seconds=2")
+    wait_for(first, path, 1)
+    with pytest.raises(PosegenError, match=f"is being written by process {first.pid}"):
+        posegen.generate(small, samples=12, out=path)
+    first.communicate(timeout=120)
+    assert first.returncode == 0
+    assert len(posegen.open(path)) == 12
