@@ -1,0 +1,69 @@
+"""``posegen info``: what is in a dataset, how much of it there is, and how to read it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from posegen.cli.options import example, json_option, print_json
+
+if TYPE_CHECKING:
+    from posegen.generation.describe import Description
+
+__all__ = ["info"]
+
+ACTIONS_SHOWN = 30
+
+
+@click.command(epilog=example("posegen info data/default-0"))
+@click.argument("dataset", type=click.Path(path_type=Path))
+@json_option
+def info(dataset: Path, as_json: bool) -> None:
+    """Tell what is in DATASET, how large it is, which actions and captions it has, and how to read it."""
+    from posegen.generation.describe import describe
+
+    description = describe(dataset)
+    if as_json:
+        print_json(_document(description))
+    else:
+        click.echo("\n".join(_lines(description)))
+
+
+def _document(description: Description) -> dict[str, Any]:
+    from posegen.generation.describe import reading_lines
+
+    return asdict(description) | {
+        "path": str(description.path),
+        "bytes": description.bytes,
+        "python": reading_lines(description),
+    }
+
+
+def _lines(description: Description) -> list[str]:
+    from posegen.generation.describe import reading_lines
+    from posegen.generation.quantities import human_bytes
+
+    d = description
+    sizes = ", ".join(f"{name} {human_bytes(size)}" for name, size in d.sizes.items())
+    lines = [
+        f"{d.path}: config {d.name}, seed {d.seed}, identity {d.identity}, content version {d.content_version}, {d.licence}",
+        "",
+        f"  {d.samples:,} samples in {len(d.variants)} variants ({', '.join(d.variants)}): {d.sequences:,} sequences",
+        f"  up to {d.frames} frames at {d.fps} a second, {d.hours:,.2f} hours of motion",
+        f"  {human_bytes(d.bytes)} on disk ({sizes}), {human_bytes(d.bytes / max(d.sequences, 1))} a sequence",
+        "",
+        *(f"  {name:<10} {text}" for name, text in d.fields.items()),
+        f"  {'sequences':<10} a row for each sample and variant: captions, theme, length, actors, parameters",
+    ]
+    if d.actions:
+        lines += ["", "Actions, share of frames on the legs and on any part:"]
+        lines += [f"  {share.action:<20} {share.legs:6.1%} {share.any:6.1%}" for share in d.actions[:ACTIONS_SHOWN]]
+    if len(d.actions) > ACTIONS_SHOWN:
+        lines.append(f"  and {len(d.actions) - ACTIONS_SHOWN} more; --json gives all")
+    if d.captions:
+        lines += ["", "Captions:"]
+        lines += [f"  {caption.sample} {caption.variant:<9} {caption.text}" for caption in d.captions]
+    return [*lines, "", "To read it in Python:", "", *(f"    {line}" for line in reading_lines(d))]

@@ -1,0 +1,103 @@
+"""The ``posegen`` command: finds the subcommand, and turns every error into one message and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from posegen.cli.lazy import LazyGroup
+from posegen.cli.options import example
+from posegen.errors import PosegenError, UsageError
+from posegen.version import __version__
+
+__all__ = ["COMMANDS", "DONE", "FAILED", "INTERRUPTED", "MISUSED", "main", "run"]
+
+DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
+
+COMMANDS = {
+    "generate": ("posegen.cli.generate:generate", "Make a dataset of labelled human motion."),
+    "info": ("posegen.cli.info:info", "Tell what is in a dataset, and how to read it."),
+    "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
+    "config": ("posegen.cli.config:config", "Look at configs: show, diff, presets."),
+}
+"""For each command the place of its code, and its help in the list."""
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    click.echo(f"posegen {__version__}")
+    ctx.exit(DONE)
+
+
+posegen = LazyGroup(
+    COMMANDS,
+    name="posegen",
+    help="Labelled 3D human motion, as much as asked for, the same on every machine.",
+    epilog=example("posegen generate --config smoke"),
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[
+        click.Option(
+            ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
+        )
+    ],
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process unless given.
+
+    Returns
+    -------
+    int
+        The exit code: 0 done, 1 failed or found bad, 2 bad usage or input, 130 interrupted.
+    """
+    return run(posegen, sys.argv[1:] if arguments is None else arguments)
+
+
+def run(command: click.Command, arguments: Sequence[str]) -> int:
+    """Run a command, turning its errors into a message and an exit code.
+
+    Parameters
+    ----------
+    command : click.Command
+        The command.
+    arguments : sequence of str
+        Without the name of the program; none are as good as ``--help``.
+
+    Returns
+    -------
+    int
+        As for :func:`main`. A command may return one itself.
+    """
+    try:
+        result = command.main(list(arguments) or ["--help"], prog_name="posegen", standalone_mode=False)
+    except UsageError as error:
+        return _report(str(error), MISUSED)
+    except PosegenError as error:
+        return _report(str(error), FAILED)
+    except click.UsageError as error:
+        hint = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+        return _report(error.format_message().rstrip(".") + hint, MISUSED)
+    except click.ClickException as error:
+        return _report(error.format_message(), FAILED)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("posegen: interrupted", err=True)
+        return INTERRUPTED
+    except OSError as error:
+        # The disk, the network, permissions: not faults of the program, so no traceback.
+        return _report(str(error), FAILED)
+    return result if isinstance(result, int) else DONE
+
+
+def _report(message: str, code: int) -> int:
+    click.echo(f"posegen: error: {message}", err=True)
+    return code

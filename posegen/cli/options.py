@@ -1,0 +1,110 @@
+"""Options that several commands share, and the ways in which all of them print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+__all__ = [
+    "config_option",
+    "example",
+    "json_option",
+    "note",
+    "out_option",
+    "print_json",
+    "quiet_option",
+    "samples_option",
+    "seed_option",
+    "set_option",
+    "workers_option",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def config_option(command: Command) -> Command:
+    """Add ``--config``; the command takes `config`."""
+    text = "A preset, or the path of a YAML file."
+    return click.option("--config", metavar="NAME|PATH", default="default", show_default=True, help=text)(command)
+
+
+def set_option(command: Command) -> Command:
+    """Add ``--set``, which may be repeated; the command takes `overrides`."""
+    text = "Change a key of the config, such as story.actors.max=2; may be repeated."
+    return click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help=text)(command)
+
+
+def samples_option(command: Command) -> Command:
+    """Add ``--samples``; the command takes `samples`, None where it is not given."""
+    return click.option("--samples", type=int, metavar="N", help="How many samples.  [default: as the config says]")(command)
+
+
+def workers_option(command: Command) -> Command:
+    """Add ``--workers``; the command takes `workers`, None where it is not given."""
+    return click.option("--workers", type=int, metavar="W", help="Processes at once.  [default: one for each core]")(command)
+
+
+def seed_option(command: Command) -> Command:
+    """Add ``--seed``; the command takes `seed`, None where it is not given."""
+    return click.option("--seed", type=int, metavar="S", help="Start of all draws.  [default: as the config says]")(command)
+
+
+def out_option(command: Command) -> Command:
+    """Add ``--out``; the command takes `out`, None where it is not given."""
+    text = "Folder to write to.  [default: data/CONFIG-SEED]"
+    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=text)(command)
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``; the command takes `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")(command)
+
+
+def quiet_option(command: Command) -> Command:
+    """Add ``--quiet``; the command takes `quiet`."""
+    return click.option("--quiet", is_flag=True, help="Print no progress and no notes.")(command)
+
+
+def example(*lines: str) -> str:
+    """Write the end of a command's help.
+
+    Parameters
+    ----------
+    *lines : str
+        Commands that work as they are.
+
+    Returns
+    -------
+    str
+        To be given to click as `epilog`.
+    """
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def print_json(document: object) -> None:
+    """Print the one JSON document of ``--json`` on standard output.
+
+    Parameters
+    ----------
+    document : object
+        Plain data with finite numbers.
+    """
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def note(text: str, *, quiet: bool) -> None:
+    """Tell the user something on standard error, unless asked to be quiet.
+
+    Parameters
+    ----------
+    text : str
+        One line.
+    quiet : bool
+        Value of ``--quiet``.
+    """
+    if not quiet:
+        click.echo(text, err=True)

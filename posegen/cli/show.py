@@ -1,0 +1,77 @@
+"""``posegen show``: draw samples of a dataset, or of a config without any dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from posegen.cli.options import example, json_option, note, print_json, quiet_option, seed_option, set_option
+from posegen.errors import UsageError
+
+__all__ = ["show"]
+
+
+@click.command(
+    epilog=example(
+        "posegen show --config default --sample 7 -o sample.gif", "posegen show data/default-0 --sample 3 -o sample.png"
+    )
+)
+@click.argument("dataset", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
+@click.option("--config", metavar="NAME|PATH", help="Draw what this preset or YAML file makes, with no dataset.")
+@click.option(
+    "--sample", "samples", type=int, metavar="I", multiple=True, help="Which sample; may be repeated for a .png.  [default: 0]"
+)
+@click.option(
+    "--variant", metavar="NAME", default="base", show_default=True, help="Which variant; 'all' for a .png of them all."
+)
+@click.option(
+    "-o",
+    "out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    required=True,
+    help="A .gif (animation) or .png (poses over time).",
+)
+@seed_option
+@set_option
+@json_option
+@quiet_option
+def show(
+    dataset: Path | None,
+    config: str | None,
+    samples: Sequence[int],
+    variant: str,
+    out: Path,
+    seed: int | None,
+    overrides: Sequence[str],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Draw a sample with its captions, actions and contacts: an animation, or its poses over time."""
+    from posegen.viewing.render import check_path, render_all
+    from posegen.viewing.sources import clips_of_config, clips_of_dataset
+
+    # Before anything is computed, which may take seconds.
+    check_path(out)
+    wanted = list(dict.fromkeys(samples or (0,)))
+    if dataset is not None:
+        if config is not None or overrides or seed is not None:
+            msg = "a dataset has its own config and seed: give either DATASET, or --config with --seed and --set"
+            raise UsageError(msg)
+        clips = clips_of_dataset(dataset, wanted, variant)
+    elif config is not None:
+        clips = clips_of_config(config, wanted, variant, overrides=overrides, seed=seed)
+    else:
+        msg = "nothing to draw from: name a dataset, or a config as in --config default"
+        raise UsageError(msg)
+    render_all(clips, out)
+    if as_json:
+        print_json(
+            {"path": str(out), "sequences": [{"title": clip.title, "captions": clip.caption.splitlines()} for clip in clips]}
+        )
+        return
+    for clip in clips:
+        click.echo(f"{clip.title}: {' / '.join(clip.caption.splitlines())}")
+    note(f"wrote {out}", quiet=quiet)

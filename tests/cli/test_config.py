@@ -1,0 +1,72 @@
+"""``posegen config``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posegen.cli.main import main
+from posegen.config import load_config
+from posegen.library import load_library
+from posegen.yaml_files import parse_yaml
+
+
+def printed_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out
+
+
+def test_show_prints_a_config_that_leads_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = printed_by(capsys, "config", "show", "crowd", "--set", "frames=100", "--set", "story.themes.park=2")
+    config = load_config("crowd", ["frames=100", "story.themes.park=2"])
+    first, _, rest = text.partition("\n")
+    assert first == f"# identity {config.identity(load_library())}"
+    assert parse_yaml(rest, "here") == config.as_data()
+    path = tmp_path / "again.yaml"
+    path.write_text(text, "utf-8")
+    assert load_config(path) == config
+
+
+def test_show_json(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(printed_by(capsys, "config", "show", "--json"))
+    config = load_config()
+    assert document == {"identity": config.identity(load_library()), "config": config.as_data()}
+
+
+def test_diff(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed_by(capsys, "config", "diff", "default", "crowd") == "story.actors.max: 1 -> 3\n"
+    assert printed_by(capsys, "config", "diff", "full", "default") == "samples: 100000 -> 10000   (does not change samples)\n"
+    assert printed_by(capsys, "config", "diff", "full", "full") == "no difference\n"
+
+
+def test_diff_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("seed: 3\nstore: {chunk: 10}\nlength: {min: 20, max: 30}\n", "utf-8")
+    document: list[dict[str, Any]] = json.loads(printed_by(capsys, "config", "diff", "default", str(path), "--json"))
+    assert document == [
+        {"key": "seed", "a": 0, "b": 3, "content": True},
+        {"key": "length", "a": None, "b": {"min": 20, "max": 30}, "content": True},
+        {"key": "store.chunk", "a": 20, "b": 10, "content": False},
+    ]
+
+
+def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed_by(capsys, "config", "presets").splitlines()
+    assert [line.split()[0] for line in lines] == ["crowd", "default", "full", "smoke"]
+    document = json.loads(printed_by(capsys, "config", "presets", "--json"))
+    assert [preset["name"] for preset in document] == ["crowd", "default", "full", "smoke"]
+    assert all(Path(preset["path"]).is_file() for preset in document)
+
+
+@pytest.mark.parametrize("command", ["show", "diff", "presets"])
+def test_help_ends_with_an_example_that_works(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed_by(capsys, "config", command, "--help").strip().splitlines()
+    assert lines[-2].strip() == "Example:"
+    program, *arguments = lines[-1].split()
+    assert program == "posegen"
+    assert printed_by(capsys, *arguments)

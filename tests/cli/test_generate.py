@@ -1,0 +1,87 @@
+"""The command that makes a dataset: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from posegen.cli.main import main
+
+SMALL = [
+    "generate",
+    "--config",
+    "smoke",
+    "--set",
+    "frames=40",
+    "--set",
+    "store.shard=4",
+    "--set",
+    "store.chunk=2",
+    "--workers=1",
+]
+
+
+def test_it_says_where_the_dataset_is_and_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "my dataset"
+    assert main([*SMALL, "--samples=6", "--out", str(place)]) == 0
+    out, error = capsys.readouterr()
+    assert f"in {place}." in out
+    assert "It holds 6 samples, 30 sequences, " in out
+    assert f"  posegen info '{place}'\n" in out
+    assert f"  posegen show '{place}' --sample 0 -o sample.gif\n" in out
+    assert "6 samples to make" in error.splitlines()
+    assert error.splitlines()[-1].startswith("6 of 6 samples (100%), ")
+    assert "samples/s" in error
+    assert "memory" in error
+
+
+def test_a_second_time_there_is_nothing_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert main([*SMALL, "--samples=3", "--out", str(tmp_path / "dataset")]) == 0
+    assert f"Nothing to do: {tmp_path / 'dataset'} is complete.\n" in capsys.readouterr().out
+    assert main([*SMALL, "--samples=1", "--out", str(tmp_path / "dataset")]) == 0
+    out, error = capsys.readouterr()
+    assert "Nothing to do" in out
+    assert "It holds 3 samples" in out
+    assert "has 3 samples already, more than the 1 asked for" in error
+
+
+def test_json_is_one_document_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--samples=3", "--out", str(tmp_path), "--json"]) == 0
+    out, error = capsys.readouterr()
+    document = json.loads(out)
+    assert document["path"] == str(tmp_path)
+    assert (document["samples"], document["sequences"], document["shards_made"], document["nothing_to_do"]) == (3, 15, 1, False)
+    assert document["bytes"] == sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
+    assert "3 of 3 samples" in error
+
+
+def test_quiet_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--samples=2", "--out", str(tmp_path), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_without_a_place_it_goes_to_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SMALL, "--samples=1", "--seed=7", "--quiet"]) == 0
+    assert (tmp_path / "data" / "smoke-7" / "dataset.json").is_file()
+
+
+def test_another_dataset_in_the_same_place_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--samples=1", "--out", str(tmp_path), "--quiet"]) == 0
+    assert main([*SMALL, "--samples=1", "--out", str(tmp_path), "--seed=9", "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("posegen: error: ")
+    assert "seed: 0 -> 9" in error
+
+
+@pytest.mark.parametrize("option", ["--samples=0", "--workers=0", "--seed=-1", "--set=frames=3", "--config=smokey"])
+def test_impossible_values_are_bad_usage(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "dataset"
+    assert main(["generate", "--config", "smoke", "--out", str(place), option]) == 2
+    assert capsys.readouterr().err.startswith("posegen: error: ")
+    assert not place.exists()

@@ -1,0 +1,58 @@
+"""The command that tells what is in a dataset; its lines of Python are run as they are printed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import posegen
+from posegen.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("info") / "it's a dataset"
+    config = posegen.load_config("smoke", ["frames=40", "store.shard=4", "store.chunk=2"], seed=5)
+    posegen.generate(config, samples=6, workers=1, out=path)
+    return path
+
+
+def test_it_tells_what_is_there(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(dataset)]) == 0
+    out = capsys.readouterr().out
+    assert "config smoke, seed 5, identity " in out
+    assert "6 samples in 5 variants (base, speed, position, scale, mirror): 30 sequences" in out
+    assert "up to 40 frames at 25 a second" in out
+    assert "float32 (sample, variant, actor, frame, joint, axis)" in out
+    captions = [c["text"] for row in posegen.open(dataset).rows(0) for c in row["captions"]]
+    assert any(f"  0 base      {text}\n" in out for text in captions)
+
+
+def test_its_lines_of_python_read_the_dataset_without_posegen(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(dataset)]) == 0
+    printed = capsys.readouterr().out.partition("To read it in Python:")[2]
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    assert len(lines) == 5
+    result = subprocess.run([sys.executable, "-I", "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    first = posegen.open(dataset).rows(0)[0]["captions"][0]["text"]
+    assert result.stdout == f"(1, 40, 22, 3) {first}\n"
+
+
+def test_json_gives_all_as_one_document(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(dataset), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["path"], document["samples"], document["sequences"], document["fps"]) == (str(dataset), 6, 30, 25)
+    assert document["hours"] == pytest.approx(30 * 40 / 25 / 3600)
+    assert document["bytes"] == sum(document["sizes"].values())
+    assert sum(share["legs"] for share in document["actions"]) == pytest.approx(1)
+    assert all(share["any"] >= share["legs"] >= 0 for share in document["actions"])
+    assert len(document["captions"]) == 6
+
+
+def test_what_is_no_dataset_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(tmp_path)]) == 1
+    assert "is not a dataset" in capsys.readouterr().err

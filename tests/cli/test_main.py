@@ -1,0 +1,119 @@
+"""The command line as a whole: help, exit codes, and what is imported to answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from posegen.cli.main import COMMANDS, main, run
+from posegen.errors import PosegenError, UsageError
+from posegen.version import __version__
+
+HEAVY = {"numpy", "numba", "pydantic", "pyarrow", "zarr", "torch", "yaml", "joblib", "rich", "matplotlib", "psutil", "xxhash"}
+
+
+def imported_by(*arguments: str) -> tuple[set[str], str]:
+    """Packages that a command imports, and what it prints."""
+    command = [sys.executable, "-X", "importtime", "-m", "posegen", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}, done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["config", "--help"], ["config", "show", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    packages, printed = imported_by(*arguments)
+    assert "click" in packages
+    assert not packages & HEAVY
+    assert "posegen" in printed
+
+
+def test_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    printed = capsys.readouterr().out
+    for name, (_, text) in COMMANDS.items():
+        assert f"  {name} " in printed
+        assert text in printed
+    assert main([]) == 0
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_commands_help_ends_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    printed = capsys.readouterr().out
+    _, example, lines = printed.rpartition("Example:\n")
+    assert example
+    assert all(line.strip().startswith("posegen ") for line in lines.strip().splitlines())
+    assert f"posegen {name}" in lines
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"posegen {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["generat"], "unknown command 'generat'; did you mean 'generate'?; see posegen --help"),
+        (["--nothing"], "No such option '--nothing'"),
+        (["config", "shw"], "Did you mean 'show'?; see posegen config --help"),
+        (["config", "show", "--st", "a=1"], "see posegen config show --help"),
+        (["config", "show", "smok"], "did you mean 'smoke'?"),
+        (["config", "show", "smoke", "--set", "fps=24"], "--set fps: must be 20, 25, 30, 60 or 120 (got 24)"),
+        (["config", "diff", "smoke"], "Missing argument"),
+    ],
+)
+def test_misuse(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("posegen: error: ")
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (PosegenError("shard 3 is damaged"), 1, "posegen: error: shard 3 is damaged"),
+        (UsageError("no such thing"), 2, "posegen: error: no such thing"),
+        (click.UsageError("Bad option."), 2, "posegen: error: Bad option; see posegen --help"),
+        (click.FileError("a.txt", "gone"), 1, "posegen: error: Could not open file 'a.txt': gone"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "posegen: error: [Errno 13] Permission denied: '/x'"),
+        (KeyboardInterrupt(), 130, "posegen: interrupted"),
+    ],
+)
+def test_errors_become_a_message_and_a_code(
+    error: BaseException, code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command()
+    def fail() -> None:
+        raise error
+
+    assert run(fail, ["--"]) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.strip() == message
+
+
+def test_faults_of_the_program_keep_their_traceback() -> None:
+    @click.command()
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(fail, ["--"])
+
+
+@pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1)])
+def test_a_command_may_return_its_code(returned: int | None, code: int) -> None:
+    @click.command()
+    def work() -> int | None:
+        return returned
+
+    assert run(work, ["--"]) == code

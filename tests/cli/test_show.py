@@ -1,0 +1,165 @@
+"""`posegen show`: what it draws from a dataset and from a config, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+
+from posegen.cli.main import main
+from posegen.skeleton import CONTACTS, JOINTS, PARTS
+from posegen.store.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.store.runs import current_run
+from posegen.store.write import commit_shard, create, publish
+from posegen.viewing.draw import COLOURS
+from posegen.viewing.posing import posed
+
+FRAMES, SAMPLES = 6, 3
+VARIANTS = ("base", "mirror")
+SCHEMA = pa.schema(
+    [("sample", pa.int64()), ("variant", pa.string()), ("captions", pa.list_(pa.struct([("text", pa.string())])))]
+)
+SMALL = ["--set", "frames=40"]
+
+
+def field(name: str, inner: dict[str, int], dtype: str, fill: float, **attributes: list[str]) -> ArrayField:
+    dims, sizes = ("variant", "actor", "frame", *inner), (1, FRAMES, *inner.values())
+    return ArrayField(name, dims, (len(VARIANTS), *sizes), (1, *sizes), dtype, fill, dict(attributes))
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three samples of figures in the rest pose that glide ahead; mirrored ones are told as such."""
+    path = tmp_path_factory.mktemp("show") / "dataset"
+    fields = (
+        field("joints", {"joint": len(JOINTS), "axis": 3}, "float32", math.nan),
+        field("action", {"part": len(PARTS)}, "uint16", 65535, names=["glide", "wave"]),
+        field("contact", {"point": len(CONTACTS)}, "uint8", 255),
+    )
+    header = Header(
+        FORMAT_VERSION, 1, "0" * 32, "gliding", {}, 0, SAMPLES, 25, FRAMES, {}, "CC0-1.0", SAMPLES, SAMPLES, VARIANTS, fields
+    )
+    way = np.arange(FRAMES)[:, None, None] * np.array([0.0, 0.0, 0.02])
+    joints = np.broadcast_to((posed()[None] + way).astype(np.float32), (SAMPLES, 2, 1, FRAMES, len(JOINTS), 3))
+    arrays = {
+        "joints": joints,
+        "action": np.zeros((SAMPLES, 2, 1, FRAMES, len(PARTS)), np.uint16),
+        "contact": np.ones((SAMPLES, 2, 1, FRAMES, len(CONTACTS)), np.uint8),
+    }
+    rows = [
+        {
+            "sample": sample,
+            "variant": variant,
+            "captions": [{"text": f"Figure {sample} glides."}, {"text": f"It is {variant}."}],
+        }
+        for sample in range(SAMPLES)
+        for variant in VARIANTS
+    ]
+    create(path, header)
+    commit_shard(path, header, 0, arrays, rows, SCHEMA, current_run())
+    publish(path, header, SAMPLES)
+    return path
+
+
+def has_figure(path: Path) -> bool:
+    with Image.open(path) as picture:
+        away = np.abs(np.asarray(picture.convert("RGB")).astype(int) - COLOURS["left"]).sum(-1)
+    return bool((away < 40).sum() > 200)
+
+
+def test_a_sample_of_a_dataset_as_sheet(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "a.png"
+    assert main(["show", str(dataset), "--sample", "2", "-o", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "sample 2, base: Figure 2 glides. / It is base.\n"
+    assert str(out) in printed.err
+    assert has_figure(out)
+
+
+def test_a_sample_of_a_dataset_as_animation(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.gif"
+    assert main(["show", str(dataset), "--variant", "mirror", "-o", str(out), "--quiet"]) == 0
+    with Image.open(out) as picture:
+        assert picture.n_frames == FRAMES
+    assert has_figure(out)
+
+
+def test_all_variants_and_several_samples_on_one_sheet(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heights = []
+    for options in (
+        ["--sample", "1"],
+        ["--sample", "1", "--variant", "all"],
+        ["--sample", "0", "--sample", "2", "--variant", "all"],
+    ):
+        out = tmp_path / "a.png"
+        assert main(["show", str(dataset), *options, "-o", str(out), "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        with Image.open(out) as picture:
+            heights.append(picture.height / len(document["sequences"]))
+    assert document["path"] == str(out)
+    assert [sequence["title"] for sequence in document["sequences"]] == [
+        "sample 0, base",
+        "sample 0, mirror",
+        "sample 2, base",
+        "sample 2, mirror",
+    ]
+    assert document["sequences"][1]["captions"] == ["Figure 0 glides.", "It is mirror."]
+    # Each sequence takes the same room.
+    assert heights[1] == heights[2]
+
+
+def test_mistakes_are_told(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    png, gif = str(tmp_path / "a.png"), str(tmp_path / "a.gif")
+    for arguments, code, message in (
+        ([str(dataset), "--sample", "3", "-o", png], 2, "has no sample 3; its 3 samples are counted from 0"),
+        ([str(dataset), "--sample", "-1", "-o", png], 2, "has no sample -1"),
+        ([str(dataset), "--variant", "mirrored", "-o", png], 2, "there is no variant 'mirrored' here; did you mean 'mirror'?"),
+        ([str(dataset), "--variant", "all", "-o", gif], 2, "a GIF shows one sequence, and 2 were asked for"),
+        ([str(dataset), "-o", str(tmp_path / "a.mp4")], 2, "must end in .gif or .png"),
+        ([str(dataset), "--config", "default", "-o", png], 2, "give either DATASET, or --config"),
+        (["-o", png], 2, "name a dataset, or a config"),
+        ([str(dataset)], 2, "Missing option '-o'"),
+        ([str(tmp_path), "-o", png], 1, "is not a dataset"),
+        (["--config", "defualt", "-o", png], 2, "did you mean 'default'?"),
+        (["--config", "default", "--sample", "-2", "-o", png], 2, "sample -2 cannot be"),
+    ):
+        assert main(["show", *arguments]) == code
+        printed = capsys.readouterr()
+        assert printed.err.startswith("posegen: error: ")
+        assert message in printed.err
+        assert printed.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_config_without_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "a.png"
+    assert main(["show", "--config", "smoke", *SMALL, "--sample", "7", "--variant", "all", "-o", str(out), "--json"]) == 0
+    sequences = json.loads(capsys.readouterr().out)["sequences"]
+    assert sequences[0]["title"] == "sample 7, base"
+    assert len(sequences) == 5
+    assert all(len(sequence["captions"]) >= 2 for sequence in sequences)
+    assert has_figure(out)
+
+
+def test_a_sample_looks_alike_whatever_is_drawn_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone, beside = tmp_path / "alone.png", tmp_path / "beside.png"
+    assert main(["show", "--config", "smoke", *SMALL, "--sample", "7", "-o", str(alone), "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["sequences"]
+    assert main(["show", "--config", "smoke", *SMALL, "--sample", "2", "--sample", "7", "-o", str(beside), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sequences"][1:] == first
+
+
+def test_another_seed_is_another_sample(tmp_path: Path) -> None:
+    pictures = []
+    for seed in ("0", "1"):
+        out = tmp_path / f"{seed}.png"
+        assert main(["show", "--config", "smoke", *SMALL, "--seed", seed, "-o", str(out), "--quiet"]) == 0
+        pictures.append(out.read_bytes())
+    assert pictures[0] != pictures[1]
