@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from posegen.skeleton import PARTS
-from posegen.viewing.clip import Clip, make_clip
+from posegen.skeleton import CONTACTS, JOINTS, PARTS
+from posegen.viewing.clip import Clip, Seat, make_clip
 
-__all__ = ["clip_of_sequence", "tracks_of"]
+__all__ = ["clip_of_sequence", "seats_of", "tracks_of"]
 
 Array = NDArray[Any]
 
@@ -50,7 +51,26 @@ def clip_of_sequence(
         title=f"sample {row['sample']}, {row['variant']}",
         actions=None if action is None else tracks_of(action, names),
         contacts=contact,
+        seats=() if contact is None else seats_of(joints, contact, [actor["seat_height"] for actor in row.get("actors", ())]),
     )
+
+
+def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
+    """Find the seats that are sat on: one under the pelvis for each stretch of frames in which a seat is touched.
+
+    Parameters
+    ----------
+    joints : float [actors, frames, 22, 3]
+    contact : [actors, frames, 9]
+    heights : sequence of float
+        Height of each actor's seat, in metres.
+    """
+    seats = []
+    pelvis, point = JOINTS.index("pelvis"), CONTACTS.index("seat")
+    for height, places, touching in zip(heights, joints[..., pelvis, :], contact[..., point] == 1, strict=False):
+        begins = np.flatnonzero(touching & ~np.roll(touching, 1) | (touching & (np.arange(len(touching)) == 0)))
+        seats += [Seat((float(places[f, 0]), float(height), float(places[f, 2]))) for f in begins]
+    return seats
 
 
 def tracks_of(action: Array, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
