@@ -1,0 +1,56 @@
+"""Datasets read as anybody would, with plain zarr and pyarrow: made by a command, compared, walked through."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import zarr
+from numpy.typing import NDArray
+
+from benchmarks.measure import ROOT, posegen
+
+__all__ = ["differences", "generate", "slabs"]
+
+SLAB = 200
+"""Samples that are held in memory at once."""
+
+
+def generate(out: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Path:
+    """Make a dataset with the command line."""
+    command = posegen("generate", "--quiet", "--out", out, *arguments)
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    return out
+
+
+def slabs(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
+    """Walk through all arrays of a dataset, some samples at a time."""
+    group = zarr.open_group(path / "motion.zarr", mode="r")
+    arrays = dict(group.arrays())
+    samples = next(iter(arrays.values())).shape[0]
+    for start in range(0, samples, SLAB):
+        yield {name: np.asarray(array[start : start + SLAB]) for name, array in sorted(arrays.items())}
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """Say in what two datasets differ: no entry where every value of every array and table is equal, NaN to NaN."""
+    found = []
+    tables = [pq.read_table(path / "sequences") for path in (one, other)]
+    if not tables[0].equals(tables[1]):
+        found.append("the tables of sequences")
+    first, second = slabs(one), slabs(other)
+    for number, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a.keys() != b.keys():
+            return [*found, f"the names of arrays, {sorted(a)} and {sorted(b)}"]
+        found += [f"{name} from sample {number * SLAB} on" for name in a if not _same(a[name], b[name])]
+    if next(first, None) is not None or next(second, None) is not None:
+        found.append("the number of samples")
+    return found
+
+
+def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

@@ -1,0 +1,111 @@
+"""Generating a dataset, by storing the same arrays from memory: what motion, labels and captions cost on top of the disk.
+
+Both go through the same writer, hash and sync the same bytes, on one core and in turns. ``python -m benchmarks.end_to_end``
+prints the result as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+import posegen
+from benchmarks.measure import ROOT, compare, use_one_core
+from posegen.config import Config
+from posegen.generation.fields import array_fields
+from posegen.generation.plan import new_header
+from posegen.library import load_library
+from posegen.store.layout import Header
+from posegen.store.runs import current_run
+from posegen.store.write import commit_shard, create, publish
+from posegen.synthesis import rows_schema, synthesize
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is stored of a shard."""
+
+    arrays: dict[str, NDArray[Any]]
+    rows: list[dict[str, Any]]
+
+
+def made(config: Config, header: Header, samples: int) -> list[Shard]:
+    """Make all shards in memory."""
+    shards = []
+    for start in range(0, samples, header.shard):
+        batch = synthesize(config, range(start, min(start + header.shard, samples)))
+        shards.append(Shard({field.name: getattr(batch, field.name) for field in header.fields}, batch.rows))
+    return shards
+
+
+def store(path: Path, header: Header, shards: Sequence[Shard], samples: int) -> None:
+    """Write shards that are in memory as a dataset."""
+    create(path, header)
+    for number, shard in enumerate(shards):
+        commit_shard(path, header, number, shard.arrays, shard.rows, rows_schema(), current_run())
+    publish(path, header, samples)
+
+
+def measure(samples: int, pairs: int, folder: Path) -> dict[str, Any]:
+    """Compare on one core; `folder` is on the disk that is meant."""
+    use_one_core()
+    config = posegen.load_config("default")
+    library = load_library(config.story.library)
+    header = new_header(config, library, array_fields(config, library))
+    shards = made(config, header, samples)
+    here = folder / "dataset"
+
+    def generating() -> None:
+        posegen.generate(config, samples=samples, workers=1, out=here)
+        shutil.rmtree(here)
+
+    def storing() -> None:
+        store(here, header, shards, samples)
+        shutil.rmtree(here)
+
+    compare(generating, storing, 1)  # the first of everything is slower
+    comparison = compare(generating, storing, pairs)
+    sequences = samples * len(header.variants)
+    return {
+        "samples": samples,
+        "sequences": sequences,
+        "pairs": pairs,
+        "ratio": comparison.ratio,
+        "generated_sequences_per_second": sequences / statistics.median(comparison.first),
+        "stored_sequences_per_second": sequences / statistics.median(comparison.second),
+        "generating_seconds": comparison.first,
+        "storing_seconds": comparison.second,
+    }
+
+
+def measured_apart(samples: int, pairs: int, folder: Path) -> dict[str, Any]:
+    """Like :func:`measure`, in a process of its own: one that keeps to a core does so for ever."""
+    command = [sys.executable, "-m", "benchmarks.end_to_end", "--samples", str(samples), "--pairs", str(pairs)]
+    printed = subprocess.run([*command, "--folder", str(folder)], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    result: dict[str, Any] = json.loads(printed)
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=400)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--folder", type=Path, help="where to write; the system's folder for temporary files unless given")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        print(json.dumps(measure(options.samples, options.pairs, Path(folder))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What a measure found, and how it is written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Figure", "write"]
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("numpy", "numba", "zarr", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One finding.
+
+    `good` is None where a figure is only told. `detail` is kept in the JSON, not in the table.
+    """
+
+    name: str
+    found: str
+    wanted: str = ""
+    good: bool | None = None
+    detail: Any = None
+
+
+def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
+    """Write figures as JSON and as a table in Markdown, and give the path of the table."""
+    RESULTS.mkdir(exist_ok=True)
+    machine = _machine()
+    document = {"section": section, "machine": machine, "seconds": round(seconds), "figures": [asdict(f) for f in figures]}
+    (RESULTS / f"{section}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    lines = [f"# {title}", "", f"`make judge SECTION={section}` took {seconds / 60:.0f} minutes on {_sentence(machine)}.", ""]
+    lines += ["| measure | found | wanted | |", "|---|---|---|---|"]
+    mark = {True: "good", False: "**bad**", None: ""}
+    lines += [f"| {figure.name} | {figure.found} | {figure.wanted} | {mark[figure.good]} |" for figure in figures]
+    table = RESULTS / f"{section}.md"
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return table
+
+
+def _machine() -> dict[str, str]:
+    return {
+        "processor": _processor(),
+        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def _processor() -> str:
+    try:
+        described = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _sentence(machine: dict[str, str]) -> str:
+    packages = ", ".join(f"{package} {machine[package]}" for package in PACKAGES)
+    return f"{machine['cores']} cores of {machine['processor']}, Python {machine['python']}, {packages}"

@@ -1,0 +1,62 @@
+"""Killed at random moments and run again, or made longer later, a dataset is the one that it would have been."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from benchmarks.datasets import differences, generate
+from benchmarks.figures import Figure
+from benchmarks.measure import ROOT, posegen
+
+KILLS = 10
+RUN = ("--samples", "400", "--workers", "2", "--set", "store.shard=20", "--set", "store.chunk=20")
+SHARDS = 20
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    generate(folder / "warm", *RUN)  # compiles, so that the next run takes as long as those that are killed
+    start = time.monotonic()
+    whole = generate(folder / "whole", *RUN)
+    seconds = time.monotonic() - start
+    moments = random.Random(2)  # other moments than those of any generation; the same ones each time this is run
+    unequal, receipts = [], []
+    for number in range(KILLS):
+        path = folder / "killed"
+        moment = seconds * moments.uniform(0.2, 1.0)
+        _run_and_kill(path, moment)
+        receipts.append(len(list((path / "receipts").glob("[0-9]*.json"))))
+        generate(path, *RUN)
+        unequal += [f"kill {number} at {moment:.1f} s: {found}" for found in differences(whole, path)]
+        shutil.rmtree(path)
+    told = f"{KILLS - len(unequal)} equal, killed with {', '.join(map(str, sorted(receipts)))} of {SHARDS} shards complete"
+    yield Figure(f"killed at {KILLS} random moments and run again", told, f"{KILLS} equal", not unequal, unequal)
+    yield from _extensions(folder)
+
+
+def _extensions(folder: Path) -> Iterator[Figure]:
+    fresh = generate(folder / "fresh", "--samples", "400", "--workers", "2")
+    for first in ("200", "250"):
+        path = generate(folder / first, "--samples", first, "--workers", "2")
+        generate(path, "--samples", "400", "--workers", "2")
+        found = differences(fresh, path)
+        yield Figure(f"400 samples after {first}, beside a fresh 400", ", ".join(found) or "equal", "equal", not found)
+
+
+def _run_and_kill(path: Path, moment: float) -> None:
+    """Start the run and kill it with all its workers after some seconds."""
+    with subprocess.Popen(posegen("generate", "--quiet", "--out", path, *RUN), cwd=ROOT, stderr=subprocess.DEVNULL) as run:
+        with suppress(subprocess.TimeoutExpired):
+            run.wait(moment)
+        if run.poll() is None:
+            family = psutil.Process(run.pid)
+            for process in [family, *family.children(recursive=True)]:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()

@@ -1,0 +1,46 @@
+"""Whether the stored motion could be that of bodies on a floor: 2,000 samples and all their variants."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.datasets import generate, slabs
+from benchmarks.figures import Figure
+from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
+
+GRID = 2.0**-13
+# Both ends of a bone are stored up to half a grid cell away along three axes, in this frame and in others.
+BONE = 1e-5 + 2 * math.sqrt(3) * GRID
+DEPTH = 0.01
+SLIDE = 0.2
+PLANTED = 0.98
+FROZEN_SECONDS = 0.1
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    path = generate(folder / "dataset", "--samples", "2000", "--workers", "2")
+    fps = json.loads((path / "dataset.json").read_text(encoding="utf-8"))["fps"]
+    bone, depth, frozen = 0.0, 0.0, 0
+    speeds = []
+    for slab in slabs(path):
+        joints, contact = slab["joints"], slab["contact"]
+        for variant in range(joints.shape[1]):
+            bone = max(bone, float(np.nanmax(bone_length_error(joints[:, variant]))))
+            depth = max(depth, float(np.nanmax(sole_depth(joints[:, variant]))))
+            frozen = max(frozen, int(frozen_frames(joints[:, variant]).max()))
+            speeds.append(contact_speeds(joints[:, variant], contact[:, variant], fps))
+    speed = np.concatenate(speeds)
+    planted = float((speed < SLIDE).mean())
+    yield Figure(
+        "largest change of a bone's length as stored", f"{1000 * bone:.3f} mm", f"under {1000 * BONE:.3f}", bone < BONE
+    )
+    yield Figure("deepest sole point", f"{1000 * depth:.1f} mm", f"at most {1000 * DEPTH:.0f} mm", depth <= DEPTH)
+    told = f"{100 * planted:.2f} %, 99th percentile {np.percentile(speed, 99):.3f} m/s"
+    yield Figure(f"sole points in contact that move under {SLIDE} m/s", told, f"{100 * PLANTED:.0f} %", planted >= PLANTED)
+    seconds = frozen / fps
+    yield Figure("longest frozen stretch", f"{seconds:.2f} s", f"under {FROZEN_SECONDS} s", seconds < FROZEN_SECONDS)

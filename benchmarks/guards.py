@@ -1,0 +1,17 @@
+"""What benchmarks must not fall behind: ratios of two things measured side by side, and peaks.
+
+Times differ from machine to machine and from hour to hour; the ratio of two works done in turns hardly does.
+"""
+
+from __future__ import annotations
+
+END_TO_END = 4.0
+"""Generating a dataset on one core, by storing the same arrays from memory with the same writer."""
+
+KERNEL_SPEEDUP = {
+    "philox": 3.0,
+}
+"""By how much each kernel must beat the naive NumPy that it equals."""
+
+PEAK_BYTES = 1_500_000_000
+"""Resident memory of all processes together, at two workers."""

@@ -1,0 +1,97 @@
+"""How things are measured here: in turns, or from outside."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+__all__ = ["ROOT", "Comparison", "Peak", "compare", "peak_memory", "posegen", "use_one_core"]
+
+ROOT = Path(__file__).parent.parent
+
+POLL = 0.02
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Seconds of two works that were done in turns."""
+
+    first: list[float]
+    second: list[float]
+
+    @property
+    def ratio(self) -> float:
+        """Median over the pairs of first by second."""
+        return statistics.median(a / b for a, b in zip(self.first, self.second, strict=True))
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The most memory that a command and all its children held at one moment, in bytes.
+
+    `resident` counts what processes share once for each of them, `proportional` counts it once (0 where the system cannot
+    tell).
+    """
+
+    resident: int
+    proportional: int
+
+
+def use_one_core() -> None:
+    """Keep this process, with all threads and children that it starts from now on, on one core."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def compare(first: Callable[[], object], second: Callable[[], object], pairs: int) -> Comparison:
+    """Time two works in turns; who goes first changes from pair to pair."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for pair in range(pairs):
+        for which in (0, 1) if pair % 2 == 0 else (1, 0):
+            start = time.perf_counter()
+            (first, second)[which]()
+            seconds[which].append(time.perf_counter() - start)
+    return Comparison(*seconds)
+
+
+def posegen(*arguments: str | Path) -> list[str]:
+    """Write a command line of posegen's, run by this Python."""
+    return [sys.executable, "-m", "posegen", *map(str, arguments)]
+
+
+def peak_memory(command: Sequence[str], environment: Mapping[str, str] = os.environ) -> Peak:
+    """Run a command and watch how much memory it and its children hold."""
+    resident = proportional = 0
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            now = [_held(each) for each in _family(process.pid)]
+            resident = max(resident, sum(held[0] for held in now))
+            proportional = max(proportional, sum(held[1] for held in now))
+            time.sleep(POLL)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Peak(resident, proportional)
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        parent = psutil.Process(pid)
+        return [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _held(process: psutil.Process) -> tuple[int, int]:
+    try:
+        memory = process.memory_full_info()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0, 0
+    return memory.rss, getattr(memory, "pss", 0)

@@ -1,0 +1,27 @@
+"""Guards of the whole: generating beside storing, and memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from benchmarks.end_to_end import measured_apart
+from benchmarks.guards import END_TO_END, PEAK_BYTES
+from benchmarks.measure import peak_memory, posegen
+
+
+def test_generating_takes_little_longer_than_storing(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    result = benchmark.pedantic(measured_apart, kwargs={"samples": 400, "pairs": 3, "folder": tmp_path}, rounds=1)
+    benchmark.extra_info.update(result)
+    print(
+        f"\none core: {result['generated_sequences_per_second']:,.0f} sequences a second, "
+        f"storing alone {result['stored_sequences_per_second']:,.0f}, ratio {result['ratio']:.2f}"
+    )
+    assert result["ratio"] < END_TO_END
+
+
+def test_memory_stays_small_with_two_workers(tmp_path: Path) -> None:
+    peak = peak_memory(posegen("generate", "--samples", "800", "--workers", "2", "--quiet", "--out", tmp_path / "dataset"))
+    print(f"\ntwo workers: {peak.resident / 1e6:,.0f} MB resident, {peak.proportional / 1e6:,.0f} MB proportional")
+    assert peak.resident < PEAK_BYTES

@@ -1,0 +1,40 @@
+"""How Hypothesis searches, and the reference motion."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from numpy.typing import NDArray
+
+# Cold kernels and shared cores make any deadline a matter of luck.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# In CI the same examples every time: a red run says something about the change, not about the day.
+settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A stretch of captured motion: what it shows, and float32 [frame, joint, axis] at 25 FPS."""
+
+    label: str
+    joints: NDArray[np.float32]
+
+
+@pytest.fixture(scope="session")
+def reference() -> list[Clip]:
+    """Motion captured from real people, to compare with, from the folder that POSEGEN_REFERENCE names."""
+    folder = os.environ.get("POSEGEN_REFERENCE")
+    if not folder:
+        pytest.skip("needs motion capture to compare with: set POSEGEN_REFERENCE to its folder")
+    clips = []
+    for file in sorted(Path(folder).glob("*.npz")):
+        with np.load(file, allow_pickle=False) as archive:
+            parts = np.split(archive["joints"], archive["offsets"][1:-1])
+            clips += [Clip(str(label), joints) for label, joints in zip(archive["classes"], parts, strict=True)]
+    return clips

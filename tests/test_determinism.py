@@ -1,0 +1,55 @@
+"""Law 1: a sample is the same whatever processor makes it, and whatever else its process does."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.golden import golden
+from tests.masking import machine_arithmetic, masked_environment
+
+ROOT = Path(__file__).parent.parent
+
+
+def hashes_in(environment: Mapping[str, str], *options: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.golden", *options]
+    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    found: dict[str, Any] = json.loads(finished.stdout)
+    return found
+
+
+def assert_golden(found: dict[str, Any]) -> None:
+    kept = golden()
+    assert found["content_version"] == kept["content_version"], "write tests/golden.json anew: python -m tests.golden --write"
+    changed = [name for name, value in kept["samples"].items() if found["samples"].get(name) != value]
+    assert not changed, (
+        f"{changed} came out differently. If that is meant, raise CONTENT_VERSION and run: python -m tests.golden --write"
+    )
+    assert found["samples"].keys() == kept["samples"].keys()
+
+
+def test_samples_are_those_of_every_other_machine() -> None:
+    assert_golden(hashes_in(os.environ))
+
+
+@pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="knows how to mask processors of x86 only")
+def test_samples_do_not_depend_on_the_processor() -> None:
+    found = hashes_in(masked_environment())
+    machine = machine_arithmetic()
+    assert found["machine"]["sine"] != machine["sine"], "the mask did not take: this test showed nothing"
+    assert_golden(found)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+def test_samples_do_not_depend_on_torch_in_the_process() -> None:
+    assert_golden(hashes_in(os.environ, "--torch"))

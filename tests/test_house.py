@@ -1,0 +1,257 @@
+"""The rules of the house: who may import whom, how long things get, and what no file may contain."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "posegen").rglob("*.py"))
+
+# Each part may import its own modules, and parts of layers below its own.
+LAYERS = (
+    {
+        "config", "config_groups", "errors", "identity", "kernels", "library", "overrides", "presets", "randomness", "scene",
+        "skeleton", "validation", "version", "wording", "yaml_files",
+    },
+    {"story", "motion"},
+    {"synthesis", "store", "augment"},
+    {"generation", "viewing", "exchange", "evaluation", "embedding", "training"},
+    {"cli"},
+    {"__init__", "__main__"},
+)  # fmt: skip
+LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
+FOUNDATION = 0
+
+CONTENT = ("kernels", "randomness", "scene", "skeleton", "story", "motion", "synthesis", "augment")
+"""Parts that decide what samples hold: the same on every processor, so + - * / and sqrt only."""
+
+OTHERS_ARITHMETIC = {
+    "acos", "arccos", "arcsin", "arctan", "arctan2", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "dot", "einsum", "exp",
+    "exp2", "expm1", "hypot", "inner", "linalg", "log", "log10", "log1p", "log2", "matmul", "norm", "outer", "pow", "power",
+    "sin", "sinh", "tan", "tanh", "tensordot", "vdot",
+}  # fmt: skip
+"""Functions of NumPy and math whose last bits differ between processors, C libraries or BLAS builds."""
+
+NUMERIC = {"np", "numpy", "math", "cmath"}
+
+MOST_LINES_OF_FILE = 350
+MOST_LINES_OF_FUNCTION = 60
+
+
+def part_of(source: Path) -> str:
+    return source.relative_to(ROOT / "posegen").parts[0].removesuffix(".py")
+
+
+@cache
+def tree_of(source: Path) -> ast.Module:
+    return ast.parse(source.read_text(encoding="utf-8"), str(source))
+
+
+def imports(source: Path) -> Iterator[tuple[str, str]]:
+    """Module and name of each import from posegen; the name is empty where the module is imported as a whole."""
+    for node in ast.walk(tree_of(source)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "posegen")
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{source}:{node.lineno}: imports are absolute"
+            if node.module and node.module.split(".")[0] == "posegen":
+                yield from ((node.module, alias.name) for alias in node.names)
+
+
+def attribute_chain(node: ast.Attribute) -> str:
+    names = [node.attr]
+    value = node.value
+    while isinstance(value, ast.Attribute):
+        names.append(value.attr)
+        value = value.value
+    names.append(value.id if isinstance(value, ast.Name) else "?")
+    return ".".join(reversed(names))
+
+
+@cache
+def tracked_files() -> list[Path]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
+
+
+def assert_none(rule: Callable[[Path], Iterator[str]], sources: Iterable[Path] = SOURCES) -> None:
+    offences = [f"{source.relative_to(ROOT)}: {offence}" for source in sources for offence in rule(source)]
+    assert not offences, "\n".join(["", *offences])
+
+
+def test_imports_run_one_way() -> None:
+    def upward(source: Path) -> Iterator[str]:
+        part = part_of(source)
+        for module, name in imports(source):
+            other = module.split(".")[1] if "." in module else name
+            if other == part or (module == "posegen" and other not in LAYER):
+                continue
+            both_foundation = LAYER[part] == LAYER[other] == FOUNDATION
+            if LAYER[other] >= LAYER[part] and not both_foundation:
+                yield f"{part} must not import {module}"
+
+    unplaced = {part_of(source) for source in SOURCES} - set(LAYER)
+    assert not unplaced, "give each part a layer in this file"
+    assert_none(upward)
+
+
+def test_parts_import_nothing_private_of_each_other() -> None:
+    def private(source: Path) -> Iterator[str]:
+        for module, name in imports(source):
+            hidden = [p for p in (*module.split("."), name) if p.startswith("_") and not p.startswith("__")]
+            if hidden and module.split(".")[1:2] != [part_of(source)]:
+                yield f"{module} keeps {hidden} to itself"
+
+    assert_none(private)
+
+
+def test_files_and_functions_are_short() -> None:
+    def long(source: Path) -> Iterator[str]:
+        lines = source.read_text(encoding="utf-8").count("\n")
+        if lines >= MOST_LINES_OF_FILE:
+            yield f"{lines} lines: what second idea is in there?"
+        for node in ast.walk(tree_of(source)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[ast.get_docstring(node) is not None :] or node.body
+                length = (node.end_lineno or 0) - body[0].lineno + 1  # parameters and docstring may be as long as they like
+                if length >= MOST_LINES_OF_FUNCTION:
+                    yield f"{node.name} has {length} lines"
+
+    assert_none(long)
+
+
+def test_no_unknown_error_is_swallowed() -> None:
+    def swallowed(source: Path) -> Iterator[str]:
+        for node in ast.walk(tree_of(source)):
+            if isinstance(node, ast.ExceptHandler):
+                kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+                caught = {ast.unparse(kind) if kind else "everything" for kind in kinds}
+                raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+                if not raises and caught & {"everything", "Exception", "BaseException"}:
+                    yield f"line {node.lineno}: say which errors"
+
+    assert_none(swallowed)
+
+
+def test_nothing_unsafe_is_used() -> None:
+    def unsafe(source: Path) -> Iterator[str]:
+        for node in ast.walk(tree_of(source)):
+            if isinstance(node, ast.Attribute):
+                chain = attribute_chain(node)
+                if chain.startswith(("np.random", "numpy.random")):
+                    yield f"line {node.lineno}: {chain}; draw from posegen.randomness"
+                if chain in {"yaml.load", "yaml.unsafe_load", "yaml.full_load"}:
+                    yield f"line {node.lineno}: {chain}; use a safe loader"
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
+                if names & {"pickle", "random", "numpy.random", "dill", "shelve"}:
+                    yield f"line {node.lineno}: {names}"
+            switch = isinstance(node, ast.keyword) and node.arg in {"fastmath", "allow_pickle"}
+            if switch and ast.unparse(node.value) != "False":
+                yield f"line {node.value.lineno}: {node.arg}"
+
+    assert_none(unsafe)
+
+
+def test_numba_compiles_through_the_one_wrapper() -> None:
+    compilers = {f"numba.{name}" for name in ("njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil")}
+
+    def direct(source: Path) -> Iterator[str]:
+        for node in ast.walk(tree_of(source)):
+            if isinstance(node, ast.Attribute) and attribute_chain(node) in compilers:
+                yield f"line {node.lineno}: use posegen.kernels.kernel"
+
+    assert_none(direct, [s for s in SOURCES if part_of(s) != "kernels"])
+
+
+def test_content_is_decided_by_plain_arithmetic() -> None:
+    def is_number(node: ast.expr) -> bool:
+        return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
+
+    def unequal(source: Path) -> Iterator[str]:
+        for node in ast.walk(tree_of(source)):
+            if isinstance(node, ast.Attribute):
+                first, _, rest = attribute_chain(node).partition(".")
+                if first in NUMERIC and set(rest.split(".")) & OTHERS_ARITHMETIC:
+                    yield f"line {node.lineno}: {first}.{rest}"
+            if isinstance(node, ast.ImportFrom) and node.module in NUMERIC:
+                yield from (f"line {node.lineno}: {a.name}" for a in node.names if a.name in OTHERS_ARITHMETIC)
+            if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
+                yield f"line {node.lineno}: @ goes through BLAS"
+            power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
+            if power and not (is_number(node.left) and is_number(node.right)):
+                yield f"line {node.lineno}: ** goes through the C library; multiply"
+
+    assert_none(unequal, [s for s in SOURCES if part_of(s) in CONTENT])
+
+
+def test_no_file_is_a_drawer() -> None:
+    drawers = {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
+    assert not [file for file in tracked_files() if file.name in drawers]
+
+
+def test_no_file_names_a_place_of_one_machine() -> None:
+    place = re.compile(r"(?<![\w.$}/])/(?:home|root|Users|work|tmp|opt|mnt)/[\w.-]+")
+    text = {".py", ".md", ".toml", ".yaml", ".yml", ".txt", ".json", ".cfg", ""}
+    found = [
+        f"{file.relative_to(ROOT)}: {match.group()}"
+        for file in tracked_files()
+        if file.suffix in text and file.name != "LICENSE"
+        for match in place.finditer(file.read_text(encoding="utf-8"))
+    ]
+    assert not found
+
+
+def test_constraints_are_versions_only() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pin = re.compile(r'[A-Za-z0-9_.-]+==[0-9][0-9A-Za-z.]*(; python_version (<|>=) "3\.\d+")?')
+    assert not [line for line in lines if not line.startswith("#") and not pin.fullmatch(line)]
+
+
+def test_commands_of_the_readme_exist() -> None:
+    from posegen.cli.main import COMMANDS
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    shown = "\n".join(re.findall(r"```(?:sh|console)\n(.*?)```", readme, re.DOTALL))
+    commands = set(re.findall(r"^(?:\$ )?posegen ([a-z-]+)", shown, re.MULTILINE))
+    targets = set(re.findall(r"^(?:\$ )?make ([a-z]+)", shown, re.MULTILINE))
+    assert {"dataset", "test"} <= targets <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    assert {"generate", "info", "show"} <= commands <= set(COMMANDS)
+
+
+def test_parts_of_the_readme_run(tmp_path: Path) -> None:
+    """The Python blocks run, one after another, beside the dataset that the first command makes small."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert blocks
+    make = "import posegen; posegen.generate(posegen.load_config('default'), samples=4, workers=1, out='data/default-0')"
+    command = [sys.executable, "-c", "\n".join([make, *blocks])]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    finished = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_generating_imports_no_torch(tmp_path: Path) -> None:
+    command = ["generate", "--config", "smoke", "--samples", "2", "--workers", "1", "--out", str(tmp_path / "dataset")]
+    code = (
+        "import sys; from posegen.cli.main import main\n"
+        f"assert main({command}) == 0\n"
+        "heavy = {'torch', 'matplotlib', 'PIL'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
