@@ -10,6 +10,8 @@ END_TO_END = 4.0
 
 KERNEL_SPEEDUP = {
     "philox": 3.0,
+    "multiples of a phase": 3.0,
+    "product of rotations": 2.0,
 }
 """By how much each kernel must beat the naive NumPy that it equals."""
 

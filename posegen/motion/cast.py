@@ -46,6 +46,18 @@ SWAY = {
 """How far each channel wanders in standing: leg lengths for the root, degrees for the rest."""
 
 
+def _channel_vector(values: dict[str, float]) -> Array:
+    row = np.zeros(len(CHANNELS))
+    for name, value in values.items():
+        for c, channel in enumerate(CHANNELS):
+            if channel in (name, f"left_{name}", f"right_{name}"):
+                row[c] = value / (1 if name.startswith("root_") else 360)
+    return row
+
+
+_NEUTRAL_ROW, _SWAY_ROW = _channel_vector(NEUTRAL), _channel_vector(SWAY)
+
+
 class Cast(NamedTuple):
     """The actors' bodies and postures, arrays [n, actors, ...]; see :class:`posegen.motion.state.Person`."""
 
@@ -59,18 +71,9 @@ class Cast(NamedTuple):
     draws: Array
 
 
-def _channel_vector(values: dict[str, float]) -> Array:
-    row = np.zeros(len(CHANNELS))
-    for name, value in values.items():
-        for c, channel in enumerate(CHANNELS):
-            if channel in (name, f"left_{name}", f"right_{name}"):
-                row[c] = value / (1 if name.startswith("root_") else 360)
-    return row
-
-
 def _postures(persons: Persons, draws: Array) -> tuple[Array, Array]:
     """Neutral posture and sway of each person: nobody stands quite like another."""
-    neutral = np.broadcast_to(_channel_vector(NEUTRAL), (*persons.stature.shape, len(CHANNELS))).astype(np.float32)
+    neutral = np.broadcast_to(_NEUTRAL_ROW, (*persons.stature.shape, len(CHANNELS))).astype(np.float32)
     habits = {"trunk_flexion": (8.0, 0), "neck_flexion": (8.0, 1), "shoulder_abduction": (6.0, 2), "elbow_flexion": (16.0, 3)}
     for name, (width, draw) in habits.items():
         spread = (draws[..., draw] - 0.5) * width / 360
@@ -80,7 +83,7 @@ def _postures(persons: Persons, draws: Array) -> tuple[Array, Array]:
     # Older people stand more bent (after 60, up to 8 degrees) and sway more.
     old = np.clip((persons.age - 60) / 20, 0, 1)
     neutral[..., CHANNELS.index("trunk_flexion")] += (old * 8 / 360).astype(np.float32)
-    sway = _channel_vector(SWAY) * (0.8 + 0.4 * draws[..., 4:5] + 0.5 * old[..., None])
+    sway = _SWAY_ROW * (0.8 + 0.4 * draws[..., 4:5] + 0.5 * old[..., None])
     return neutral.astype(np.float32), sway.astype(np.float64)
 
 
