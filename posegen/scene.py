@@ -79,6 +79,9 @@ class Scenes:
         Where each actor faces in the first frame: radians, 0 faces +z, positive is to the left (towards +x).
     seat_height : float32 [n, actors]
         Height of the seat that the actor uses, in metres; 0 where it uses none.
+    steps : float32 [n, steps, 6]
+        What there is to step on, beside the floor at 0: centre x, z, heading, half width across it, half depth along it,
+        height; metres and radians. Rows of zeros are no steps.
     phase : float32 [n, actors]
         Where in the stride an actor is that walks in the first frame, 0 to 1.
     draws : float32 [n, actors, DRAWS]
@@ -110,6 +113,7 @@ class Scenes:
     origin: Array
     heading: Array
     seat_height: Array
+    steps: Array
     phase: Array
     draws: Array
     action: Array
@@ -153,6 +157,7 @@ def empty_scenes(n: int, actors: int, slots: int) -> Scenes:
         origin=np.zeros((*who, 2), np.float32),
         heading=np.zeros(who, np.float32),
         seat_height=np.zeros(who, np.float32),
+        steps=np.zeros((n, 0, 6), np.float32),
         phase=np.zeros(who, np.float32),
         draws=np.full((*who, DRAWS), 0.5, np.float32),
         action=np.full(what, NOTHING, np.int16),

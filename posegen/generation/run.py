@@ -46,7 +46,7 @@ class GenerationResult:
     seconds : float
         That this run took.
     sequences_per_second : float
-        That this run made.
+        That this run made, once it had compiled what it needs.
     bytes : int
         Size of the dataset on disk.
     nothing_to_do : bool
@@ -198,6 +198,7 @@ def _make_shards(ledger: Ledger, config: Config, workers: int, check: Callable[[
 
 
 def _result(ledger: Ledger, seconds: float) -> GenerationResult:
+    making = time.monotonic() - ledger.started
     variants = len(ledger.header.variants)
     return GenerationResult(
         path=ledger.path,
@@ -206,7 +207,7 @@ def _result(ledger: Ledger, seconds: float) -> GenerationResult:
         shards_made=ledger.shards,
         sequences_made=ledger.samples * variants,
         seconds=seconds,
-        sequences_per_second=ledger.samples * variants / seconds,
+        sequences_per_second=ledger.samples * variants / making,
         bytes=sum(file.lstat().st_size for file in ledger.path.rglob("*") if file.is_file()),
         nothing_to_do=not len(ledger.plan.shards),
     )

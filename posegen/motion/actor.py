@@ -177,5 +177,5 @@ def actor_motion(
     carry_height(scratch.root, scratch.legs, channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], stand, run)
     pelvis_path(scratch.root, channels, leg)
     pelvis_rotation(scratch.root, channels, scratch.turns[6])
-    plant_and_swing(scratch, person, clock.step, margin, frames)
+    plant_and_swing(scratch, person, role.steps, clock.step, margin, frames)
     upper_body(channels, scratch.turns[6], offsets, scratch.joints, scratch.turns)

@@ -35,6 +35,7 @@ from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
 __all__ = [
     "add_lack",
+    "clear_swings",
     "find_stances",
     "flatten_feet",
     "hold_stance",
@@ -240,7 +241,7 @@ def flatten_feet(leg: Array, stances: Array, count: int, step: Scalar) -> None:
 
 
 @kernel
-def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, foot: Array, clearance: Scalar) -> None:
+def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
     """Ankle and yaw of one foot while it is off the ground.
 
     Parameters
@@ -250,9 +251,6 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, foot: Arr
         Nominal ankle x, y, z in metres and yaw in turns.
     stances : float [stances, 5]
     count : int
-    foot : float [4]
-    clearance : float
-        Metres between sole and floor in mid swing.
     """
     frames = leg.shape[1]
     for i in range(count + 1):
@@ -270,7 +268,16 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, foot: Arr
                 keep = row[edge] - nominal[r, edge] if 0 <= edge < frames else np.float32(0.0)
                 for f in range(lift + 1, land):
                     row[f] = nominal[r, f] + keep
-        clear_floor(leg, lift, land, foot, clearance)
+
+
+@kernel
+def clear_swings(leg: Array, stances: Array, count: int, foot: Array, clearance: Scalar) -> None:
+    """Keep the sole of one foot above the floor in all its swings; `clearance` is metres in mid swing."""
+    for i in range(count + 1):
+        lift = int(stances[i - 1, LAST]) - 1 if i > 0 else -1
+        land = int(stances[i, FIRST]) if i < count else leg.shape[1]
+        if land - lift > 1:
+            clear_floor(leg, lift, land, foot, clearance)
 
 
 @kernel

@@ -77,6 +77,7 @@ class Roles(NamedTuple):
     x: Array
     z: Array
     seat_height: Array
+    steps: Array
 
 
 @kernel
@@ -144,6 +145,7 @@ def role_of(roles: Roles, i: int, who: int) -> Role:
         roles.x[i, who],
         roles.z[i, who],
         roles.seat_height[i, who],
+        roles.steps[i],
     )
 
 
@@ -216,6 +218,7 @@ def _roles(scenes: Scenes) -> Roles:
         x=scenes.origin[..., 0].astype(np.float64),
         z=scenes.origin[..., 1].astype(np.float64),
         seat_height=scenes.seat_height.astype(np.float64),
+        steps=scenes.steps.astype(np.float64) / np.array([1, 1, whole_turn, 1, 1, 1]),
     )
     # One layout, whatever the number of samples: another one is another compilation.
     return Roles(*(np.ascontiguousarray(a) for a in roles))

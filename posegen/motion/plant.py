@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.motion.contacts import (
     add_lack,
+    clear_swings,
     find_stances,
     flatten_feet,
     hold_stance,
@@ -18,9 +19,10 @@ from posegen.motion.contacts import (
     smooth_cover,
     swing_foot,
 )
+from posegen.motion.ground import fill_ground, raise_body, raise_feet
 from posegen.motion.legs import ease_reach, place_foot, solve_knee
 from posegen.motion.root import hips
-from posegen.motion.rows import DOWN, FORWARD, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LOWERING, WORK
+from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LOWERING, WORK
 from posegen.motion.state import Person, Scratch
 
 __all__ = ["plant_and_swing"]
@@ -47,12 +49,14 @@ def nominal_feet(root: Array, leg: Array, toe_out: Scalar, nominal: Array) -> No
 
 
 @kernel
-def plant_and_swing(scratch: Scratch, person: Person, step: Scalar, margin: int, frames: int) -> None:
+def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar, margin: int, frames: int) -> None:
     """Work out both legs from the root's course, the pelvis' rotation and the nominal legs.
 
     Parameters
     ----------
     scratch, person : see there
+    steps : float [steps, 6]
+        See :mod:`posegen.motion.ground`.
     step : float
         Seconds a frame.
     margin, frames : int
@@ -63,7 +67,6 @@ def plant_and_swing(scratch: Scratch, person: Person, step: Scalar, margin: int,
     thigh, shank = -offsets[4, 1], -offsets[7, 1]
     counts = np.zeros(2, np.int64)
     root[LOWERING, :] = np.float32(0.0)
-    hips(root, pelvis, offsets, place, legs)
     for side in range(2):
         planted, stances = scratch.planted[side], scratch.stances[side]
         mark_planted(root, side, scratch.airborne, planted)
@@ -72,12 +75,25 @@ def plant_and_swing(scratch: Scratch, person: Person, step: Scalar, margin: int,
         plan_prints(root, legs[side], side, widths, foot, stances, counts[side])
         for i in range(counts[side]):
             hold_stance(legs[side], stances[i], foot)
-        add_lack(legs[side], planted, REACH * (thigh + shank), root[LOWERING])
+        if len(steps):
+            fill_ground(steps, stances, counts[side], legs[side, GROUND])
+    if len(steps):
+        raise_body(root, legs, scratch.planted)
+    hips(root, pelvis, offsets, place, legs)
+    for side in range(2):
+        add_lack(legs[side], scratch.planted[side], REACH * (thigh + shank), root[LOWERING])
     smooth_cover(root[LOWERING], max(1, int(YIELD_SECONDS / step + 0.5)), root[WORK])
     hips(root, pelvis, offsets, place, legs)
     for side in range(2):
         nominal_feet(root, legs[side], widths[2] if side == 0 else -widths[2], scratch.nominal)
-        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], foot, CLEARANCE)
+        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side])
+        if len(steps):
+            raise_feet(legs[side], scratch.planted[side], -1.0, True)
+        clear_swings(legs[side], scratch.stances[side], counts[side], foot, CLEARANCE)
+        if len(steps):
+            raise_feet(legs[side], scratch.planted[side], 1.0, True)
         place_foot(margin, margin + frames, foot, legs[side])
+        if len(steps):
+            raise_feet(legs[side], scratch.planted[side], -1.0, False)
         ease_reach(margin, margin + frames, thigh, shank, scratch.planted[side], legs[side])
         solve_knee(margin, margin + frames, thigh, shank, legs[side])

@@ -59,5 +59,6 @@ ROOT_ROWS = 20
     KNEE_Z,
     HEEL_HEIGHT,
     TOE_HEIGHT,
-) = range(21)
-LEG_ROWS = 21
+    GROUND,  # m; the surface under the foot
+) = range(22)
+LEG_ROWS = 22

@@ -56,6 +56,8 @@ class Role(NamedTuple):
         Whether the left foot takes the first step.
     phase, heading, x, z, seat_height : float
         Strides, turns, metres; in the first frame.
+    steps : float [steps, 6]
+        What there is to step on; see :mod:`posegen.motion.ground`.
     """
 
     base: int
@@ -68,6 +70,7 @@ class Role(NamedTuple):
     x: Scalar
     z: Scalar
     seat_height: Scalar
+    steps: Array
 
 
 class Person(NamedTuple):

@@ -24,6 +24,7 @@ Array = NDArray[Any]
 
 _SPEED_GAP, _SCALE_GAP = 0.05, 0.03
 _LEAST_SHIFT = 0.25
+_STEP_HEIGHT = 5
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ def _speed(scenes: Scenes, parameters: VariantParameters) -> Scenes:
 def _position(scenes: Scenes, parameters: VariantParameters) -> Scenes:
     offset = np.stack([parameters.offset_x, parameters.offset_z], axis=1)[:, None]
     present = np.arange(scenes.origin.shape[1]) < scenes.actors[:, None]
-    return replace(scenes, origin=np.where(present[..., None], scenes.origin + offset, scenes.origin))
+    steps = scenes.steps.copy()
+    steps[..., :2] += offset
+    return replace(scenes, origin=np.where(present[..., None], scenes.origin + offset, scenes.origin), steps=steps)
 
 
 def _scale(scenes: Scenes, parameters: VariantParameters) -> Scenes:
@@ -131,6 +134,8 @@ def _scale(scenes: Scenes, parameters: VariantParameters) -> Scenes:
         scenes,
         persons=replace(scenes.persons, stature=scenes.persons.stature * factor),
         seat_height=scenes.seat_height * factor,
+        # A step keeps its place on the path, but is as high as the body is large.
+        steps=scenes.steps * np.where(np.arange(6) == _STEP_HEIGHT, factor[..., None], np.float32(1.0)),
     )
 
 
@@ -145,6 +150,7 @@ def _mirror(scenes: Scenes, _parameters: VariantParameters) -> Scenes:
         persons=replace(scenes.persons, left_handed=~scenes.persons.left_handed),
         origin=np.stack([zero - across, scenes.origin[..., 1]], axis=-1),
         heading=zero - scenes.heading,
+        steps=scenes.steps * np.array([-1, 1, -1, 1, 1, 1], np.float32) + zero,
         turn=zero - scenes.turn,
         side=np.where(sided, LEFT + RIGHT - scenes.side, scenes.side).astype(scenes.side.dtype),
         phase=np.where(phase >= 1, phase - 1, phase),

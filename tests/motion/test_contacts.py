@@ -19,6 +19,7 @@ from posegen.motion.contacts import (
     PRINT_Z,
     add_lack,
     clear_floor,
+    clear_swings,
     find_stances,
     flatten_feet,
     hold_stance,
@@ -215,7 +216,8 @@ def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
     nominal = np.zeros((4, frames), np.float32)
     nominal[0], nominal[1] = 0.12, ANKLE_HEIGHT
     nominal[2] = np.linspace(-0.2, 0.9, frames)
-    swing_foot(leg, nominal, stances, 2, FOOT, 0.018)
+    swing_foot(leg, nominal, stances, 2)
+    clear_swings(leg, stances, 2, FOOT, 0.018)
     assert np.abs(np.diff(leg[ANKLE_Z])).max() < 0.1
     assert np.abs(np.diff(leg[ANKLE_Y])).max() < 0.02
     np.testing.assert_allclose(leg[YAW], 0.02, atol=1e-6)
@@ -230,7 +232,8 @@ def test_before_the_first_stance_and_behind_the_last_the_correction_is_kept() ->
     nominal = np.zeros((4, frames), np.float32)
     nominal[2] = np.linspace(0, 1, frames)
     nominal[1] = 0.5
-    swing_foot(leg, nominal, stances, 1, FOOT, 0.018)
+    swing_foot(leg, nominal, stances, 1)
+    clear_swings(leg, stances, 1, FOOT, 0.018)
     np.testing.assert_allclose(leg[ANKLE_X], 0.3, atol=1e-6)
     np.testing.assert_allclose(leg[ANKLE_Z, :10], 0.5 + nominal[2, :10] - nominal[2, 10], atol=1e-6)
     np.testing.assert_allclose(leg[ANKLE_Z, 20:], 0.5 + nominal[2, 20:] - nominal[2, 19], atol=1e-6)
