@@ -19,22 +19,21 @@ from benchmarks.measure import ROOT, posegen
 KILLS = 10
 RUN = ("--samples", "400", "--workers", "2", "--set", "store.shard=20", "--set", "store.chunk=20")
 SHARDS = 20
+POLL = 0.002
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    generate(folder / "warm", *RUN)  # compiles, so that the next run takes as long as those that are killed
-    start = time.monotonic()
     whole = generate(folder / "whole", *RUN)
-    seconds = time.monotonic() - start
     moments = random.Random(2)  # other moments than those of any generation; the same ones each time this is run
     unequal, receipts = [], []
     for number in range(KILLS):
         path = folder / "killed"
-        moment = seconds * moments.uniform(0.2, 1.0)
-        _run_and_kill(path, moment)
-        receipts.append(len(list((path / "receipts").glob("[0-9]*.json"))))
+        # The shards pass within a second or two, after a start of several: the moment counts from a shard that is complete.
+        shards, moment = moments.randrange(SHARDS - 1), moments.uniform(0.0, 0.15)
+        _run_and_kill(path, shards, moment)
+        receipts.append(_complete(path))
         generate(path, *RUN)
-        unequal += [f"kill {number} at {moment:.1f} s: {found}" for found in differences(whole, path)]
+        unequal += [f"kill {number}, {moment:.3f} s after shard {shards}: {found}" for found in differences(whole, path)]
         shutil.rmtree(path)
     told = f"{KILLS - len(unequal)} equal, killed with {', '.join(map(str, sorted(receipts)))} of {SHARDS} shards complete"
     yield Figure(f"killed at {KILLS} random moments and run again", told, f"{KILLS} equal", not unequal, unequal)
@@ -50,9 +49,15 @@ def _extensions(folder: Path) -> Iterator[Figure]:
         yield Figure(f"400 samples after {first}, beside a fresh 400", ", ".join(found) or "equal", "equal", not found)
 
 
-def _run_and_kill(path: Path, moment: float) -> None:
-    """Start the run and kill it with all its workers after some seconds."""
+def _complete(path: Path) -> int:
+    return len(list((path / "receipts").glob("[0-9]*.json")))
+
+
+def _run_and_kill(path: Path, shards: int, moment: float) -> None:
+    """Start the run and kill it with all its workers some seconds after so many shards are complete."""
     with subprocess.Popen(posegen("generate", "--quiet", "--out", path, *RUN), cwd=ROOT, stderr=subprocess.DEVNULL) as run:
+        while run.poll() is None and _complete(path) < shards:
+            time.sleep(POLL)
         with suppress(subprocess.TimeoutExpired):
             run.wait(moment)
         if run.poll() is None:

@@ -33,7 +33,7 @@ def role(scenes: Scenes, x: float, z: float) -> Role:
     kinds = 2 * scenes.action[0, 0].astype(np.int64)
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     base = int((~scenes.layered[0, 0]).sum())
-    return Role(base, kinds, numbers, turn, True, 0.2, 0.1, x, z, 0.45)
+    return Role(base, kinds, numbers, turn, True, 0.2, 0.1, x, z, 0.45, scenes.steps[0].astype(np.float64))
 
 
 def act(scenes: Scenes, someone: Person, x: float = 0.0, z: float = 0.0) -> Scratch:
