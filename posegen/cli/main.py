@@ -20,6 +20,8 @@ DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 COMMANDS = {
     "generate": ("posegen.cli.generate:generate", "Make a dataset of labelled human motion."),
     "info": ("posegen.cli.info:info", "Tell what is in a dataset, and how to read it."),
+    "verify": ("posegen.cli.verify:verify", "Check every byte of a dataset, and repair what is damaged."),
+    "diff": ("posegen.cli.diff:diff", "Tell whether two datasets hold the same, and where not."),
     "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
     "config": ("posegen.cli.config:config", "Look at configs: show, diff, presets."),
 }

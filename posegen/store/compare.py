@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from posegen.store.read import Dataset, open_dataset
 from posegen.store.receipts import DIGITS
 from posegen.store.rows import row_hashes
 
-__all__ = ["Difference", "contents_equal", "differences", "stored_content"]
+__all__ = ["Comparison", "Difference", "compare", "contents_equal", "differences", "stored_content"]
 
 Contents = Callable[[int], dict[str, str]]
 
@@ -38,6 +39,44 @@ class Difference(NamedTuple):
     field: str
     sample: int | None
     variant: str | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two datasets differ.
+
+    Attributes
+    ----------
+    differences : tuple of Difference
+        The first of them.
+    samples : dict of str to int
+        For each field that differs, `rows` and `samples` among them, in how many samples; empty if the contents are equal.
+        What differs in all samples at once, as a field that one of the datasets does not have, counts as 0.
+    """
+
+    differences: tuple[Difference, ...]
+    samples: dict[str, int]
+
+
+def compare(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False, most: int = 20) -> Comparison:
+    """Count all differences of two datasets, and say of some where they are.
+
+    Parameters
+    ----------
+    first, second : Dataset, str or Path
+    deep : bool
+        As for :func:`differences`.
+    most : int
+        How many differences to name. Only for these are values decoded.
+    """
+    one, other = _opened(first), _opened(second)
+    named: list[Difference] = []
+    samples: dict[str, int] = {}
+    for found in _differing(one, other, deep):
+        samples[found.field] = samples.get(found.field, 0) + (found.sample is not None)
+        if len(named) < most:
+            named += _in_variants(one, other, found)
+    return Comparison(tuple(named[:most]), samples)
 
 
 def contents_equal(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False) -> bool:
@@ -63,7 +102,8 @@ def differences(
     list of Difference
         Empty if the contents are equal.
     """
-    return list(islice(_differences(_opened(first), _opened(second), deep), most))
+    one, other = _opened(first), _opened(second)
+    return list(islice((place for found in _differing(one, other, deep) for place in _in_variants(one, other, found)), most))
 
 
 def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
@@ -89,7 +129,8 @@ def _opened(dataset: Dataset | str | Path) -> Dataset:
     return dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
 
 
-def _differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[Difference]:
+def _differing(first: Dataset, second: Dataset, deep: bool) -> Iterator[Difference]:
+    """Find what differs, not yet saying in which variants."""
     if first.header.variants != second.header.variants:
         yield Difference("variants", None, None)
         return
@@ -100,7 +141,7 @@ def _differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[Differ
     for sample in range(min(len(first), len(second))):
         for name in names:
             if _hash(first, contents[0], name, sample) != _hash(second, contents[1], name, sample):
-                yield from _in_variants(first, second, name, sample)
+                yield Difference(name, sample, None)
     for sample in range(min(len(first), len(second)), max(len(first), len(second))):
         yield Difference("samples", sample, None)
 
@@ -120,8 +161,12 @@ def _hash(dataset: Dataset, contents: Contents, name: str, sample: int) -> str:
     return contents(shard)[name][position * DIGITS : (position + 1) * DIGITS]
 
 
-def _in_variants(first: Dataset, second: Dataset, name: str, sample: int) -> Iterator[Difference]:
-    """Name the variants of a sample that differ in a field."""
+def _in_variants(first: Dataset, second: Dataset, found: Difference) -> Iterator[Difference]:
+    """Name the variants in which a sample differs in a field."""
+    name, sample, _ = found
+    if sample is None or name == "samples":
+        yield found
+        return
     hashes = [_hashes_of_variants(dataset, name, sample) for dataset in (first, second)]
     variants = [variant for variant, a, b in zip(first.header.variants, *hashes, strict=True) if a != b]
     yield from (Difference(name, sample, variant) for variant in variants or [None])

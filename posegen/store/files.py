@@ -23,6 +23,7 @@ __all__ = [
     "remove_durably",
     "sweep",
     "sync_folder",
+    "temporary_run",
     "write_all_durably",
     "write_durably",
 ]
@@ -129,6 +130,12 @@ def sweep(dataset: Path) -> list[Path]:
 def is_temporary(path: Path) -> bool:
     """Tell whether a file, by its name, is one that a run has not put in its place yet."""
     return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def temporary_run(name: str) -> str | None:
+    """Tell which run a temporary file is of, by its name; None if it is none."""
+    match = _TEMPORARY.fullmatch(name)
+    return match["run"] if match else None
 
 
 def open_plain(path: Path) -> BinaryIO:

@@ -7,7 +7,7 @@ are hashed.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from posegen.store.documents import MOST_BYTES
 from posegen.store.files import open_plain, read_file
 from posegen.store.layout import Header, Receipt, StoredFile, receipt_path
 
-__all__ = ["Guard", "check_descriptions", "guard_files"]
+__all__ = ["Guard", "check_descriptions", "description_faults", "guard_files"]
 
 _BLOCK = 2**20
 
@@ -142,19 +142,35 @@ def check_descriptions(path: Path, header: Header) -> None:
     PosegenError
         If one is missing or different.
     """
+    for name, fault in description_faults(path, header):
+        msg = (
+            f"{path}: {name} {fault}. "
+            "Run the generate command that made the dataset again: it writes the file anew and keeps all shards"
+        )
+        raise PosegenError(msg)
+
+
+def description_faults(path: Path, header: Header) -> Iterator[tuple[str, str]]:
+    """Find the `zarr.json` files that are not those that the header asks for; see :func:`check_descriptions`.
+
+    Yields
+    ------
+    (str, str)
+        Path inside the dataset, and what is wrong with the file.
+    """
     for name, wanted in descriptions(header).items():
         try:
             data = read_file(path / name, MOST_BYTES)
         except FileNotFoundError:
-            data = b""
+            yield name, "is missing"
+            continue
+        except PosegenError as error:
+            yield name, str(error).removeprefix(f"{path / name}: ")
+            continue
         if data == wanted:
             continue
         samples = described_samples(data) or 0
         ahead = header.with_samples(samples)
         if samples > header.samples and descriptions(ahead)[name] == data and samples <= complete_prefix(path, header):
             continue
-        msg = (
-            f"{path}: {name} is {'not what the header describes' if data else 'missing'}. "
-            "Run the generate command that made the dataset again: it writes the file anew and keeps all shards"
-        )
-        raise PosegenError(msg)
+        yield name, "is not what the header describes"

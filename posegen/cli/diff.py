@@ -1,0 +1,103 @@
+"""``posegen diff``: whether two datasets hold the same, and where they do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from posegen.cli.options import example, json_option, print_json
+
+if TYPE_CHECKING:
+    from posegen.store.compare import Comparison, Difference
+    from posegen.store.layout import Header
+
+__all__ = ["diff"]
+
+DIFFERENCES_SHOWN = 20
+DIFFERENT = 1
+
+
+@click.command(epilog=example("posegen diff data/default-0 elsewhere/default-0"))
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@click.option("--deep", is_flag=True, help="Hash all values anew instead of believing the receipts.")
+@json_option
+def diff(a: Path, b: Path, deep: bool, as_json: bool) -> int:
+    """Tell whether the datasets A and B hold the same, and in which fields, samples and variants they do not.
+
+    Shard size, compression and order of making do not matter. Ends with 0 if they hold the same, and with 1 if not.
+    """
+    from posegen.store.compare import compare
+    from posegen.store.read import open_dataset
+
+    first, second = open_dataset(a), open_dataset(b)
+    comparison = compare(first, second, deep=deep, most=DIFFERENCES_SHOWN)
+    identity = _identity(first.header, second.header)
+    if as_json:
+        print_json(
+            {
+                "a": str(a),
+                "b": str(b),
+                "equal": not comparison.samples,
+                "samples_different": comparison.samples,
+                "differences": [found._asdict() for found in comparison.differences],
+                "identity": identity,
+            }
+        )
+    else:
+        click.echo("\n".join([*_identity_lines(identity), *_lines(a, b, len(first), comparison)]))
+    return DIFFERENT if comparison.samples else 0
+
+
+def _identity(first: Header, second: Header) -> dict[str, list[Any]]:
+    """List in what the headers differ that decides what samples hold: for each key the value in A and in B."""
+    from posegen.config import NOT_IDENTITY
+    from posegen.identity import differences
+
+    if first.identity == second.identity:
+        return {}
+    found: dict[str, list[Any]] = {"identity": [first.identity, second.identity]}
+    if first.content_version != second.content_version:
+        found["content_version"] = [first.content_version, second.content_version]
+    return found | {
+        key: [one, other]
+        for key, one, other in differences(first.config, second.config)
+        if not any(key == free or key.startswith(f"{free}.") for free in NOT_IDENTITY)
+    }
+
+
+def _identity_lines(identity: dict[str, list[Any]]) -> list[str]:
+    if not identity:
+        return []
+    lines = [f"  {key}: {json.dumps(one)} -> {json.dumps(other)}" for key, (one, other) in identity.items()]
+    if len(lines) == 1:
+        lines.append("  the files of actions, themes or words")
+    return ["They are made from different configs, A -> B:", *lines]
+
+
+def _lines(a: Path, b: Path, samples: int, comparison: Comparison) -> list[str]:
+    if not comparison.samples:
+        return [f"{a} and {b} hold the same: {samples:,} samples."]
+    lines = [_told(found) for found in comparison.differences]
+    if len(comparison.differences) == DIFFERENCES_SHOWN:
+        lines.append(f"these are the first {DIFFERENCES_SHOWN}")
+    counts = ", ".join(_counted(name, count) for name, count in comparison.samples.items())
+    return [*lines, f"{a} and {b} differ: {counts}."]
+
+
+def _told(found: Difference) -> str:
+    if found.sample is None:
+        return f"{found.field}: not the same ones" if found.field == "variants" else f"{found.field}: only one of them has it"
+    if found.field == "samples":
+        return f"sample {found.sample}: only one of them has it"
+    variant = "" if found.variant is None else f", variant {found.variant}"
+    return f"{found.field}: sample {found.sample}{variant}"
+
+
+def _counted(name: str, count: int) -> str:
+    if name == "samples":
+        return f"only one of them has {count:,} sample{'s' if count > 1 else ''}"
+    return f"{name} in {count:,} sample{'s' if count > 1 else ''}" if count else name

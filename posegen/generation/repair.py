@@ -1,0 +1,107 @@
+"""Repairing a dataset: just the bad shards are made again, by the same run that makes any other shard.
+
+First their receipts go, so that they count as not made; then the dataset is generated anew, which makes what is missing,
+writes descriptions as they should be, and sweeps what dead runs left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from posegen.errors import PosegenError
+from posegen.generation.deep import stored_config, worthwhile_workers
+from posegen.generation.progress import Reporter
+from posegen.generation.run import generate
+from posegen.store.complete import load_receipt
+from posegen.store.files import remove_durably, sweep
+from posegen.store.headers import load_header
+from posegen.store.layout import Header, receipt_path
+from posegen.store.lock import locked
+from posegen.store.problems import Problem
+from posegen.store.runs import current_run
+from posegen.store.strays import shard_files
+from posegen.store.verify import expected_shards, find_problems
+from posegen.store.write import publish
+
+__all__ = ["Repair", "repair"]
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What a repair has done.
+
+    Attributes
+    ----------
+    made : tuple of int
+        Shards that were made again.
+    dropped : tuple of int
+        Unfinished shards behind the dataset's end, whose files were removed.
+    left : tuple of Problem
+        What is still wrong.
+    """
+
+    made: tuple[int, ...]
+    dropped: tuple[int, ...]
+    left: tuple[Problem, ...]
+
+
+def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = None, progress: Reporter | None = None) -> Repair:
+    """Put right what :func:`posegen.store.verify.find_problems` and `deep_problems` have found.
+
+    Parameters
+    ----------
+    path : Path
+        Of the dataset.
+    problems : sequence of Problem
+    workers : int, optional
+        How many processes work at once; as many as it is worth unless given.
+    progress : Reporter, optional
+
+    Returns
+    -------
+    Repair
+
+    Raises
+    ------
+    PosegenError
+        If the samples cannot be made any more, if another run is at work, or if something cannot be written.
+    """
+    header = load_header(path)
+    config = stored_config(path, header)
+    bad = sorted({problem.shard for problem in problems if problem.shard is not None and problem.curable})
+    run = current_run()
+    with locked(path, run):
+        samples = _samples(path, header, bad)
+        made = [shard for shard in bad if shard * header.shard < samples]
+        dropped = [shard for shard in bad if shard * header.shard >= samples]
+        try:
+            for name in _names(header, made, dropped):
+                remove_durably(path / name)
+            if not samples:  # the run that began the dataset died before its first shard was complete
+                sweep(path)
+                publish(path, header, 0, run)
+        except OSError as error:
+            msg = f"{path}: {error.filename} cannot be removed ({error.strerror}). See what it is, and take it away yourself"
+            raise PosegenError(msg) from error
+    if samples:
+        at_once = worthwhile_workers(len(made)) if workers is None else workers
+        generate(config, samples=samples, workers=at_once, out=path, progress=progress)
+    return Repair(tuple(made), tuple(dropped), tuple(find_problems(path, shards={*made, *dropped})))
+
+
+def _samples(path: Path, header: Header, bad: Sequence[int]) -> int:
+    """Count the samples that there are to be: those that readers see, and those of complete shards behind them."""
+    last = expected_shards(path, header) - 1
+    if last < header.shards():
+        return header.samples
+    receipt = load_receipt(path, header, last)
+    return receipt.first + receipt.count
+
+
+def _names(header: Header, made: Sequence[int], dropped: Sequence[int]) -> Iterator[str]:
+    """Name the files that go: receipts first, so that no shard is believed of which a part is gone."""
+    yield from (receipt_path(shard) for shard in (*made, *dropped))
+    for shard in dropped:
+        yield from shard_files(header, shard)

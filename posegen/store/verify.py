@@ -1,0 +1,259 @@
+"""Verifying a dataset: every byte is read and compared with what receipts and header say, and all that is wrong is named.
+
+Damage never stops the check. One shard after another is read, in blocks, so that memory does not grow with the dataset.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from posegen.errors import PosegenError, UsageError
+from posegen.store.complete import files_fault, load_receipt, receipt_fault, shards_with_receipts
+from posegen.store.documents import MOST_BYTES, Source
+from posegen.store.files import open_plain, read_file
+from posegen.store.guard import Guard, description_faults
+from posegen.store.hashing import canonical, content_hashes
+from posegen.store.headers import load_header
+from posegen.store.layout import HEADER_FILE, MOTION, RECEIPTS, ROWS, ArrayField, Header, receipt_path, rows_path, shard_path
+from posegen.store.problems import Problem
+from posegen.store.read import Dataset
+from posegen.store.receipts import DIGITS, Receipt, StoredFile
+from posegen.store.rows import row_hashes
+from posegen.store.strays import is_being_written, strays
+
+__all__ = ["expected_shards", "find_problems", "numbered", "verify"]
+
+Progress = Callable[[int, int], None]
+Fault = Callable[[Dataset, Receipt], str | None]
+_BLOCK_BYTES = 64 << 20
+_READ_BYTES = 1 << 20
+_MOST_NAMED = 3
+_MOST_MISSING = 100_000
+# What zarr, its codecs and Arrow raise over bytes that are not what they wrote.
+_UNDECODABLE = (PosegenError, ValueError, TypeError, RuntimeError, IndexError, KeyError, OverflowError, MemoryError)
+
+
+def verify(path: str | Path) -> list[Problem]:
+    """List all that is wrong with a dataset; see :func:`find_problems`."""
+    return list(find_problems(Path(path)))
+
+
+def find_problems(
+    path: Path, shards: Collection[int] | None = None, progress: Progress = lambda done, total: None
+) -> Iterator[Problem]:
+    """Find all that is wrong with a dataset.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder.
+    shards : collection of int, optional
+        Read only these shards; all unless given. Header, descriptions and strays are always checked.
+    progress : callable, optional
+        Told how many shards are read, and of how many.
+
+    Yields
+    ------
+    Problem
+
+    Raises
+    ------
+    UsageError
+        If there is no dataset at all.
+    """
+    if not any((path / name).exists() for name in (HEADER_FILE, MOTION, RECEIPTS)):
+        msg = f"{path}: there is no dataset. Name a folder that `posegen generate` has made"
+        raise UsageError(msg)
+    if not os.path.lexists(path / HEADER_FILE):
+        what = "is missing. Run the generate command that made the dataset again: complete shards are kept"
+        yield Problem(None, HEADER_FILE, what, curable=False)
+        return
+    try:
+        header = load_header(path)
+    except PosegenError as error:
+        yield Problem(None, HEADER_FILE, str(error).removeprefix(f"{path / HEADER_FILE}: "), curable=False)
+        return
+    yield from (Problem(None, name, fault) for name, fault in description_faults(path, header))
+    receipts, expected = _receipts(path), expected_shards(path, header)
+    if expected > len(receipts) + _MOST_MISSING:
+        yield Problem(
+            None, HEADER_FILE, f"tells of {expected} shards, and there are receipts of {len(receipts)}", curable=False
+        )
+        expected = 0
+    known = {*receipts, *range(expected)}
+    chosen = sorted(known if shards is None else known.intersection(shards))
+    for done, shard in enumerate(chosen):
+        progress(done, len(chosen))
+        yield from _shard_problems(path, header, shard)
+    progress(len(chosen), len(chosen))
+    yield from strays(path, header, known)
+
+
+def expected_shards(path: Path, header: Header) -> int:
+    """Count the shards that ought to be complete: those that readers see, and any before one that is complete.
+
+    While a run is at work, gaps are its business.
+    """
+    visible = header.shards()
+    if not is_being_written(path):
+        for shard in reversed(_receipts(path)):
+            if shard < visible:
+                break
+            try:
+                if files_fault(path, load_receipt(path, header, shard)) is None:
+                    return shard + 1
+            except (PosegenError, OSError):
+                continue  # the check of this shard names it
+    return visible
+
+
+def _receipts(path: Path) -> list[int]:
+    try:
+        return shards_with_receipts(path)
+    except OSError:
+        return []  # the search for strays says that the folder cannot be listed
+
+
+def _shard_problems(path: Path, header: Header, shard: int) -> Iterator[Problem]:
+    name = receipt_path(shard)
+    try:
+        receipt = _receipt(path, header, shard)
+    except FileNotFoundError:
+        yield Problem(shard, name, "is missing, so the shard is not complete")
+        return
+    except PosegenError as error:
+        yield Problem(shard, name, str(error))
+        return
+    visible = header.count(shard)
+    if receipt.count < visible:
+        yield Problem(shard, name, f"tells of {receipt.count} samples, where the dataset has {visible}")
+    dataset = _alone(path, header, receipt)
+    for field in header.fields:
+        yield from _file_problems(dataset, receipt, shard_path(field, shard), partial(_field_fault, field=field))
+    yield from _file_problems(dataset, receipt, rows_path(shard), _rows_fault)
+
+
+def _receipt(path: Path, header: Header, shard: int) -> Receipt:
+    """Read a receipt; a PosegenError says what is wrong with it, without its name."""
+    data = read_file(path / receipt_path(shard), MOST_BYTES)
+    source = Source("receipt", "")
+    try:
+        receipt = Receipt.from_bytes(data, source)
+    except PosegenError as error:
+        raise PosegenError(str(error).removeprefix("receipt: ").removesuffix(". ")) from error
+    fault = receipt_fault(receipt, header, shard)
+    if fault:
+        raise PosegenError(fault)
+    return receipt
+
+
+def _alone(path: Path, header: Header, receipt: Receipt) -> Dataset:
+    """Open a dataset for just one shard, as many samples as are in it, though fewer may be visible."""
+    guard = Guard(path, receipt.files, dict.fromkeys(receipt.files, receipt.shard))
+    return Dataset(path, header.with_samples(receipt.first + receipt.count), guard)
+
+
+def _file_problems(dataset: Dataset, receipt: Receipt, name: str, content_fault: Fault) -> Iterator[Problem]:
+    """Check one file of a shard: that it is there, its size, its bytes, and what they decode to."""
+    try:
+        fault = _place_fault(dataset.path, receipt, name)
+        if fault is None and name in receipt.files:
+            fault = _bytes_fault(dataset, receipt, name)
+        fault = fault or content_fault(dataset, receipt)
+    except OSError as error:
+        fault = f"cannot be read ({error.strerror or _first_line(error)})"
+    if fault:
+        yield Problem(receipt.shard, name, fault)
+
+
+def _place_fault(path: Path, receipt: Receipt, name: str) -> str | None:
+    wanted = receipt.files.get(name)
+    try:
+        status = os.lstat(path / name)
+    except (FileNotFoundError, NotADirectoryError):
+        return None if wanted is None else "is missing"
+    if wanted is None:
+        return "is there, and the shard's receipt does not know it"
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a plain file"
+    if status.st_size != wanted.bytes:
+        return f"has {status.st_size} bytes instead of {wanted.bytes}"
+    return None
+
+
+def _bytes_fault(dataset: Dataset, receipt: Receipt, name: str) -> str | None:
+    digest, size = xxhash.xxh3_128(), 0
+    with open_plain(dataset.path / name) as file:
+        while block := file.read(_READ_BYTES):
+            digest.update(block)
+            size += len(block)
+    if StoredFile(size, digest.hexdigest()) != receipt.files[name]:
+        return "does not have the bytes that its receipt tells of"
+    return None
+
+
+def _field_fault(dataset: Dataset, receipt: Receipt, field: ArrayField) -> str | None:
+    """Decode a field of a shard, which checks the sum of each chunk, and compare its values with the receipt."""
+    chunk = math.prod(field.shape) * np.dtype(field.dtype).itemsize * dataset.header.chunk
+    step = dataset.header.chunk * max(1, _BLOCK_BYTES // chunk)
+    hashes = []
+    try:
+        for start in range(receipt.first, receipt.first + receipt.count, step):
+            stop = min(start + step, receipt.first + receipt.count)
+            hashes.append(content_hashes(canonical(dataset.arrays(field.name, slice(start, stop)))))
+    except _UNDECODABLE as error:
+        return f"cannot be decoded ({_first_line(error)})"
+    return _content_fault(receipt, field.name, "".join(hashes))
+
+
+def _rows_fault(dataset: Dataset, receipt: Receipt) -> str | None:
+    name, variants = rows_path(receipt.shard), dataset.header.variants
+    try:
+        table = pq.read_table(io.BytesIO(read_file(dataset.path / name, receipt.files[name].bytes)))
+        if len(table) != receipt.rows:
+            return f"has {len(table)} rows instead of {receipt.rows}"
+        samples = np.repeat(np.arange(receipt.first, receipt.first + receipt.count), len(variants)).tolist()
+        for column, values in (("sample", samples), ("variant", list(variants) * receipt.count)):
+            if column in table.schema.names and table.column(column).to_pylist() != values:
+                return f"does not go through the shard's samples and their variants in its column `{column}`"
+        return _content_fault(receipt, ROWS, row_hashes(table, len(variants)))
+    except (pa.ArrowException, *_UNDECODABLE) as error:
+        return f"cannot be decoded ({_first_line(error)})"
+
+
+def _content_fault(receipt: Receipt, name: str, hashes: str) -> str | None:
+    """Compare content hashes, sample by sample, with those of the receipt."""
+    samples = range(receipt.first, receipt.first + receipt.count)
+    starts = range(0, len(hashes), DIGITS)
+    bad = [i for i, start in zip(samples, starts, strict=True) if hashes[start : start + DIGITS] != receipt.hash_of(name, i)]
+    if not bad:
+        return None
+    return f"holds other {name} than its receipt tells of in {numbered(bad)}"
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def numbered(samples: list[int]) -> str:
+    """Name samples, the first few of many.
+
+    Examples
+    --------
+    >>> numbered([3]), numbered([3, 5, 8, 9])
+    ('sample 3', 'samples 3, 5, 8 and 1 more')
+    """
+    named = ", ".join(map(str, samples[:_MOST_NAMED]))
+    more = f" and {len(samples) - _MOST_NAMED} more" if len(samples) > _MOST_NAMED else ""
+    return f"sample{'s' if len(samples) > 1 else ''} {named}{more}"

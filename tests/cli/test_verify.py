@@ -1,0 +1,169 @@
+"""The command that verifies: what it names, what it makes again, and how it ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import posegen
+from posegen.cli.main import main
+from posegen.store.compare import contents_equal
+from posegen.store.headers import header_bytes, load_header
+from posegen.store.runs import current_run
+from posegen.store.write import commit_shard
+from posegen.synthesis import rows_schema, synthesize
+
+SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("verify") / "sound"
+    posegen.generate(posegen.load_config("smoke", SMALL), samples=10, workers=1, out=path)
+    return path
+
+
+@pytest.fixture
+def dataset(sound: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "a dataset"
+    shutil.copytree(sound, path)
+    return path
+
+
+def joints(dataset: Path, shard: int) -> Path:
+    return dataset / "motion.zarr" / "joints" / f"c.{shard}.0.0.0.0.0"
+
+
+def damage(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 4
+    file.write_bytes(data)
+
+
+def times(dataset: Path, shard: int) -> list[int]:
+    return [file.stat().st_mtime_ns for file in (joints(dataset, shard), dataset / "receipts" / f"{shard:05}.json")]
+
+
+def put_other_samples(dataset: Path, shard: int) -> None:
+    """Commit samples of another seed, so that all on the disk fits, but is not what the config makes."""
+    config = posegen.load_config("smoke", SMALL, seed=9)
+    batch = synthesize(config, [4 * shard + i for i in range(4)])
+    arrays = {"joints": batch.joints, "action": batch.action, "contact": batch.contact}
+    commit_shard(dataset, load_header(dataset), shard, arrays, batch.rows, rows_schema(), "a-run")
+
+
+def test_all_is_well(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(dataset)]) == 0
+    assert capsys.readouterr() == (f"{dataset}: all is well, every byte.\n", "")
+    assert main(["verify", str(dataset), "--deep"]) == 0
+    assert capsys.readouterr() == (f"{dataset}: all is well, every byte and every sample.\n", "")
+    assert main(["verify", str(dataset), "--quiet", "--repair"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_bad_shards_are_named_with_the_cure(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(joints(dataset, 1))
+    (dataset / "sequences" / "part-00002.parquet").unlink()
+    assert main(["verify", str(dataset)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "shard 1: motion.zarr/joints/c.1.0.0.0.0.0: does not have the bytes that its receipt tells of",
+        "shard 2: sequences/part-00002.parquet: is missing",
+        f"{dataset}: 2 problems in shards 1, 2.",
+        f"To put it right: `posegen verify '{dataset}' --repair`. It makes just the shards named here again.",
+    ]
+
+
+def test_json_is_one_document(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(joints(dataset, 1))
+    found = {
+        "shard": 1,
+        "file": "motion.zarr/joints/c.1.0.0.0.0.0",
+        "what": "does not have the bytes that its receipt tells of",
+        "curable": True,
+    }
+    assert main(["verify", str(dataset), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["well"] is False
+    assert document["problems"] == document["left"] == [found]
+    assert document["made_again"] is None
+    assert main(["verify", str(dataset), "--json", "--repair"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["well"], document["problems"], document["made_again"], document["left"]) == (True, [found], [1], [])
+
+
+def test_just_the_bad_shards_are_made_again(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(joints(dataset, 0))
+    damage(dataset / "receipts" / "00002.json")
+    damage(dataset / "motion.zarr" / "action" / "zarr.json")
+    host, _, process, start = current_run().split("_")
+    (dataset / "receipts" / f".x~{host}_anotherboot_{process}_{start}~1.temporary").write_bytes(b"")
+    before = times(dataset, 1)
+    assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        f"{dataset}: 4 problems in shards 0, 2.",
+        "Made again: shards 0, 2.",
+        "All is well now.",
+    ]
+    assert times(dataset, 1) == before
+    assert main(["verify", str(dataset)]) == 0
+    assert len(posegen.open(dataset)) == 10
+    assert contents_equal(dataset, sound, deep=True)
+
+
+def test_deep_finds_what_hashes_cannot(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put_other_samples(dataset, 1)
+    assert main(["verify", str(dataset), "--quiet"]) == 0
+    assert main(["verify", str(dataset), "--deep"]) == 1
+    told = "is sound, but holds other joints than the config makes in samples 4, 5, 6 and 1 more"
+    assert f"shard 1: motion.zarr/joints/c.1.0.0.0.0.0: {told}\n" in capsys.readouterr().out
+    assert main(["verify", str(dataset), "--deep", "--repair"]) == 0
+    assert contents_equal(dataset, sound, deep=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"content_version": 0}, "was made by content version 0"),
+        ({"identity": "0" * 32}, "the files of actions, themes or words"),
+    ],
+)
+def test_what_cannot_be_made_again_is_refused(
+    change: dict[str, object], told: str, dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = dataclasses.replace(load_header(dataset), **change)  # type: ignore[arg-type]
+    (dataset / "dataset.json").write_bytes(header_bytes(header))
+    for options in (["--deep"], ["--repair"]):
+        before = times(dataset, 0)
+        assert main(["verify", str(dataset), *options]) == 1
+        assert told in capsys.readouterr().err
+        assert times(dataset, 0) == before
+
+
+def test_what_was_begun_behind_the_end_is_removed(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(joints(dataset, 0), joints(dataset, 5))
+    assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
+    assert "Removed what was begun behind the dataset's end: shard 5.\n" in capsys.readouterr().out
+    assert not joints(dataset, 5).exists()
+    assert contents_equal(dataset, sound)
+
+
+def test_what_only_the_user_can_solve_stays(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dataset / "notes.txt").write_text("mine")
+    damage(joints(dataset, 0))
+    assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
+    out = capsys.readouterr().out
+    assert out.endswith("Still wrong:\nnotes.txt: does not belong to the dataset. Take it away\n")
+    assert (dataset / "notes.txt").read_text() == "mine"
+    damage(dataset / "dataset.json")
+    for options in ([], ["--deep"], ["--repair"]):
+        assert main(["verify", str(dataset), *options]) == 1
+        assert "dataset.json: is damaged or was edited" in capsys.readouterr().out
+
+
+def test_nothing_to_verify_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: there is no dataset" in capsys.readouterr().err
