@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
+from posegen.generation.memory import KEEP_MEMORY, kept_memory
+
 __all__ = ["ATTEMPTS", "Lost", "available_cores", "run_jobs"]
 
 Job = TypeVar("Job")
@@ -26,7 +28,7 @@ Outcome = TypeVar("Outcome")
 ATTEMPTS = 3
 """How often a job is tried alone before it is given up."""
 
-WORKER_ENVIRONMENT = (
+_THREADS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -36,7 +38,8 @@ WORKER_ENVIRONMENT = (
     "NUMBA_NUM_THREADS",
     "ZARR_THREADING__MAX_WORKERS",
 )
-"""Set to 1 in workers: they fill the cores, and threads inside them would only get in each other's way. zarr, too, reads its
+WORKER_ENVIRONMENT = {**dict.fromkeys(_THREADS, "1"), **KEEP_MEMORY}
+"""Set in workers. They fill the cores, and threads inside them would only get in each other's way. zarr, too, reads its
 settings from the environment; those that are made in this process do not reach the workers."""
 
 
@@ -73,8 +76,9 @@ def run_jobs(make: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int) 
     ends the run and is raised here. Closing the generator kills the workers.
     """
     if workers == 1:
-        for job in jobs:
-            yield make(job)
+        with kept_memory():
+            for job in jobs:
+                yield make(job)
         return
     with _worker_environment():
         try:
@@ -165,7 +169,7 @@ def _leave_with(parent: int) -> None:
 def _worker_environment() -> Iterator[None]:
     """Variables that processes started in here inherit."""
     before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
-    os.environ.update(dict.fromkeys(WORKER_ENVIRONMENT, "1"))
+    os.environ.update(WORKER_ENVIRONMENT)
     try:
         yield
     finally:
