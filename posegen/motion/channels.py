@@ -16,7 +16,7 @@ from posegen.library.models import CHANNELS
 from posegen.motion.gait import HARMONICS, RUN, STEP, Gaits
 from posegen.motion.state import Clock, Person, Scratch, Slot
 from posegen.motion.tables import ActionTables
-from posegen.motion.tracks import fill_track, knots_of_channel, slot_stages
+from posegen.motion.tracks import fill_times, fill_track, knots_of_channel, slot_stages
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
 __all__ = ["add_gait", "add_layer", "add_track", "fill_waves"]
@@ -144,9 +144,10 @@ def add_harmonics(
 @kernel
 def add_track(scratch: Scratch, slot: Slot, actions: ActionTables, person: Person, height_unit: Scalar, clock: Clock) -> None:
     """Add one base slot's key poses and harmonics to the channels."""
+    fill_times(slot, actions, person.draws, scratch.times)
     for c in range(len(scratch.channels)):
         if actions.used[slot.kind, c]:
-            n = knots_of_channel(slot, actions, person, c, height_unit, scratch.knots, scratch.moving)
+            n = knots_of_channel(slot, actions, person, c, height_unit, scratch.times, scratch.knots, scratch.moving)
             fill_track(scratch.channels[c], scratch.knots, n, clock)
     for i in range(actions.series_first[slot.kind], actions.series_last[slot.kind]):
         row, wander = scratch.channels[actions.series_channel[i]], person.draws[i % len(person.draws)]

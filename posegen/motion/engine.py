@@ -83,7 +83,8 @@ class Roles(NamedTuple):
 @kernel
 def to_grid(x: Scalar) -> Scalar:
     """Nearest multiple of 2^-13 (float32)."""
-    return np.rint(np.float32(x) * np.float32(8192.0)) * np.float32(1.0 / 8192.0)
+    # Adding 0 turns -0 into 0, as which it is stored.
+    return np.rint(np.float32(x) * np.float32(8192.0)) * np.float32(1.0 / 8192.0) + np.float32(0.0)
 
 
 @kernel

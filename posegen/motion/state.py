@@ -128,6 +128,7 @@ class Scratch(NamedTuple):
     planted : bool [2, frames]
     airborne : bool [frames]
     stances : float [2, stances, 5]
+    times : float [knots]
     knots : float [4, knots]
     moving : bool [knots]
     """
@@ -143,6 +144,7 @@ class Scratch(NamedTuple):
     planted: Array
     airborne: Array
     stances: Array
+    times: Array
     knots: Array
     moving: Array
 
@@ -166,6 +168,7 @@ def scratch(frames: int, slots: int, knots: int = KNOTS) -> Scratch:
         airborne=np.zeros(frames, bool),
         # Between two stances a foot is off the ground for a frame at least.
         stances=np.zeros((2, frames // 2 + 1, 5)),
+        times=np.zeros(knots),
         knots=np.zeros((4, knots)),
         moving=np.zeros(knots, bool),
     )

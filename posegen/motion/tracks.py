@@ -16,7 +16,7 @@ from posegen.library.models import CHANNELS
 from posegen.motion.state import Clock, Person, Slot
 from posegen.motion.tables import CYCLE, ENTER, EXIT, SEAT, ActionTables
 
-__all__ = ["fill_track", "flight_begin", "flight_seconds", "knots_of_channel", "slot_stages", "unit_of_height"]
+__all__ = ["fill_times", "fill_track", "flight_begin", "flight_seconds", "knots_of_channel", "slot_stages", "unit_of_height"]
 
 Array = NDArray[Any]
 
@@ -76,15 +76,29 @@ def flight_begin(slot: Slot, actions: ActionTables, draws: Array, number: int) -
 
 
 @kernel
-def key_time(slot: Slot, actions: ActionTables, draws: Array, stage: int, number: int, at: Scalar) -> Scalar:
-    """When the key at share `at` of a stage falls, in repetition `number` if the stage is the cycle."""
+def fill_times(slot: Slot, actions: ActionTables, draws: Array, times: Array) -> None:
+    """Write when each key of a slot falls, once for all channels.
+
+    Parameters
+    ----------
+    slot, actions : see there
+    draws : float [DRAWS]
+    times : float [knots], written
+        Seconds: for each repetition in turn, one for each key of the action. The first has those outside of the cycle, too.
+    """
     entered, leaving = slot_stages(slot, actions)
-    if stage == ENTER:
-        return slot.start + at * (entered - slot.start)
-    if stage == EXIT:
-        return leaving + at * (slot.end - leaving)
-    begin, length = repetition(slot, actions, draws, number)
-    return begin + time_in_cycle(slot, actions, at, length)
+    first = actions.key_first[slot.kind]
+    count = actions.key_last[slot.kind] - first
+    for number in range(max(slot.repetitions, 1)):
+        begin, length = repetition(slot, actions, draws, number)
+        for i in range(count):
+            at, stage = actions.key_at[first + i], actions.key_stage[first + i]
+            if stage == ENTER:
+                times[number * count + i] = slot.start + at * (entered - slot.start)
+            elif stage == EXIT:
+                times[number * count + i] = leaving + at * (slot.end - leaving)
+            else:
+                times[number * count + i] = begin + time_in_cycle(slot, actions, at, length)
 
 
 @kernel
@@ -115,6 +129,7 @@ def stage_knots(
     stage: int,
     number: int,
     unit: Scalar,
+    times: Array,
     knots: Array,
     moving: Array,
     n: int,
@@ -127,7 +142,8 @@ def stage_knots(
     jumping = c == ROOT_HEIGHT and stage == CYCLE and actions.flight_seconds[a] > 0
     leg = -float(person.offsets[4, 1] + person.offsets[7, 1])
     launched = -1
-    for key in range(actions.key_first[a], actions.key_last[a]):
+    first, last = actions.key_first[a], actions.key_last[a]
+    for key in range(first, last):
         if actions.key_stage[key] != stage or not actions.key_given[key, c]:
             continue
         landing = launched >= 0 and n == launched + 1
@@ -138,7 +154,10 @@ def stage_knots(
             launched = n
         elif landing:
             knots[PUSH, launched] = knots[PUSH, n] = -GRAVITY / leg
-        time = key_time(slot, actions, person.draws, stage, number, at)
+        time = times[number * (last - first) + key - first]
+        if landing:
+            begin, length = repetition(slot, actions, person.draws, number)
+            time = begin + time_in_cycle(slot, actions, at, length)
         n = set_knot(knots, moving, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
     return n
 
@@ -171,7 +190,7 @@ def unit_of_height(slot: Slot, actions: ActionTables, leg: Scalar, drop: Scalar)
 
 @kernel
 def knots_of_channel(
-    slot: Slot, actions: ActionTables, person: Person, c: int, height_unit: Scalar, knots: Array, moving: Array
+    slot: Slot, actions: ActionTables, person: Person, c: int, height_unit: Scalar, times: Array, knots: Array, moving: Array
 ) -> int:
     """List the key poses of one channel over a whole slot.
 
@@ -181,6 +200,8 @@ def knots_of_channel(
     c : int
     height_unit : float
         What 1 in the channel `root_height` means, in leg lengths.
+    times : float [knots]
+        What :func:`fill_times` wrote for this slot.
     knots : float [4, knots], written
         Time, value, speed and acceleration of the channel at each key pose.
     moving : bool [knots], written
@@ -197,14 +218,14 @@ def knots_of_channel(
     # A held pose varies less than a movement does: hands still have to be where the action wants them.
     hold = actions.pose[slot.kind, c] * unit * (1.0 if c in (ROOT_HEIGHT, ROOT_FORWARD) else 1.0 + 0.4 * (slot.amplitude - 1.0))
     n = set_knot(knots, moving, 0, slot.start, 0.0, False)
-    n = stage_knots(slot, actions, person, c, ENTER, 0, unit, knots, moving, n)
+    n = stage_knots(slot, actions, person, c, ENTER, 0, unit, times, knots, moving, n)
     n = set_knot(knots, moving, n, entered, hold, False)
     before = n
     for number in range(slot.repetitions):
-        n = stage_knots(slot, actions, person, c, CYCLE, number, unit, knots, moving, n)
+        n = stage_knots(slot, actions, person, c, CYCLE, number, unit, times, knots, moving, n)
     if n == before:
         n = set_knot(knots, moving, n, leaving, hold, False)
-    n = stage_knots(slot, actions, person, c, EXIT, 0, unit, knots, moving, n)
+    n = stage_knots(slot, actions, person, c, EXIT, 0, unit, times, knots, moving, n)
     n = set_knot(knots, moving, n, slot.end, 0.0, False)
     knot_speeds(knots, moving, n)
     return n

@@ -44,11 +44,23 @@ def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
             msg = f"row {position} has the keys {sorted(row)}, the schema {sorted(names)}"
             raise ValueError(msg)
     try:
-        columns = [pa.array([row[field.name] for row in rows], type=field.type) for field in schema]
+        columns = [_column([row[field.name] for row in rows], field.type) for field in schema]
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         msg = f"rows do not fit their schema: {error}"
         raise ValueError(msg) from error
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> Any:
+    """Convert values to an Arrow array; lists that are one object, as the captions of most variants are, once."""
+    if not pa.types.is_list(kind):
+        return pa.array(values, type=kind)
+    distinct = {id(value): value for value in values}
+    converted = pa.array(list(distinct.values()), type=kind)
+    if len(converted) == len(values):
+        return converted
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    return converted.take(pa.array([numbers[id(value)] for value in values], type=pa.int64()))
 
 
 def encode_table(table: pa.Table) -> bytes:

@@ -14,6 +14,7 @@ from posegen.library.models import CHANNELS
 from posegen.motion.state import KNOTS, Clock
 from posegen.motion.tables import tables
 from posegen.motion.tracks import (
+    fill_times,
     fill_track,
     flight_begin,
     flight_seconds,
@@ -126,7 +127,9 @@ def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, ampl
     someone = person(stature=1.8, seed=seed)
     leg, knots, moving = leg_length(1.8), np.zeros((4, KNOTS)), np.zeros(KNOTS, np.bool_)
     jump = slot("jump", 1.0, 1.5 + 1.65 * count, amplitude=amplitude, repetitions=count)
-    n = knots_of_channel(jump, ACTIONS, someone, CHANNELS.index("root_height"), 1.0, knots, moving)
+    at = np.zeros(KNOTS)
+    fill_times(jump, ACTIONS, someone.draws, at)
+    n = knots_of_channel(jump, ACTIONS, someone, CHANNELS.index("root_height"), 1.0, at, knots, moving)
     times, values, speeds, pushes = knots[:, :n]
     assert (np.diff(times) > 0).all()
     assert (times[0], times[-1], values[0], values[-1]) == (jump.start, jump.end, 0, 0)
