@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTENT_VERSION", "NOT_IDENTITY", "Config", "load_config"]
 
-CONTENT_VERSION = 1
+CONTENT_VERSION = 2
 """Changes whenever any sample of any config would come out differently."""
 
 NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")

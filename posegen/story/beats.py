@@ -36,10 +36,11 @@ class Beat(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """An actor of one sequence; `who` is man, woman, older_man or older_woman."""
+    """An actor of one sequence; `who` is man, woman, older_man or older_woman, `complete` as :class:`Told` has it."""
 
     number: int
     who: str
+    complete: bool
     beats: tuple[Beat, ...]
 
 
@@ -56,6 +57,7 @@ def actors_of(scenes: Scenes, library: Library, told: Told) -> list[tuple[Actor,
             Actor(
                 a,
                 ("older_" if age[i][a] >= _OLDER else "") + ("man" if male[i][a] else "woman"),
+                told.complete[i * most + a],
                 _beats(told, facts, bounds[i * most + a], bounds[i * most + a + 1], (standing, seated, gaits)),
             )
             for a in range(actors)

@@ -87,8 +87,9 @@ def sentences(wording: Wording, actor: Actor, subject: str, who: str) -> Said:
     opening = opening.replace("{place}", place).replace("{subject}", subject)
     parts = [opening.replace("{does}", spoken[0].text)]
     statements = list(spoken[0].statements)
+    final = len(spoken) - 1 if actor.complete else 0
     for i, (before, beat) in enumerate(pairwise(spoken), 1):
-        template = pick(narrative["last" if 1 < i == len(spoken) - 1 else "next"], choice[Draw.JOINING], i)
+        template = pick(narrative["last" if 1 < i == final else "next"], choice[Draw.JOINING], i)
         template = template.replace("{again}", pick(again, choice[Draw.SUBJECT], i))
         parts.append(template.replace("{does}", beat.text))
         statements += beat.statements

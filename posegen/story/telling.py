@@ -40,12 +40,14 @@ _SLACK = 1e-3
 
 @dataclass(frozen=True)
 class Told:
-    """Told segments, ordered by sample, actor and start; lists with one entry a segment, but for `bounds`.
+    """Told segments, ordered by sample, actor and start; lists with one entry a segment, but for the first two.
 
     Attributes
     ----------
     bounds : list of int [samples * actors + 1]
         Where the segments of each actor begin.
+    complete : list of bool [samples * actors]
+        Whether nothing begins behind an actor's last told segment, so that this can be said to be the last.
     action : index into the library's actions
     slot : number of the slot among those that the actor has
     layered : whether it lies over the base segment before it
@@ -60,6 +62,7 @@ class Told:
     """
 
     bounds: list[int]
+    complete: list[bool]
     action: list[int]
     slot: list[int]
     layered: list[bool]
@@ -112,7 +115,10 @@ def tell(scenes: Scenes, library: Library, fps: int) -> Told:
         "covered": _covered(scenes, used),
     }
     bounds = np.searchsorted(owner, np.arange(told.shape[0] * told.shape[1] + 1))
-    return Told(bounds=bounds.tolist(), **{name: values[where].tolist() for name, values in columns.items()})
+    last = np.where(told, start, -np.inf).max(-1, keepdims=True)
+    complete = ~(used & ~told & (start > last)).any(-1).reshape(-1)
+    by_segment = {name: values[where].tolist() for name, values in columns.items()}
+    return Told(bounds=bounds.tolist(), complete=complete.tolist(), **by_segment)
 
 
 def visible_segments(scenes: Scenes, library: Library, fps: int, told: Told | None = None) -> list[list[list[dict[str, Any]]]]:

@@ -94,6 +94,24 @@ def test_sitting_down_is_told_once_seated():
     assert tell(one(7, slot), LIBRARY, 25).finished == [True]
 
 
+def test_the_last_is_only_called_so_if_nothing_begins_behind_it():
+    walk, sit = {"action": "walk", "end": 4.0, "speed": 1.2}, {"action": "sit", "start": 4.0, "end": 12.0}
+    assert tell(one(4.0, walk, sit), LIBRARY, 25).complete == [True]
+    assert tell(one(4.5, walk, sit), LIBRARY, 25).complete == [False]
+    assert tell(one(11.0, walk, sit), LIBRARY, 25).complete == [True]
+
+
+def test_whole_and_partly_told_actors():
+    facts = tell(SCENES, LIBRARY, 25)
+    lasting, most = SCENES.length / 25, SCENES.action.shape[1]
+    for i, a in np.ndindex(SCENES.action.shape[:2]):
+        begun = [SCENES.start[i, a, k] for k in np.flatnonzero(SCENES.action[i, a] != NOTHING)]
+        first, last = facts.bounds[i * most + a], facts.bounds[i * most + a + 1]
+        frame = max(facts.start[first:last], default=-1)
+        untold = [x for x in begun if x < lasting[i] and np.ceil(x * 25 - 1e-3) > frame]
+        assert facts.complete[i * most + a] == (not untold), (i, a)
+
+
 def test_sides_parts_and_order_of_what_lies_over():
     walk = {"action": "walk", "end": 6.0, "speed": 1.2, "side": LEFT}
     wave = {"action": "wave", "start": 0.5, "end": 4.0, "side": RIGHT, "repetitions": 3, "layered": True}
