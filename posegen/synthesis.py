@@ -28,6 +28,8 @@ __all__ = ["Batch", "rows_schema", "synthesize"]
 
 Array = NDArray[Any]
 Row = dict[str, Any]
+Described = tuple[list[list[Row]], list[list[Row]]]
+"""Captions and actors of each sequence."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Batch:
     contact : uint8 [n, variants, actors, frames, contacts]
         1 while the point touches something; 255 where absent.
     rows : list of dict, n * variants
-        Captions, actors and parameters of each sequence; see :func:`rows_schema`.
+        Captions, actors and parameters of each sequence; see :func:`rows_schema`. Rows that say the same share it, so
+        what is in them is not to be changed.
     """
 
     samples: Array
@@ -137,21 +140,27 @@ def _actors(scenes: Scenes, segments: list[list[list[Row]]]) -> list[list[Row]]:
     ]
 
 
-def _variant_rows(name: str, scenes: Scenes, parameters: VariantParameters, library: Library, config: Config) -> list[Row]:
+def _describe(scenes: Scenes, library: Library, config: Config) -> Described:
+    """Say who does what in each sequence."""
     told = tell(scenes, library, config.fps)
-    words = captions(scenes, library, config, told=told)
     actors = _actors(scenes, visible_segments(scenes, library, config.fps, told))
-    themes = list(library.themes)
+    return captions(scenes, library, config, told=told), actors
+
+
+def _variant_rows(
+    name: str, scenes: Scenes, themes: list[str], parameters: VariantParameters, described: Described, fps: int
+) -> list[Row]:
+    words, actors = described
     one, zero = np.ones_like(parameters.speed), np.zeros_like(parameters.speed)
     speed = (parameters.speed if name == "speed" else one).tolist()
     scale = (parameters.scale if name == "scale" else one).tolist()
     x, z = ((o if name == "position" else zero).tolist() for o in (parameters.offset_x, parameters.offset_z))
-    lengths, seconds = scenes.length.tolist(), (scenes.length / np.float32(config.fps)).astype(np.float32).tolist()
+    lengths, seconds = scenes.length.tolist(), (scenes.length / np.float32(fps)).astype(np.float32).tolist()
     return [
         {
             "sample": sample,
             "variant": name,
-            "theme": themes[theme],
+            "theme": theme,
             "length": lengths[i],
             "duration": seconds[i],
             "captions": words[i],
@@ -164,7 +173,7 @@ def _variant_rows(name: str, scenes: Scenes, parameters: VariantParameters, libr
                 "mirrored": name == "mirror",
             },
         }
-        for i, (sample, theme) in enumerate(zip(scenes.sample.tolist(), scenes.theme.tolist(), strict=True))
+        for i, (sample, theme) in enumerate(zip(scenes.sample.tolist(), themes, strict=True))
     ]
 
 
@@ -213,10 +222,17 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     base_scenes = plan(config, library, samples)
     parameters = variant_parameters(config, samples)
     motion = empty_motion(len(samples), len(names), config.story.actors.max, config.frames)
+    known_themes = list(library.themes)
+    themes = [known_themes[theme] for theme in base_scenes.theme.tolist()]
+    described: dict[str, Described] = {}
     rows: list[list[Row]] = []
     for v, name in enumerate(names):
         scenes = apply_variant(base_scenes, name, parameters)
         _move(name, v, scenes, parameters, motion, library, config.fps)
-        rows.append(_variant_rows(name, scenes, parameters, library, config))
+        # Elsewhere, the same is done by the same people: the words of the base serve.
+        if name != "position":
+            described[name] = _describe(scenes, library, config)
+        words = described["base" if name == "position" else name]
+        rows.append(_variant_rows(name, scenes, themes, parameters, words, config.fps))
     sample_major = [variant[i] for i in range(len(samples)) for variant in rows]
     return Batch(samples, names, motion.joints, motion.action, motion.contact, sample_major)
