@@ -51,13 +51,13 @@ def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, perso
 
 
 @kernel
-def run_height(slot: Slot, duty: Scalar, leg: Scalar, gaits: Gaits, person: Person) -> Scalar:
+def run_height(speed: Scalar, duty: Scalar, leg: Scalar, gaits: Gaits, person: Person) -> Scalar:
     """Pelvis above the floor in the middle of a running stance, from the published angles."""
     series = np.zeros(1 + 2 * HARMONICS, np.float32)
     angles = np.zeros(4)
     channels = (HIP[0], KNEE[0], ANKLE[0], TILT)
     for i in range(4):
-        gait_series(RUN, slot.speed, leg, gaits, channels[i], series)
+        gait_series(RUN, speed, leg, gaits, channels[i], series)
         angles[i] = series[0]
         for k in range(HARMONICS):
             at = 0.5 * duty * (k + 1)
@@ -66,11 +66,11 @@ def run_height(slot: Slot, duty: Scalar, leg: Scalar, gaits: Gaits, person: Pers
 
 
 @kernel
-def mark_airborne(slot: Slot, actions: ActionTables, draws: Array, clock: Clock, airborne: Array) -> None:
+def mark_airborne(slot: Slot, draws: Array, clock: Clock, airborne: Array) -> None:
     """Mark the frames in which a jumping slot is off the ground."""
-    flight = flight_seconds(slot, actions)
+    flight = flight_seconds(slot)
     for number in range(slot.repetitions):
-        lift = flight_begin(slot, actions, draws, number)
+        lift = flight_begin(slot, draws, number)
         f0 = max(0, int(np.floor((lift - clock.first) / clock.step)) + 1)
         f1 = min(len(airborne), int(np.ceil((lift + flight - clock.first) / clock.step)))
         airborne[f0:f1] = True
@@ -111,12 +111,12 @@ def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
 
 
 @kernel
-def walk_the_path(scratch: Scratch, role: Role, actions: ActionTables, leg: Scalar, clock: Clock, margin: int) -> None:
+def walk_the_path(scratch: Scratch, role: Role, leg: Scalar, clock: Clock, margin: int) -> None:
     """Fill the root's rows of speed, phase, heading and path from the base slots."""
     base = role.base
     gait = np.zeros(base, np.int64)
     for k in range(base):
-        gait[k] = actions.gait[role.kinds[k]]
+        gait[k] = slot_of(role, k).gait
     rate, turning, ramps = np.zeros(base), np.zeros(base), np.zeros((base, 8))
     start, end, speed = role.numbers[:base, 0], role.numbers[:base, 1], role.numbers[:base, 5]
     slot_rates(gait, start, end, speed, role.turn, leg, rate)
@@ -143,12 +143,12 @@ def fill_channels(
             continue  # Planned for faster variants, which show more of the scene.
         if k >= role.base:
             add_layer(scratch, slot, actions, person, clock, scratch.root[WORK], scratch.root[WORK2])
-        elif actions.gait[slot.kind]:
-            add_gait(scratch, k, slot, actions.gait[slot.kind], leg, person, gaits, scratch.root[WORK])
+        elif slot.gait:
+            add_gait(scratch, k, slot, slot.gait, leg, person, gaits, scratch.root[WORK])
         else:
-            add_track(scratch, slot, actions, person, unit_of_height(slot, actions, leg, stand - seat), clock)
-            if actions.support[slot.kind] == FLIGHT:
-                mark_airborne(slot, actions, person.draws, clock, scratch.airborne)
+            add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, stand - seat), clock)
+            if slot.support == FLIGHT:
+                mark_airborne(slot, person.draws, clock, scratch.airborne)
     lean_into_curves(scratch.root, scratch.channels[TRUNK_LATERAL])
     look_ahead(scratch.root, scratch.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
 
@@ -163,13 +163,14 @@ def actor_motion(
     """
     offsets, neutral = person.offsets, person.neutral
     leg = -float(offsets[4, 1] + offsets[7, 1])
-    walk_the_path(scratch, role, actions, leg, clock, margin)
+    walk_the_path(scratch, role, leg, clock, margin)
     stand = nominal_height(neutral[HIP[0]], neutral[KNEE[0]], neutral[ANKLE[0]], neutral[TILT], person)
     fill_channels(scratch, role, person, actions, gaits, leg, stand, clock)
     run = stand
     for k in range(role.base):
-        if actions.gait[role.kinds[k]] == RUN:
-            run = run_height(slot_of(role, k), 0.37, leg, gaits, person)
+        slot = slot_of(role, k)
+        if slot.gait == RUN:
+            run = run_height(slot.speed, 0.37, leg, gaits, person)
     channels = scratch.channels
     for side in range(2):
         hip, knee, ankle = channels[HIP[side]], channels[KNEE[side]], channels[ANKLE[side]]

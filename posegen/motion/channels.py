@@ -116,14 +116,12 @@ def add_gait(scratch: Scratch, k: int, slot: Slot, gait: int, leg: Scalar, perso
 
 
 @kernel
-def add_harmonics(
-    row: Array, cosines: Array, sines: Array, slot: Slot, actions: ActionTables, wander: Scalar, clock: Clock
-) -> None:
+def add_harmonics(row: Array, cosines: Array, sines: Array, slot: Slot, wander: Scalar, clock: Clock) -> None:
     """Add a series over the slot's cycle, fading in before the end of the first stage and out behind the begin of the last.
 
     `wander` is where, in turns, a slow change of its size by 12 per cent begins.
     """
-    entered, leaving = slot_stages(slot, actions)
+    entered, leaving = slot_stages(slot)
     cycle = (leaving - entered) / max(slot.repetitions, 1)
     fade_in, fade_out = 0.6 * (entered - slot.start) + 1e-3, 0.6 * (slot.end - leaving) + 1e-3
     f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
@@ -142,22 +140,24 @@ def add_harmonics(
 
 
 @kernel
-def add_track(scratch: Scratch, slot: Slot, actions: ActionTables, person: Person, height_unit: Scalar, clock: Clock) -> None:
+def add_track(
+    scratch: Scratch, slot: Slot, actions: ActionTables, draws: Array, leg: Scalar, height_unit: Scalar, clock: Clock
+) -> None:
     """Add one base slot's key poses and harmonics to the channels."""
-    fill_times(slot, actions, person.draws, scratch.times)
+    fill_times(slot, actions, draws, scratch.times)
     for c in range(len(scratch.channels)):
         if actions.used[slot.kind, c]:
-            n = knots_of_channel(slot, actions, person, c, height_unit, scratch.times, scratch.knots, scratch.moving)
+            n = knots_of_channel(slot, actions, draws, leg, c, height_unit, scratch.times, scratch.knots, scratch.moving)
             fill_track(scratch.channels[c], scratch.knots, n, clock)
-    for i in range(actions.series_first[slot.kind], actions.series_last[slot.kind]):
-        row, wander = scratch.channels[actions.series_channel[i]], person.draws[i % len(person.draws)]
-        add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, actions, wander, clock)
+    for i in range(slot.first_series, slot.last_series):
+        row, wander = scratch.channels[actions.series_channel[i]], draws[i % len(draws)]
+        add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, wander, clock)
 
 
 @kernel
-def fill_hold(row: Array, slot: Slot, actions: ActionTables, first: int, last: int, clock: Clock) -> None:
+def fill_hold(row: Array, slot: Slot, first: int, last: int, clock: Clock) -> None:
     """Write by how much a layered slot has taken over: it rises in the first stage and falls in the last."""
-    entered, leaving = slot_stages(slot, actions)
+    entered, leaving = slot_stages(slot)
     begin, rise = (clock.first - slot.start) / (entered - slot.start), clock.step / (entered - slot.start)
     end, fall = (slot.end - clock.first) / (slot.end - leaving), clock.step / (slot.end - leaving)
     for f in range(first, last):
@@ -175,15 +175,15 @@ def add_layer(
     a, channels = slot.kind, scratch.channels
     f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
     f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
-    fill_hold(weight, slot, actions, f0, f1, clock)
+    fill_hold(weight, slot, f0, f1, clock)
     size = 1.0 + 0.4 * (slot.amplitude - 1.0)
     for c in range(len(channels)):
         if not actions.owned[a, c]:
             continue
         row[f0:f1] = np.float32(person.neutral[c] + actions.pose[a, c] * size)
-        for i in range(actions.series_first[a], actions.series_last[a]):
+        for i in range(slot.first_series, slot.last_series):
             if actions.series_channel[i] == c:
                 wander = person.draws[i % len(person.draws)]
-                add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, actions, wander, clock)
+                add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, wander, clock)
         for f in range(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])

@@ -15,7 +15,7 @@ from posegen.motion.cast import Cast, cast_of
 from posegen.motion.gait import Gaits
 from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, TOE_HEIGHT
 from posegen.motion.state import Clock, Person, Role, Scratch, scratch, slot_of
-from posegen.motion.tables import SEAT, ActionTables, tables
+from posegen.motion.tables import SCALARS, SEAT, ActionTables, tables
 from posegen.motion.tracks import slot_stages
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import (
@@ -112,7 +112,7 @@ def write_contacts(legs: Array, planted: Array, margin: int, out: Array) -> None
 
 
 @kernel
-def write_slots(role: Role, actions: ActionTables, step: Scalar, action: Array, contact: Array) -> None:
+def write_slots(role: Role, parts: Array, step: Scalar, action: Array, contact: Array) -> None:
     """Label each frame's parts with the slot that moves them, and the seat while it is sat on."""
     frames = len(action)
     for k in range(len(role.kinds)):
@@ -120,10 +120,10 @@ def write_slots(role: Role, actions: ActionTables, step: Scalar, action: Array, 
         f0 = max(0, int(np.ceil(slot.start / step - 1e-6)))
         f1 = min(frames, int(np.ceil(slot.end / step - 1e-6)))
         for p in range(action.shape[1]):
-            if actions.parts[slot.kind, p] or k < role.base:
+            if parts[slot.kind, p] or k < role.base:
                 action[f0:f1, p] = slot.kind // 2
-        if actions.support[slot.kind] == SEAT:
-            entered, leaving = slot_stages(slot, actions)
+        if slot.support == SEAT:
+            entered, leaving = slot_stages(slot)
             contact[max(0, int(np.ceil(entered / step))) : min(frames, max(0, int(np.ceil(leaving / step)))), SEAT_POINT] = 1
 
 
@@ -191,17 +191,17 @@ def animate_scenes(
                 actor_motion(work, role, person_of(cast, i, who), actions, gaits, clock, margin, frames)
                 write_joints(work.joints, work.legs, leg_joints, margin, joints[i, variant, who, :length])
                 write_contacts(work.legs, work.planted, margin, contact[i, variant, who, :length])
-                write_slots(role, actions, step, action[i, variant, who, :length], contact[i, variant, who, :length])
+                write_slots(role, actions.parts, step, action[i, variant, who, :length], contact[i, variant, who, :length])
             joints[i, variant, who, length:] = np.nan
             action[i, variant, who, length:] = ABSENT_ACTION
             contact[i, variant, who, length:] = ABSENT_CONTACT
 
 
-def _roles(scenes: Scenes) -> Roles:
+def _roles(scenes: Scenes, scalars: Array) -> Roles:
     action = scenes.action.astype(np.int64)
     kinds = np.where(action >= 0, 2 * action + (scenes.side == RIGHT), -1)
     columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
-    numbers = np.stack([c.astype(np.float64) for c in columns], -1)
+    numbers = np.concatenate([np.stack([c.astype(np.float64) for c in columns], -1), scalars[kinds]], -1)
     # Kernels read up to the first unused slot.
     order = np.argsort(kinds < 0, axis=-1, kind="stable")
     kinds, layered, turn = (np.take_along_axis(a, order, -1) for a in (kinds, scenes.layered, scenes.turn))
@@ -298,10 +298,10 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
     known = tables(library)
     margin = int(np.ceil(MARGIN_SECONDS * fps))
     # Start, end of the first stage and begin of the last, end, and all keys once for each repetition.
-    keys = int((known.actions.key_last - known.actions.key_first).max(initial=0))
+    scalars = known.actions.scalars
+    keys = int((scalars[:, SCALARS.index("last_key")] - scalars[:, SCALARS.index("first_key")]).max(initial=0))
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = scratch(frames + 2 * margin, scenes.action.shape[2], knots)
     arrays = (motion.joints, motion.action, motion.contact)
-    animate_scenes(
-        _roles(scenes), cast_of(scenes), known.actions, known.gaits, LEG_JOINTS, work, 1.0 / fps, margin, variant, *arrays
-    )
+    roles, cast = _roles(scenes, scalars), cast_of(scenes)
+    animate_scenes(roles, cast, known.actions, known.gaits, LEG_JOINTS, work, 1.0 / fps, margin, variant, *arrays)

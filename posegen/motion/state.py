@@ -28,7 +28,7 @@ class Clock(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """One slot: its row of the action tables and its numbers, as :class:`posegen.scene.Scenes` has them."""
+    """One slot: its row of the action tables, its numbers, as :class:`posegen.scene.Scenes` has them, and its action's."""
 
     kind: int
     start: Scalar
@@ -37,6 +37,17 @@ class Slot(NamedTuple):
     amplitude: Scalar
     repetitions: int
     speed: Scalar
+    support: int
+    gait: int
+    enter: Scalar
+    exit: Scalar
+    flight_seconds: Scalar
+    flight_begin: Scalar
+    flight_end: Scalar
+    first_key: int
+    last_key: int
+    first_series: int
+    last_series: int
 
 
 class Role(NamedTuple):
@@ -48,8 +59,8 @@ class Role(NamedTuple):
         How many of the slots are base slots; the rest are layered.
     kinds : int [slots]
         Rows of the action tables.
-    numbers : float [slots, 6]
-        Start, end, tempo, amplitude, repetitions, speed of each slot.
+    numbers : float [slots, 17]
+        Start, end, tempo, amplitude, repetitions, speed of each slot, and :data:`posegen.motion.tables.SCALARS` of its action.
     turn : float [slots]
         Turns by which each slot changes the heading.
     left_leads : bool
@@ -108,7 +119,26 @@ class Person(NamedTuple):
 def slot_of(role: Role, k: int) -> Slot:
     """One of a role's slots."""
     row = role.numbers[k]
-    return Slot(role.kinds[k], row[0], row[1], row[2], row[3], int(row[4]), row[5])
+    return Slot(
+        role.kinds[k],
+        row[0],
+        row[1],
+        row[2],
+        row[3],
+        int(row[4]),
+        row[5],
+        int(row[6]),
+        int(row[7]),
+        row[8],
+        row[9],
+        row[10],
+        row[11],
+        row[12],
+        int(row[13]),
+        int(row[14]),
+        int(row[15]),
+        int(row[16]),
+    )
 
 
 class Scratch(NamedTuple):

@@ -18,7 +18,7 @@ from posegen.library.models import CHANNELS, SIDED_CHANNELS, Action, Key
 from posegen.motion.gait import GAITS, Gaits, gait_tables
 from posegen.skeleton import PARTS
 
-__all__ = ["CYCLE", "ENTER", "EXIT", "SUPPORTS", "ActionTables", "Tables", "tables"]
+__all__ = ["CYCLE", "ENTER", "EXIT", "SCALARS", "SUPPORTS", "ActionTables", "Tables", "tables"]
 
 Array = NDArray[Any]
 
@@ -26,6 +26,21 @@ PLANTED, GAIT, FLIGHT, SEAT = 0, 1, 2, 3
 SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT}
 ENTER, CYCLE, EXIT = 0, 1, 2
 SERIES = 4
+
+SCALARS = (
+    "support",
+    "gait",
+    "enter",
+    "exit",
+    "flight_seconds",
+    "flight_begin",
+    "flight_end",
+    "first_key",
+    "last_key",
+    "first_series",
+    "last_series",
+)
+"""The numbers of an action, in the order in which they end a slot; see :class:`posegen.motion.state.Slot`."""
 
 _ROOT = ("root_height", "root_forward", "root_lateral")
 _FLIPPED = (
@@ -45,29 +60,34 @@ _PART_CHANNELS = {
 
 
 class ActionTables(NamedTuple):
-    """Arrays over [2 * actions], or over the keys and harmonics between `first` and `last` of each."""
+    """What the actions are made of.
 
-    support: Array
-    gait: Array
-    enter: Array
-    exit: Array
-    flight_seconds: Array
-    flight_begin: Array
-    flight_end: Array
+    Attributes
+    ----------
+    scalars : float [2 * actions, SCALARS]
+    pose : float [2 * actions, channels]
+    used, owned : bool [2 * actions, channels]
+        Channels that the action moves, and those that it takes over when it lies over another one.
+    parts : bool [2 * actions, parts]
+        That it is labelled on when it lies over another one.
+    key_stage, key_at, key_through : [keys]
+        The keys of all actions, those of each from its `first_key` to its `last_key`.
+    key_pose, key_given : [keys, channels]
+    series_channel : int [series]
+        The harmonics of all actions, those of each from its `first_series` to its `last_series`.
+    series_cos, series_sin : float [series, SERIES]
+    """
+
+    scalars: Array
     pose: Array
     used: Array
     owned: Array
     parts: Array
-    key_first: Array
-    key_last: Array
-    key_owner: Array
     key_stage: Array
     key_at: Array
     key_through: Array
     key_pose: Array
     key_given: Array
-    series_first: Array
-    series_last: Array
     series_channel: Array
     series_cos: Array
     series_sin: Array
@@ -139,11 +159,11 @@ def _action_tables(library: Library) -> ActionTables:
     poses, uses, owns, parts = [], [], [], []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
-    key_range, series_range = [0], [0]
     for name in library.actions:
         action = library.action(name)
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
+            first_key, first_series = len(keys), len(series)
             for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
                 used = used | _row(key.pose, near)[1]
             for channel, harmonics in _resolve(action.harmonics, near).items():
@@ -155,40 +175,28 @@ def _action_tables(library: Library) -> ActionTables:
                 unit = _sign(channel, near) / (1 if channel in _ROOT else 360)
                 series.append((c, cosines * unit, sines * unit))
             keys += _keys(action, near, pose, used)
-            key_range.append(len(keys))
-            series_range.append(len(series))
             flight, begin = action.flight or (0.0, 0.0)
             end = begin + (flight / action.cycle if action.cycle else 0.0)
-            scalars.append((SUPPORTS[action.support], GAITS[action.gait], action.enter, action.exit, flight, begin, end))
+            ranges = (first_key, len(keys), first_series, len(series))
+            kind = (SUPPORTS[action.support], GAITS[action.gait])
+            scalars.append((*kind, action.enter, action.exit, flight, begin, end, *ranges))
             own, labelled = _owned(action, near, used)
             poses.append(pose)
             uses.append(used)
             owns.append(own)
             parts.append(labelled)
-    columns = np.asarray(scalars, np.float64).T
     nowhere = np.zeros((0, len(CHANNELS)))
     return ActionTables(
-        support=columns[0].astype(np.int64),
-        gait=columns[1].astype(np.int64),
-        enter=columns[2],
-        exit=columns[3],
-        flight_seconds=columns[4],
-        flight_begin=columns[5],
-        flight_end=columns[6],
+        scalars=np.asarray(scalars, np.float64),
         pose=np.asarray(poses),
         used=np.asarray(uses),
         owned=np.asarray(owns),
         parts=np.asarray(parts),
-        key_first=np.asarray(key_range[:-1], np.int64),
-        key_last=np.asarray(key_range[1:], np.int64),
-        key_owner=np.repeat(np.arange(len(key_range) - 1), np.diff(key_range)),
         key_stage=np.asarray([k[0] for k in keys], np.int64),
         key_at=np.asarray([k[1] for k in keys], np.float64),
         key_through=np.asarray([k[2] for k in keys], bool),
         key_pose=np.asarray([k[3] for k in keys]) if keys else nowhere,
         key_given=np.asarray([k[4] for k in keys]) if keys else nowhere.astype(bool),
-        series_first=np.asarray(series_range[:-1], np.int64),
-        series_last=np.asarray(series_range[1:], np.int64),
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
-from posegen.motion.state import Clock, Person, Slot
+from posegen.motion.state import Clock, Slot
 from posegen.motion.tables import CYCLE, ENTER, EXIT, SEAT, ActionTables
 
 __all__ = ["fill_times", "fill_track", "flight_begin", "flight_seconds", "knots_of_channel", "slot_stages", "unit_of_height"]
@@ -27,23 +27,23 @@ GRAVITY = 9.81
 
 
 @kernel
-def flight_seconds(slot: Slot, actions: ActionTables) -> Scalar:
+def flight_seconds(slot: Slot) -> Scalar:
     """Seconds in the air: a jump's height goes with its amplitude, and height with the square of time."""
-    return actions.flight_seconds[slot.kind] * np.sqrt(slot.amplitude)
+    return slot.flight_seconds * np.sqrt(slot.amplitude)
 
 
 @kernel
-def slot_stages(slot: Slot, actions: ActionTables) -> tuple[Scalar, Scalar]:
+def slot_stages(slot: Slot) -> tuple[Scalar, Scalar]:
     """End of a slot's first stage and begin of its last, in seconds."""
-    enter, leave = actions.enter[slot.kind] / slot.tempo, actions.exit[slot.kind] / slot.tempo
+    enter, leave = slot.enter / slot.tempo, slot.exit / slot.tempo
     fit = min(1.0, 0.98 * (slot.end - slot.start) / max(enter + leave, 1e-6))
     return slot.start + enter * fit, slot.end - leave * fit
 
 
 @kernel
-def repetition(slot: Slot, actions: ActionTables, draws: Array, number: int) -> tuple[Scalar, Scalar]:
+def repetition(slot: Slot, draws: Array, number: int) -> tuple[Scalar, Scalar]:
     """When a repetition begins and how long it lasts: within 4 per cent of a regular beat, so that no two are alike."""
-    entered, leaving = slot_stages(slot, actions)
+    entered, leaving = slot_stages(slot)
     cycle = (leaving - entered) / max(slot.repetitions, 1)
     begin, end = float(number), number + 1.0
     if number > 0:
@@ -54,12 +54,12 @@ def repetition(slot: Slot, actions: ActionTables, draws: Array, number: int) -> 
 
 
 @kernel
-def time_in_cycle(slot: Slot, actions: ActionTables, at: Scalar, length: Scalar) -> Scalar:
+def time_in_cycle(slot: Slot, at: Scalar, length: Scalar) -> Scalar:
     """Seconds into a repetition of `length` seconds at which its key `at` falls; flight takes its own time at any tempo."""
-    flight = flight_seconds(slot, actions)
+    flight = flight_seconds(slot)
     if flight <= 0:
         return at * length
-    begin, end = actions.flight_begin[slot.kind], actions.flight_end[slot.kind]
+    begin, end = slot.flight_begin, slot.flight_end
     ground = (length - flight) / (1.0 - (end - begin))
     if at <= begin:
         return at * ground
@@ -69,10 +69,10 @@ def time_in_cycle(slot: Slot, actions: ActionTables, at: Scalar, length: Scalar)
 
 
 @kernel
-def flight_begin(slot: Slot, actions: ActionTables, draws: Array, number: int) -> Scalar:
+def flight_begin(slot: Slot, draws: Array, number: int) -> Scalar:
     """When a repetition's flight begins, in seconds."""
-    begin, length = repetition(slot, actions, draws, number)
-    return begin + time_in_cycle(slot, actions, actions.flight_begin[slot.kind], length)
+    begin, length = repetition(slot, draws, number)
+    return begin + time_in_cycle(slot, slot.flight_begin, length)
 
 
 @kernel
@@ -86,11 +86,10 @@ def fill_times(slot: Slot, actions: ActionTables, draws: Array, times: Array) ->
     times : float [knots], written
         Seconds: for each repetition in turn, one for each key of the action. The first has those outside of the cycle, too.
     """
-    entered, leaving = slot_stages(slot, actions)
-    first = actions.key_first[slot.kind]
-    count = actions.key_last[slot.kind] - first
+    entered, leaving = slot_stages(slot)
+    first, count = slot.first_key, slot.last_key - slot.first_key
     for number in range(max(slot.repetitions, 1)):
-        begin, length = repetition(slot, actions, draws, number)
+        begin, length = repetition(slot, draws, number)
         for i in range(count):
             at, stage = actions.key_at[first + i], actions.key_stage[first + i]
             if stage == ENTER:
@@ -98,14 +97,14 @@ def fill_times(slot: Slot, actions: ActionTables, draws: Array, times: Array) ->
             elif stage == EXIT:
                 times[number * count + i] = leaving + at * (slot.end - leaving)
             else:
-                times[number * count + i] = begin + time_in_cycle(slot, actions, at, length)
+                times[number * count + i] = begin + time_in_cycle(slot, at, length)
 
 
 @kernel
-def key_size(slot: Slot, actions: ActionTables, draws: Array, c: int, stage: int, number: int, at: Scalar) -> Scalar:
+def key_size(slot: Slot, draws: Array, c: int, stage: int, number: int, at: Scalar) -> Scalar:
     """Factor on a key pose: the slot's amplitude, a little different in each repetition."""
     # Where the pelvis has to go to meet a seat does not depend on how large somebody moves.
-    if c in (ROOT_HEIGHT, ROOT_FORWARD) and actions.support[slot.kind] == SEAT:
+    if c in (ROOT_HEIGHT, ROOT_FORWARD) and slot.support == SEAT:
         return 1.0
     # The last key of a cycle leads back to where the next one begins.
     if stage != CYCLE or at == 1.0:
@@ -124,7 +123,8 @@ def set_knot(knots: Array, moving: Array, n: int, time: Scalar, value: Scalar, t
 def stage_knots(
     slot: Slot,
     actions: ActionTables,
-    person: Person,
+    draws: Array,
+    leg: Scalar,
     c: int,
     stage: int,
     number: int,
@@ -138,26 +138,24 @@ def stage_knots(
 
     The height of the root at take-off and landing is the action's own: it must be one that the legs can stand at.
     """
-    a = slot.kind
-    jumping = c == ROOT_HEIGHT and stage == CYCLE and actions.flight_seconds[a] > 0
-    leg = -float(person.offsets[4, 1] + person.offsets[7, 1])
+    jumping = c == ROOT_HEIGHT and stage == CYCLE and slot.flight_seconds > 0
     launched = -1
-    first, last = actions.key_first[a], actions.key_last[a]
+    first, last = slot.first_key, slot.last_key
     for key in range(first, last):
         if actions.key_stage[key] != stage or not actions.key_given[key, c]:
             continue
         landing = launched >= 0 and n == launched + 1
-        at = actions.flight_end[a] if landing else actions.key_at[key]
-        takeoff = jumping and launched < 0 and at >= actions.flight_begin[a]
-        size = 1.0 if takeoff or landing else key_size(slot, actions, person.draws, c, stage, number, at)
+        at = slot.flight_end if landing else actions.key_at[key]
+        takeoff = jumping and launched < 0 and at >= slot.flight_begin
+        size = 1.0 if takeoff or landing else key_size(slot, draws, c, stage, number, at)
         if takeoff:
             launched = n
         elif landing:
             knots[PUSH, launched] = knots[PUSH, n] = -GRAVITY / leg
         time = times[number * (last - first) + key - first]
         if landing:
-            begin, length = repetition(slot, actions, person.draws, number)
-            time = begin + time_in_cycle(slot, actions, at, length)
+            begin, length = repetition(slot, draws, number)
+            time = begin + time_in_cycle(slot, at, length)
         n = set_knot(knots, moving, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
     return n
 
@@ -183,20 +181,31 @@ def knot_speeds(knots: Array, moving: Array, n: int) -> None:
 
 
 @kernel
-def unit_of_height(slot: Slot, actions: ActionTables, leg: Scalar, drop: Scalar) -> Scalar:
+def unit_of_height(slot: Slot, leg: Scalar, drop: Scalar) -> Scalar:
     """Leg lengths that 1 in the channel `root_height` means: on a seat, the way down to it (`drop`, metres)."""
-    return drop / leg if actions.support[slot.kind] == SEAT else 1.0
+    return drop / leg if slot.support == SEAT else 1.0
 
 
 @kernel
 def knots_of_channel(
-    slot: Slot, actions: ActionTables, person: Person, c: int, height_unit: Scalar, times: Array, knots: Array, moving: Array
+    slot: Slot,
+    actions: ActionTables,
+    draws: Array,
+    leg: Scalar,
+    c: int,
+    height_unit: Scalar,
+    times: Array,
+    knots: Array,
+    moving: Array,
 ) -> int:
     """List the key poses of one channel over a whole slot.
 
     Parameters
     ----------
-    slot, actions, person : see there
+    slot, actions : see there
+    draws : float [DRAWS]
+    leg : float
+        Length of the legs in metres.
     c : int
     height_unit : float
         What 1 in the channel `root_height` means, in leg lengths.
@@ -213,19 +222,19 @@ def knots_of_channel(
         How many there are.
     """
     knots[PUSH, :] = 0.0
-    entered, leaving = slot_stages(slot, actions)
+    entered, leaving = slot_stages(slot)
     unit = height_unit if c == ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement does: hands still have to be where the action wants them.
     hold = actions.pose[slot.kind, c] * unit * (1.0 if c in (ROOT_HEIGHT, ROOT_FORWARD) else 1.0 + 0.4 * (slot.amplitude - 1.0))
     n = set_knot(knots, moving, 0, slot.start, 0.0, False)
-    n = stage_knots(slot, actions, person, c, ENTER, 0, unit, times, knots, moving, n)
+    n = stage_knots(slot, actions, draws, leg, c, ENTER, 0, unit, times, knots, moving, n)
     n = set_knot(knots, moving, n, entered, hold, False)
     before = n
     for number in range(slot.repetitions):
-        n = stage_knots(slot, actions, person, c, CYCLE, number, unit, times, knots, moving, n)
+        n = stage_knots(slot, actions, draws, leg, c, CYCLE, number, unit, times, knots, moving, n)
     if n == before:
         n = set_knot(knots, moving, n, leaving, hold, False)
-    n = stage_knots(slot, actions, person, c, EXIT, 0, unit, times, knots, moving, n)
+    n = stage_knots(slot, actions, draws, leg, c, EXIT, 0, unit, times, knots, moving, n)
     n = set_knot(knots, moving, n, slot.end, 0.0, False)
     knot_speeds(knots, moving, n)
     return n

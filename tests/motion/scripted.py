@@ -12,6 +12,7 @@ from posegen.library import load_library
 from posegen.motion import state
 from posegen.motion.cast import cast_of
 from posegen.motion.engine import Motion, animate
+from posegen.motion.tables import SCALARS, tables
 from posegen.scene import BOTH, Persons, Scenes, empty_scenes
 from posegen.skeleton import PROPORTIONS
 
@@ -75,7 +76,11 @@ def slot(
     right: bool = False,
 ) -> state.Slot:
     """A slot as kernels get it."""
-    return state.Slot(2 * LIBRARY.index(action) + right, start, end, tempo, amplitude, repetitions, 0.0)
+    kind = 2 * LIBRARY.index(action) + right
+    numbers = zip(SCALARS, tables(LIBRARY).actions.scalars[kind].tolist(), strict=True)
+    whole = {"support", "gait", "first_key", "last_key", "first_series", "last_series"}
+    own = {name: int(value) if name in whole else value for name, value in numbers}
+    return state.Slot(kind, start, end, tempo, amplitude, repetitions, 0.0, **own)
 
 
 def person(stature: float = 1.7, seed: int | None = None) -> state.Person:

@@ -31,6 +31,7 @@ def role(scenes: Scenes, x: float, z: float) -> Role:
     columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
     numbers = np.stack([column[0, 0].astype(np.float64) for column in columns], -1)
     kinds = 2 * scenes.action[0, 0].astype(np.int64)
+    numbers = np.concatenate([numbers, ACTIONS.scalars[kinds]], -1)
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     base = int((~scenes.layered[0, 0]).sum())
     return Role(base, kinds, numbers, turn, True, 0.2, 0.1, x, z, 0.45, scenes.steps[0].astype(np.float64))
@@ -122,11 +123,11 @@ def test_frames_in_the_air_are_those_of_the_flight() -> None:
     someone, clock = person(seed=4), Clock(-1.0, 0.01)
     jump = slot("jump", 1.0, 6.0, repetitions=3)
     airborne = np.zeros(900, np.bool_)
-    mark_airborne(jump, ACTIONS, someone.draws, clock, airborne)
+    mark_airborne(jump, someone.draws, clock, airborne)
     seconds = clock.first + clock.step * np.arange(900)
     wanted = np.zeros(900, bool)
     for number in range(3):
-        lift = flight_begin(jump, ACTIONS, someone.draws, number)
-        wanted |= (seconds > lift) & (seconds < lift + flight_seconds(jump, ACTIONS))
+        lift = flight_begin(jump, someone.draws, number)
+        wanted |= (seconds > lift) & (seconds < lift + flight_seconds(jump))
     assert wanted.sum() > 120
     np.testing.assert_array_equal(airborne, wanted)

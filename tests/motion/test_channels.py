@@ -17,7 +17,7 @@ from posegen.motion.state import Clock, Scratch, scratch
 from posegen.motion.tables import tables
 from posegen.motion.tracks import slot_stages
 from posegen.motion.trigonometry import smooth_step
-from tests.motion.scripted import LIBRARY, person, slot
+from tests.motion.scripted import LIBRARY, leg_length, person, slot
 
 Array = NDArray[Any]
 
@@ -153,11 +153,11 @@ def test_harmonics(seed: int, name: str, repetitions: int) -> None:
     generator = np.random.default_rng(seed)
     start, amplitude, wander = generator.uniform(0, 1), generator.uniform(0.7, 1.3), generator.random()
     doing = slot(name, start, start + generator.uniform(2, 5), amplitude=amplitude, repetitions=repetitions)
-    entered, leaving = slot_stages(doing, ACTIONS)
+    entered, leaving = slot_stages(doing)
     cosines, sines = generator.uniform(-0.1, 0.1, (2, 4))
     cosines[1] = sines[1] = 0
     row = np.full(FRAMES, 0.5, np.float32)
-    add_harmonics(row, cosines, sines, doing, ACTIONS, wander, CLOCK)
+    add_harmonics(row, cosines, sines, doing, wander, CLOCK)
     times, cycle = (doing.start, entered, leaving, doing.end), (leaving - entered) / repetitions
     np.testing.assert_allclose(row - 0.5, naive_harmonics(cosines, sines, amplitude, times, cycle, wander), atol=2e-6)
 
@@ -183,7 +183,7 @@ def test_a_layer_hides_what_lies_below_it() -> None:
     calm = np.zeros((len(CHANNELS), FRAMES), np.float32)
     wild = np.random.default_rng(6).uniform(-0.1, 0.1, calm.shape).astype(np.float32)
     owned = ACTIONS.owned[2 * LIBRARY.index("wave")]
-    entered, leaving = slot_stages(slot("wave", 1.0, 5.0, repetitions=4), ACTIONS)
+    entered, leaving = slot_stages(slot("wave", 1.0, 5.0, repetitions=4))
     on = (entered <= SECONDS) & (leaving >= SECONDS)
     assert on.sum() > 50
     np.testing.assert_allclose(layered(calm, "wave")[owned][:, on], layered(wild, "wave")[owned][:, on], atol=1e-6)
@@ -192,7 +192,7 @@ def test_a_layer_hides_what_lies_below_it() -> None:
 def tracked(name: str, amplitude: float, repetitions: int) -> Array:
     work: Scratch = scratch(FRAMES, 1)
     doing = slot(name, 1.0, 6.0, amplitude=amplitude, repetitions=repetitions)
-    add_track(work, doing, ACTIONS, person(), 1.0, CLOCK)
+    add_track(work, doing, ACTIONS, person().draws, leg_length(1.7), 1.0, CLOCK)
     return work.channels
 
 

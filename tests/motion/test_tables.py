@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from posegen.library import Library
 from posegen.library.models import CHANNELS, Action
-from posegen.motion.tables import CYCLE, ENTER, EXIT, PLANTED, SUPPORTS, ActionTables, tables
+from posegen.motion.tables import CYCLE, ENTER, EXIT, PLANTED, SCALARS, SUPPORTS, ActionTables, tables
 from posegen.skeleton import PARTS
 from tests.motion.scripted import LIBRARY
 
@@ -47,6 +47,17 @@ def salute() -> ActionTables:
     return tables(Library(entries=entries, families={"military": ("salute",)}, themes={}, words={})).actions
 
 
+def scalar(actions: ActionTables, name: str) -> Array:
+    """One number of all actions, done with either side."""
+    column: Array = actions.scalars[:, SCALARS.index(name)]
+    return column
+
+
+def scope(actions: ActionTables, what: str, side: int) -> slice:
+    """Where the keys or the series of the action lie."""
+    return slice(int(scalar(actions, f"first_{what}")[side]), int(scalar(actions, f"last_{what}")[side]))
+
+
 def value(row: Array, channel: str) -> float:
     return float(row[CHANNELS.index(channel)])
 
@@ -72,7 +83,7 @@ def test_what_points_to_a_side_changes_its_sign(salute: ActionTables) -> None:
 
 def test_keys_come_in_stages_and_cycles_close(salute: ActionTables) -> None:
     for side, near, sign in ((LEFT, "left", 1), (RIGHT, "right", -1)):
-        keys = slice(salute.key_first[side], salute.key_last[side])
+        keys = scope(salute, "key", side)
         assert salute.key_stage[keys].tolist() == [ENTER, CYCLE, CYCLE, EXIT]
         assert salute.key_at[keys].tolist() == [0.5, 0.5, 1.0, 0.2]
         assert salute.key_through[keys].tolist() == [True, False, False, False]
@@ -89,8 +100,9 @@ def test_keys_come_in_stages_and_cycles_close(salute: ActionTables) -> None:
 
 def test_harmonics_keep_their_channel_and_unit(salute: ActionTables) -> None:
     for side, near, sign in ((LEFT, "left", 1), (RIGHT, "right", -1)):
-        series = range(salute.series_first[side], salute.series_last[side])
-        found = {CHANNELS[salute.series_channel[i]]: (salute.series_cos[i], salute.series_sin[i]) for i in series}
+        series = scope(salute, "series", side)
+        channels = [CHANNELS[c] for c in salute.series_channel[series]]
+        found = dict(zip(channels, zip(salute.series_cos[series], salute.series_sin[series], strict=True), strict=True))
         assert set(found) == {f"{near}_elbow_flexion", "neck_rotation"}
         assert found[f"{near}_elbow_flexion"][1].tolist() == pytest.approx([0.1, 0, 0, 0])
         assert found["neck_rotation"][0].tolist() == pytest.approx([0, 0.05 * sign, 0, 0])
@@ -106,22 +118,21 @@ def test_a_layer_owns_the_arm_and_what_it_uses_of_the_head(salute: ActionTables)
 
 
 def test_scalars(salute: ActionTables) -> None:
-    assert salute.support.tolist() == [PLANTED, PLANTED]
-    assert salute.gait.tolist() == [0, 0]
-    assert salute.enter.tolist() == [0.4, 0.4]
-    assert salute.exit.tolist() == [0.5, 0.5]
+    assert scalar(salute, "support").tolist() == [PLANTED, PLANTED]
+    assert scalar(salute, "gait").tolist() == [0, 0]
+    assert scalar(salute, "enter").tolist() == [0.4, 0.4]
+    assert scalar(salute, "exit").tolist() == [0.5, 0.5]
 
 
 def test_every_action_of_the_library_is_there_with_both_sides() -> None:
     actions = tables(LIBRARY).actions
-    assert len(actions.support) == 2 * len(LIBRARY.actions)
+    assert len(actions.scalars) == 2 * len(LIBRARY.actions)
     for name in LIBRARY.actions:
         action, row = LIBRARY.action(name), 2 * LIBRARY.index(name)
-        assert actions.support[row] == actions.support[row + 1] == SUPPORTS[action.support]
+        assert scalar(actions, "support")[row : row + 2].tolist() == [SUPPORTS[action.support]] * 2
         if action.flight:
-            assert actions.flight_seconds[row] == action.flight[0]
-            assert actions.flight_begin[row] == action.flight[1]
-            assert actions.flight_begin[row] < actions.flight_end[row] < 1
+            assert scalar(actions, "flight_seconds")[row] == action.flight[0]
+            assert scalar(actions, "flight_begin")[row] == action.flight[1] < scalar(actions, "flight_end")[row] < 1
 
 
 def test_tables_are_made_once() -> None:

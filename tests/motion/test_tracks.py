@@ -84,7 +84,7 @@ seconds_of_slot = st.floats(0.3, 9)
 @given(names, seconds_of_slot, st.floats(0.7, 1.5))
 def test_stages_fit_into_their_slot(name: str, seconds: float, tempo: float) -> None:
     action = LIBRARY.action(name)
-    entered, leaving = slot_stages(slot(name, 3.0, 3.0 + seconds, tempo=tempo), ACTIONS)
+    entered, leaving = slot_stages(slot(name, 3.0, 3.0 + seconds, tempo=tempo))
     assert 3 <= entered < leaving <= 3 + seconds
     if action.enter + action.exit < 0.9 * seconds * tempo:
         assert entered - 3 == pytest.approx(action.enter / tempo)
@@ -95,8 +95,8 @@ def test_stages_fit_into_their_slot(name: str, seconds: float, tempo: float) -> 
 def test_repetitions_come_on_an_irregular_beat(name: str, seconds: float, count: int, seed: int) -> None:
     draws = np.random.default_rng(seed).random(DRAWS)
     doing = slot(name, 1.0, 1.0 + seconds, repetitions=count)
-    entered, leaving = slot_stages(doing, ACTIONS)
-    begins, lengths = np.transpose([repetition(doing, ACTIONS, draws, number) for number in range(count)])
+    entered, leaving = slot_stages(doing)
+    begins, lengths = np.transpose([repetition(doing, draws, number) for number in range(count)])
     np.testing.assert_allclose(begins[1:], (begins + lengths)[:-1])  # without a gap
     assert begins[0] == pytest.approx(entered)
     assert begins[-1] + lengths[-1] == pytest.approx(leaving)
@@ -107,18 +107,18 @@ def test_repetitions_come_on_an_irregular_beat(name: str, seconds: float, count:
 @given(st.floats(0.8, 4), st.floats(0.5, 1.5))
 def test_a_flight_keeps_its_time_whatever_the_tempo(length: float, amplitude: float) -> None:
     jump = slot("jump", 0.0, 5.0, amplitude=amplitude, repetitions=2)
-    begin, end = ACTIONS.flight_begin[jump.kind], ACTIONS.flight_end[jump.kind]
+    begin, end = jump.flight_begin, jump.flight_end
     shares = (0.0, 0.2, begin, 0.5 * (begin + end), end, 0.9, 1.0)
-    at = [time_in_cycle(jump, ACTIONS, share, length) for share in shares]
+    at = [time_in_cycle(jump, share, length) for share in shares]
     assert at[0] == 0
     assert at[-1] == pytest.approx(length)
-    assert at[4] - at[2] == pytest.approx(flight_seconds(jump, ACTIONS))
+    assert at[4] - at[2] == pytest.approx(flight_seconds(jump))
     assert (np.diff(at) > 0).all()
-    assert time_in_cycle(slot("squat", 0.0, 5.0, repetitions=2), ACTIONS, 0.3, length) == pytest.approx(0.3 * length)
+    assert time_in_cycle(slot("squat", 0.0, 5.0, repetitions=2), 0.3, length) == pytest.approx(0.3 * length)
 
 
 def test_height_of_a_flight_goes_with_amplitude() -> None:
-    once, larger = (flight_seconds(slot("jump", 0.0, 3.0, amplitude=a), ACTIONS) for a in (1.0, 1.44))
+    once, larger = (flight_seconds(slot("jump", 0.0, 3.0, amplitude=a)) for a in (1.0, 1.44))
     assert larger == pytest.approx(1.2 * once)  # and height with the square of time
 
 
@@ -129,20 +129,20 @@ def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, ampl
     jump = slot("jump", 1.0, 1.5 + 1.65 * count, amplitude=amplitude, repetitions=count)
     at = np.zeros(KNOTS)
     fill_times(jump, ACTIONS, someone.draws, at)
-    n = knots_of_channel(jump, ACTIONS, someone, CHANNELS.index("root_height"), 1.0, at, knots, moving)
+    n = knots_of_channel(jump, ACTIONS, someone.draws, leg, CHANNELS.index("root_height"), 1.0, at, knots, moving)
     times, values, speeds, pushes = knots[:, :n]
     assert (np.diff(times) > 0).all()
     assert (times[0], times[-1], values[0], values[-1]) == (jump.start, jump.end, 0, 0)
     flying = np.flatnonzero(pushes).reshape(count, 2)
     for number, (up, down) in enumerate(flying):
         air = times[down] - times[up]
-        assert times[up] == pytest.approx(flight_begin(jump, ACTIONS, someone.draws, number))
-        assert air == pytest.approx(flight_seconds(jump, ACTIONS))
+        assert times[up] == pytest.approx(flight_begin(jump, someone.draws, number))
+        assert air == pytest.approx(flight_seconds(jump))
         assert pushes[up] == pushes[down] == pytest.approx(-9.81 / leg)
         assert values[down] - values[up] == pytest.approx((speeds[up] - 0.5 * 9.81 / leg * air) * air, abs=1e-6)
         assert speeds[down] == pytest.approx(speeds[up] - 9.81 / leg * air, abs=1e-5)
 
 
 def test_on_a_seat_height_is_told_in_ways_down_to_it() -> None:
-    assert unit_of_height(slot("sit", 0.0, 5.0), ACTIONS, 0.85, 0.34) == pytest.approx(0.4)
-    assert unit_of_height(slot("squat", 0.0, 5.0), ACTIONS, 0.85, 0.34) == 1.0
+    assert unit_of_height(slot("sit", 0.0, 5.0), 0.85, 0.34) == pytest.approx(0.4)
+    assert unit_of_height(slot("squat", 0.0, 5.0), 0.85, 0.34) == 1.0
