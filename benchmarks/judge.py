@@ -1,7 +1,8 @@
 """Every measure at full size: ``make judge``, or ``make judge SECTION=generate``.
 
 A section is a module with a title and a list of measures; a measure gets an empty folder and gives figures. The results are
-written to ``results/`` and committed. The exit code is 1 if any figure is bad.
+written to ``results/`` and committed, and so are the pages of ``docs/`` that a section makes of them. The exit code is 1 if
+any figure is bad.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import argparse
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 
-from benchmarks import generate
+from benchmarks import generate, keep
 from benchmarks.figures import Figure, write
 
-SECTIONS = {"generate": generate}
+SECTIONS = {"generate": generate, "keep": keep}
 
 
 def judge(section: str, names: list[str], folder: Path | None) -> bool:
@@ -31,6 +33,8 @@ def judge(section: str, names: list[str], folder: Path | None) -> bool:
                 print(f"{figure.name}: {figure.found}{' BAD' if figure.good is False else ''}", flush=True)
     if chosen == module.MEASURES:
         print(write(section, module.TITLE, figures, time.monotonic() - start))
+        for page in getattr(module, "PAGES", []):
+            print(import_module(page).write())
     return all(figure.good is not False for figure in figures)
 
 
