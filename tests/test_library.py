@@ -19,7 +19,8 @@ actions:
 GESTURES = """
 family: gestures
 actions:
-  wave: {parts: [near_arm], layered: true, sided: true, cycle: .6, repetitions: [3, 7], pose: {near_elbow_flexion: 80}}
+  wave: {parts: [near_arm], layered: true, sided: true, enter: .5, exit: .5, cycle: .6, repetitions: [3, 7],
+         pose: {near_elbow_flexion: 80}}
 """
 THEMES = """
 themes:
@@ -179,6 +180,7 @@ STAND = "parts: [legs], duration: [1, 2]"
             "at most 4 entries",
         ),
         (f"family: a\nactions: {{{'x' * 65}: {{{STAND}}}}}", "actions", "is no name"),
+        (f"family: a\nactions: {{x: {{{STAND}, layered: true, enter: 1}}}}", "actions.x", "needs `enter` and `exit`"),
         ("actions: {}", "family", "is missing"),
         ("famly: a\nfamily: b\nactions: {}", "famly", "did you mean 'family'"),
         ("family: a\nactions: [x]", "actions", "group of keys"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from posegen.errors import UsageError
 from posegen.wording import printable, shown
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+_LONGEST_NAME = 255
 
 
 class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2, for mypy only
@@ -74,7 +78,16 @@ def seed_option(command: Command) -> Command:
 def out_option(command: Command) -> Command:
     """Add ``--out``; the command takes `out`, None where it is not given."""
     text = "Folder to write to.  [default: data/CONFIG-SEED]"
-    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=text)(command)
+    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", callback=_short_names, help=text)(command)
+
+
+def _short_names(ctx: click.Context, parameter: click.Parameter, place: Path | None) -> Path | None:
+    """Refuse a name that no file system takes, before the folders around it are made."""
+    del ctx, parameter
+    if place is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in place.parts):
+        msg = f"--out {shown(str(place))}: has a name of more than {_LONGEST_NAME} bytes; shorten it"
+        raise UsageError(msg)
+    return place
 
 
 def json_option(command: Command) -> Command:

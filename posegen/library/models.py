@@ -164,6 +164,7 @@ class Action(Strict):
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None and self.speed is not None),
             "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
             "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
+            "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
             "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),
             "ranges run from the smaller to the larger": any(
                 r is not None and r[0] > r[1] for r in (self.speed, self.turn, self.duration, self.repetitions)
