@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Figure", "write"]
+__all__ = ["RESULTS", "Figure", "sentence", "write"]
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("numpy", "numba", "zarr", "pyarrow")
@@ -37,7 +37,7 @@ def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -
     machine = _machine()
     document = {"section": section, "machine": machine, "seconds": round(seconds), "figures": [asdict(f) for f in figures]}
     (RESULTS / f"{section}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    lines = [f"# {title}", "", f"`make judge SECTION={section}` took {seconds / 60:.0f} minutes on {_sentence(machine)}.", ""]
+    lines = [f"# {title}", "", f"`make judge SECTION={section}` took {seconds / 60:.0f} minutes on {sentence(machine)}.", ""]
     lines += ["| measure | found | wanted | |", "|---|---|---|---|"]
     mark = {True: "good", False: "**bad**", None: ""}
     lines += [f"| {figure.name} | {figure.found} | {figure.wanted} | {mark[figure.good]} |" for figure in figures]
@@ -65,6 +65,7 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def _sentence(machine: dict[str, str]) -> str:
+def sentence(machine: dict[str, str]) -> str:
+    """Say in words what figures were measured on."""
     packages = ", ".join(f"{package} {machine[package]}" for package in PACKAGES)
     return f"{machine['cores']} cores of {machine['processor']}, Python {machine['python']}, {packages}"

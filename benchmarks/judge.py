@@ -1,21 +1,24 @@
 """Every measure at full size: ``make judge``, or ``make judge SECTION=generate``.
 
 A section is a module with a title and a list of measures; a measure gets an empty folder and gives figures. The results are
-written to ``results/`` and committed. The exit code is 1 if any figure is bad.
+written to ``results/`` and committed, and so are the pages of ``docs/`` that a section makes of them. The exit code is 1 if
+any figure is bad.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 
-from benchmarks import generate
+from benchmarks import generate, keep
 from benchmarks.figures import Figure, write
 
-SECTIONS = {"generate": generate}
+SECTIONS = {"generate": generate, "keep": keep}
 
 
 def judge(section: str, names: list[str], folder: Path | None) -> bool:
@@ -29,8 +32,10 @@ def judge(section: str, names: list[str], folder: Path | None) -> bool:
             for figure in measure.measure(Path(place)):
                 figures.append(figure)
                 print(f"{figure.name}: {figure.found}{' BAD' if figure.good is False else ''}", flush=True)
-    if chosen == module.MEASURES:
+    if not names and "POSEGEN_JUDGE_SCALE" not in os.environ:
         print(write(section, module.TITLE, figures, time.monotonic() - start))
+        for page in getattr(module, "PAGES", []):
+            print(import_module(page).write())
     return all(figure.good is not False for figure in figures)
 
 

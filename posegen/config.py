@@ -6,8 +6,9 @@ decides the content of samples goes into :meth:`Config.identity`. A new key that
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,13 +26,15 @@ from posegen.yaml_files import read_yaml
 if TYPE_CHECKING:
     from posegen.library import Library
 
-__all__ = ["CONTENT_VERSION", "NOT_IDENTITY", "Config", "load_config"]
+__all__ = ["CONTENT_VERSION", "MOST_SAMPLES", "NOT_IDENTITY", "Config", "load_config"]
 
 CONTENT_VERSION = 2
 """Changes whenever any sample of any config would come out differently."""
 
 NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")
 """Keys that do not decide what a sample holds. The library counts by what is in it, not by where it lies."""
+
+MOST_SAMPLES = 1_000_000_000
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -58,7 +61,7 @@ class Config(Group):
     """
 
     name: Annotated[str, Field(strict=True), AfterValidator(_plain_name)] = "default"
-    samples: Annotated[Whole, Field(ge=1, le=1_000_000_000)] = 10_000
+    samples: Annotated[Whole, Field(ge=1, le=MOST_SAMPLES)] = 10_000
     seed: Annotated[Whole, Field(ge=0, le=2**63 - 1)] = 0
     workers: Annotated[Whole, Field(ge=1, le=1024)] | None = None
     frames: Frames = 250
@@ -143,6 +146,9 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
 
     config = validated(Config, data, where)
     story = config.story
+    if config.population.persons < story.actors.max:
+        text = f"is {config.population.persons}, and story.actors.max asks for {story.actors.max} different ones; raise it"
+        raise refuse([Problem("population.persons", text)], where)
     if story.library is not None or story.themes is not None or story.actions:
         _check_names(config, where)
     return config
@@ -157,7 +163,7 @@ def _read(path: Path) -> dict[str, Any]:
     story = data.get("story")
     if isinstance(story, dict) and isinstance(story.get("library"), str):
         # A path in a file starts from the file's folder, so that the file works from anywhere.
-        data["story"] = story | {"library": str(path.resolve().parent / Path(story["library"]).expanduser())}
+        data["story"] = story | {"library": str(path.resolve().parent / os.path.expanduser(story["library"]))}
     return data
 
 
@@ -181,5 +187,17 @@ def _check_names(config: Config, where: Where) -> None:
         for name in given
         if name not in known
     ]
+    if not problems:
+        problems = list(_idle_themes(config.story, library))
     if problems:
         raise refuse(problems, where)
+
+
+def _idle_themes(story: Story, library: Library) -> Iterator[Problem]:
+    """Find the themes that may occur and in which nothing can be done."""
+    for name, theme in library.themes.items():
+        weight = theme.weight if story.themes is None else story.themes.get(name, 0.0)
+        actions = theme.actions.items()
+        if weight and not any(own * library.action(action).weight * story.actions.get(action, 1.0) for action, own in actions):
+            text = f"leaves the theme {name!r} without an action; raise one of them, or drop the theme"
+            yield Problem("story.actions" if story.actions else "story.themes", text)

@@ -14,6 +14,8 @@ __all__ = ["Frames", "Group", "Length", "Population", "Store", "Story", "Variant
 SHORTEST = 20
 """Frames of the shortest clip."""
 
+_LONGEST_PATH = 4000
+
 
 class _Limits(Protocol):
     @property
@@ -54,6 +56,14 @@ def _some(weights: dict[str, float]) -> dict[str, float]:
         msg = f"must give some theme a weight above 0 (got {shown(weights)})"
         raise ValueError(msg)
     return weights
+
+
+def _path_in_text(path: Path) -> Path:
+    text = str(path)
+    if len(text) > _LONGEST_PATH or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        msg = f"must be a path of at most {_LONGEST_PATH} characters, in UTF-8, without zero bytes (got {shown(text)})"
+        raise ValueError(msg)
+    return path
 
 
 Whole = Annotated[int, BeforeValidator(whole), Field(strict=True)]
@@ -160,7 +170,7 @@ class Story(Group):
     layering: Share = 0.35
     themes: Annotated[dict[str, Weight], AfterValidator(_some)] | None = None
     actions: dict[str, Weight] = {}
-    library: Path | None = None
+    library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
 
 
 class Store(Group):

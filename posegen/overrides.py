@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from posegen.errors import UsageError
+from posegen.validation import dotted
 from posegen.wording import shown
 from posegen.yaml_files import parse_yaml
 
 __all__ = ["apply_overrides"]
+
+_DEEPEST = 32
 
 
 def apply_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -43,12 +46,14 @@ def apply_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[
     origins = {}
     for override in overrides:
         key, equals, text = override.partition("=")
-        key = key.strip()
-        if not equals or not all(key.split(".")):
+        path = key.strip().split(".")
+        if not equals or not all(path) or len(path) > _DEEPEST:
             msg = f"--set {shown(override)}: must be KEY=VALUE, such as story.actors.max=2"
             raise UsageError(msg)
+        # As messages name the key, which may be a strange one.
+        key = dotted(path)
         option = f"--set {key}"
-        changed = _with_value(changed, key.split("."), parse_yaml(text, f"{option}: {shown(text)}"), option)
+        changed = _with_value(changed, path, parse_yaml(text, f"{option}: {shown(text)}"), option)
         origins[key] = "--set "
     return changed, origins
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from posegen.errors import UsageError
 from posegen.wording import did_you_mean, nearest, shown
 
-__all__ = ["Problem", "Where", "keys_of", "refuse", "validated"]
+__all__ = ["Problem", "Where", "dotted", "keys_of", "refuse", "validated"]
 
 _MOST_PROBLEMS = 10
 _REASONS = {
@@ -36,8 +36,10 @@ _REASONS = {
     "greater_than_equal": "must be at least {ge}",
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
-    "too_short": "must have {min_length} entries",
-    "too_long": "must have {max_length} entries",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
 }
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -88,11 +90,12 @@ def validated(model: type[Model], data: object, where: Where) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(details, model) for details in error.errors(include_url=False)]
-    raise refuse(problems, where)
+        found = error.errors(include_url=False)
+    # A file may be wrong in a hundred thousand places: guesses are made only for what is told.
+    raise refuse([_problem(details, model) for details in found[:_MOST_PROBLEMS]], where, more=len(found[_MOST_PROBLEMS:]))
 
 
-def refuse(problems: Sequence[Problem], where: Where) -> UsageError:
+def refuse(problems: Sequence[Problem], where: Where, more: int = 0) -> UsageError:
     """Make one error of several problems, a line each.
 
     Parameters
@@ -101,6 +104,8 @@ def refuse(problems: Sequence[Problem], where: Where) -> UsageError:
         At least one.
     where : callable
         As for :func:`validated`.
+    more : int
+        How many further ones there are.
 
     Returns
     -------
@@ -108,8 +113,9 @@ def refuse(problems: Sequence[Problem], where: Where) -> UsageError:
         To be raised by the caller.
     """
     lines = [f"{where(p.place or p.key)}{p.key}{': ' if p.key else ''}{p.text}" for p in problems[:_MOST_PROBLEMS]]
-    if len(problems) > _MOST_PROBLEMS:
-        lines.append(f"and {len(problems) - _MOST_PROBLEMS:,} more problems")
+    more += len(problems[_MOST_PROBLEMS:])
+    if more:
+        lines.append(f"and {more:,} more problem{'s' if more > 1 else ''}")
     return UsageError("\n".join(lines))
 
 
@@ -132,15 +138,42 @@ def keys_of(model: type[BaseModel]) -> Iterator[str]:
             yield from (f"{name}.{key}" for key in keys_of(inner))
 
 
+def dotted(location: Sequence[str | int]) -> str:
+    r"""Write the path of a key in one line of readable length.
+
+    Parameters
+    ----------
+    location : sequence of str or int
+        Names of keys and places in lists; strange names are quoted.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> dotted(["story", "themes", 0, "a\nb"])
+    "story.themes[0].'a\\nb'"
+    """
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        else:
+            plain = part if part and part.isprintable() and len(part) <= len(shown(part)) else shown(part)
+            path += f".{plain}" if path else plain
+    return path
+
+
 def _problem(details: Any, model: type[BaseModel]) -> Problem:
     location = tuple(details["loc"])
-    key = _dotted(location)
+    key = dotted(location)
     if details["type"] == "extra_forbidden":
         return Problem(key, f"unknown key{_suggestion(location, model)}")
     if details["type"] == "value_error":
         return Problem(key, str(details["ctx"]["error"]))
     if details["type"] == "missing":
-        return Problem(key, "is missing; add it", place=_dotted(location[:-1]))
+        return Problem(key, "is missing; add it", place=dotted(location[:-1]))
     reason = _REASONS.get(details["type"])
     # Bounds are written as in the models: 1 rather than 1.0.
     context = {name: f"{value:.15g}" if isinstance(value, float) else value for name, value in details.get("ctx", {}).items()}
@@ -153,9 +186,9 @@ def _suggestion(location: tuple[str | int, ...], model: type[BaseModel]) -> str:
     siblings = _group_at(model, group)
     match = nearest(str(name), siblings.model_fields)
     if match is not None:
-        return f"; did you mean {_dotted((*group, match))!r}?"
+        return f"; did you mean {dotted((*group, match))!r}?"
     # Of several keys with one last part, the first counts, and one inside this group before all others.
-    inside = [key for key in keys_of(model) if key.startswith(f"{_dotted(group)}.")]
+    inside = [key for key in keys_of(model) if key.startswith(f"{dotted(group)}.")]
     elsewhere = {key.rpartition(".")[2]: key for key in reversed([*inside, *keys_of(model)])}
     match = nearest(str(name), elsewhere)
     if match is not None:
@@ -181,14 +214,3 @@ def _unwrapped(annotation: Any) -> Any:
         return annotation
     inner = [argument for argument in get_args(annotation) if argument is not type(None)]
     return _unwrapped(inner[0]) if inner else annotation
-
-
-def _dotted(location: Sequence[str | int]) -> str:
-    path = ""
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        else:
-            plain = part if part.isprintable() and len(part) <= len(shown(part)) else shown(part)
-            path += f".{plain}" if path else plain
-    return path

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean", "nearest", "shown"]
+__all__ = ["did_you_mean", "nearest", "printable", "shown"]
 
 _LONGEST_QUOTE = 60
+_LONGEST_GUESS = 100
 
 
 def shown(value: object) -> str:
@@ -34,8 +35,33 @@ def shown(value: object) -> str:
     if isinstance(value, str):
         # The rest of a text that is cut off anyway need not be quoted.
         value = value[: _LONGEST_QUOTE + 1]
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out whole numbers of thousands of digits
+        text = "a number too long to show"
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+
+
+def printable(text: str) -> str:
+    r"""Write out the characters that a terminal would obey rather than show; the ends of lines stay.
+
+    Parameters
+    ----------
+    text : str
+        A message, with names in it that anybody may have given.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb\nc")
+    'a\\x1b[2Jb\nc'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -57,6 +83,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("smok", ["default", "smoke", "full"])
     'smoke'
     """
+    if len(name) > _LONGEST_GUESS:  # nothing that is known is like it, and finding that out takes long
+        return None
     matches = get_close_matches(name, sorted(set(known)), n=1, cutoff=0.6)
     return matches[0] if matches else None
 

@@ -8,7 +8,9 @@ nested, reaches the limit of recursion.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +70,10 @@ def read_yaml(path: Path) -> Any:
         Where the file cannot be read or holds anything but plain data.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        with open(path, "rb", opener=_without_waiting) as file:
+            plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            # Nothing at all, not even an end, comes out of some files that are not really any.
+            content = (file.read(LARGEST_FILE + 1) if plain else None) or b""
     except IsADirectoryError:
         msg = f"{path}: is a folder; name a YAML file in it"
         raise UsageError(msg) from None
@@ -77,6 +81,9 @@ def read_yaml(path: Path) -> Any:
         reason = error.strerror if isinstance(error, OSError) else error
         msg = f"{path}: cannot be read ({reason}); check the path"
         raise UsageError(msg) from None
+    if not plain:
+        msg = f"{path}: is not a plain file; name a YAML file"
+        raise UsageError(msg)
     if len(content) > LARGEST_FILE:
         msg = f"{path}: is larger than {LARGEST_FILE:,} bytes; no file of posegen's is: check the path"
         raise UsageError(msg)
@@ -120,9 +127,16 @@ def parse_yaml(text: str, where: str) -> Any:
         msg = f"{where}: is not valid YAML: {error.problem}{line}"
     except yaml.YAMLError as error:
         msg = f"{where}: is not valid YAML: {getattr(error, 'reason', 'unreadable characters')}"
+    except UnicodeEncodeError:  # half a character, as Python makes of bytes on the command line that are not UTF-8
+        msg = f"{where}: is not valid text; write it in UTF-8"
     except _RefusedError as error:
         msg = f"{where}: {error}"
     raise UsageError(msg)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    # Opening a pipe that nobody writes to would wait for ever.
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 class _RefusedError(Exception):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import posegen.library
 from posegen.errors import UsageError
 from posegen.library import Library, load_library, read_library
 
@@ -18,13 +19,16 @@ actions:
 GESTURES = """
 family: gestures
 actions:
-  wave: {parts: [near_arm], layered: true, sided: true, cycle: .6, repetitions: [3, 7], pose: {near_elbow_flexion: 80}}
+  wave: {parts: [near_arm], layered: true, sided: true, enter: .5, exit: .5, cycle: .6, repetitions: [3, 7],
+         pose: {near_elbow_flexion: 80}}
 """
 THEMES = """
 themes:
   street: {actions: {stand: 1, wave: 2.0}}
   park: {actions: {stand: 1}, weight: 2}
 """
+WORDS = (Path(posegen.library.__file__).parent / "words/en.yaml").read_text("utf-8")
+NODDING = "actions: {nod: {verbs: [[nods, nodding]]}}"
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def base(tmp_path: Path) -> Path:
     write(folder / "actions/standing.yaml", STANDING)
     write(folder / "actions/gestures.yaml", GESTURES)
     write(folder / "themes.yaml", THEMES)
-    write(folder / "words/en.yaml", "language: en\nactions: {stand: {verbs: [stands]}, wave: {verbs: [waves]}}")
+    write(folder / "words/en.yaml", WORDS)
     return folder
 
 
@@ -57,7 +61,7 @@ def test_what_the_files_say(base: Path) -> None:
     assert library.families == {"gestures": ("wave",), "standing": ("bow", "stand")}
     assert list(library.themes) == ["park", "street"]
     assert library.themes["street"].actions == {"stand": 1.0, "wave": 2.0}
-    assert library.words["actions"]["wave"] == {"verbs": ["waves"]}
+    assert library.words["actions"]["wave"]["verbs"] == [["waves", "waving"]]
 
 
 def test_unknown_actions_are_refused(base: Path) -> None:
@@ -86,7 +90,7 @@ def test_data_hold_everything(base: Path) -> None:
     write(base / "themes.yaml", THEMES.replace("2.0", "2.1"))
     assert read_library(base).as_data() != before
     write(base / "themes.yaml", THEMES)
-    write(base / "words/en.yaml", "language: en\nactions: {}")
+    write(base / "words/en.yaml", WORDS.replace("[waves, waving]", "[beckons, beckoning]"))
     assert read_library(base).as_data() != before
 
 
@@ -96,25 +100,28 @@ def test_a_user_adds_and_replaces(base: Path, tmp_path: Path) -> None:
         mine / "a.yaml",
         "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}, wave: {parts: [head], duration: [1, 1]}}",
     )
+    write(mine / "words/en.yaml", NODDING)
     library = read_library(base, mine)
     assert library.actions == ("bow", "nod", "stand", "wave")
     assert library.action("wave").parts == ["head"]
     assert library.families == {"odd": ("nod", "wave"), "standing": ("bow", "stand")}
-    assert library.words == read_library(base).words
+    words = read_library(base).words
+    assert library.words == words | {"actions": words["actions"] | {"nod": {"verbs": [["nods", "nodding"]]}}}
 
 
 def test_a_user_may_bring_themes_and_words(base: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     write(mine / "a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
     write(mine / "themes.yaml", "themes: {park: {actions: {nod: 1}}, hall: {actions: {stand: 1, nod: 1}}}")
-    write(mine / "words/en.yaml", "actions: {nod: {verbs: [nods]}}")
+    write(mine / "words/en.yaml", "language: mine\nactions: {nod: {verbs: [[nods, nodding]]}, wave: {count: false}}")
     library = read_library(base, mine)
     assert list(library.themes) == ["hall", "park", "street"]
     assert library.themes["park"].actions == {"nod": 1.0}
-    assert library.words == {
-        "language": "en",
-        "actions": {"stand": {"verbs": ["stands"]}, "wave": {"verbs": ["waves"]}, "nod": {"verbs": ["nods"]}},
-    }
+    before = read_library(base).words
+    assert library.words["language"] == "mine"
+    assert library.words["actions"]["nod"] == {"verbs": [["nods", "nodding"]]}
+    assert library.words["actions"]["wave"] == before["actions"]["wave"] | {"count": False}
+    assert library.words["joining"] == before["joining"]
 
 
 def test_one_family_may_have_several_files(base: Path) -> None:
@@ -151,6 +158,29 @@ STAND = "parts: [legs], duration: [1, 2]"
             "actions.x.enter_keys[0].thru",
             "did you mean 'actions.x.enter_keys[0].through'",
         ),
+        (f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 1}}]}}}}", "actions.x.enter_keys[0].pose", "is missing"),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, pose: {{near_knee_flexoin: 3}}}}}}",
+            "actions.x",
+            "did you mean 'near_knee_flexion'",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, pose: {{root_height: -30}}}}}}",
+            "actions.x",
+            "in leg lengths, from -2 to 2 (got -30)",
+        ),
+        (f"family: a\nactions: {{x: {{{STAND}, pose: {{neck_flexion: 1e9}}}}}}", "actions.x", "in degrees, from -360 to 360"),
+        (f"family: a\nactions: {{x: {{{STAND}, enter: 600}}}}", "actions.x.enter", "at most 60 (got 600)"),
+        ("family: a\nactions: {x: {parts: [legs], duration: [0, 2]}}", "actions.x.duration[0]", "at least 0.1"),
+        ("family: a\nactions: {x: {parts: [legs], cycle: 1, repetitions: [0, 1]}}", "actions.x.repetitions[0]", "at least 1"),
+        ("family: a\nactions: {x: {parts: [legs], cycle: 1e-9, repetitions: [1, 1]}}", "actions.x", "`cycle` of at least 0.1"),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, harmonics: {{neck_flexion: {{sin: [1, 2, 3, 4, 5]}}}}}}}}",
+            "actions.x.harmonics.neck_flexion.sin",
+            "at most 4 entries",
+        ),
+        (f"family: a\nactions: {{{'x' * 65}: {{{STAND}}}}}", "actions", "is no name"),
+        (f"family: a\nactions: {{x: {{{STAND}, layered: true, enter: 1}}}}", "actions.x", "needs `enter` and `exit`"),
         ("actions: {}", "family", "is missing"),
         ("famly: a\nfamily: b\nactions: {}", "famly", "did you mean 'family'"),
         ("family: a\nactions: [x]", "actions", "group of keys"),
@@ -192,6 +222,44 @@ def test_bad_themes(base: Path, content: str, key: str, reason: str) -> None:
     assert "\n" not in message
 
 
+@pytest.mark.parametrize(
+    ("content", "key", "reason"),
+    [
+        (NODDING.replace("nod", "nood"), "actions.nod", "is missing; give the action words"),
+        ("actions: {nod: {verbs: []}}", "actions.nod.verbs", "at least 1 entries (got [])"),
+        ("actions: {nod: {verbs: nods}}", "actions.nod.verbs", "must be a list"),
+        ("actions: {nod: {verbs: [[nods]]}}", "actions.nod.verbs[0][1]", "is missing"),
+        ("actions: {nod: {verbs: [[nods, 5]]}}", "actions.nod.verbs[0][1]", "must be text (got 5)"),
+        (NODDING + "\njoining: {then: []}", "joining.then", "at least 1 entries"),
+        (NODDING + "\njoining: {than: [x]}", "joining.than", "did you mean 'joining.then'"),
+        (NODDING + "\nsubjects: {man: no one}", "subjects.man", "must be a list"),
+        (NODDING + "\nseveral: {numbered: [a, b]}", "several.numbered", "at least 8 entries"),
+        (NODDING + "\ndetails: [colour]", "details[0]", "must be 'side', 'direction'"),
+        (NODDING + f"\nshort: [{'x' * 501}]", "short[0]", "at most 500 characters"),
+    ],
+)
+def test_bad_words(base: Path, tmp_path: Path, content: str, key: str, reason: str) -> None:
+    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
+    file = write(tmp_path / "mine/words/en.yaml", content)
+    message = message_of(base, tmp_path / "mine")
+    assert message.startswith(f"{file}: {key}: ")
+    assert reason in message
+    assert "\n" not in message
+
+
+def test_a_seat_needs_words_for_what_is_done_on_it(base: Path, tmp_path: Path) -> None:
+    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [legs], support: seat, duration: [1, 2]}}")
+    file = write(tmp_path / "mine/words/en.yaml", NODDING)
+    assert message_of(base, tmp_path / "mine").startswith(f"{file}: actions.nod.during: is missing")
+
+
+def test_links_that_lead_nowhere_are_not_overlooked(base: Path, tmp_path: Path) -> None:
+    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
+    write(tmp_path / "mine/words/en.yaml", NODDING)
+    (tmp_path / "mine/themes.yaml").symlink_to("themes.yaml")
+    assert message_of(base, tmp_path / "mine").startswith(f"{tmp_path / 'mine/themes.yaml'}: cannot be read")
+
+
 def test_files_that_are_not_there(base: Path, tmp_path: Path) -> None:
     missing, empty = tmp_path / "missing", tmp_path / "empty"
     empty.mkdir()
@@ -213,6 +281,7 @@ def test_posegens_own() -> None:
 
 def test_it_is_read_once(tmp_path: Path) -> None:
     write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
+    write(tmp_path / "mine/words/en.yaml", NODDING)
     first = load_library(tmp_path / "mine")
     assert load_library(tmp_path / "other/../mine") is first
     assert load_library() is load_library()

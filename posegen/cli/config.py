@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from posegen.cli.options import example, json_option, print_json, set_option
+from posegen.wording import printable
 
 __all__ = ["config"]
 
@@ -56,7 +57,7 @@ def diff(first: str, second: str, as_json: bool) -> None:
         click.echo("no difference")
     for key, a, b in found:
         remark = "" if _decides_content(key) else "   (does not change samples)"
-        click.echo(f"{key}: {_written(a)} -> {_written(b)}{remark}")
+        click.echo(printable(f"{key}: {_written(a)} -> {_written(b)}{remark}"))
 
 
 @config.command(epilog=example("posegen config presets"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import example, json_option, print_json
+from posegen.wording import printable
 
 if TYPE_CHECKING:
     from posegen.generation.describe import Description
@@ -29,7 +30,7 @@ def info(dataset: Path, as_json: bool) -> None:
     if as_json:
         print_json(_document(description))
     else:
-        click.echo("\n".join(_lines(description)))
+        click.echo(printable("\n".join(_lines(description))))
 
 
 def _document(description: Description) -> dict[str, Any]:

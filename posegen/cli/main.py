@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import sys
+import unicodedata
 from collections.abc import Sequence
 
 import click
@@ -11,11 +13,17 @@ from posegen.cli.lazy import LazyGroup
 from posegen.cli.options import example
 from posegen.errors import PosegenError, UsageError
 from posegen.version import __version__
+from posegen.wording import printable, shown
 
 __all__ = ["COMMANDS", "DONE", "FAILED", "INTERRUPTED", "MISUSED", "main", "run"]
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
+
+_BAD_PLACES = {
+    errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EPERM, errno.EROFS,
+}  # fmt: skip
+_LONGEST_LINE = 5000
 
 COMMANDS = {
     "generate": ("posegen.cli.generate:generate", "Make a dataset of labelled human motion."),
@@ -81,6 +89,7 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         As for :func:`main`. A command may return one itself.
     """
     try:
+        _check_text(arguments)
         result = command.main(list(arguments) or ["--help"], prog_name="posegen", standalone_mode=False)
     except UsageError as error:
         return _report(str(error), MISUSED)
@@ -96,10 +105,21 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except OSError as error:
         # The disk, the network, permissions: not faults of the program, so no traceback.
+        if error.errno in _BAD_PLACES and error.filename:
+            return _report(f"{error.filename}: cannot be used ({error.strerror}); name another place", MISUSED)
         return _report(str(error), FAILED)
     return result if isinstance(result, int) else DONE
 
 
+def _check_text(arguments: Sequence[str]) -> None:
+    """Refuse names and values that a file system, a terminal or a file of ours would trip over, before any command does."""
+    for argument in arguments:
+        if any(unicodedata.category(char) in ("Cc", "Cs") for char in argument):
+            msg = f"{shown(argument)}: must be one line of UTF-8 text without control characters"
+            raise UsageError(msg)
+
+
 def _report(message: str, code: int) -> int:
-    click.echo(f"posegen: error: {message}", err=True)
+    lines = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in message.split("\n")]
+    click.echo(f"posegen: error: {printable(chr(10).join(lines))}", err=True)
     return code

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from posegen.errors import UsageError
+from posegen.wording import printable, shown
+
 __all__ = [
+    "WHOLE",
     "config_option",
     "example",
     "json_option",
@@ -24,6 +30,22 @@ __all__ = [
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+_LONGEST_NAME = 255
+
+
+class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2, for mypy only
+    """A whole number; in which range it must be, the config says."""
+
+    name = "whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, str) and not re.fullmatch(r"[-+]?[0-9]{1,40}", value):
+            self.fail(f"must be a whole number of at most 40 digits (got {shown(value)})", param, ctx)
+        return int(value)
+
+
+WHOLE = _Whole()
 
 
 def config_option(command: Command) -> Command:
@@ -40,23 +62,32 @@ def set_option(command: Command) -> Command:
 
 def samples_option(command: Command) -> Command:
     """Add ``--samples``; the command takes `samples`, None where it is not given."""
-    return click.option("--samples", type=int, metavar="N", help="How many samples.  [default: as the config says]")(command)
+    return click.option("--samples", type=WHOLE, metavar="N", help="How many samples.  [default: as the config says]")(command)
 
 
 def workers_option(command: Command) -> Command:
     """Add ``--workers``; the command takes `workers`, None where it is not given."""
-    return click.option("--workers", type=int, metavar="W", help="Processes at once.  [default: one for each core]")(command)
+    return click.option("--workers", type=WHOLE, metavar="W", help="Processes at once.  [default: one for each core]")(command)
 
 
 def seed_option(command: Command) -> Command:
     """Add ``--seed``; the command takes `seed`, None where it is not given."""
-    return click.option("--seed", type=int, metavar="S", help="Start of all draws.  [default: as the config says]")(command)
+    return click.option("--seed", type=WHOLE, metavar="S", help="Start of all draws.  [default: as the config says]")(command)
 
 
 def out_option(command: Command) -> Command:
     """Add ``--out``; the command takes `out`, None where it is not given."""
     text = "Folder to write to.  [default: data/CONFIG-SEED]"
-    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=text)(command)
+    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", callback=_short_names, help=text)(command)
+
+
+def _short_names(ctx: click.Context, parameter: click.Parameter, place: Path | None) -> Path | None:
+    """Refuse a name that no file system takes, before the folders around it are made."""
+    del ctx, parameter
+    if place is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in place.parts):
+        msg = f"--out {shown(str(place))}: has a name of more than {_LONGEST_NAME} bytes; shorten it"
+        raise UsageError(msg)
+    return place
 
 
 def json_option(command: Command) -> Command:
@@ -93,7 +124,9 @@ def print_json(document: object) -> None:
     document : object
         Plain data with finite numbers.
     """
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    # What a terminal would obey is written as JSON writes any character: by its number.
+    click.echo(re.sub(r"[^\n -~]", lambda char: char[0] if char[0].isprintable() else json.dumps(char[0])[1:-1], text))
 
 
 def note(text: str, *, quiet: bool) -> None:
@@ -107,4 +140,4 @@ def note(text: str, *, quiet: bool) -> None:
         Value of ``--quiet``.
     """
     if not quiet:
-        click.echo(text, err=True)
+        click.echo(printable(text), err=True)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import example, json_option, note, print_json, quiet_option, seed_option, set_option
+from posegen.cli.options import WHOLE, example, json_option, note, print_json, quiet_option, seed_option, set_option
 from posegen.errors import UsageError
+from posegen.wording import printable
 
 __all__ = ["show"]
 
@@ -21,7 +22,12 @@ __all__ = ["show"]
 @click.argument("dataset", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
 @click.option("--config", metavar="NAME|PATH", help="Draw what this preset or YAML file makes, with no dataset.")
 @click.option(
-    "--sample", "samples", type=int, metavar="I", multiple=True, help="Which sample; may be repeated for a .png.  [default: 0]"
+    "--sample",
+    "samples",
+    type=WHOLE,
+    metavar="I",
+    multiple=True,
+    help="Which sample; may be repeated for a .png.  [default: 0]",
 )
 @click.option(
     "--variant", metavar="NAME", default="base", show_default=True, help="Which variant; 'all' for a .png of them all."
@@ -50,12 +56,16 @@ def show(
     quiet: bool,
 ) -> None:
     """Draw a sample with its captions, actions and contacts: an animation, or its poses over time."""
+    from posegen.config import MOST_SAMPLES
     from posegen.viewing.render import check_path, render_all
     from posegen.viewing.sources import clips_of_config, clips_of_dataset
 
     # Before anything is computed, which may take seconds.
     check_path(out)
     wanted = list(dict.fromkeys(samples or (0,)))
+    if max(wanted) >= MOST_SAMPLES:
+        msg = f"sample {max(wanted)} cannot be: a dataset has at most {MOST_SAMPLES:,} samples"
+        raise UsageError(msg)
     if dataset is not None:
         if config is not None or overrides or seed is not None:
             msg = "a dataset has its own config and seed: give either DATASET, or --config with --seed and --set"
@@ -73,5 +83,5 @@ def show(
         )
         return
     for clip in clips:
-        click.echo(f"{clip.title}: {' / '.join(clip.caption.splitlines())}")
+        click.echo(printable(f"{clip.title}: {' / '.join(clip.caption.splitlines())}"))
     note(f"wrote {out}", quiet=quiet)

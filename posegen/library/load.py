@@ -7,6 +7,7 @@ names again is replaced.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 
 from posegen.errors import UsageError
 from posegen.library.models import Action, ActionFile, Strict, Theme
+from posegen.library.words import check_words
 from posegen.validation import Where, validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
@@ -24,7 +26,8 @@ __all__ = ["Library", "load_library", "read_library"]
 
 _THEMES = "themes.yaml"
 _WORDS = "words/en.yaml"
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_MOST_FILES = 1000
 
 
 class _ThemeFile(Strict):
@@ -121,7 +124,8 @@ def load_library(folder: Path | None = None) -> Library:
     UsageError
         Where a file does not hold what it should.
     """
-    return _load(None if folder is None else Path(folder).expanduser().resolve())
+    # Unlike Path's own methods, these take names that cannot be for names of what is not there.
+    return _load(None if folder is None else Path(os.path.realpath(os.path.expanduser(folder))))
 
 
 def read_library(base: Path, addition: Path | None = None) -> Library:
@@ -144,10 +148,11 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     if addition is not None:
         more_actions, more_families = _read_actions(addition)
         actions, family_of = actions | more_actions, family_of | more_families
-        if (addition / _THEMES).exists():
+        if os.path.lexists(addition / _THEMES):
             themes |= _read_themes(addition / _THEMES, actions, themes)
-        if (addition / _WORDS).exists():
+        if os.path.lexists(addition / _WORDS):
             words = _merged(words, _read_words(addition / _WORDS))
+    check_words(words, actions, str((base if addition is None else addition) / _WORDS))
     families: dict[str, list[str]] = {family: [] for family in sorted(set(family_of.values()))}
     for name in sorted(actions):
         families[family_of[name]].append(name)
@@ -166,12 +171,15 @@ def _load(folder: Path | None) -> Library:
 
 def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     """Read all actions of a folder, and the family of each."""
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         msg = f"{folder}: there is no such folder of action files; check the path"
         raise UsageError(msg)
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name != _THEMES]
     if not files:
         msg = f"{folder}: holds no action file; put one there whose name ends in .yaml"
+        raise UsageError(msg)
+    if len(files) > _MOST_FILES:
+        msg = f"{folder}: holds {len(files):,} action files, more than the {_MOST_FILES:,} that posegen takes; check the path"
         raise UsageError(msg)
     actions: dict[str, Action] = {}
     family_of: dict[str, str] = {}

@@ -10,6 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from posegen.wording import did_you_mean, shown
+
 __all__ = ["CHANNELS", "SIDED_CHANNELS", "Action", "ActionFile", "Harmonics", "Key", "Theme"]
 
 SIDED_CHANNELS = (
@@ -49,7 +51,15 @@ CHANNELS = (*CENTRAL_CHANNELS, *(f"left_{c}" for c in SIDED_CHANNELS), *(f"right
 
 _WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in ("near", "far", "both") for c in SIDED_CHANNELS)}
 
-Range = tuple[float, float]
+Speeds = tuple[Annotated[float, Field(ge=0, le=15)], Annotated[float, Field(ge=0, le=15)]]
+Angles = tuple[Annotated[float, Field(ge=-720, le=720)], Annotated[float, Field(ge=-720, le=720)]]
+Seconds = Annotated[float, Field(ge=0, le=60)]
+Durations = tuple[Annotated[float, Field(ge=0.1, le=600)], Annotated[float, Field(ge=0.1, le=600)]]
+Counts = tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[int, Field(ge=1, le=1000)]]
+Coefficients = Annotated[list[Annotated[float, Field(ge=-360, le=360)]], Field(max_length=4)]
+Weight = Annotated[float, Field(ge=0, le=1000)]
+"""Bounds keep out units that are not meant (milliseconds, centimetres) and what would take for ever."""
+
 Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
 
 
@@ -62,15 +72,24 @@ class Strict(BaseModel):
 def _check_channels(names: list[str]) -> None:
     for name in names:
         if name not in _WRITTEN:
-            msg = f"unknown channel {name!r}; channels are {', '.join(sorted(_WRITTEN))}"
+            msg = f"unknown channel {shown(name)}{did_you_mean(name, _WRITTEN)}"
+            raise ValueError(msg)
+
+
+def _check_pose(pose: dict[str, float]) -> None:
+    _check_channels(list(pose))
+    for name, value in pose.items():
+        most, unit = (2, "leg lengths") if name.startswith("root_") else (360, "degrees")
+        if not abs(value) <= most:
+            msg = f"{name} is in {unit}, from -{most} to {most} (got {value:.15g})"
             raise ValueError(msg)
 
 
 class Harmonics(Strict):
     """One channel as a series over the action's cycle: sum of cos[k] cos(2 pi (k + 1) x) + sin[k] sin(2 pi (k + 1) x)."""
 
-    cos: list[float] = []
-    sin: list[float] = []
+    cos: Coefficients = []
+    sin: Coefficients = []
 
 
 class Key(Strict):
@@ -86,7 +105,7 @@ class Key(Strict):
 
     @model_validator(mode="after")
     def _channels(self) -> Self:
-        _check_channels(list(self.pose))
+        _check_pose(self.pose)
         return self
 
 
@@ -122,28 +141,30 @@ class Action(Strict):
     sided: bool = False
     support: Literal["gait", "planted", "flight", "seat"] = "planted"
     gait: Literal["walk", "run", "step"] | None = None
-    speed: Range | None = None
-    turn: Range = (0.0, 0.0)
-    duration: Range | None = None
-    enter: Annotated[float, Field(ge=0)] = 0.0
-    exit: Annotated[float, Field(ge=0)] = 0.0
-    cycle: Annotated[float, Field(ge=0)] = 0.0
-    repetitions: tuple[int, int] | None = None
+    speed: Speeds | None = None
+    turn: Angles = (0.0, 0.0)
+    duration: Durations | None = None
+    enter: Seconds = 0.0
+    exit: Seconds = 0.0
+    cycle: Seconds = 0.0
+    repetitions: Counts | None = None
     pose: dict[str, float] = {}
     harmonics: dict[str, Harmonics] = {}
     enter_keys: list[Key] = []
     cycle_keys: list[Key] = []
     exit_keys: list[Key] = []
-    flight: tuple[float, float] | None = None
-    weight: Annotated[float, Field(ge=0)] = 1.0
+    flight: tuple[Seconds, Annotated[float, Field(ge=0, le=1)]] | None = None
+    weight: Weight = 1.0
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _check_channels([*self.pose, *self.harmonics])
+        _check_pose(self.pose)
+        _check_channels(list(self.harmonics))
         problems = {
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None and self.speed is not None),
             "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
-            "`repetitions` needs a `cycle` longer than 0": self.repetitions is not None and self.cycle == 0,
+            "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
+            "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
             "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),
             "ranges run from the smaller to the larger": any(
                 r is not None and r[0] > r[1] for r in (self.speed, self.turn, self.duration, self.repetitions)
@@ -158,12 +179,12 @@ class Action(Strict):
 class ActionFile(Strict):
     """A file of actions that belong together."""
 
-    family: str
+    family: Annotated[str, Field(min_length=1, max_length=64)]
     actions: dict[str, Action]
 
 
 class Theme(Strict):
     """A setting: which actions fit it, and how often."""
 
-    actions: dict[str, Annotated[float, Field(ge=0)]]
-    weight: Annotated[float, Field(ge=0)] = 1.0
+    actions: dict[str, Weight]
+    weight: Weight = 1.0

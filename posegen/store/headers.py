@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from posegen.errors import PosegenError
+from posegen.errors import UsageError
 from posegen.store.documents import MOST_BYTES, Source, seal, unseal
 from posegen.store.files import read_file
 from posegen.store.layout import HEADER_FILE, Header
@@ -31,15 +32,20 @@ def load_header(path: Path) -> Header:
 
     Raises
     ------
+    UsageError
+        If there is no dataset.
     PosegenError
-        If there is no dataset, or its header is damaged or of a later format.
+        If its header is damaged or of a later format.
     """
+    if not os.path.isdir(path):  # which also answers for names that cannot be
+        msg = f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made"
+        raise UsageError(msg)
     file = path / HEADER_FILE
     cure = "Delete it and run the generate command that made the dataset again: complete shards are kept"
     try:
         data = read_file(file, MOST_BYTES)
     except FileNotFoundError as error:
         msg = f"{path}: is not a dataset: there is no {HEADER_FILE} in it. Name a folder that `posegen generate` has made"
-        raise PosegenError(msg) from error
+        raise UsageError(msg) from error
     source = Source(str(file), f"{cure}.")
     return Header.from_json(unseal(data, source), source)

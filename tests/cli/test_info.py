@@ -54,5 +54,5 @@ def test_json_gives_all_as_one_document(dataset: Path, capsys: pytest.CaptureFix
 
 
 def test_what_is_no_dataset_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["info", str(tmp_path)]) == 1
+    assert main(["info", str(tmp_path)]) == 2
     assert "is not a dataset" in capsys.readouterr().err

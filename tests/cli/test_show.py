@@ -126,7 +126,7 @@ def test_mistakes_are_told(dataset: Path, tmp_path: Path, capsys: pytest.Capture
         ([str(dataset), "--config", "default", "-o", png], 2, "give either DATASET, or --config"),
         (["-o", png], 2, "name a dataset, or a config"),
         ([str(dataset)], 2, "Missing option '-o'"),
-        ([str(tmp_path), "-o", png], 1, "is not a dataset"),
+        ([str(tmp_path), "-o", png], 2, "is not a dataset"),
         (["--config", "defualt", "-o", png], 2, "did you mean 'default'?"),
         (["--config", "default", "--sample", "-2", "-o", png], 2, "sample -2 cannot be"),
     ):

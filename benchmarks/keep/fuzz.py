@@ -1,0 +1,83 @@
+"""100,000 broken configs, libraries and dataset headers: each is taken or clearly refused, in bounded time and memory."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.keep.guided import KINDS, guided, is_possible
+from benchmarks.keep.inputs import kinds
+from benchmarks.keep.mutations import changed_bytes, changed_documents
+from benchmarks.keep.tally import SECONDS, Kind, Tally, read, time_limit, written
+
+__all__ = ["fuzz", "measure"]
+
+INPUTS = 100_000
+GUIDED_INPUTS = 2_500
+"""For each kind that atheris fuzzes, too."""
+
+SEED = 3
+MORE_BYTES = 400_000_000
+"""By how much the memory of this process may grow over all inputs."""
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    scale = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
+    tallies = []
+    (folder / "files").mkdir()
+    all_kinds = kinds(folder / "files")
+    before = _memory()
+    for number, kind in enumerate(all_kinds):
+        tallies.append(fuzz(kind, round(INPUTS * scale) * kind.share // 100, SEED + number))
+        yield _figure(f"fuzzed {kind.name}", tallies[-1])
+    more = _memory() - before
+    yield from _guided(folder, round(GUIDED_INPUTS * scale), tallies)
+    slowest = max(tally.slowest for tally in tallies)
+    yield Figure("the longest that reading one of them took", f"{slowest:.2f} s", f"below {SECONDS:.0f} s", slowest < SECONDS)
+    told, wanted = f"{more / 1e6:.0f} MB", f"below {MORE_BYTES / 1e6:.0f} MB"
+    yield Figure("memory that reading them took more than before", told, wanted, more < MORE_BYTES)
+
+
+def fuzz(kind: Kind, inputs: int, chance: int) -> Tally:
+    """Have posegen read broken files of a kind: half of them changed as documents, half as bytes.
+
+    Parameters
+    ----------
+    kind : Kind
+    inputs : int
+        How many.
+    chance : int
+        Seed of what is changed how.
+    """
+    tally = Tally()
+    draw = random.Random(chance)
+    good = [written(kind, document, draw) for document in kind.documents]
+    with time_limit():
+        changed_documents(kind.documents, inputs // 2, chance, lambda changed: read(kind, written(kind, changed, draw), tally))
+        while tally.inputs < inputs:
+            read(kind, changed_bytes(good, draw), tally)
+    return tally
+
+
+def _guided(folder: Path, inputs: int, tallies: list[Tally]) -> Iterator[Figure]:
+    if not is_possible():
+        yield Figure("inputs that atheris leads by what they reach", "not measured: atheris is not installed", "0 crashes")
+        return
+    for name in KINDS:
+        place = folder / f"guided {name}"
+        place.mkdir()
+        tallies.append(guided(place, name, inputs))
+        yield _figure(f"{name} that atheris leads by what they reach", tallies[-1])
+
+
+def _figure(name: str, tally: Tally) -> Figure:
+    told = f"{tally.taken:,} taken, {tally.refused:,} refused, {len(tally.crashes)} crashes"
+    return Figure(f"{tally.inputs:,} {name}", told, "0 crashes", not tally.crashes, tally.crashes[:20])
+
+
+def _memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

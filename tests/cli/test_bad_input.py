@@ -1,0 +1,426 @@
+"""Bad input through the real command line: one clear line each, exit code 2, nothing written, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import pty
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from posegen.cli.main import main
+
+Refused = Callable[..., str]
+
+GENERATE = ("generate", "--config", "smoke", "--workers", "1", "--out", "made")
+BOMB = "a: &a [x, x]\n" + "".join(f"{name}: &{name} [{f'*{before}, ' * 9}x]\n" for before, name in pairwise("abcdefgh"))
+LARGE = 10 << 30
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int]]:
+    """Everything in a folder, with kinds and times."""
+    return {str(path): (path.lstat().st_mode, path.lstat().st_mtime_ns) for path in [folder, *folder.rglob("*")]}
+
+
+def assert_one_line(error: str) -> None:
+    assert error.startswith("posegen: error: ")
+    assert error.endswith("\n")
+    assert error[:-1].isprintable()
+    assert len(error) < 6000
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Run a command in an otherwise empty folder that must refuse it; gives the line that it prints."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> str:
+        before = tree(tmp_path)
+        assert main(arguments) == 2
+        out, error = capsys.readouterr()
+        assert out == ""
+        assert_one_line(error)
+        assert tree(tmp_path) == before
+        return error
+
+    return run
+
+
+def process(*arguments: str | bytes, folder: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "posegen", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False, **options
+    )  # type: ignore[call-overload,no-any-return]
+
+
+# Options and keys
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--samples=0", "samples: must be at least 1 (got 0)"),
+        ("--samples=-3", "samples: must be at least 1 (got -3)"),
+        ("--samples=1000000001", "samples: must be at most 1000000000"),
+        ("--samples=" + "9" * 30, "samples: must be at most 1000000000"),
+        ("--samples=" + "9" * 5000, "'--samples': must be a whole number of at most 40 digits (got '999"),
+        ("--samples=1e400", "'--samples': must be a whole number"),
+        ("--samples=nan", "'--samples': must be a whole number"),
+        ("--samples=1.5", "'--samples': must be a whole number"),
+        ("--samples=", "'--samples': must be a whole number"),
+        ("--samples=١٢", "'--samples': must be a whole number"),
+        ("--samples=\x1b[2J", r"'--samples=\x1b[2J': must be one line of UTF-8 text without control characters"),
+        ("--workers=0", "workers: must be at least 1 (got 0)"),
+        ("--workers=-1", "workers: must be at least 1 (got -1)"),
+        ("--workers=1000000000", "workers: must be at most 1024"),
+        ("--workers=many", "'--workers': must be a whole number"),
+        ("--seed=-1", "seed: must be at least 0"),
+        ("--seed=9223372036854775808", "seed: must be at most 9223372036854775807"),
+        ("--smaples=5", "Did you mean '--samples'?"),
+        ("--set=story.actor.max=2", "--set story.actor: unknown key; did you mean 'story.actors'?"),
+        ("--set=frams=30", "--set frams: unknown key; did you mean 'frames'?"),
+        ("--set=frames", "must be KEY=VALUE, such as story.actors.max=2"),
+        ("--set==5", "must be KEY=VALUE"),
+        ("--set=" + "a." * 5000 + "b=1", "must be KEY=VALUE"),
+        ("--set=frames=.nan", "--set frames: must be a whole number (got nan)"),
+        ("--set=frames=.inf", "--set frames: must be a whole number (got inf)"),
+        ("--set=frames=1e400", "--set frames: must be a whole number (got inf)"),
+        ("--set=frames=" + "9" * 41, "a number of 41 characters"),
+        ("--set=variants.scale.max=.nan", "--set variants.scale.max: must be a finite number"),
+        ("--set=variants.speed={min: 2, max: 1}", "min must not be above max (got min 2, max 1)"),
+        ("--set=length={min: 90, max: 30}", "min must not be above max"),
+        ("--set=frames=[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1", "nested more than 32 levels"),
+        ("--set=frames=!!python/object/apply:os.system ['touch pwned']", "which posegen refuses; leave it out"),
+        ("--set=story=&a {layering: *a}", "has an anchor or alias"),
+        ("--set=name=../../elsewhere", "--set name: must be 1 to 64 letters"),
+        ("--set=name=a/b", "--set name: must be 1 to 64 letters"),
+        ("--set=\x1b[2Jx=1", r"'--set=\x1b[2Jx=1': must be one line"),
+        ("--set=a\u202eb=1", r"--set 'a\u202eb': unknown key"),
+        ("--set=frames=3\x07", "without control characters"),
+        ("--set=frames=\udcff", r"'--set=frames=\udcff': must be one line of UTF-8 text"),
+        (
+            "--set=story.actions={walk: 0, run: 0, turn: 0, stand: 0, point: 0, wave: 0}",
+            "--set story.actions: leaves the theme 'street' without an action; raise one of them, or drop the theme",
+        ),
+        ("--set=story.themes={nowhere: 1}", "--set story.themes.nowhere: unknown theme; there are"),
+        ("--set=population={persons: 2}", "population.persons: is 2, and story.actors.max asks for 3 different ones; raise it"),
+        ("--config=smok", "unknown preset 'smok', and no file of that name; did you mean 'smoke'?"),
+        ("--config=", "unknown preset ''"),
+        ("--config=../../smoke", "there is no such config file"),
+        ("--config=nowhere/smoke.yaml", "there is no such config file; check the path, or name a preset: crowd, default"),
+        ("--config=" + "x" * 5000, "unknown preset"),
+        ("--config=\x1b[31mred", r"'--config=\x1b[31mred': must be one line"),
+        ("--config=a\0b", r"'--config=a\x00b': must be one line"),
+        ("--out=a\0b", r"'--out=a\x00b': must be one line"),
+        ("--out=" + "x" * 300, "has a name of more than 255 bytes; shorten it"),
+        ("--out=new/" + "ü" * 128, "has a name of more than 255 bytes; shorten it"),
+        ("--out=/dev/null", "is a file or lies in one. Choose a folder with --out"),
+    ],
+)  # fmt: skip
+def test_options(option: str, told: str, refused: Refused) -> None:
+    assert told in refused(*GENERATE, "--set=story.actors.max=3", option)
+
+
+# Config files
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("sampels: 5", "sampels: unknown key; did you mean 'samples'?"),
+        ("samples: -5", "samples: must be at least 1 (got -5)"),
+        ("frames: .nan", "frames: must be a whole number (got nan)"),
+        ("frames: 1e400", "frames: must be a whole number (got inf)"),
+        (f"seed: {'1' * 5000}", "has a number of 5000 characters in line 1; shorten it"),
+        ("frames: 30\nseed: 1\nframes: 40", "has the key 'frames' a second time, in line 3; keep one of them"),
+        (BOMB, "has an anchor or alias in line 1, which posegen refuses"),
+        ("a: &a {b: 1}\n<<: *a", "has an anchor or alias in line 1"),
+        ("a: !!python/object/apply:os.system ['touch pwned']", "has the tag 'tag:yaml.org,2002:python/object/apply:os.system'"),
+        ("a: !!python/name:os.system", "has the tag"),
+        ("samples: !!int 5", "has the tag 'tag:yaml.org,2002:int' in line 1"),
+        ("[" * 200_000, "nested more than 32 levels deep in line 1; check the brackets"),
+        ("{a: " * 100_000, "nested more than 32 levels deep"),
+        ("samples: [1, 2", "is not valid YAML"),
+        ("samples: 5\n---\nsamples: 6", "holds more than one document (line 2); keep one"),
+        ("- samples", "must be a group of keys, such as `samples: 100` (got ['samples'])"),
+        ("5", "must be a group of keys"),
+        ("? [a]\n: 5", "has a key in line 1 that is not plain text"),
+        ("'': 5", "'': unknown key"),
+        ('"\\e[2J": 5', r"'\x1b[2J': unknown key"),
+        ('"a\\nb": 5', r"'a\nb': unknown key"),
+        ('"\\u202Egnp": 5', r"'\u202egnp': unknown key"),
+        ("name: \x1b]0;owned\x07", "control characters are not allowed"),
+        ("? " + "k" * 300_000 + "\n: 1", "unknown key; there are fps, frames"),
+        ("samples: 5".encode("utf-16"), "is not UTF-8 text (byte 0); save it as UTF-8"),
+        ("samples: 5".encode("utf-16-le"), "control characters are not allowed"),
+        ("samples: 5".encode("utf-32"), "is not UTF-8 text (byte 0)"),
+        (b"# sch\xf6n\nsamples: 5", "is not UTF-8 text (byte 5)"),
+        (b"samples: 5\0", "control characters are not allowed"),
+        (b"\xef\xbb\xbfsamples: zero", "samples: must be a whole number (got 'zero')"),
+        (b"\xed\xa0\x80: 5", "is not UTF-8 text (byte 0)"),
+        ("name: a/../b", "name: must be 1 to 64 letters"),
+        ("population: {persons: 2}\nstory: {actors: {max: 3}}", "population.persons: is 2, and story.actors.max asks for 3"),
+        ("story: {library: nowhere}", "there is no such folder of action files"),
+        ('story: {library: "a\\0b"}', "in UTF-8, without zero bytes (got "),
+        ("story: {library: " + "x" * 5000 + "}", "story.library: must be a path of at most 4000 characters, in UTF-8"),
+        ("story: {library: ~nobody-of-this-name/moves}", "~nobody-of-this-name/moves: there is no such folder"),
+        ("story: {library: config.yaml}", "there is no such folder of action files"),
+    ],
+)  # fmt: skip
+def test_config_files(content: str | bytes, told: str, refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    line = refused(*GENERATE, "--config", str(file))
+    assert line.startswith(f"posegen: error: {file}: ")
+    assert told in line
+
+
+def test_a_folder_is_no_config(refused: Refused, tmp_path: Path) -> None:
+    assert f"{tmp_path}: is a folder; name a YAML file in it" in refused(*GENERATE, "--config", str(tmp_path))
+
+
+def test_a_pipe_is_no_config(refused: Refused, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "pipe: is not a plain file" in refused(*GENERATE, "--config", str(tmp_path / "pipe"))
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/full"])
+def test_a_device_is_no_config(device: str, refused: Refused) -> None:
+    assert f"{device}: is not a plain file" in refused(*GENERATE, "--config", device)
+
+
+def test_a_huge_file_is_no_config(refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "huge.yaml"
+    file.touch()
+    os.truncate(file, LARGE)
+    assert "is larger than 1,000,000 bytes" in refused(*GENERATE, "--config", str(file))
+
+
+@pytest.mark.parametrize("target", ["loop.yaml", "nowhere.yaml"])
+def test_a_link_that_leads_nowhere_is_no_config(target: str, refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").symlink_to(target)
+    assert "there is no such config file" in refused(*GENERATE, "--config", str(tmp_path / "loop.yaml"))
+
+
+def test_an_unreadable_file_is_no_config(refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "secret.yaml"
+    file.write_text("samples: 5")
+    file.chmod(0)
+    if os.access(file, os.R_OK):
+        pytest.skip("whoever runs this may read every file")
+    assert "cannot be read (Permission denied); check the path" in refused(*GENERATE, "--config", str(file))
+
+
+# Places to write to
+
+
+@pytest.mark.parametrize("place", ["notes", "notes/in/it", "link"])
+def test_a_file_is_no_place(place: str, refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "link").symlink_to("link")
+    assert f"{place}: is a file or lies in one. Choose a folder with --out" in refused(*GENERATE, "--out", place)
+
+
+def test_a_folder_with_something_else_is_no_place(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/notes").write_text("mine")
+    # The lock is taken and given back, which changes the time of the folder and nothing else.
+    before = set(tree(tmp_path))
+    assert main([*GENERATE, "--out", "full"]) == 2
+    assert set(tree(tmp_path)) == before
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system that really is read-only; for who is not root, one without the right to write."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    mounts = [["mount", "--bind", folder, folder], ["mount", "-o", "remount,ro,bind", folder]]
+    mounted = (
+        os.geteuid() == 0 and shutil.which("mount") and all(subprocess.run(m, check=False).returncode == 0 for m in mounts)
+    )
+    folder.chmod(0o555) if os.geteuid() else None
+    try:
+        yield folder
+    finally:
+        if mounted:
+            subprocess.run(["umount", folder], check=True)
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("place", ["", "new/folder"])
+def test_a_read_only_place(place: str, read_only: Path, refused: Refused) -> None:
+    try:
+        (read_only / "probe").touch()
+    except OSError:
+        pass
+    else:
+        pytest.skip("a folder cannot be made read-only here: root may write everywhere, and mounting is not allowed")
+    line = refused(*GENERATE, "--out", str(read_only / place))
+    assert f"{read_only}" in line
+    assert "Read-only file system" in line or "Permission denied" in line
+    assert "name another place" in line or "Choose a folder" in line
+
+
+# Libraries
+
+ACTIONS = "family: mine\nactions: {nod: {parts: [head], duration: [1, 2]}}"
+WORDS = "actions: {nod: {verbs: [[nods, nodding]]}}"
+
+
+def with_keys(keys: str) -> str:
+    return ACTIONS.replace("}}", f", {keys}}}}}")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.yaml", with_keys("enter_keys: [{at: 1}]"), "actions.nod.enter_keys[0].pose: is missing; add it"),
+        ("a.yaml", with_keys("pose: {neck_flexoin: 5}"), "unknown channel 'neck_flexoin'; did you mean 'neck_flexion'?"),
+        ("a.yaml", with_keys("harmonics: {knee: {sin: [5]}}"), "unknown channel 'knee'; there are both_ankle_dorsiflexion, "),
+        ("a.yaml", with_keys("pose: {root_height: -30}"), "root_height is in leg lengths, from -2 to 2 (got -30)"),
+        ("a.yaml", ACTIONS.replace("[1, 2]", "[1, 2000]"), "actions.nod.duration[1]: must be at most 600 (got 2000)"),
+        ("a.yaml", ACTIONS.replace("[1, 2]", "[0, 2]"), "actions.nod.duration[0]: must be at least 0.1"),
+        ("a.yaml", with_keys("pose: {neck_flexion: .nan}"), "pose.neck_flexion: must be a finite number"),
+        ("a.yaml", ACTIONS.replace("[1, 2]", "[2, 1]"), "ranges run from the smaller to the larger"),
+        ("a.yaml", ACTIONS.replace("nod", "../nod"), "'../nod' is no name"),
+        ("a.yaml", ACTIONS.replace("nod", '"\\e[2J"'), r"'\x1b[2J' is no name"),
+        ("a.yaml", ACTIONS.replace("[head]", "[haed]"), "actions.nod.parts[0]: must be 'legs', 'trunk'"),
+        ("b.yaml", ACTIONS, "actions.nod: is already in"),
+        ("words/en.yaml", "actions: {}", "actions.nod: is missing; give the action words"),
+        ("words/en.yaml", "actions: {nod: {verbs: []}}", "actions.nod.verbs: must have at least 1 entries"),
+        ("words/en.yaml", "actions: {nod: {verbs: nods}}", "actions.nod.verbs: must be a list"),
+        ("words/en.yaml", WORDS + "\njoining: null", "joining: must be a group of keys (got nothing)"),
+        ("themes.yaml", "themes: {hall: {actions: {nood: 1}}}", "unknown action; did you mean 'nod'?"),
+        ("themes.yaml", "themes: {hall: {actions: {nod: 1e400}}}", "themes.hall.actions.nod: must be a finite number"),
+        ("themes.yaml", "themes: {hall: {actions: {nod: 0}}}", "must give some action a weight above 0"),
+        ("themes.yaml", BOMB, "has an anchor or alias"),
+    ],
+)  # fmt: skip
+def test_libraries(name: str, content: str, told: str, refused: Refused, tmp_path: Path) -> None:
+    for file, text in {"a.yaml": ACTIONS, "words/en.yaml": WORDS, name: content}.items():
+        (tmp_path / "moves" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "moves" / file).write_text(text)
+    line = refused(*GENERATE, "--set=story.library=moves")
+    assert line.startswith(f"posegen: error: --set story.library: {tmp_path / 'moves' / name}: ")
+    assert told in line
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("missing", "there is no such folder of action files; check the path"),
+        ("file", "there is no such folder of action files"),
+        ("empty", "holds no action file; put one there whose name ends in .yaml"),
+        ("looping", "there is no such folder of action files"),
+        ("looping file", "a.yaml: cannot be read (Too many levels of symbolic links)"),
+        ("pipe", "a.yaml: is not a plain file"),
+        ("crowded", "holds 1,001 action files, more than the 1,000 that posegen takes"),
+    ],
+)
+def test_folders_that_are_no_library(kind: str, told: str, refused: Refused, tmp_path: Path) -> None:
+    moves = tmp_path / "moves"
+    if kind == "file":
+        moves.write_text(ACTIONS)
+    elif kind == "looping":
+        moves.symlink_to("moves")
+    elif kind != "missing":
+        moves.mkdir()
+    if kind == "looping file":
+        (moves / "a.yaml").symlink_to("a.yaml")
+    if kind == "pipe":
+        os.mkfifo(moves / "a.yaml")
+    for number in range(1001 if kind == "crowded" else 0):
+        (moves / f"{number}.yaml").touch()
+    assert told in refused(*GENERATE, "--set=story.library=moves")
+
+
+# Datasets and samples that are not there
+
+
+@pytest.mark.parametrize("place", ["", "nowhere", "notes", "notes/x", "a\0b", "x" * 300, "link", "\x1b[2J", "a\nb", "\udcff"])
+@pytest.mark.parametrize("command", [["info"], ["verify"], ["diff", "."], ["show", "-o", "a.png"]])
+def test_what_is_no_dataset(command: list[str], place: str, refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "link").symlink_to("link")
+    refused(*command, place)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--sample=-1"], "sample -1 cannot be: samples are counted from 0"),
+        (["--sample=" + "9" * 30], "a dataset has at most 1,000,000,000 samples"),
+        (["--variant=\x1b[2J"], r"'--variant=\x1b[2J': must be one line"),
+        (["-o", "a.txt"], "the name must end in .gif or .png"),
+        (["-o", "nowhere/a.gif"], "there is no folder 'nowhere'; make it first"),
+        (["-o", "x" * 300 + ".gif"], "cannot be used (File name too long)"),
+    ],
+)
+def test_pictures(options: list[str], told: str, refused: Refused) -> None:
+    assert told in refused("show", "--config", "smoke", "-o", "a.gif", *options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["generat"], "unknown command 'generat'; did you mean 'generate'?"),
+        (["\x1b[2J"], r"'\x1b[2J': must be one line"),
+        (["generate", "extra"], "unexpected extra argument (extra)"),
+        (["diff", "one"], "Missing argument 'B'"),
+        (["config", "diff", "smoke", "smok"], "did you mean 'smoke'?"),
+        (["config", "show", "smoke", "--set=frames=1"], "--set frames: must be at least 20 (got 1)"),
+        (["show", "-o", "a.gif"], "nothing to draw from"),
+    ],
+)
+def test_commands(arguments: list[str], told: str, refused: Refused) -> None:
+    assert told in refused(*arguments)
+
+
+# Real processes
+
+
+def test_a_bomb_takes_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "bomb.yaml").write_text(BOMB)
+    (tmp_path / "huge.yaml").touch()
+    os.truncate(tmp_path / "huge.yaml", LARGE)
+    before = tree(tmp_path)
+    for name in ("bomb.yaml", "huge.yaml"):
+        done = process("config", "show", name, folder=tmp_path, preexec_fn=_little_memory)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert_one_line(done.stderr)
+    assert tree(tmp_path) == before
+
+
+def _little_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    done = process(*GENERATE, "--out", b"sch\xf6n", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert_one_line(done.stderr)
+    assert r"'sch\udcf6n': must be one line of UTF-8 text" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [["info", "\x1b]0;owned\x07"], ["config", "show", "config.yaml"]])
+def test_a_terminal_obeys_no_name(arguments: list[str], tmp_path: Path) -> None:
+    """Click takes such sequences out where it does not write to a terminal, so the message goes to a real one."""
+    (tmp_path / "config.yaml").write_text('story: {library: "moves\\e[2J"}')
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "posegen", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUTF8": "1"}
+    assert subprocess.run(command, cwd=tmp_path, env=environment, stdout=theirs, stderr=theirs, check=False).returncode == 2
+    os.close(theirs)
+    printed = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert printed.startswith("posegen: error: ")
+    assert printed.removesuffix("\r\n").isprintable()
