@@ -102,10 +102,10 @@ def generate(
     progress : Reporter, optional
         Who is told how it goes; nobody unless given. See :func:`posegen.generation.progress.reporter`.
     shard_timeout : float, optional
-        Seconds that a shard may take. A worker that takes longer is killed, and its shard is tried again alone, three times at
-        most. Unless given, it is 5 minutes, 20 times what the slowest shard so far took, or what the shard takes at 1 MB a
-        second, whichever is the longest; but none where the work is done in this process, which cannot stop itself: with one
-        worker, and for the only shard of a new dataset.
+        Seconds that a shard may take, some for loading the program into a new worker among them. A worker that takes longer is
+        killed, and its shard is tried again alone, three times at most. Unless given, it is 5 minutes, 20 times what the
+        slowest shard so far took, or what the shard takes at 1 MB a second, whichever is the longest; but none where the work
+        is done in this process, which cannot stop itself: with one worker, and for the only shard of a new dataset.
 
     Returns
     -------

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,11 @@ SETTINGS = (
     "store.chunk=2",
 )
 """Of the config `smoke`: samples so small, and of two variants, that a shard takes some milliseconds."""
+
+COMMAND = [
+    *("generate", "--config", "smoke", "--workers", "1", "--quiet"),
+    *(part for setting in SETTINGS for part in ("--set", setting)),
+]
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,13 @@ class Forks:
 
     def generate(self, out: Path, *options: str, **environment: str) -> Finished:
         """Run ``posegen generate`` with one worker."""
-        settings = [part for setting in SETTINGS for part in ("--set", setting)]
-        command = ["generate", "--config", "smoke", *settings, "--workers", "1", "--quiet", "--out", str(out), *options]
+        command = [*COMMAND, "--out", str(out), *options]
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        print(json.dumps({"command": command, "environment": environment, "printed": str(self._printed)}), file=stdin, flush=True)
+        print(
+            json.dumps({"command": command, "environment": environment, "printed": str(self._printed)}), file=stdin, flush=True
+        )
         status = int(stdout.readline())
         return Finished(os.waitstatus_to_exitcode(status), self._printed.read_text(encoding="utf-8"))
 
@@ -61,17 +68,12 @@ class Forks:
 
 
 def main() -> None:
-    # Loaded once for all children.
-    import numpy as np
-    import pyarrow.parquet  # noqa: F401
+    # Loaded and compiled once for all children. No thread is started by it that they would miss.
+    import posegen.cli.generate  # noqa: F401
+    from posegen.cli.main import main as command
 
-    import posegen.generation.run  # noqa: F401
-    from posegen.config import load_config
-    from posegen.store.hashing import canonical, content_hashes
-    from posegen.synthesis import synthesize
-
-    batch = synthesize(load_config("smoke", SETTINGS), np.arange(2))
-    content_hashes(canonical(batch.joints))
+    with tempfile.TemporaryDirectory() as folder:
+        assert command([*COMMAND, "--samples", "2", "--out", f"{folder}/first"]) == 0
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

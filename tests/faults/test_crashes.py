@@ -61,11 +61,11 @@ def crash_and_go_on(path: Path, samples: int, step: str, forks: Forks, config: C
 
 
 @pytest.mark.parametrize("step", [*CREATION, *commit(1), *PUBLICATION])
-def test_a_run_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, tmp_path: Path) -> None:
-    crash_and_go_on(tmp_path / "dataset", 10, step, forks, config, undisturbed[10])
+def test_a_run_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
+    crash_and_go_on(place / "dataset", 10, step, forks, config, undisturbed[10])
 
 
 @pytest.mark.parametrize("step", EXTENSION)
-def test_an_extension_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, tmp_path: Path) -> None:
-    path = copy(undisturbed[10], tmp_path / "dataset")
+def test_an_extension_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
+    path = copy(undisturbed[10], place / "dataset")
     crash_and_go_on(path, 18, step, forks, config, undisturbed[18])
