@@ -278,4 +278,5 @@ def _shut_down() -> None:
     """Stop the workers that joblib keeps for a next call."""
     from joblib.externals.loky import get_reusable_executor
 
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    # Asked for otherwise, it would wait for the old workers before it gives new ones, and one that is stopped never leaves.
+    get_reusable_executor(reuse=False, kill_workers=True).shutdown(wait=True, kill_workers=True)

@@ -174,5 +174,13 @@ def test_closing_leaves_no_worker_behind() -> None:
     assert children() == []
 
 
+def test_a_worker_that_is_stopped_while_it_has_nothing_to_do_holds_nobody_up() -> None:
+    outcomes = run_jobs(slow_square, range(4), 2)
+    assert sorted(next(outcomes) for _ in range(4)) == [0, 1, 4, 9]
+    children()[0].suspend()
+    assert list(outcomes) == []
+    assert children() == []
+
+
 def test_there_are_cores() -> None:
     assert 1 <= available_cores() <= (os.cpu_count() or 1)
