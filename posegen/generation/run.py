@@ -160,6 +160,8 @@ def _told_plainly(path: Path) -> Iterator[None]:
     """Say what it means for the user that the system refused something."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # who read the progress has gone, which is nothing about the dataset
     except OSError as error:
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             what = f"{error.filename} cannot be written ({error.strerror})"

@@ -26,6 +26,7 @@ START_SECONDS = 120.0
 """How long a worker may take to start."""
 
 _TICK = 0.1
+_SECONDS_TO_CLEAR_UP = 10.0
 _MESSAGE = struct.Struct("<q")
 
 
@@ -85,8 +86,10 @@ class Watch:
 
     def ended(self, position: int) -> None:
         """Take down that a job is done."""
+        seconds = self._seconds.pop(position, 0.0)
         if position in self._begun:
-            self._slowest = max(self._slowest, self._seconds.get(position, 0.0))
+            self._begun.discard(position)
+            self._slowest = max(self._slowest, seconds)
 
     def allowed(self) -> float:
         """Tell how many seconds a job may take now."""
@@ -108,9 +111,11 @@ class Watch:
             thread.join()
 
     def _watch(self, handed_out: Mapping[int, object], stop: threading.Event) -> None:
+        told = select.poll()  # unlike select, it knows no highest number of a file
+        told.register(self._reading, select.POLLIN)
         now = time.monotonic()
         while not stop.is_set():
-            select.select([self._reading], [], [], _TICK)
+            told.poll(1000 * _TICK)
             before, now = now, time.monotonic()
             # No tick is longer, whatever the clock says: while the whole run is stopped, as by Ctrl-Z, nobody is late.
             self._count(list(handed_out), min(now - before, 2 * _TICK))
@@ -118,7 +123,8 @@ class Watch:
             if late:
                 self.overdue |= late
                 self._kill_workers()
-                return
+                # One that escaped is killed later, and not while the pool clears up: that takes breaking pipes badly.
+                stop.wait(_SECONDS_TO_CLEAR_UP)
 
     def _count(self, positions: list[int], seconds: float) -> None:
         for position in positions:
