@@ -38,6 +38,12 @@ __all__ = ["generate"]
 @seed_option
 @out_option
 @set_option
+@click.option(
+    "--shard-timeout",
+    type=float,
+    metavar="SECONDS",
+    help="Kill a worker whose shard takes longer, and try again.  [default: far longer than shards take; none with 1 worker]",
+)
 @json_option
 @quiet_option
 def generate(
@@ -47,6 +53,7 @@ def generate(
     seed: int | None,
     out: Path | None,
     overrides: Sequence[str],
+    shard_timeout: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -62,7 +69,7 @@ def generate(
     loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
     place = default_place(loaded) if out is None else out
     try:
-        result = make(loaded, out=place, progress=reporter(quiet=quiet))
+        result = make(loaded, out=place, progress=reporter(quiet=quiet), shard_timeout=shard_timeout)
     except KeyboardInterrupt:
         note(f"stopped; what is complete stays in {place}, and the same command goes on from there", quiet=quiet)
         raise

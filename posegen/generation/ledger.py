@@ -11,7 +11,7 @@ from pathlib import Path
 
 from posegen.config import Config
 from posegen.generation.plan import Plan, adopt, check_space, make_plan, target_samples
-from posegen.generation.pool import Lost
+from posegen.generation.pool import DIED, SHORT_OF_MEMORY, Lost
 from posegen.generation.progress import Progression, Reporter
 from posegen.generation.worker import Failure, Job
 from posegen.store.complete import complete_prefix, complete_shards, load_receipt
@@ -25,6 +25,10 @@ __all__ = ["Ledger", "failure_message", "open_ledger"]
 SECONDS_BETWEEN_PUBLICATIONS = 2.0
 MEASURED_SHARDS = 4
 NAMED_FAILURES = 10
+_ADVICE = {
+    DIED: "; it may need more memory than there is",
+    SHORT_OF_MEMORY: "; try fewer --workers, or a new dataset with a smaller store.shard",
+}
 
 
 @dataclass
@@ -131,9 +135,10 @@ def open_ledger(path: Path, wanted: Header, samples: int, run: str, reporter: Re
     plan = make_plan(path, header, complete, target)
     if not is_there:
         create(path, header, run)
-    elif len(plan.shards) and plan.span(plan.shards[0]).start < header.samples:
-        # A shard that is about to be made again must not be seen half.
-        header = publish(path, header, plan.span(plan.shards[0]).start, run)
+    elif len(plan.shards):
+        # A shard that is about to be made again must not be seen half, nor by who reads the arrays with zarr alone: the
+        # descriptions are brought back, too, where a run died before it could do that.
+        header = publish(path, header, min(header.samples, plan.span(plan.shards[0]).start), run)
     return Ledger(plan, header, complete, run, reporter)
 
 
@@ -156,10 +161,9 @@ def _job(ledger: Ledger, config: Config, shard: int) -> Job:
 
 def _reason(lost: Lost[Job]) -> str:
     span = lost.job.span
-    return (
-        f"shard {span.shard} (samples {span.start} to {span.stop - 1} of seed {lost.job.config.seed}): its worker died, "
-        f"then {lost.attempts} more times with nothing beside it; it may need more memory than there is"
-    )
+    named = f"shard {span.shard} (samples {span.start} to {span.stop - 1} of seed {lost.job.config.seed})"
+    again = f", then {lost.attempts} more times with nothing beside it" if lost.attempts else ""
+    return f"{named}: {lost.why}{again}{_ADVICE.get(lost.why, '; --shard-timeout gives it longer')}"
 
 
 def _bytes(receipt: Receipt) -> int:

@@ -2,7 +2,8 @@
 
 One dead worker takes its whole joblib call with it, but not the results that came back before. So the call is made again
 with what is left; the jobs that may have killed the worker are kept back and then tried one at a time, each in a worker
-where nothing else runs.
+where nothing else runs. So are jobs that took too long, for which the workers were killed, and those whose worker found
+too little memory.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from posegen.generation.memory import KEEP_MEMORY, kept_memory
+from posegen.generation.quantities import human_time
+from posegen.generation.watching import Limit, Watch, kill_children, tell_of_beginning
 
-__all__ = ["ATTEMPTS", "Lost", "available_cores", "run_jobs"]
+__all__ = ["ATTEMPTS", "DIED", "SHORT_OF_MEMORY", "Lost", "available_cores", "run_jobs"]
 
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
@@ -43,12 +47,62 @@ WORKER_ENVIRONMENT = {**dict.fromkeys(_THREADS, "1"), **KEEP_MEMORY}
 settings from the environment; those that are made in this process do not reach the workers."""
 
 
+DIED = "its worker died"
+SHORT_OF_MEMORY = "there was too little memory"
+
+_WORKER = "popen_loky"
+"""What the command line of a worker holds."""
+
+
 @dataclass(frozen=True)
 class Lost(Generic[Job]):
-    """A job whose worker died each time that it was tried alone."""
+    """A job that could not be done.
+
+    Attributes
+    ----------
+    job
+    attempts : int
+        How often it was tried alone, after the first time.
+    why : str
+        What happened the last time: a sentence such as "its worker died".
+    """
 
     job: Job
     attempts: int
+    why: str = DIED
+
+
+@dataclass(frozen=True)
+class _Short:
+    """What comes back instead of an outcome where there was too little memory."""
+
+
+@dataclass(frozen=True)
+class _Call(Generic[Job, Outcome]):
+    """What all joblib calls of a pool have in common.
+
+    Attributes
+    ----------
+    make : callable
+    workers : int
+    watch : Watch or None
+        None where jobs may take as long as they like.
+    short : set of int
+        Positions of the jobs that found too little memory when they were last tried.
+    """
+
+    make: Callable[[Job], Outcome]
+    workers: int
+    watch: Watch | None
+    short: set[int] = field(default_factory=set)
+
+    def why(self, position: int) -> str:
+        """Say what happened to a job."""
+        if position in self.short:
+            return SHORT_OF_MEMORY
+        if self.watch is not None and position in self.watch.overdue:
+            return f"it took longer than {human_time(self.watch.allowed())}"
+        return DIED
 
 
 def available_cores() -> int:
@@ -58,7 +112,9 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def run_jobs(make: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int) -> Generator[Outcome | Lost[Job], None, None]:
+def run_jobs(
+    make: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, limit: Limit | None = None
+) -> Generator[Outcome | Lost[Job], None, None]:
     """Do every job and yield what comes out, as it comes.
 
     Parameters
@@ -68,65 +124,93 @@ def run_jobs(make: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int) 
     jobs : iterable
         Read as workers get free. A thread other than the caller's may read it, too.
     workers : int
-        How many processes; with 1, the jobs run in this process.
+        How many processes. With 1 and no limit, the jobs run in this process.
+    limit : Limit, optional
+        How long a job may take; as long as it likes unless given.
 
     Yields
     ------
-    what `make` returned, in the order of completion, or :class:`Lost` for a job that kills its worker. What `make` raises
-    ends the run and is raised here. Closing the generator kills the workers.
+    what `make` returned, in the order of completion, or :class:`Lost` for a job that kills its worker, takes too long or needs
+    too much memory. What `make` raises otherwise ends the run and is raised here. Closing the generator kills the workers.
     """
-    if workers == 1:
-        with kept_memory():
-            for job in jobs:
-                yield make(job)
+    if workers == 1 and limit is None:
+        yield from _run_here(make, jobs)
         return
+    watch = None if limit is None else Watch(limit, partial(kill_children, _WORKER))
     with _worker_environment():
         try:
-            yield from _run_in_pool(make, jobs, workers)
+            yield from _run_in_pool(_Call(make, workers, watch), jobs)
         finally:
             _shut_down()
+            if watch is not None:
+                watch.close()
 
 
-def _run_in_pool(make: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int) -> Iterator[Outcome | Lost[Job]]:
+def _run_here(make: Callable[[Job], Outcome], jobs: Iterable[Job]) -> Iterator[Outcome | Lost[Job]]:
+    with kept_memory():
+        for job in jobs:
+            try:
+                outcome: Outcome | Lost[Job] = make(job)
+            except MemoryError:
+                outcome = Lost(job, 0, SHORT_OF_MEMORY)
+            yield outcome
+
+
+def _run_in_pool(call: _Call[Job, Outcome], jobs: Iterable[Job]) -> Iterator[Outcome | Lost[Job]]:
     waiting = enumerate(jobs)
     suspects: dict[int, Job] = {}
     while (first := next(waiting, None)) is not None:
         fed: dict[int, Job] = {}
         # Closed by hand here and below: a generator is not closed with the one that reads it.
-        with closing(_one_call(make, chain([first], waiting), workers, fed)) as outcomes:
+        with closing(_one_call(call, chain([first], waiting), fed)) as outcomes:
             yield from outcomes
         suspects |= fed
     for position, job in suspects.items():
-        yield from _try_alone(make, position, job)
+        yield from _try_alone(call, position, job)
 
 
-def _try_alone(make: Callable[[Job], Outcome], position: int, job: Job) -> Iterator[Outcome | Lost[Job]]:
+def _try_alone(call: _Call[Job, Outcome], position: int, job: Job) -> Iterator[Outcome | Lost[Job]]:
     for _ in range(ATTEMPTS):
-        # joblib would do a single job with one worker in this process, which the job may kill: ask for two.
-        with closing(_one_call(make, iter([(position, job)]), 2, {})) as outcomes:
+        _forget(call, position)
+        with closing(_one_call(call, iter([(position, job)]), {})) as outcomes:
             for outcome in outcomes:
                 yield outcome
                 return
-    yield Lost(job, ATTEMPTS)
+    yield Lost(job, ATTEMPTS, call.why(position))
+
+
+def _forget(call: _Call[Job, Outcome], position: int) -> None:
+    call.short.discard(position)
+    if call.watch is not None:
+        call.watch.overdue.discard(position)
 
 
 def _one_call(
-    make: Callable[[Job], Outcome], jobs: Iterator[tuple[int, Job]], workers: int, fed: dict[int, Job]
+    call: _Call[Job, Outcome], jobs: Iterator[tuple[int, Job]], fed: dict[int, Job]
 ) -> Generator[Outcome, None, None]:
-    """Yield the outcomes of numbered jobs until all are done or a worker dies; then `fed` holds those that it may have done."""
+    """Yield the outcomes of numbered jobs until all are done or a worker dies; then `fed` holds those without an outcome."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    writing = None if call.watch is None else call.watch.writing
 
     def feed() -> Iterator[Any]:
         for position, job in jobs:
             fed[position] = job
-            yield delayed(_call)(make, position, job, os.getpid())
+            yield delayed(_call)(call.make, position, job, os.getpid(), writing)
 
+    # joblib would do jobs for one worker in this process, which they may kill or hang: ask for two, and hand out one at a time.
     # Nothing is handed out before a worker is free to take it, so that `fed` holds few jobs that never ran.
-    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
-    with suppress(TerminatedWorkerError), _closing_quietly(parallel(feed())) as outcomes:
+    parallel = Parallel(n_jobs=max(call.workers, 2), return_as="generator_unordered", pre_dispatch=call.workers, batch_size=1)
+    watched = nullcontext() if call.watch is None else call.watch.over(fed)
+    with watched, suppress(TerminatedWorkerError), _closing_quietly(parallel(feed())) as outcomes:
         for position, outcome in outcomes:
+            if isinstance(outcome, _Short):
+                call.short.add(position)
+                continue
             del fed[position]
+            if call.watch is not None:
+                call.watch.ended(position)
             yield outcome
 
 
@@ -141,9 +225,16 @@ def _closing_quietly(outcomes: Any) -> Iterator[Any]:
             outcomes.close()
 
 
-def _call(make: Callable[[Job], Outcome], position: int, job: Job, parent: int) -> tuple[int, Outcome]:
+def _call(
+    make: Callable[[Job], Outcome], position: int, job: Job, parent: int, writing: int | None
+) -> tuple[int, Outcome | _Short]:
     _settle_in(parent)
-    return position, make(job)
+    if writing is not None:
+        tell_of_beginning(parent, writing, position)
+    try:
+        return position, make(job)
+    except MemoryError:
+        return position, _Short()
 
 
 def _settle_in(parent: int) -> None:
@@ -168,8 +259,11 @@ def _leave_with(parent: int) -> None:
 @contextmanager
 def _worker_environment() -> Iterator[None]:
     """Variables that processes started in here inherit."""
-    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
-    os.environ.update(WORKER_ENVIRONMENT)
+    # Workers that are killed leave semaphores behind, which Python's own tracker would tell the user.
+    warnings_wanted = [*filter(None, [os.environ.get("PYTHONWARNINGS")]), "ignore:resource_tracker:UserWarning"]
+    environment = WORKER_ENVIRONMENT | {"PYTHONWARNINGS": ",".join(warnings_wanted)}
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
     try:
         yield
     finally:
@@ -184,4 +278,5 @@ def _shut_down() -> None:
     """Stop the workers that joblib keeps for a next call."""
     from joblib.externals.loky import get_reusable_executor
 
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    # Asked for otherwise, it would wait for the old workers before it gives new ones, and one that is stopped never leaves.
+    get_reusable_executor(reuse=False, kill_workers=True).shutdown(wait=True, kill_workers=True)

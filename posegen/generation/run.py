@@ -18,10 +18,11 @@ from posegen.config import Config
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.fields import array_fields
 from posegen.generation.ledger import Ledger, failure_message, open_ledger
-from posegen.generation.plan import new_header
+from posegen.generation.plan import bytes_per_sample, new_header
 from posegen.generation.pool import available_cores, run_jobs
 from posegen.generation.progress import Reporter, Silence
 from posegen.generation.stopping import stoppable
+from posegen.generation.watching import Limit
 from posegen.generation.worker import make_shard_or_say, warm_up
 from posegen.library import load_library
 from posegen.store.files import is_temporary, sweep
@@ -29,6 +30,10 @@ from posegen.store.lock import locked
 from posegen.store.runs import current_run
 
 __all__ = ["GenerationError", "GenerationResult", "default_place", "generate"]
+
+LEAST_SECONDS_A_SHARD = 300.0
+SLOWEST_BYTES_PER_SECOND = 1e6
+"""A core makes and stores more than 100 MB a second; a shard that takes as long as this hangs."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ def generate(
     workers: int | None = None,
     out: str | Path | None = None,
     progress: Reporter | None = None,
+    shard_timeout: float | None = None,
 ) -> GenerationResult:
     """Make a dataset, or what is missing of it.
 
@@ -89,12 +95,17 @@ def generate(
     samples : int, optional
         How many samples there are to be; as the config says unless given. Fewer than there are change nothing.
     workers : int, optional
-        How many processes work at once; as the config says unless given, and otherwise one for each core. With 1, the work
-        is done in this process.
+        How many processes work at once; as the config says unless given, and otherwise one for each core. With 1 and no
+        `shard_timeout`, the work is done in this process.
     out : str or Path, optional
         Folder of the dataset; ``data/<config>-<seed>`` unless given.
     progress : Reporter, optional
         Who is told how it goes; nobody unless given. See :func:`posegen.generation.progress.reporter`.
+    shard_timeout : float, optional
+        Seconds that a shard may take, some for loading the program into a new worker among them. A worker that takes longer is
+        killed, and its shard is tried again alone, three times at most. Unless given, it is 5 minutes, 20 times what the
+        slowest shard so far took, or what the shard takes at 1 MB a second, whichever is the longest; but none where the work
+        is done in this process, which cannot stop itself: with one worker, and for the only shard of a new dataset.
 
     Returns
     -------
@@ -125,20 +136,42 @@ def generate(
         if value < 1:
             msg = f"{name} must be at least 1, not {value}"
             raise UsageError(msg)
+    if shard_timeout is not None and not shard_timeout > 0:
+        msg = f"shard_timeout must be more than 0 seconds, not {shard_timeout}"
+        raise UsageError(msg)
     path = default_place(config) if out is None else Path(out)
     library = load_library(config.story.library)
     wanted = new_header(config, library, array_fields(config, library))
     reporter = progress or Silence()
     run = current_run()
     started = time.monotonic()
-    with stoppable() as check, _folder(path), locked(path, run), _clearing_up(path, run):
+    with stoppable() as check, _told_plainly(path), _folder(path), locked(path, run), _clearing_up(path, run):
         ledger = open_ledger(path, wanted, samples, run, reporter)
         if len(ledger.plan.shards):
-            _make_shards(ledger, config, min(workers, len(ledger.plan.shards)), check)
+            _make_shards(ledger, config, workers, shard_timeout, check)
         ledger.publish()
     if ledger.failures:
         raise GenerationError(failure_message(ledger))
     return _result(ledger, time.monotonic() - started)
+
+
+@contextmanager
+def _told_plainly(path: Path) -> Iterator[None]:
+    """Say what it means for the user that the system refused something."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # who read the progress has gone, which is nothing about the dataset
+    except OSError as error:
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            what = f"{error.filename} cannot be written ({error.strerror})"
+            msg = f"{path}: {what}. Choose a folder that you may write in, with --out"
+            raise UsageError(msg) from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            msg = f"{path}: the disk is full. What is complete stays; make room and run the same command again"
+        else:
+            msg = f"{path}: {error}. What is complete stays; see to the disk, then run the same command again"
+        raise PosegenError(msg) from error
 
 
 @contextmanager
@@ -165,36 +198,49 @@ def _clearing_up(path: Path, run: str) -> Iterator[None]:
     try:
         yield
     finally:
+        # Once more those of dead runs: a worker of one may have lived for a moment longer than its parent.
+        sweep(path)
         for file in path.rglob("*"):
             if is_temporary(file) and run in file.name:
                 file.unlink(missing_ok=True)
 
 
-def _make_shards(ledger: Ledger, config: Config, workers: int, check: Callable[[], None]) -> None:
+def _make_shards(ledger: Ledger, config: Config, workers: int, shard_timeout: float | None, check: Callable[[], None]) -> None:
+    at_once = _at_once(ledger, workers)
+    limit = _limit(ledger, at_once, shard_timeout)
     try:
         warm_up(config, ledger.plan.span(ledger.plan.shards[0]).start, ledger.reporter)
         ledger.started = time.monotonic()
         ledger.reporter.start(ledger.progression)
-        with closing(run_jobs(make_shard_or_say, ledger.jobs(config), workers)) as outcomes:
+        with closing(run_jobs(make_shard_or_say, ledger.jobs(config), at_once, limit)) as outcomes:
             for outcome in outcomes:
                 check()
                 ledger.enter(outcome)
-    except KeyboardInterrupt:
-        ledger.publish()
+    except BaseException:
+        # However the run ends, readers may have what is complete. What stopped the run may also stop this.
+        with suppress(OSError, PosegenError):
+            ledger.publish()
         raise
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        msg = f"{ledger.path}: the disk is full. What is complete stays; make room and run the same command again"
-        raise PosegenError(msg) from error
-    except MemoryError as error:
-        msg = (
-            f"{ledger.path}: memory is short. What is complete stays; run the same command again with fewer --workers, "
-            "or make a new dataset with a smaller store.shard"
-        )
-        raise PosegenError(msg) from error
     finally:
         ledger.reporter.stop()
+
+
+def _at_once(ledger: Ledger, workers: int) -> int:
+    """Decide how many processes work at once."""
+    shards = len(ledger.plan.shards)
+    # The only shard of a new dataset is made in this process, because a worker takes longer to start. The only one that is
+    # missing of an older one may be that which an earlier run's worker died of.
+    return min(workers, max(shards, 2) if ledger.complete else shards)
+
+
+def _limit(ledger: Ledger, workers: int, shard_timeout: float | None) -> Limit | None:
+    """Decide how long a shard may take; None lets one worker do its work in this process."""
+    if shard_timeout is not None:
+        return Limit(shard_timeout)
+    if workers == 1:
+        return None
+    shard_bytes = bytes_per_sample(ledger.header) * ledger.header.shard
+    return Limit(max(LEAST_SECONDS_A_SHARD, shard_bytes / SLOWEST_BYTES_PER_SECOND), grows=True)
 
 
 def _result(ledger: Ledger, seconds: float) -> GenerationResult:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from posegen.errors import PosegenError
+from posegen.store.faults import fault_point
 from posegen.store.runs import has_ended
 
 __all__ = [
@@ -71,11 +72,12 @@ def write_all_durably(
             _make_folder(path.parent)
             temporary = _temporary_path(path, run)
             waiting.append((temporary, path))
-            _write_through(temporary, pieces)
+            _write_through(temporary, pieces, path.name)
             written()
         folders = dict.fromkeys(path.parent for _, path in waiting)
         while waiting:
             temporary, path = waiting[0]
+            fault_point("placing", path.name)
             temporary.replace(path)
             del waiting[0]
             placed()
@@ -89,6 +91,7 @@ def write_all_durably(
 def remove_durably(path: Path) -> bool:
     """Remove a file if it is there; when this returns, it does not come back. Tells whether it was there."""
     try:
+        fault_point("removing", path.name)
         path.unlink()
     except FileNotFoundError:
         return False
@@ -100,6 +103,7 @@ def sync_folder(folder: Path) -> None:
     """Bring a folder's list of files to the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        fault_point("syncing_folder", folder.name)
         os.fsync(handle)
     finally:
         os.close(handle)
@@ -184,10 +188,15 @@ def _temporary_path(path: Path, run: str) -> Path:
     return path.with_name(f".{path.name}~{_NOT_IN_A_NAME.sub('-', run)}~{os.getpid()}.temporary")
 
 
-def _write_through(path: Path, pieces: Sequence[bytes]) -> None:
+def _write_through(path: Path, pieces: Sequence[bytes], name: str) -> None:
+    """Write a file and bring it to the disk; `name` is what it is going to be called."""
     with path.open("wb") as file:
+        fault_point("writing", name)
         file.writelines(pieces)
         file.flush()
+        fault_point("syncing", name)
+        # After an fsync that failed, the system may hold bytes for stored that are lost, and the next fsync says that all is
+        # well. So nobody tries again: the file goes, and is written anew by a later run.
         os.fsync(file.fileno())
 
 

@@ -39,9 +39,11 @@ def locked(dataset: Path, run: str) -> Iterator[None]:
         os.pwrite(handle, f"process {os.getpid()} (run {run})".encode()[:_MOST_BYTES], 0)
         yield
     finally:
-        # While the lock is still held: whoever waits for this very file sees that it is gone and makes a new one.
-        path.unlink(missing_ok=True)
-        os.close(handle)
+        try:
+            # While the lock is still held: whoever waits for this very file sees that it is gone and makes a new one.
+            path.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
 
 
 def _acquire(path: Path) -> int:
@@ -55,6 +57,9 @@ def _acquire(path: Path) -> int:
             os.close(handle)
             msg = f"{path.parent}: is being written by {holder}. Wait until it is done, or stop it, then run this again"
             raise PosegenError(msg) from error
+        except OSError:
+            os.close(handle)
+            raise
         if _is_at(path, handle):
             return handle
         os.close(handle)

@@ -7,7 +7,9 @@ place whole and brought to the disk; then the new receipt. Publishing tells read
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +18,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from posegen.errors import PosegenError, UsageError
-from posegen.store.complete import complete_prefix, complete_shards, receipt_fault, shards_with_receipts
+from posegen.store.complete import complete_prefix, complete_shards
 from posegen.store.descriptions import descriptions
-from posegen.store.documents import Source
 from posegen.store.encode import encode_shard
 from posegen.store.faults import fault_point
-from posegen.store.files import is_temporary, read_file, remove_durably, sync_folder, write_all_durably, write_durably
+from posegen.store.files import read_file, remove_durably, sync_folder, write_all_durably, write_durably
 from posegen.store.hashing import byte_hash, canonical, content_hashes
 from posegen.store.headers import header_bytes, load_header
 from posegen.store.layout import (
     HEADER_FILE,
-    MOTION,
     RECEIPTS,
     ROWS,
     SEQUENCES,
@@ -35,10 +35,10 @@ from posegen.store.layout import (
     rows_path,
     shard_path,
 )
-from posegen.store.lock import LOCK_FILE
 from posegen.store.receipts import Receipt, StoredFile
 from posegen.store.rows import encode_table, row_hashes, table_of
 from posegen.store.runs import current_run, has_ended
+from posegen.store.vacancy import check_vacant
 
 __all__ = ["commit_shard", "complete_prefix", "complete_shards", "create", "publish"]
 
@@ -60,24 +60,28 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
     Raises
     ------
     UsageError
-        If the folder holds anything else, or cannot be written.
+        If the folder holds anything else, or may not be written.
+    PosegenError
+        If the disk is full or fails.
     """
     run = run or current_run()
     empty = header.with_samples(0)
     try:
         if not path.exists():
             path.mkdir(parents=True)
-        _check_vacant(path, header)
+        check_vacant(path, header)
         for folder in (SEQUENCES, RECEIPTS):
             (path / folder).mkdir(exist_ok=True)
-        write_all_durably([(path / name, [data]) for name, data in descriptions(empty).items()], run)
+        _describe(path, empty, run)
         sync_folder(path)
-        fault_point("descriptions_written")
+        fault_point("descriptions_written", 0)
         _write_header(path, empty, run)
         sync_folder(path.resolve().parent)
     except OSError as error:
-        msg = f"{path}: no dataset can be made there ({error.strerror}). Choose a folder that you may write in"
-        raise UsageError(msg) from error
+        msg = f"{path}: no dataset can be made there ({error.strerror}). "
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise PosegenError(msg + "See to the disk, then run the same command again") from error
+        raise UsageError(msg + "Choose a folder that you may write in") from error
 
 
 def commit_shard(
@@ -182,44 +186,27 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     published = header.with_samples(samples)
     if samples < before.samples:  # whenever one dies here, the arrays are at least as long as the header says
         _write_header(path, published, run)
-    described = {path / name: data for name, data in descriptions(published).items()}
-    write_all_durably([(file, [data]) for file, data in described.items() if not _has(file, data)], run)
-    fault_point("descriptions_written")
+    _describe(path, published, run)
+    fault_point("descriptions_written", samples)
     if samples > before.samples:
         _write_header(path, published, run)
     return published
 
 
-def _check_vacant(path: Path, header: Header) -> None:
-    """Refuse a folder that holds anything but what a run left that died while making this very dataset."""
-    if not path.is_dir():
-        msg = f"{path}: is a file. Choose another place for the dataset"
-        raise UsageError(msg)
-    known = {MOTION, SEQUENCES, RECEIPTS, LOCK_FILE}
-    strange = [entry.name for entry in path.iterdir() if entry.name not in known and not is_temporary(entry)]
-    fields = {field.name for field in header.fields}
-    if (path / MOTION).is_dir():
-        strange += [f"{MOTION}/{x.name}" for x in (path / MOTION).iterdir() if x.is_dir() and x.name not in fields]
-    if not strange:
-        strange = [receipt_path(shard) for shard in shards_with_receipts(path) if _is_foreign(path, header, shard)]
-    if strange:
-        msg = f"{path}: holds something else already: {', '.join(sorted(strange)[:3])}. Choose an empty or a new folder"
-        raise UsageError(msg)
-
-
-def _is_foreign(path: Path, header: Header, shard: int) -> bool:
-    """Tell whether a receipt is that of another dataset; a damaged one is nobody's."""
-    source = Source(receipt_path(shard), "")
-    try:
-        receipt = Receipt.from_bytes((path / receipt_path(shard)).read_bytes(), source)
-    except PosegenError:
-        return False
-    return receipt_fault(receipt, header, shard) is not None
+def _describe(path: Path, header: Header, run: str) -> None:
+    """Write those descriptions of the arrays that are not there yet as they should be."""
+    described = {path / name: data for name, data in descriptions(header).items()}
+    write_all_durably(
+        [(file, [data]) for file, data in described.items() if not _has(file, data)],
+        run,
+        written=lambda: fault_point("description_written", header.samples),
+        placed=lambda: fault_point("description_placed", header.samples),
+    )
 
 
 def _write_header(path: Path, header: Header, run: str) -> None:
     write_durably(path / HEADER_FILE, header_bytes(header), run)
-    fault_point("header_written")
+    fault_point("header_written", header.samples)
 
 
 def _has(file: Path, data: bytes) -> bool:
@@ -278,9 +265,15 @@ def _place(path: Path, files: Mapping[str, Sequence[bytes]], absent: Iterable[st
     for name in absent:
         remove_durably(path / name)
     fault_point("files_durable", shard)
-    write_all_durably(
-        [(path / receipt_path(shard), [receipt.to_bytes()])],
-        run,
-        written=lambda: fault_point("receipt_written", shard),
-        placed=lambda: fault_point("receipt_placed", shard),
-    )
+    try:
+        write_all_durably(
+            [(path / receipt_path(shard), [receipt.to_bytes()])],
+            run,
+            written=lambda: fault_point("receipt_written", shard),
+            placed=lambda: fault_point("receipt_placed", shard),
+        )
+    except OSError:
+        # It may be in its place and not on the disk: what nobody is sure of must not be believed.
+        with suppress(OSError):
+            (path / receipt_path(shard)).unlink(missing_ok=True)
+        raise

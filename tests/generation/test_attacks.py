@@ -106,9 +106,11 @@ def test_a_sample_that_raises_is_named_and_all_else_is_made(workers: str, tmp_pa
     assert len(posegen.open(path)) == 4
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+# Who presses Ctrl-C once more is not to get less.
+@pytest.mark.parametrize(("number", "times"), [(signal.SIGINT, 3), (signal.SIGTERM, 1)])
 def test_an_interrupted_run_stops_cleanly_and_goes_on(
     number: signal.Signals,
+    times: int,
     small: Config,
     whole: Path,
     tmp_path: Path,
@@ -123,8 +125,10 @@ def test_an_interrupted_run_stops_cleanly_and_goes_on(
     wait_for(run, path, 4)
     workers = workers_of(run.pid)
     assert len(workers) == 2
-    # A terminal sends Ctrl-C to the workers too.
-    os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
+    for _ in range(times):
+        # A terminal sends Ctrl-C to the workers too.
+        os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
+        time.sleep(0.02)
     _, error = run.communicate(timeout=120)
     assert run.returncode == 130
     assert "the same command goes on" in error

@@ -6,13 +6,15 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
-from posegen.generation.pool import ATTEMPTS, Lost, available_cores, run_jobs
+from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, Lost, available_cores, run_jobs
+from posegen.generation.watching import Limit
 
 HURT = "OMP_NUM_THREADS"
 
@@ -45,6 +47,28 @@ def square_or_die(job: int, *, notes: Path, deadly: int, times: int) -> int:
     return job * job
 
 
+def square_or_hang(job: int, *, notes: Path, times: int, by: str) -> int:
+    """Hang at job 1, the first few times that it is tried: asleep, or stopped from outside."""
+    if job == 1:
+        with (notes / "tries").open("a") as file:
+            file.write("x")
+        if len((notes / "tries").read_text()) <= times:
+            if by == "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(1000)
+    return job * job
+
+
+def square_or_be_short(job: int, *, notes: Path, times: int) -> int:
+    """Find too little memory for job 1, the first few times that it is tried."""
+    if job == 1:
+        with (notes / "tries").open("a") as file:
+            file.write("x")
+        if len((notes / "tries").read_text()) <= times:
+            raise MemoryError
+    return job * job
+
+
 def fail(job: int) -> int:
     """Do a job that raises."""
     msg = f"job {job}"
@@ -52,9 +76,13 @@ def fail(job: int) -> int:
 
 
 def children() -> list[psutil.Process]:
-    """Find the workers of this process; joblib's trackers of resources, which leave with it, are none."""
-    found = psutil.Process().children(recursive=True)
-    return [child for child in found if "resource_tracker" not in " ".join(child.cmdline())]
+    """Find the workers of this process that live; what other tests have started is none."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):  # it has just gone, or is a zombie
+            if "popen_loky" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -94,6 +122,36 @@ def test_a_job_that_always_kills_its_worker_is_given_up_after_all_else(tmp_path:
     assert children() == []
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> None:
+    make = partial(square_or_hang, notes=tmp_path, times=1, by="stop")
+    assert sorted(run_jobs(make, range(5), workers, Limit(1.0))) == [0, 1, 4, 9, 16]
+    assert len((tmp_path / "tries").read_text()) == 2
+    assert children() == []
+
+
+def test_a_job_that_always_hangs_is_given_up_after_all_else(tmp_path: Path) -> None:
+    make = partial(square_or_hang, notes=tmp_path, times=1000, by="sleep")
+    outcomes = list(run_jobs(make, range(4), 2, Limit(1.0)))
+    assert outcomes[-1] == Lost(1, ATTEMPTS, "it took longer than 1s")
+    assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9]
+    assert len((tmp_path / "tries").read_text()) == 1 + ATTEMPTS
+    assert children() == []
+
+
+def test_a_limit_takes_one_worker_out_of_this_process() -> None:
+    outcomes = list(run_jobs(process, range(3), 1, Limit(60.0)))
+    assert os.getpid() not in {where for where, _ in outcomes}
+
+
+def test_a_job_that_is_short_of_memory_is_made_again_alone(tmp_path: Path) -> None:
+    make = partial(square_or_be_short, notes=tmp_path, times=1)
+    assert sorted(run_jobs(make, range(5), 2)) == [0, 1, 4, 9, 16]
+    make = partial(square_or_be_short, notes=tmp_path, times=1000)
+    assert set(run_jobs(make, range(3), 2)) == {0, 4, Lost(1, ATTEMPTS, SHORT_OF_MEMORY)}
+    assert set(run_jobs(make, range(3), 1)) == {0, 4, Lost(1, 0, SHORT_OF_MEMORY)}
+
+
 def test_a_worker_killed_from_outside_costs_nothing_but_time() -> None:
     outcomes = run_jobs(slow_square, range(20), 2)
     done = [next(outcomes)]
@@ -113,6 +171,14 @@ def test_closing_leaves_no_worker_behind() -> None:
     next(outcomes)
     assert len(children()) == 2
     outcomes.close()
+    assert children() == []
+
+
+def test_a_worker_that_is_stopped_while_it_has_nothing_to_do_holds_nobody_up() -> None:
+    outcomes = run_jobs(slow_square, range(4), 2)
+    assert sorted(next(outcomes) for _ in range(4)) == [0, 1, 4, 9]
+    children()[0].suspend()
+    assert list(outcomes) == []
     assert children() == []
 
 

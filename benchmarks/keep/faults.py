@@ -1,0 +1,177 @@
+"""300 seeded faults over real runs of 20 shards: after one more run each dataset is the one that nobody disturbed.
+
+Besides, what an extension does to complete shards, and attacks in any order beside a model of what a dataset must be.
+POSEGEN_JUDGE_SCALE=0.1 takes a tenth of everything, to try the measure itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import posegen
+from benchmarks.figures import Figure
+from benchmarks.keep.small_disk import can_mount, small_disk
+from benchmarks.keep.strikes import SAMPLES, SHARDS, STRIKES, Struck, damaged, disk_filled
+from benchmarks.measure import ROOT
+from posegen.config import Config, load_config
+from posegen.store.compare import differences
+from tests.faults.forks import SETTINGS
+from tests.faults.truth import files_of, shards_to_make
+
+SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
+SEED = 3
+ATTACKS = 300
+
+Times = dict[str, tuple[int, int]]
+
+
+@dataclass
+class Tally:
+    """What was found over all faults; an entry names the fault."""
+
+    struck: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    unequal: list[str] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+    made_twice: list[str] = field(default_factory=list)
+    touched: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    missing: int = 0
+    made: int = 0
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    config = load_config("smoke", SETTINGS)
+    whole = folder / "whole"
+    posegen.generate(config, samples=SAMPLES, workers=1, out=whole)
+    mountable = can_mount(folder)
+    if not mountable:
+        yield Figure("a disk that fills up", "not measured: this user may not mount a disk in memory", "resumed")
+    tally = Tally()
+    for number, strike in enumerate(_schedule(mountable)):
+        _strike(folder / "struck", f"{strike.__name__} {number}", strike, Random(1000 * SEED + number), config, whole, tally)
+        if number % 10 == 9:
+            print(f"{number + 1} faults, {sum(tally.struck.values())} struck", file=sys.stderr, flush=True)
+    yield from _figures(tally)
+    yield _extension(folder, config)
+    yield _attacks(folder)
+
+
+def _schedule(mountable: bool) -> list[Callable[..., Struck]]:
+    """Draw the order of the faults, the same each time."""
+    chosen = {
+        strike: max(1, round(times * SCALE)) for strike, times in STRIKES.items() if mountable or strike is not disk_filled
+    }
+    order = [strike for strike, times in chosen.items() for _ in range(times)]
+    Random(SEED).shuffle(order)
+    return order
+
+
+def _strike(
+    place: Path, name: str, strike: Callable[..., Struck], draw: Random, config: Config, whole: Path, tally: Tally
+) -> None:
+    """Have a fault strike, run once more, and take down what is not as it must be."""
+    place.mkdir()
+    path = place / "dataset"
+    with small_disk(place) if strike is disk_filled else nullcontext():
+        found = (partial(damaged, whole=whole) if strike is damaged else strike)(path, draw)
+        tally.faults[strike.__name__] += 1
+        tally.struck[strike.__name__] += found.struck
+        tally.complaints += [f"{name}: {complaint}" for complaint in found.complaints]
+        missing, before = shards_to_make(path, SAMPLES), _times(path)
+        result = posegen.generate(config, samples=SAMPLES, workers=1, out=path)
+        tally.missing += missing
+        tally.made += result.shards_made
+        if result.shards_made != missing:
+            tally.made_twice.append(f"{name}: {result.shards_made} made, {missing} missing")
+        after = _times(path)
+        tally.touched += [f"{name}: {file}" for file, stamp in before.items() if after.get(file) != stamp]
+        tally.unequal += [f"{name}: {difference}" for difference in differences(whole, path, deep=True)]
+        tally.strays += [f"{name}: {file}" for file in sorted({*files_of(path)} ^ {*files_of(whole)})]
+    shutil.rmtree(place)
+
+
+def _times(path: Path) -> Times:
+    """Take inode and time of every file of the shards that have a receipt."""
+    complete = {int(file.stem) for file in (path / "receipts").glob("[0-9]*.json")}
+    return {
+        name: ((path / name).lstat().st_ino, (path / name).lstat().st_mtime_ns)
+        for name in files_of(path)
+        for shard in [_shard(name)]
+        if shard in complete and "temporary" not in name
+    }
+
+
+def _shard(name: str) -> int | None:
+    """Tell of which shard a file is, by its name: `c.3.0.0`, `part-00003.parquet` or `00003.json`."""
+    number = name.rpartition("/")[2].removeprefix("part-").removeprefix("c.").partition(".")[0]
+    return int(number) if number.isdigit() else None
+
+
+def _figures(tally: Tally) -> Iterator[Figure]:
+    faults = sum(tally.faults.values())
+    kinds = {kind: f"{tally.struck[kind]} of {times}" for kind, times in tally.faults.items()}
+    struck = sum(tally.struck.values())
+    yield Figure(
+        f"faults that struck while the run of {SHARDS} shards was at work",
+        f"{struck} of {faults}",
+        "nine of ten",
+        struck >= 0.9 * faults,
+        kinds,
+    )
+    lists = {
+        "after one more run, diff against the run that nobody disturbed": (tally.unequal, "differences"),
+        "files that are left over or missing": (tally.strays, "files"),
+        "files of complete shards that the next run touched": (tally.touched, "files"),
+        "runs that ended otherwise than they should, or without a clear word": (tally.complaints, "runs"),
+    }
+    for name, (found, what) in lists.items():
+        yield Figure(f"{faults} faults: {name}", f"{len(found)} {what}", "0", not found, found)
+    yield Figure(
+        f"{faults} faults: shards made by the next run, and those that were without a receipt",
+        f"{tally.made} and {tally.missing}",
+        "equal each time",
+        not tally.made_twice,
+        tally.made_twice,
+    )
+
+
+def _extension(folder: Path, config: Config) -> Figure:
+    """Extend a dataset whose last shard is partial, in processes."""
+    path = folder / "extended"
+    posegen.generate(config, samples=SAMPLES // 2 + 2, workers=1, out=path)
+    partial_shard = SAMPLES // 8
+    before = {name: stamp for name, stamp in _times(path).items() if _shard(name) != partial_shard}
+    posegen.generate(config, samples=SAMPLES, workers=2, out=path)
+    after = _times(path)
+    changed = [name for name, stamp in before.items() if after[name] != stamp]
+    changed += [str(difference) for difference in differences(folder / "whole", path, deep=True)]
+    told = f"{len(before) - len(changed)} of {len(before)} the same"
+    return Figure(
+        f"files of {partial_shard} complete shards after an extension: time and inode", told, "all", not changed, changed
+    )
+
+
+def _attacks(folder: Path) -> Figure:
+    """Run the state machine of the tests with many more sequences than the suite has time for."""
+    wanted = max(1, round(ATTACKS * SCALE))
+    start = time.monotonic()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/faults/test_machine.py"]
+    environment = os.environ | {"POSEGEN_TEST_ATTACKS": str(wanted)}
+    ended = subprocess.run(
+        [*command, f"--basetemp={folder / 'attacks'}"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    told = f"all held, {time.monotonic() - start:.0f} s" if ended.returncode == 0 else "broken"
+    name = f"{wanted} sequences of generate, die, extend, damage, verify and repair, beside a model"
+    return Figure(name, told, "all held", ended.returncode == 0, ended.stdout[-4000:] if ended.returncode else None)

@@ -1,0 +1,285 @@
+"""Faults that strike a real run: each is a function that makes a run, disturbs it, and tells what was not as it should be.
+
+What holds after any of them is checked in :mod:`benchmarks.keep.faults`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from benchmarks.keep.small_disk import fill_up
+from benchmarks.measure import ROOT, posegen
+from posegen.store.faults import STEPS
+from tests.faults.forks import SETTINGS
+
+__all__ = ["SAMPLES", "SHARDS", "STRIKES", "Struck", "damaged", "disk_filled", "receipts"]
+
+SAMPLES = 80
+SHARDS = 20
+PACE = "sleep:seconds=0.02"
+LIMIT = "8"
+MOST_SECONDS = 600
+CLEAR = "run the same command again"
+
+
+@dataclass
+class Struck:
+    """What came of a fault: whether it struck before the run was over, and what was wrong already then."""
+
+    struck: bool
+    complaints: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run at work, and where its words go."""
+
+    process: subprocess.Popen[bytes]
+    path: Path
+    words: Path
+
+    def wait_for(self, shards: int) -> None:
+        """Wait until so many shards are complete, or the run is over."""
+        while self.process.poll() is None and len(receipts(self.path)) < shards:
+            time.sleep(0.002)
+
+    def workers(self) -> list[psutil.Process]:
+        """Find the worker processes."""
+        with suppress(psutil.NoSuchProcess):
+            return [c for c in psutil.Process(self.process.pid).children() if "popen_loky" in " ".join(c.cmdline())]
+        return []
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the end; gives exit code and words. A run that does not end is killed, which no fault asks for."""
+        try:
+            code = self.process.wait(timeout=MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            code = 1000
+        return code, self.words.read_text(encoding="utf-8")
+
+
+def receipts(path: Path) -> list[Path]:
+    """List the receipts that are there."""
+    return sorted((path / "receipts").glob("[0-9]*.json"))
+
+
+def start(path: Path, workers: int = 1, *options: str, **environment: str) -> Run:
+    """Start a run in a group of processes of its own."""
+    settings = [part for setting in SETTINGS for part in ("--set", setting)]
+    command = posegen("generate", "--config", "smoke", *settings, "--samples", str(SAMPLES), "--quiet", "--out", path)
+    words = path.parent / "words"
+    with words.open("wb") as file:
+        process = subprocess.Popen(
+            [*command, "--workers", str(workers), *options],
+            cwd=ROOT,
+            env=os.environ | {"POSEGEN_FAULT": PACE} | environment,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            # A judge in the background ignores Ctrl-C, which its children would inherit.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+        )
+    return Run(process, path, words)
+
+
+def _moment(run: Run, draw: Random) -> None:
+    run.wait_for(draw.randrange(SHARDS - 2))
+    time.sleep(draw.uniform(0.0, 0.05))
+
+
+def killed(path: Path, draw: Random, workers: int = 1) -> Struck:
+    """kill -9 of the run with all its workers, at a random moment."""
+    run = start(path, workers)
+    _moment(run, draw)
+    with suppress(ProcessLookupError):
+        os.killpg(run.process.pid, signal.SIGKILL)
+    return Struck(run.end()[0] == -signal.SIGKILL)
+
+
+def killed_with_workers(path: Path, draw: Random) -> Struck:
+    """The same with two workers."""
+    return killed(path, draw, 2)
+
+
+def orphaned(path: Path, draw: Random) -> Struck:
+    """kill -9 of the parent alone; its workers have to leave before a new command could be at work."""
+    run = start(path, 2)
+    _moment(run, draw)
+    workers = run.workers()
+    run.process.kill()
+    struck = run.end()[0] == -signal.SIGKILL
+    left = psutil.wait_procs(workers, timeout=5)[1]
+    return Struck(struck, ["a worker outlived its parent"] if left else [])
+
+
+def worker_killed(path: Path, draw: Random) -> Struck:
+    """kill -9 of one worker: the run goes on and ends well."""
+    run = start(path, 2)
+    _moment(run, draw)
+    workers = run.workers()
+    if workers:
+        with suppress(psutil.NoSuchProcess):
+            draw.choice(workers).kill()
+    code, words = run.end()
+    return Struck(bool(workers), [] if code == 0 and len(receipts(path)) == SHARDS else [f"ended with {code}: {words}"])
+
+
+def worker_stopped(path: Path, draw: Random) -> Struck:
+    """One worker is stopped for ever: it is replaced, and the run ends well."""
+    run = start(path, 2, "--shard-timeout", LIMIT)
+    run.wait_for(draw.randrange(1, SHARDS - 2))
+    workers = run.workers()
+    if workers:
+        with suppress(psutil.NoSuchProcess):
+            draw.choice(workers).suspend()
+    code, words = run.end()
+    return Struck(bool(workers), [] if code == 0 and len(receipts(path)) == SHARDS else [f"ended with {code}: {words}"])
+
+
+def hung(path: Path, draw: Random) -> Struck:
+    """A shard hangs the first time that it is made."""
+    mark = path.parent / "mark"
+    fault = f"hang:sample={draw.randrange(SAMPLES)}:once={mark}"
+    code, words = start(path, draw.choice([1, 2]), "--shard-timeout", LIMIT, POSEGEN_FAULT=fault).end()
+    return Struck(mark.exists(), [] if code == 0 else [f"ended with {code}: {words}"])
+
+
+def died_at_a_step(path: Path, draw: Random) -> Struck:
+    """Death at a step of the commit of some shard, or of telling readers."""
+    shard, time = draw.randrange(SHARDS), draw.randrange(1, 5)
+    step = draw.choice([*STEPS, "description_placed", "descriptions_written", "header_written"])
+    if step in STEPS:
+        place = f"{step}@{shard}#{time if step.startswith('file_') and step != 'files_durable' else 1}"
+    else:
+        place = f"{step}@{draw.choice([0, SAMPLES])}"
+    code, _ = start(path, POSEGEN_CRASH_AT=place).end()
+    return Struck(code == -signal.SIGKILL)
+
+
+def terminated(path: Path, draw: Random) -> Struck:
+    """SIGTERM to the run, to one worker's or two workers' parent."""
+    run = start(path, draw.choice([1, 1, 2]))
+    # Before the first shard it may not have come to the point where it listens.
+    run.wait_for(draw.randrange(1, SHARDS - 2))
+    time.sleep(draw.uniform(0.0, 0.05))
+    run.process.terminate()
+    return _stopped(run)
+
+
+def interrupted_twice(path: Path, draw: Random) -> Struck:
+    """Ctrl-C twice, which a terminal sends to the workers too."""
+    run = start(path, draw.choice([1, 1, 2]))
+    run.wait_for(draw.randrange(1, SHARDS - 2))
+    for _ in range(2):
+        time.sleep(draw.uniform(0.0, 0.05))
+        with suppress(ProcessLookupError):
+            os.killpg(run.process.pid, signal.SIGINT)
+    return _stopped(run)
+
+
+def _stopped(run: Run) -> Struck:
+    code, words = run.end()
+    told = [f"ended with {code}: {words}"] if code not in (0, 130) or "Traceback" in words else []
+    temporary = [str(file) for file in run.path.rglob(".*")]
+    return Struck(code == 130, told + [f"left {name}" for name in temporary])
+
+
+def sync_failed(path: Path, draw: Random) -> Struck:
+    """An fsync fails, of a file, a receipt or a folder: the run says so, and that shard has no receipt."""
+    shard = draw.randrange(SHARDS)
+    # Of a folder that is made with the dataset, the first fsync is not of a shard.
+    place = draw.choice(
+        [
+            f"syncing@part-{shard:05}.parquet",
+            f"syncing@c.{shard}.0.0.0.0.0",
+            f"syncing@{shard:05}.json",
+            f"placing@{shard:05}.json",
+            f"syncing_folder@receipts#{shard + 1}",
+            f"syncing_folder@sequences#{shard + 1}",
+        ]
+    )
+    code, words = start(path, POSEGEN_FAIL_AT=f"EIO:{place}").end()
+    complaints = [] if code == 1 and "Input/output error" in words and CLEAR in words else [f"{place}: {code}: {words}"]
+    if path / "receipts" / f"{shard:05}.json" in receipts(path):
+        complaints.append(f"{place}: there is a receipt of what may not be on the disk")
+    return Struck(code == 1, complaints)
+
+
+def disk_filled(path: Path, draw: Random) -> Struck:
+    """A disk fills up while a run works, to the last byte or almost."""
+    run = start(path, draw.choice([1, 1, 1, 2]))
+    _moment(run, draw)
+    there = {file: file.read_bytes() for file in receipts(path)}
+    filler = path.parent / "filler"
+    fill_up(filler, draw.randrange(0, 60_000))
+    code, words = run.end()
+    filler.unlink()
+    told = code == 0 or (code == 1 and CLEAR in words and ("No space" in words or "is full" in words)) or "Make room" in words
+    complaints = [] if told else [f"ended with {code}: {words}"]
+    complaints += [f"{file.name} was lost" for file, data in there.items() if not file.exists() or file.read_bytes() != data]
+    complaints += [f"left {name}" for name in path.rglob(".*")]
+    return Struck(code == 1, complaints)
+
+
+def damaged(path: Path, draw: Random, whole: Path) -> Struck:
+    """A whole dataset is damaged; `posegen verify --repair` names and mends it, or says how to."""
+    shutil.copytree(whole, path)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    file, kind = draw.choice(files), draw.choice(["flip", "truncate", "delete", "exchange"])
+    name = file.relative_to(path).as_posix()
+    _damage(file, kind, draw, [other for other in files if other.read_bytes() != file.read_bytes()])
+    mended = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
+    if name in mended.stdout and mended.returncode == 0:
+        return Struck(True)
+    if "dataset.json" in mended.stdout and mended.returncode == 1:  # it says that it is to be deleted
+        (path / "dataset.json").unlink(missing_ok=True)
+        code, words = start(path).end()
+        mended = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
+        return Struck(True, [] if code == mended.returncode == 0 else [f"{kind} of {name}: {words}{mended.stdout}"])
+    return Struck(True, [f"{kind} of {name}: {mended.returncode}: {mended.stdout}{mended.stderr}"])
+
+
+def _damage(file: Path, kind: str, draw: Random, others: list[Path]) -> None:
+    there = file.read_bytes()
+    if kind == "delete":
+        file.unlink()
+    elif kind == "truncate":
+        file.write_bytes(there[: draw.randrange(len(there))])
+    elif kind == "flip":
+        flipped = bytearray(there)
+        flipped[draw.randrange(len(there))] ^= 1 << draw.randrange(8)
+        file.write_bytes(flipped)
+    else:
+        other = draw.choice(others)
+        file.write_bytes(other.read_bytes())
+        other.write_bytes(there)
+
+
+STRIKES: Mapping[Callable[..., Struck], int] = {
+    killed: 60,
+    died_at_a_step: 70,
+    killed_with_workers: 20,
+    orphaned: 10,
+    worker_killed: 20,
+    worker_stopped: 8,
+    hung: 7,
+    terminated: 20,
+    interrupted_twice: 15,
+    sync_failed: 25,
+    disk_filled: 20,
+    damaged: 25,
+}
+"""How often each fault strikes: 300 in all."""

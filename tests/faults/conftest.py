@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import posegen
+from posegen.config import Config, load_config
+from tests.faults.forks import SETTINGS, Forks
+
+MUCH = 2**30
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    server = Forks(tmp_path_factory.mktemp("forks"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder, in memory if there is room: a process that dies is no power failure, so fsync proves nothing here."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or shutil.disk_usage(memory).free < MUCH:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def config() -> Config:
+    """Samples of which 4 are a shard."""
+    return load_config("smoke", SETTINGS)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(config: Config, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Datasets that nobody disturbed, by their number of samples. To be read only."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    for samples in (10, 18):
+        posegen.generate(config, samples=samples, workers=1, out=folder / str(samples))
+    return {samples: folder / str(samples) for samples in (10, 18)}

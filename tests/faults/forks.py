@@ -1,0 +1,99 @@
+"""Commands as real processes that start at once: each is forked from one that has loaded and compiled everything.
+
+The process that forks starts no thread of its own, so that its children are sound. What a child is told by its environment,
+the moment at which it dies among it, is told before it begins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = (
+    "frames=20",
+    "variants.speed=null",
+    "variants.position=null",
+    "variants.scale=null",
+    "store.shard=4",
+    "store.chunk=2",
+)
+"""Of the config `smoke`: samples so small, and of two variants, that a shard takes some milliseconds."""
+
+COMMAND = [
+    *("generate", "--config", "smoke", "--workers", "1", "--quiet"),
+    *(part for setting in SETTINGS for part in ("--set", setting)),
+]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended: its exit code, or minus the signal that it died of, and what it printed."""
+
+    code: int
+    printed: str
+
+
+class Forks:
+    """Runs commands, one after another."""
+
+    def __init__(self, folder: Path) -> None:
+        self._printed = folder / "printed"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.forks"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def generate(self, out: Path, *options: str, **environment: str) -> Finished:
+        """Run ``posegen generate`` with one worker."""
+        command = [*COMMAND, "--out", str(out), *options]
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        print(
+            json.dumps({"command": command, "environment": environment, "printed": str(self._printed)}), file=stdin, flush=True
+        )
+        status = int(stdout.readline())
+        return Finished(os.waitstatus_to_exitcode(status), self._printed.read_text(encoding="utf-8"))
+
+    def close(self) -> None:
+        """End the process that forks."""
+        self._process.communicate()
+
+
+def main() -> None:
+    # Loaded and compiled once for all children. No thread is started by it that they would miss.
+    import posegen.cli.generate  # noqa: F401
+    from posegen.cli.main import main as command
+
+    with tempfile.TemporaryDirectory() as folder:
+        assert command([*COMMAND, "--samples", "2", "--out", f"{folder}/first"]) == 0
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _become(request)
+        print(os.waitpid(child, 0)[1], flush=True)
+
+
+def _become(request: dict[str, Any]) -> None:
+    from posegen.cli.main import main as command
+
+    os.environ.update(request["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    handle = os.open(request["printed"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    code = command(request["command"])
+    sys.stdout.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""A process that dies at any step leaves what the next one makes whole, and nobody ever reads what is not true."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+import posegen
+from posegen.config import Config
+from posegen.errors import PosegenError
+from tests.faults.forks import Forks
+from tests.faults.truth import assert_same, content_of, copy, shards_to_make
+
+FILES = range(1, 5)
+"""Of a shard: joints, action, contact and rows."""
+
+FIELDS = range(1, 4)
+
+
+def commit(shard: int) -> list[str]:
+    """All steps of the commit of a shard, each file's among them."""
+    return [
+        f"encoded@{shard}",
+        f"receipt_removed@{shard}",
+        *(f"file_written@{shard}#{file}" for file in FILES),
+        *(f"file_placed@{shard}#{file}" for file in FILES),
+        f"files_durable@{shard}",
+        f"receipt_written@{shard}",
+        f"receipt_placed@{shard}",
+    ]
+
+
+def description(samples: int, files: range) -> list[str]:
+    """All steps of describing the arrays."""
+    return [f"description_{done}@{samples}#{file}" for done in ("written", "placed") for file in files]
+
+
+CREATION = [*description(0, FILES), "descriptions_written@0", "header_written@0"]
+PUBLICATION = [*description(10, FIELDS), "descriptions_written@10", "header_written@10"]
+# The last shard of 10 samples holds 2. Before it is made again, readers are told that there are 8.
+EXTENSION = [
+    *("header_written@8", *description(8, FIELDS), "descriptions_written@8"),
+    *commit(2),
+    *("receipt_placed@3", "encoded@4", "descriptions_written@18", "header_written@18"),
+]
+
+
+def crash_and_go_on(path: Path, samples: int, step: str, forks: Forks, config: Config, whole: Path) -> None:
+    died = forks.generate(path, "--samples", str(samples), POSEGEN_CRASH_AT=step)
+    assert died.code == -signal.SIGKILL, died.printed
+    try:
+        seen = content_of(path)
+    except PosegenError:
+        seen = []
+    assert seen == content_of(whole)[: len(seen)]
+    missing = shards_to_make(path, samples)
+    assert posegen.generate(config, samples=samples, workers=1, out=path).shards_made == missing
+    assert_same(path, whole)
+
+
+@pytest.mark.parametrize("step", [*CREATION, *commit(1), *PUBLICATION])
+def test_a_run_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
+    crash_and_go_on(place / "dataset", 10, step, forks, config, undisturbed[10])
+
+
+@pytest.mark.parametrize("step", EXTENSION)
+def test_an_extension_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
+    path = copy(undisturbed[10], place / "dataset")
+    crash_and_go_on(path, 18, step, forks, config, undisturbed[18])

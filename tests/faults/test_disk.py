@@ -1,0 +1,139 @@
+"""A disk that fails, fills up or may not be written: no shard is believed that may not be on it, and the user is told."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import posegen
+from posegen.config import Config
+from tests.faults.forks import Forks
+from tests.faults.truth import assert_same, content_of, copy, files_of
+
+PART = "part-00001.parquet"
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("EIO:syncing@c.1.0.0.0.0.0", "shard 1 could not be stored (Input/output error)"),
+        (f"EIO:syncing@{PART}", "shard 1 could not be stored (Input/output error)"),
+        ("EIO:syncing@00001.json", "shard 1 could not be stored (Input/output error)"),
+        ("EIO:syncing_folder@sequences#2", "shard 1 could not be stored (Input/output error)"),
+        ("EIO:syncing_folder@receipts#2", "shard 1 could not be stored (Input/output error)"),
+        ("EIO:placing@00001.json", "shard 1 could not be stored (Input/output error)"),
+        (f"ENOSPC:writing@{PART}", "shard 1 could not be stored (No space left on device)"),
+        (f"EDQUOT:writing@{PART}", "shard 1 could not be stored (Disk quota exceeded)"),
+    ],
+)
+def test_a_shard_that_may_not_be_on_the_disk_gets_no_receipt(
+    fault: str, told: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path
+) -> None:
+    path = place / "dataset"
+    ended = forks.generate(path, "--samples", "10", POSEGEN_FAIL_AT=fault)
+    assert ended.code == 1
+    assert told in ended.printed
+    assert "run the same command again" in ended.printed
+    assert "Traceback" not in ended.printed
+    assert [name for name in files_of(path) if name.startswith(("receipts", "."))] == ["receipts/00000.json"]
+    assert content_of(path) == content_of(undisturbed[10])[:4], "what is complete can be read"
+    assert posegen.generate(config, samples=10, workers=1, out=path).shards_made == 2
+    assert_same(path, undisturbed[10])
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("ENOSPC:writing@dataset.json#2", "the disk is full"),
+        ("ENOSPC:writing@zarr.json#5", "the disk is full"),
+        ("EIO:syncing@dataset.json#2", "Input/output error"),
+        ("EIO:syncing_folder@joints#5", "Input/output error"),
+        ("ENOSPC:writing@dataset.json#1", "No space left on device"),
+        ("EIO:syncing@zarr.json#1", "Input/output error"),
+    ],
+)
+def test_what_tells_readers_may_fail(
+    fault: str, told: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path
+) -> None:
+    path = place / "dataset"
+    ended = forks.generate(path, "--samples", "10", POSEGEN_FAIL_AT=fault)
+    assert (ended.code, ended.printed.count("\n")) == (1, 1)
+    assert told in ended.printed
+    assert "run the same command again" in ended.printed
+    posegen.generate(config, samples=10, workers=1, out=path)
+    assert_same(path, undisturbed[10])
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk in memory, of 80 MB: a run wants to see 64 MB free before it starts."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(place)]
+    mounted = shutil.which("mount") and subprocess.run(command, capture_output=True, text=True, check=False)
+    if not mounted or mounted.returncode:
+        pytest.skip(f"this user may not mount a disk in memory: {mounted.stderr.strip() if mounted else 'no mount command'}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def fill_up_later(path: Path, filler: Path) -> None:
+    """Once two shards are complete, take all the room that is left."""
+    limit = time.monotonic() + 60
+    while not (path / "receipts" / "00001.json").exists() and time.monotonic() < limit:
+        time.sleep(0.002)
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while file.write(b"\0" * 2**16):
+                pass
+        except OSError:
+            return
+
+
+def test_a_disk_that_fills_up_costs_nothing_that_is_complete(
+    small_disk: Path, config: Config, undisturbed: dict[int, Path], forks: Forks
+) -> None:
+    path, filler = small_disk / "dataset", small_disk / "filler"
+    thread = threading.Thread(target=fill_up_later, args=(path, filler))
+    thread.start()
+    ended = forks.generate(path, "--samples", "18", POSEGEN_FAULT="sleep:seconds=0.1")
+    thread.join()
+    assert ended.code == 1
+    assert "No space left on device" in ended.printed
+    assert "make room" in ended.printed or "see to the disk" in ended.printed
+    assert not [name for name in files_of(path) if "temporary" in name or "lock" in name]
+    complete = [path / name for name in files_of(path) if name.startswith("receipts")]
+    assert 2 <= len(complete) < 5
+    times = {file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in complete}
+    filler.unlink()
+    assert posegen.generate(config, samples=18, workers=1, out=path).shards_made == 5 - len(complete)
+    assert {file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in complete} == times
+    assert_same(path, undisturbed[18])
+
+
+def test_a_place_that_may_not_be_written_is_refused(small_disk: Path, undisturbed: dict[int, Path], forks: Forks) -> None:
+    path = copy(undisturbed[10], small_disk / "dataset")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    for folder in (path, small_disk / "new", small_disk / "deep" / "new"):
+        ended = forks.generate(folder, "--samples", "18")
+        assert (ended.code, ended.printed.count("\n")) == (2, 1)
+        assert "Choose a folder that you may write in" in ended.printed
+    assert files_of(small_disk) == [f"dataset/{name}" for name in files_of(undisturbed[10])]
+    assert content_of(path) == content_of(undisturbed[10])
+
+
+def test_an_extension_leaves_complete_shards_alone(undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
+    path = copy(undisturbed[10], place / "dataset")
+    kept = [path / name for name in files_of(path) if not name.endswith("zarr.json") and ".2" not in name and "2." not in name]
+    kept.remove(path / "dataset.json")
+    assert len(kept) == 2 * 5
+    before = {file: (file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns) for file in kept}
+    assert forks.generate(path, "--samples", "18").code == 0
+    assert {file: (file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns) for file in kept} == before
+    assert_same(path, undisturbed[18])

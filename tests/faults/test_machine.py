@@ -1,0 +1,197 @@
+"""Whatever is done to a dataset, in any order: nobody reads what is not true, damage is named, and it can be put right.
+
+The model is a list of what each sample is, taken once from a dataset that nobody disturbed, and three things known of the
+dataset under attack: how many samples it must have, whether a run may have died in it, and which files were damaged.
+POSEGEN_TEST_ATTACKS asks for more sequences of attacks than the suite has time for.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import assume, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+
+import posegen
+from posegen.config import Config
+from posegen.errors import PosegenError
+from posegen.generation.repair import repair
+from posegen.store.faults import STEPS
+from posegen.store.headers import load_header
+from posegen.store.layout import Header
+from posegen.store.problems import Problem
+from posegen.store.strays import shard_of
+from posegen.store.verify import verify
+from tests.faults.forks import Forks
+from tests.faults.truth import Content, content_of, files_of
+
+ATTACKS = int(os.environ.get("POSEGEN_TEST_ATTACKS", "12"))
+MOST = 18
+HEADER = "dataset.json"
+
+counts = st.integers(1, MOST)
+# Taken modulo what there is: how large a file is, Hypothesis does not know.
+places = st.integers(0, 2**24)
+steps = st.one_of(
+    st.tuples(st.sampled_from(STEPS), st.integers(0, 4)),
+    st.tuples(
+        st.sampled_from(["description_written", "description_placed", "descriptions_written", "header_written"]),
+        st.integers(0, MOST),
+    ),
+).map(lambda step: f"{step[0]}@{step[1]}")
+
+
+class Attack(RuleBasedStateMachine):
+    """One dataset under attack."""
+
+    config: ClassVar[Config]
+    header: ClassVar[Header]
+    truth: ClassVar[Content]
+    forks: ClassVar[Forks]
+    place: ClassVar[Path]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(dir=self.place))
+        self.path = self.folder / "dataset"
+        self.least = 0
+        self.died = False
+        self.damaged: dict[str, bytes] = {}
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder)
+
+    @initialize(samples=counts)
+    def begin(self, samples: int) -> None:
+        self.generate(samples)
+
+    @rule(samples=counts)
+    def generate(self, samples: int) -> None:
+        self.make(samples)
+
+    @rule(samples=counts, step=steps, time=st.integers(1, 3))
+    def run_that_dies(self, samples: int, step: str, time: int) -> None:
+        ended = self.forks.generate(self.path, "--samples", str(samples), POSEGEN_CRASH_AT=f"{step}#{time}")
+        assert ended.code in (0, -signal.SIGKILL) or (ended.code == 1 and self.damaged), ended.printed
+        if ended.code == 0:
+            self.least = max(self.least, samples)
+            self.forget_what_was_made_again()
+        else:
+            self.died = True
+
+    @precondition(lambda self: self.least)
+    @rule(first=places, second=places, at=places, kind=st.sampled_from(["flip", "truncate", "delete", "exchange"]))
+    def damage(self, first: int, second: int, at: int, kind: str) -> None:
+        names = [name for name in files_of(self.path) if "temporary" not in name and name != ".lock"]
+        name, other = names[first % len(names)], names[second % len(names)]
+        for touched in {name, other} if kind == "exchange" else {name}:
+            self.damaged.setdefault(touched, (self.path / touched).read_bytes())
+        self.hurt(self.path / name, self.path / other, kind, at)
+        # What is damaged twice may be as it was.
+        self.damaged = {name: sound for name, sound in self.damaged.items() if not has(self.path / name, sound)}
+        problems = verify(self.path)
+        for name in self.damaged:
+            assert self.died or any(self.names(problem, name) for problem in problems), f"{kind} of {name} is not named"
+
+    def hurt(self, file: Path, other: Path, kind: str, at: int) -> None:
+        bytes_there = file.read_bytes()
+        assume(bytes_there)
+        if kind == "delete":
+            file.unlink()
+        elif kind == "exchange":
+            file.write_bytes(other.read_bytes())
+            other.write_bytes(bytes_there)
+        elif kind == "flip":
+            position = at % (8 * len(bytes_there))
+            flipped = bytearray(bytes_there)
+            flipped[position // 8] ^= 1 << position % 8
+            file.write_bytes(flipped)
+        else:
+            file.write_bytes(bytes_there[: at % len(bytes_there)])
+
+    def names(self, problem: Problem, name: str) -> bool:
+        """Tell whether a problem is what became of a file: of a shard without a sound receipt no other file is looked at."""
+        shard = shard_of(self.header, name)
+        return problem.file in (name, HEADER) or (shard is not None and problem.shard == shard)
+
+    @precondition(lambda self: self.least and (self.damaged or self.died))
+    @rule()
+    def mend(self) -> None:
+        problems = verify(self.path)
+        if any(problem.file == HEADER for problem in problems):
+            self.make(max(self.least, 1))
+            problems = verify(self.path)
+        assert all(problem.curable for problem in problems), problems
+        if problems:
+            assert repair(self.path, problems, workers=1).left == ()
+        assert verify(self.path) == []
+        self.damaged.clear()
+        # What died while it extended the dataset may have told readers of fewer samples, and lost the shard that it made again.
+        self.make(self.least)
+
+    @rule()
+    def verify(self) -> None:
+        problems = [str(problem) for problem in verify(self.path)] if self.path.exists() and self.least else []
+        if not self.damaged and not self.died:
+            assert problems == []
+        if not problems and self.least:
+            seen = content_of(self.path)
+            assert seen == self.truth[: len(seen)]
+            assert len(seen) >= self.least or self.died or self.damaged
+
+    @invariant()
+    def nobody_reads_what_is_not_true(self) -> None:
+        try:
+            seen = content_of(self.path)
+        except PosegenError:
+            if not (self.died or self.damaged):
+                raise
+            return
+        assert seen == self.truth[: len(seen)]
+        if not (self.died or self.damaged):
+            assert len(seen) == self.least
+
+    def make(self, samples: int) -> None:
+        """Generate; where the header is damaged, do first what the error says."""
+        try:
+            result = posegen.generate(self.config, samples=samples, workers=1, out=self.path)
+        except PosegenError as error:
+            if not self.damaged or "Delete it" not in str(error):
+                raise
+            (self.path / HEADER).unlink()
+            result = posegen.generate(self.config, samples=samples, workers=1, out=self.path)
+        assert result.samples >= samples
+        assert result.samples <= max(self.least, samples) or self.died
+        self.least = result.samples
+        self.died = False
+        self.forget_what_was_made_again()
+
+    def forget_what_was_made_again(self) -> None:
+        """After a run, only files whose bytes nobody looked at can still be damaged."""
+        wrong = {problem.file for problem in verify(self.path)}
+        assert wrong <= self.damaged.keys(), wrong
+        self.damaged = {name: sound for name, sound in self.damaged.items() if name in wrong}
+
+
+def has(file: Path, sound: bytes) -> bool:
+    return file.exists() and file.read_bytes() == sound
+
+
+@pytest.fixture(scope="module")
+def truth(config: Config, undisturbed: dict[int, Path]) -> Content:
+    return content_of(undisturbed[MOST])
+
+
+def test_attacks_in_any_order(config: Config, undisturbed: dict[int, Path], truth: Content, forks: Forks, place: Path) -> None:
+    header = load_header(undisturbed[MOST])
+    known: dict[str, Any] = {"config": config, "header": header, "truth": truth, "forks": forks, "place": place}
+    run_state_machine_as_test(
+        type("AttackHere", (Attack,), known), settings=settings(max_examples=ATTACKS, stateful_step_count=8, deadline=None)
+    )

@@ -1,0 +1,52 @@
+"""What must be true of a dataset, whatever happened to it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import posegen
+from posegen.store.compare import differences, stored_content
+from posegen.store.receipts import DIGITS
+from posegen.store.verify import verify
+
+Content = list[dict[str, str]]
+"""For each sample the content hashes of its fields and rows."""
+
+
+def files_of(path: Path) -> list[str]:
+    return sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir())
+
+
+def shards_to_make(path: Path, samples: int, shard: int = 4) -> int:
+    """Count the shards that no receipt says to hold as many samples as they are to hold in the end."""
+    receipts = [json.loads(file.read_bytes()) for file in (path / "receipts").glob("*.json")]
+    there = {receipt["shard"]: receipt["count"] for receipt in receipts}
+    firsts = range(0, samples, shard)
+    return sum(there.get(first // shard, 0) < min(shard, samples - first) for first in firsts)
+
+
+def content_of(path: Path) -> Content:
+    """Read every sample that a reader sees, and hash its values."""
+    dataset = posegen.open(path)
+    content: Content = []
+    for shard in range(dataset.header.shards()):
+        hashes = stored_content(dataset, shard)
+        content += [
+            {name: text[i * DIGITS : (i + 1) * DIGITS] for name, text in hashes.items()}
+            for i in range(dataset.header.count(shard))
+        ]
+    return content
+
+
+def assert_same(path: Path, whole: Path) -> None:
+    """The dataset is whole, holds what the other one does, and not a file besides."""
+    assert verify(path) == []  # so receipts can be believed
+    assert differences(path, whole) == []
+    assert files_of(path) == files_of(whole)
+
+
+def copy(source: Path, target: Path) -> Path:
+    shutil.copytree(source, target)
+    return target
