@@ -8,12 +8,12 @@ A step is
 - ``file_placed@3``: when it is passed for shard 3, or whatever else the step is of;
 - ``file_placed@3#2``: only the second time that this process passes it so.
 
-The steps of a commit, in order, each of a shard: `encoded`, `receipt_removed`, `file_written` (a temporary file is there) and
-`file_placed` (it is in its place), each passed once for each file of the shard, `files_durable`, `receipt_written`,
-`receipt_placed`. Those of making a dataset and of publishing, each of the number of samples that readers will see:
-`description_written` and `description_placed`, once for each description that changes, `descriptions_written`,
-`header_written`. Those of the disk, each of the name of a file or a folder: `writing`, `syncing` (its bytes), `placing`
-(moving it into its place), `syncing_folder`, `removing`.
+The steps of a commit, each of a shard: `file_written` (a temporary file is there), passed once for each file by a thread that
+writes while others are encoded, and meanwhile `encoded`; then `receipt_removed`, `file_placed` (it is in its place), once for
+each file, `files_durable`, `receipt_written`, `receipt_placed`. Those of making a dataset and of publishing, each
+of the number of samples that readers will see: `description_written` and `description_placed`, once for each description
+that changes, `descriptions_written`, `header_written`. Those of the disk, each of the name of a file or a folder: `writing`,
+`syncing` (its bytes), `placing` (moving it into its place), `syncing_folder`, `removing`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["CRASH_VARIABLE", "FAIL_VARIABLE", "STEPS", "fault_point"]
 CRASH_VARIABLE = "POSEGEN_CRASH_AT"
 FAIL_VARIABLE = "POSEGEN_FAIL_AT"
 STEPS = (
+    "file_written",
     "encoded",
     "receipt_removed",
-    "file_written",
     "file_placed",
     "files_durable",
     "receipt_written",

@@ -1,14 +1,14 @@
 """Writing a dataset: made empty, filled shard by shard in any order, published as far as it is complete.
 
-The order of a commit is what makes it safe to die at any moment: the old receipt goes first; then the files, each put in its
-place whole and brought to the disk; then the new receipt. Publishing tells readers: first the arrays' sizes, then
+The order of a commit is what makes it safe to die at any moment: all files are brought to the disk beside their places; the
+old receipt goes; the files move to their places; then comes the new receipt. Publishing tells readers: first the arrays' sizes, then
 `dataset.json`, which alone decides how many samples there are.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from posegen.store.complete import complete_prefix, complete_shards
 from posegen.store.descriptions import descriptions
 from posegen.store.encode import encode_shard
 from posegen.store.faults import fault_point
-from posegen.store.files import read_file, remove_durably, sync_folder, write_all_durably, write_durably
+from posegen.store.files import Delivery, read_file, remove_durably, sync_folder, write_all_durably, write_durably
 from posegen.store.hashing import byte_hash, canonical, content_hashes
 from posegen.store.headers import header_bytes, load_header
 from posegen.store.layout import (
@@ -126,28 +126,39 @@ def commit_shard(
         If the disk does not take the shard.
     """
     values = _checked_arrays(header, arrays)
-    table = table_of(rows, schema)
-    count = len(next(iter(values.values())))
-    _check_rows(header, table, shard, count)
-    content = {name: content_hashes(array) for name, array in values.items()}
-    content[ROWS] = row_hashes(table, len(header.variants))
-    encoded = {shard_path(f, shard): encode_shard(f, values[f.name], header.shard, header.chunk) for f in header.fields}
-    files = {name: pieces for name, pieces in encoded.items() if pieces}
-    files[rows_path(shard)] = [encode_table(table)]
-    receipt = Receipt(
-        shard=shard,
-        first=shard * header.shard,
-        count=count,
-        identity=header.identity,
-        content=content,
-        files={name: StoredFile(sum(map(len, pieces)), byte_hash(pieces)) for name, pieces in files.items()},
-        rows=len(table),
-        seconds=float(seconds),
-        made_by_run=run,
-    )
-    fault_point("encoded", shard)
+    if has_ended(run):
+        msg = f"{path}: shard {shard} is not stored: run {run}, which it was made for, has ended. Run the same command again"
+        raise PosegenError(msg)
+    files: dict[str, StoredFile] = {}
     try:
-        _place(path, files, encoded.keys() - files.keys(), receipt)
+        with Delivery(run, written=lambda: fault_point("file_written", shard)) as delivery:
+
+            def deliver(name: str, pieces: Sequence[bytes]) -> None:
+                delivery.write(path / name, pieces)
+                files[name] = StoredFile(sum(map(len, pieces)), byte_hash(pieces))
+
+            # Large arrays first: the disk takes them while the rest is worked out.
+            for field in header.fields:
+                if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
+                    deliver(shard_path(field, shard), pieces)
+            table = table_of(rows, schema)
+            _check_rows(header, table, shard, len(values[field.name]))
+            deliver(rows_path(shard), [encode_table(table)])
+            content = {name: content_hashes(array) for name, array in values.items()}
+            content[ROWS] = row_hashes(table, len(header.variants))
+            receipt = Receipt(
+                shard=shard,
+                first=shard * header.shard,
+                count=len(values[field.name]),
+                identity=header.identity,
+                content=content,
+                files=files,
+                rows=len(table),
+                seconds=float(seconds),
+                made_by_run=run,
+            )
+            fault_point("encoded", shard)
+            _place(path, header, delivery, receipt)
     except OSError as error:
         msg = (
             f"{path}: shard {shard} could not be stored ({error.strerror}). All complete shards are safe: "
@@ -248,22 +259,18 @@ def _check_rows(header: Header, table: pa.Table, shard: int, count: int) -> None
             raise ValueError(msg)
 
 
-def _place(path: Path, files: Mapping[str, Sequence[bytes]], absent: Iterable[str], receipt: Receipt) -> None:
-    """Bring a shard's files to the disk in the order that makes it safe to die in between."""
+def _place(path: Path, header: Header, delivery: Delivery, receipt: Receipt) -> None:
+    """Bring a shard's files to their places in the order that makes it safe to die in between."""
     shard, run = receipt.shard, receipt.made_by_run
-    if has_ended(run):
-        msg = f"{path}: shard {shard} is not stored: run {run}, which it was made for, has ended. Run the same command again"
-        raise PosegenError(msg)
+    # While the disk may still refuse the new files, the old shard stays.
+    delivery.wait()
     remove_durably(path / receipt_path(shard))
     fault_point("receipt_removed", shard)
-    write_all_durably(
-        [(path / name, pieces) for name, pieces in files.items()],
-        run,
-        written=lambda: fault_point("file_written", shard),
-        placed=lambda: fault_point("file_placed", shard),
-    )
-    for name in absent:
-        remove_durably(path / name)
+    delivery.place(lambda: fault_point("file_placed", shard))
+    for field in header.fields:
+        # A field of which all is absent has no file.
+        if shard_path(field, shard) not in receipt.files:
+            remove_durably(path / shard_path(field, shard))
     fault_point("files_durable", shard)
     try:
         write_all_durably(
