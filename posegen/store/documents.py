@@ -97,8 +97,8 @@ def unseal(data: bytes, source: Source) -> dict[str, Any]:
     else:
         raise source.error("is not a document written by posegen: it does not begin with its own hash")
     try:
-        document = json.loads(data, parse_constant=_refuse_constant)
-        if b"\\u" in data:  # such as half a character, which is no text and could not be written again
+        document = json.loads(data.decode(), parse_constant=_refuse_constant)
+        if b"\\u" in data:  # half a character may be written so, too, and could not be written again
             json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise source.error(f"is not valid JSON ({error})") from error

@@ -16,11 +16,12 @@ from posegen.store.documents import Source, seal, unseal
 from posegen.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 
 
-def test_half_a_character_in_a_sealed_document() -> None:
+@pytest.mark.parametrize("half", [b"\\ud800", b"\xed\xa0\x80"])
+def test_half_a_character_in_a_sealed_document(half: bytes) -> None:
     source = Source("dataset.json", "Mend it.")
     good = seal({"name": 'a "quoted"\t\x01 ü'})
     assert unseal(good, source) == {"name": 'a "quoted"\t\x01 ü'}
-    body = b'"name":"\\ud800"}'
+    body = b'"name":"' + half + b'"}'
     data = b'{"hash":"' + xxhash.xxh3_128_hexdigest(body).encode() + b'",' + body
     with pytest.raises(PosegenError, match="is not valid JSON"):
         unseal(data, source)
