@@ -97,6 +97,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     except OSError as error:
         # The disk, the network, permissions: not faults of the program, so no traceback.
         return _report(str(error), FAILED)
+    except MemoryError as error:
+        return _report(f"memory is short: {error}", FAILED)
     return result if isinstance(result, int) else DONE
 
 

@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 from posegen.errors import PosegenError, UsageError
 from posegen.store.complete import complete_prefix, complete_shards, receipt_fault, shards_with_receipts
 from posegen.store.descriptions import descriptions
-from posegen.store.documents import Source
+from posegen.store.documents import MOST_BYTES, Source
 from posegen.store.encode import encode_shard
 from posegen.store.faults import fault_point
 from posegen.store.files import is_temporary, read_file, remove_durably, sync_folder, write_all_durably, write_durably
 from posegen.store.hashing import byte_hash, canonical, content_hashes
 from posegen.store.headers import header_bytes, load_header
 from posegen.store.layout import (
+    COPY_FILE,
     HEADER_FILE,
     MOTION,
     RECEIPTS,
+    REPAIR_FILE,
     ROWS,
     SEQUENCES,
     Header,
@@ -195,7 +197,7 @@ def _check_vacant(path: Path, header: Header) -> None:
     if not path.is_dir():
         msg = f"{path}: is a file. Choose another place for the dataset"
         raise UsageError(msg)
-    known = {MOTION, SEQUENCES, RECEIPTS, LOCK_FILE}
+    known = {MOTION, SEQUENCES, RECEIPTS, COPY_FILE, REPAIR_FILE, LOCK_FILE}
     strange = [entry.name for entry in path.iterdir() if entry.name not in known and not is_temporary(entry)]
     fields = {field.name for field in header.fields}
     if (path / MOTION).is_dir():
@@ -211,8 +213,8 @@ def _is_foreign(path: Path, header: Header, shard: int) -> bool:
     """Tell whether a receipt is that of another dataset; a damaged one is nobody's."""
     source = Source(receipt_path(shard), "")
     try:
-        receipt = Receipt.from_bytes((path / receipt_path(shard)).read_bytes(), source)
-    except PosegenError:
+        receipt = Receipt.from_bytes(read_file(path / receipt_path(shard), MOST_BYTES), source)
+    except (FileNotFoundError, PosegenError):
         return False
     return receipt_fault(receipt, header, shard) is not None
 

@@ -46,7 +46,7 @@ def test_any_bytes_are_refused_in_words(data: bytes) -> None:
         unseal(data, SOURCE)
 
 
-@pytest.mark.parametrize("body", ['"a":NaN}', '"a":' + "[" * 100_000, '"a":1', '"a":' + "9" * 5000 + "}"])
+@pytest.mark.parametrize("body", ['"a":NaN}', '"a":' + "[" * 90_000, '"a":1', '"a":' + "9" * 5000 + "}"])
 def test_a_sealed_text_that_is_no_json_is_refused(body: str) -> None:
     import xxhash
 
