@@ -1,0 +1,1 @@
+"""Whether datasets stay what they are: under faults, damage and bad input."""
