@@ -14,6 +14,7 @@ import numpy as np
 
 from posegen.config import Config
 from posegen.errors import PosegenError, UsageError
+from posegen.generation.faults import trip_sample
 from posegen.generation.plan import bytes_per_sample
 from posegen.generation.pool import Lost, available_cores, run_jobs
 from posegen.generation.stored import stored_config
@@ -123,6 +124,7 @@ def _content(job: _Job, start: int, stop: int) -> dict[str, str]:
     from posegen.synthesis import rows_schema, synthesize
 
     try:
+        trip_sample(start, stop)
         batch = synthesize(job.config, np.arange(start, stop))
     except UsageError:
         raise

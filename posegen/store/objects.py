@@ -51,14 +51,16 @@ def object_fault(handle: int, header: Header, field: ArrayField) -> str | None:
     index, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if int(google_crc32c.value(index)).to_bytes(_CHECKSUM_BYTES, "little") != checksum:
         return "has a damaged index"
-    for chunk, (begin, length) in enumerate(np.frombuffer(index, "<u8").reshape(-1, 2).tolist()):
-        if begin == length == _ABSENT:
-            continue
-        if begin + length > start or length < _CHUNK_EXTRA:
-            return f"has an index in which chunk {chunk} lies outside of it"
-        values, block, stored = _BLOSC.unpack(os.pread(handle, _BLOSC.size, begin))
-        wanted = _chunk_bytes(header, field)
-        if (values, stored) != (wanted, length - _CHECKSUM_BYTES) or not 0 < block <= values:
+    wanted = _chunk_bytes(header, field)
+    begins, lengths = np.frombuffer(index, "<u8").reshape(-1, 2).T
+    present = (begins != _ABSENT) | (lengths != _ABSENT)
+    limit = np.uint64(start)
+    outside = present & ((lengths < _CHUNK_EXTRA) | (lengths > limit) | (begins > limit - np.minimum(lengths, limit)))
+    if outside.any():
+        return f"has an index in which chunk {outside.argmax()} lies outside of it"
+    for chunk in np.flatnonzero(present):
+        values, block, stored = _BLOSC.unpack(os.pread(handle, _BLOSC.size, int(begins[chunk])))
+        if (values, stored) != (wanted, int(lengths[chunk]) - _CHECKSUM_BYTES) or not 0 < block <= values:
             return f"has a chunk {chunk} that says that it holds {values} bytes, not {wanted}"
     return None
 

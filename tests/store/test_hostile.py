@@ -226,6 +226,38 @@ def test_a_header_of_absurdly_many_samples_is_refused(dataset: Path) -> None:
     assert ("dataset.json", False) in {(problem.file, problem.curable) for problem in verify(dataset)}
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shard": 2},
+        {"first": 0},
+        {"count": 5},
+        {"count": 7},
+        {"rows": 13},
+        {"identity": "f" * 32},
+        {"content": ("joints", lambda hashes: "0" + hashes[1:] if hashes[0] != "0" else "1" + hashes[1:])},
+        {"content": ("rows", lambda hashes: hashes[32:] + hashes[:32])},
+        {"content": ("contact", str.upper)},
+        {"content": ("action", lambda hashes: hashes[32:])},
+        {"content": ("velocity", str)},
+        {"files": {}},
+        {"files": {JOINTS: StoredFile(1, "0" * 32)}},
+        {"files": {ROWS: StoredFile(1, "0" * 32)}},
+    ],
+)
+def test_a_forged_receipt_is_named(changes: dict[str, object], dataset: Path) -> None:
+    """Its own hash is right. Only what it says of the time and the run that it took is believed."""
+    receipt = open_dataset(dataset).receipt(1)
+    told = dict(changes)
+    if isinstance(content := told.get("content"), tuple):
+        name, change = content
+        told["content"] = receipt.content | {name: change(receipt.content.get(name, "0" * 32 * 6))}
+    forged = dataclasses.replace(receipt, **told)  # type: ignore[arg-type]
+    (dataset / "receipts/00001.json").write_bytes(forged.to_bytes())
+    problems = verify(dataset)
+    assert {problem.shard for problem in problems} == {1}
+
+
 def test_a_receipt_of_absurd_sizes_is_refused(dataset: Path) -> None:
     """A file may be as large as it says and take no room on the disk: a hole."""
     for name in (JOINTS, ROWS):
