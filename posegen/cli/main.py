@@ -108,6 +108,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         if error.errno in _BAD_PLACES and error.filename:
             return _report(f"{error.filename}: cannot be used ({error.strerror}); name another place", MISUSED)
         return _report(str(error), FAILED)
+    except MemoryError as error:
+        return _report(f"memory is short: {error}", FAILED)
     return result if isinstance(result, int) else DONE
 
 

@@ -50,14 +50,17 @@ def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
     if not deep:
         return list(find_problems(dataset, progress=_progress("read", quiet=quiet)))
     from posegen.errors import PosegenError
-    from posegen.generation.deep import deep_problems, stored_config
+    from posegen.generation.deep import deep_problems
+    from posegen.generation.stored import stored_config
     from posegen.store.complete import complete_shards
+    from posegen.store.folders import check_folders
     from posegen.store.headers import load_header
 
     try:
         header = load_header(dataset)
+        check_folders(dataset, header)
     except PosegenError:
-        return list(find_problems(dataset))  # which says what is wrong with the header
+        return list(find_problems(dataset))  # which says what is wrong with them
     stored_config(dataset, header)  # it is refused before the hours of reading, not after them
     found = list(find_problems(dataset, progress=_progress("read", quiet=quiet)))
     bad = {problem.shard for problem in found}

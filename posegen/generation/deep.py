@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from posegen.config import CONTENT_VERSION, Config
-from posegen.errors import PosegenError
+from posegen.config import Config
+from posegen.errors import PosegenError, UsageError
+from posegen.generation.faults import trip_sample
 from posegen.generation.plan import bytes_per_sample
 from posegen.generation.pool import Lost, available_cores, run_jobs
-from posegen.generation.worker import BLOCK_BYTES
-from posegen.library import load_library
+from posegen.generation.stored import stored_config
+from posegen.generation.worker import BLOCK_BYTES, SampleError
 from posegen.store.complete import load_receipt
 from posegen.store.hashing import canonical, content_hashes
 from posegen.store.headers import load_header
@@ -26,9 +27,8 @@ from posegen.store.problems import Problem
 from posegen.store.receipts import DIGITS, Receipt
 from posegen.store.rows import row_hashes, table_of
 from posegen.store.verify import numbered
-from posegen.validation import validated
 
-__all__ = ["deep_problems", "stored_config", "worthwhile_workers"]
+__all__ = ["deep_problems", "worthwhile_workers"]
 
 SHARDS_A_WORKER = 4
 """A worker takes about as long to start as it does to make so many small shards."""
@@ -40,39 +40,6 @@ class _Job:
     header: Header
     config: Config
     shard: int
-
-
-def stored_config(path: Path, header: Header) -> Config:
-    """Take the config of a dataset from its header, if this posegen makes the same samples of it.
-
-    Parameters
-    ----------
-    path : Path
-        Of the dataset.
-    header : Header
-
-    Raises
-    ------
-    PosegenError
-        If the dataset is of another content version, or its config or library give another dataset today.
-    """
-    if header.content_version != CONTENT_VERSION:
-        msg = (
-            f"{path}: was made by content version {header.content_version}, and this posegen makes version {CONTENT_VERSION}, "
-            "whose samples differ. Its bytes can be verified, but its samples not made again: use the posegen that made it"
-        )
-        raise PosegenError(msg)
-    config = validated(Config, header.config, lambda key: f"{path}: in the config of its dataset.json: ")
-    identity = config.identity(load_library(config.story.library))
-    if identity != header.identity:
-        place = config.story.library or "of this posegen"
-        msg = (
-            f"{path}: its config has the identity {identity[:8]} here, not {header.identity[:8]} as when it was made: "
-            f"the files of actions, themes or words ({place}) have changed since. Its bytes can be verified, but its samples "
-            "not made again: bring the files back"
-        )
-        raise PosegenError(msg)
-    return config
 
 
 def deep_problems(
@@ -102,7 +69,7 @@ def deep_problems(
     Raises
     ------
     PosegenError
-        As for :func:`stored_config`.
+        As for :func:`posegen.generation.stored.stored_config`.
     """
     header = load_header(path)
     config = stored_config(path, header)
@@ -127,7 +94,13 @@ def worthwhile_workers(shards: int) -> int:
 
 def _compare(job: _Job) -> list[Problem]:
     """Compare one shard."""
-    receipt = load_receipt(job.path, job.header, job.shard)
+    try:
+        return _differences(job, load_receipt(job.path, job.header, job.shard))
+    except PosegenError as error:
+        return [Problem(job.shard, receipt_path(job.shard), f"could not be compared: {error}", curable=False)]
+
+
+def _differences(job: _Job, receipt: Receipt) -> list[Problem]:
     files = {field.name: shard_path(field, job.shard) for field in job.header.fields} | {ROWS: rows_path(job.shard)}
     bad: dict[str, list[int]] = {name: [] for name in files}
     for start, stop in _blocks(job.header, receipt):
@@ -150,6 +123,14 @@ def _content(job: _Job, start: int, stop: int) -> dict[str, str]:
     """Make samples and hash them as a receipt does."""
     from posegen.synthesis import rows_schema, synthesize
 
-    batch = synthesize(job.config, np.arange(start, stop))
+    try:
+        trip_sample(start, stop)
+        batch = synthesize(job.config, np.arange(start, stop))
+    except UsageError:
+        raise
+    # Whatever is wrong with a sample, it must not keep the other shards from being compared.
+    except Exception as error:
+        msg = f"samples {start} to {stop - 1} of seed {job.config.seed} could not be made: {type(error).__name__}: {error}"
+        raise SampleError(msg) from error
     content = {field.name: content_hashes(canonical(getattr(batch, field.name))) for field in job.header.fields}
     return content | {ROWS: row_hashes(table_of(batch.rows, rows_schema()), len(job.header.variants))}

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from posegen.skeleton import PARTS
-from posegen.store.read import Dataset, open_dataset
+from posegen.store.read import Dataset, open_dataset, strange
 
 __all__ = ["ActionShare", "CaptionExample", "Description", "count_actions", "describe", "reading_lines"]
 
@@ -97,6 +97,11 @@ def describe(path: str | Path) -> Description:
     Description
     """
     dataset = open_dataset(path)
+    with strange(path):
+        return _described(dataset)
+
+
+def _described(dataset: Dataset) -> Description:
     header = dataset.header
     return Description(
         path=dataset.path,
@@ -161,11 +166,10 @@ def _action_shares(dataset: Dataset) -> tuple[ActionShare, ...]:
     if "action" not in dataset.fields:
         return ()
     names = dataset.header.field("action").attributes["names"]
-    array: Any = dataset.motion["action"]
     legs, any_part, frames = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64), 0
-    for start in range(0, len(dataset), dataset.header.shard):
+    for block in dataset.blocks("action", 0, len(dataset), 0):
         # The base only: the variants do the same.
-        more = count_actions(np.asarray(array[start : start + dataset.header.shard, 0]), len(names))
+        more = count_actions(block, len(names))
         legs, any_part, frames = legs + more[0], any_part + more[1], frames + more[2]
     shares = [ActionShare(name, int(legs[i]) / frames, int(any_part[i]) / frames) for i, name in enumerate(names) if frames]
     return tuple(sorted(shares, key=lambda share: (-share.any, share.action)))

@@ -13,11 +13,13 @@ from posegen.config import Config
 from posegen.generation.plan import Plan, adopt, check_space, make_plan, target_samples
 from posegen.generation.pool import DIED, SHORT_OF_MEMORY, Lost
 from posegen.generation.progress import Progression, Reporter
+from posegen.generation.stored import stored_config
 from posegen.generation.worker import Failure, Job
 from posegen.store.complete import complete_prefix, complete_shards, load_receipt
 from posegen.store.headers import is_dataset, load_header
 from posegen.store.layout import Header
 from posegen.store.receipts import Receipt
+from posegen.store.recovery import mend_header
 from posegen.store.write import create, publish
 
 __all__ = ["Ledger", "failure_message", "open_ledger"]
@@ -124,9 +126,12 @@ def open_ledger(path: Path, wanted: Header, samples: int, run: str, reporter: Re
     run : str
     reporter : Reporter
     """
+    mend_header(path, run, wanted.identity)
     is_there = is_dataset(path)
     header = adopt(load_header(path), wanted, path) if is_there else wanted
-    # There may be complete shards without a header: it was damaged, and its user followed the advice to delete it.
+    if is_there:
+        stored_config(path, header)
+    # There may be complete shards without a header: it and its copy were damaged, and its user followed the advice.
     complete = complete_shards(path, header)
     target = target_samples(path, header, complete, samples)
     if samples < target:

@@ -1,7 +1,8 @@
 """Repairing a dataset: just the bad shards are made again, by the same run that makes any other shard.
 
-First their receipts go, so that they count as not made; then the dataset is generated anew, which makes what is missing,
-writes descriptions as they should be, and sweeps what dead runs left.
+First it is written down how many samples there are to be, and a header that is lost is made from its copy. Then the bad
+shards' receipts go, so that they count as not made; then the dataset is generated anew, which makes what is missing, writes
+descriptions as they should be, and sweeps what dead runs left. A repair that is killed is ended by the next one.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from posegen.errors import PosegenError
-from posegen.generation.deep import stored_config, worthwhile_workers
+from posegen.generation.deep import worthwhile_workers
+from posegen.generation.intent import forget, intend, intended_samples
 from posegen.generation.progress import Reporter
 from posegen.generation.run import generate
+from posegen.generation.stored import stored_config
 from posegen.store.complete import load_receipt
 from posegen.store.files import remove_durably, sweep
+from posegen.store.folders import check_folders
 from posegen.store.headers import load_header
 from posegen.store.layout import Header, receipt_path
 from posegen.store.lock import locked
 from posegen.store.problems import Problem
+from posegen.store.recovery import find_header, mend_header
 from posegen.store.runs import current_run
 from posegen.store.strays import shard_files
 from posegen.store.verify import expected_shards, find_problems
@@ -68,26 +73,30 @@ def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = Non
     PosegenError
         If the samples cannot be made any more, if another run is at work, or if something cannot be written.
     """
-    header = load_header(path)
+    header = find_header(path).header or load_header(path)
+    check_folders(path, header)
     config = stored_config(path, header)
     bad = sorted({problem.shard for problem in problems if problem.shard is not None and problem.curable})
     run = current_run()
     with locked(path, run):
-        samples = _samples(path, header, bad)
+        samples = max(_samples(path, header, bad), intended_samples(path))
         made = [shard for shard in bad if shard * header.shard < samples]
         dropped = [shard for shard in bad if shard * header.shard >= samples]
         try:
+            intend(path, samples, run)
+            mend_header(path, run)
             for name in _names(header, made, dropped):
                 remove_durably(path / name)
             if not samples:  # the run that began the dataset died before its first shard was complete
                 sweep(path)
                 publish(path, header, 0, run)
         except OSError as error:
-            msg = f"{path}: {error.filename} cannot be removed ({error.strerror}). See what it is, and take it away yourself"
+            msg = f"{path}: {error.filename} cannot be replaced ({error.strerror}). See what it is, and take it away yourself"
             raise PosegenError(msg) from error
     if samples:
         at_once = worthwhile_workers(len(made)) if workers is None else workers
         generate(config, samples=samples, workers=at_once, out=path, progress=progress)
+    forget(path)
     return Repair(tuple(made), tuple(dropped), tuple(find_problems(path, shards={*made, *dropped})))
 
 

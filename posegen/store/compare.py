@@ -120,8 +120,10 @@ def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
         For each field and for `rows`, the content hashes of the visible samples, as in a receipt.
     """
     first = shard * dataset.header.shard
-    samples = slice(first, first + dataset.header.count(shard))
-    content = {name: content_hashes(canonical(dataset.arrays(name, samples))) for name in dataset.fields}
+    stop = first + dataset.header.count(shard)
+    content = {}
+    for name in dataset.fields:
+        content[name] = "".join(content_hashes(canonical(block)) for block in dataset.blocks(name, first, stop))
     return content | {ROWS: row_hashes(dataset.table(shard), len(dataset.header.variants))}
 
 
@@ -179,7 +181,7 @@ def _hashes_of_variants(dataset: Dataset, name: str, sample: int) -> list[str]:
         text = row_hashes(dataset.table(shard).slice(position * variants, variants), 1)
         return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]
     values = canonical(dataset.arrays(name, slice(sample, sample + 1))[0])
-    if dataset.header.field(name).dims[0] != "variant":
+    if dataset.header.field(name).dims[:1] != ("variant",):
         return [content_hashes(values[np.newaxis])] * variants
     text = content_hashes(values)
     return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]

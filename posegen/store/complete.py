@@ -11,7 +11,10 @@ from pathlib import Path
 from posegen.errors import PosegenError
 from posegen.store.documents import MOST_BYTES, Source
 from posegen.store.files import read_file
+from posegen.store.folders import check_folders
 from posegen.store.layout import RECEIPTS, ROWS, Header, Receipt, receipt_path, rows_path, shard_path
+from posegen.store.objects import most_object_bytes
+from posegen.store.parts import most_part_bytes
 from posegen.store.receipts import DIGITS
 
 __all__ = [
@@ -54,9 +57,13 @@ def receipt_fault(receipt: Receipt, header: Header, shard: int) -> str | None:
         return f"has content hashes of {', '.join(sorted(receipt.content))}, not of the dataset's fields"
     if any(len(text) != DIGITS * receipt.count or not _HEX.issuperset(text) for text in receipt.content.values()):
         return "does not have one content hash for each sample"
-    allowed = {shard_path(field, shard) for field in header.fields}
-    if not receipt.files.keys() - {rows_path(shard)} <= allowed or rows_path(shard) not in receipt.files:
+    most = {shard_path(field, shard): most_object_bytes(header, field) for field in header.fields}
+    most[rows_path(shard)] = most_part_bytes(receipt.rows)
+    if not receipt.files.keys() <= most.keys() or rows_path(shard) not in receipt.files:
         return f"lists other files than those of the shard: {', '.join(sorted(receipt.files)):.200}"
+    for name, file in receipt.files.items():
+        if file.bytes > most[name]:
+            return f"says that {name} has {file.bytes} bytes, more than it can have"
     return None
 
 
@@ -128,7 +135,13 @@ def complete_shards(path: Path, header: Header) -> dict[int, int]:
     -------
     dict of int to int
         How many samples each complete shard has, by its number, in order.
+
+    Raises
+    ------
+    PosegenError
+        If a link is in the place of a folder: nothing is read or written through it.
     """
+    check_folders(path, header)
     counts = {}
     for shard in shards_with_receipts(path):
         try:

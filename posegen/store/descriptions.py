@@ -1,4 +1,4 @@
-"""The `zarr.json` files, by which Zarr and xarray know the arrays.
+"""The `zarr.json` files, by which Zarr and xarray know the arrays, and the copy of the header.
 
 They are written here, not by the installed zarr, so that a header always has the same ones, byte by byte: opening a dataset
 can then tell whether any of them was changed. The tests check that zarr itself would describe the arrays so.
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from posegen.store.encode import COMPRESSION
-from posegen.store.layout import ArrayField, Header, array_path, group_path
+from posegen.store.headers import header_bytes
+from posegen.store.layout import COPY_FILE, ArrayField, Header, array_path, group_path
 
 __all__ = ["described_samples", "descriptions"]
 
@@ -28,10 +29,11 @@ def descriptions(header: Header) -> dict[str, bytes]:
     Returns
     -------
     dict of str to bytes
-        Content of each `zarr.json` by its path inside the dataset.
+        Content of each file by its path inside the dataset.
     """
     documents = {group_path(): _group(header)} | {array_path(field.name): _array(header, field) for field in header.fields}
-    return {path: json.dumps(document, indent=2, ensure_ascii=False).encode() for path, document in documents.items()}
+    files = {path: json.dumps(document, indent=2, ensure_ascii=False).encode() for path, document in documents.items()}
+    return files | {COPY_FILE: header_bytes(header.with_samples(0))}
 
 
 def described_samples(data: bytes) -> int | None:

@@ -2,7 +2,8 @@
 
 The first entry of a sealed document is the XXH3-128 hash of all bytes that follow it, so that any change of the file is
 noticed, even one that JSON would not care about. What the document then says is still checked key by key: a seal keeps
-out accidents, not forgeries.
+out accidents, not forgeries. And it must be written as :func:`seal` writes it, byte by byte, which leaves no room for
+what JSON lets pass: a key twice, a number without end, half a letter.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ __all__ = ["Source", "mapping", "number", "seal", "texts", "unseal", "whole", "w
 
 MOST_BYTES = 64 * 2**20
 _HASH_DIGITS = 32
+_MOST_ENTRIES = 100_000  # as Python objects, empty lists take 30 times the room of their text
+_DEEPEST = 32
 
 
 @dataclass(frozen=True)
@@ -85,32 +88,36 @@ def unseal(data: bytes, source: Source) -> dict[str, Any]:
     PosegenError
         If the document is not what was written.
     """
-    if len(data) > MOST_BYTES:
-        raise source.error(f"is {len(data)} bytes long, more than posegen ever writes")
-    for start, separator in ((b'{"hash":"', b'",'), (b'{\n  "hash": "', b'",\n')):
+    if len(data) > MOST_BYTES or sum(map(data.count, (b",", b"[", b"{"))) > _MOST_ENTRIES:
+        raise source.error(f"is {len(data)} bytes long or has more entries than posegen ever writes")
+    for indent, start, separator in ((None, b'{"hash":"', b'",'), (2, b'{\n  "hash": "', b'",\n')):
         end = len(start) + _HASH_DIGITS
         body = data[end + len(separator) :]
         if data.startswith(start) and data[end:].startswith(separator):
             if data[len(start) : end] != xxhash.xxh3_128_hexdigest(body).encode():
                 raise source.error("is damaged or was edited: its hash does not fit its content")
-            break
-    else:
-        raise source.error("is not a document written by posegen: it does not begin with its own hash")
+            return _parsed(data, indent, source)
+    raise source.error("is not a document written by posegen: it does not begin with its own hash")
+
+
+def _parsed(data: bytes, indent: int | None, source: Source) -> dict[str, Any]:
     try:
-        document = json.loads(data.decode(), parse_constant=_refuse_constant)
-        if b"\\u" in data:  # half a character may be written so, too, and could not be written again
-            json.dumps(document, ensure_ascii=False).encode()
+        document = json.loads(data)
+        if _depth(document) > _DEEPEST:
+            raise source.error(f"is nested more than {_DEEPEST} levels deep")
+        del document["hash"]
+        plain = seal(document, indent=indent) == data
+    # A text that is no JSON, or says what JSON cannot: NaN, letters that are none.
     except (ValueError, RecursionError) as error:
         raise source.error(f"is not valid JSON ({error})") from error
-    if not isinstance(document, dict):
-        raise source.error("must be a JSON object")
-    del document["hash"]
-    return document
+    if not plain:
+        raise source.error("is JSON, but not as posegen writes it")
+    return document  # type: ignore[no-any-return]
 
 
-def _refuse_constant(name: str) -> float:
-    msg = f"{name} is not JSON"
-    raise ValueError(msg)
+def _depth(value: object) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inner), default=0)
 
 
 def check_keys(document: object, keys: frozenset[str], source: Source, where: str = "") -> Mapping[str, Any]:
@@ -133,11 +140,11 @@ def whole(document: Mapping[str, Any], key: str, source: Source, *, least: int =
 
 
 def number(document: Mapping[str, Any], key: str, source: Source) -> float:
-    """Take a finite number; a whole number stays one."""
+    """Take a finite number of at most 2^64 if it is whole; a whole number stays one."""
     value = document[key]
-    if type(value) not in (int, float) or not math.isfinite(value):
+    if not (type(value) is float and math.isfinite(value)) and not (type(value) is int and abs(value) <= 2**64):
         raise source.error(f"`{key}` must be a finite number, not {value!r:.60}")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def words(document: Mapping[str, Any], key: str, source: Source) -> str:

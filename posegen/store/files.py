@@ -228,7 +228,8 @@ def read_file(path: Path, most: int) -> bytes:
     """
     try:
         with open_plain(path) as file:
-            data = file.read(most + 1)
+            # To read that many takes memory for that many, whatever there is.
+            data = file.read(min(most, os.fstat(file.fileno()).st_size) + 1)
     except NotADirectoryError as error:
         raise FileNotFoundError(*error.args) from error
     except FileNotFoundError:

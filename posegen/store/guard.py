@@ -16,13 +16,14 @@ import xxhash
 from posegen.errors import PosegenError
 from posegen.store.complete import again, complete_prefix, files_fault, load_receipt
 from posegen.store.descriptions import described_samples, descriptions
-from posegen.store.documents import MOST_BYTES
 from posegen.store.files import open_plain, read_file
-from posegen.store.layout import Header, Receipt, StoredFile, receipt_path
+from posegen.store.layout import MOTION, Header, Receipt, StoredFile, receipt_path
+from posegen.store.objects import object_fault
 
 __all__ = ["Guard", "check_descriptions", "description_faults", "guard_files"]
 
 _BLOCK = 2**20
+_MORE_DIGITS = 20  # of the number of samples, if the arrays are ahead
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,22 @@ class Guard:
     ----------
     path : Path
         Of the dataset.
+    header : Header
     files : mapping of str to StoredFile
         All files of the visible shards by their path inside the dataset.
     shards : mapping of str to int
         The shard that each of these files belongs to.
+    counts : mapping of int to int
+        The samples that each shard holds, which may be more than are visible.
     trusted : set of str
         The files whose bytes have been checked.
     """
 
     path: Path
+    header: Header
     files: Mapping[str, StoredFile]
     shards: Mapping[str, int]
+    counts: Mapping[int, int]
     trusted: set[str] = field(default_factory=set)
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
@@ -83,12 +89,16 @@ class Guard:
             size += len(block)
         if StoredFile(size, digest.hexdigest()) != self.files[name]:
             raise self.damaged(name)
+        folder, _, rest = name.partition("/")
+        fault = object_fault(handle, self.header, self.header.field(rest.partition("/")[0])) if folder == MOTION else None
+        if fault:
+            raise self.damaged(name, fault)
 
-    def damaged(self, name: str) -> PosegenError:
-        """Make the error that says that a file's bytes are not what they were."""
+    def damaged(self, name: str, fault: str = "does not have the bytes that its receipt tells of") -> PosegenError:
+        """Make the error that says what is wrong with a file."""
         shard = self.shards[name]
         return PosegenError(
-            f"{self.path}: shard {shard} is damaged: {name} does not have the bytes that its receipt tells of. "
+            f"{self.path}: shard {shard} is damaged: {name} {fault}. "
             f"Run `posegen verify {self.path} --repair`, or delete {receipt_path(shard)} in it and run the generate "
             "command that made it again: both make just this shard again"
         )
@@ -110,6 +120,7 @@ def guard_files(path: Path, header: Header) -> Guard:
     """
     files: dict[str, StoredFile] = {}
     shards: dict[str, int] = {}
+    counts: dict[int, int] = {}
     for shard in range(header.shards()):
         receipt = load_receipt(path, header, shard)
         fault = files_fault(path, receipt) or _too_short(receipt, header.count(shard))
@@ -118,7 +129,8 @@ def guard_files(path: Path, header: Header) -> Guard:
             raise PosegenError(msg)
         files |= receipt.files
         shards |= dict.fromkeys(receipt.files, shard)
-    return Guard(path, files, shards)
+        counts[shard] = receipt.count
+    return Guard(path, header, files, shards, counts)
 
 
 def _too_short(receipt: Receipt, wanted: int) -> str | None:
@@ -126,7 +138,7 @@ def _too_short(receipt: Receipt, wanted: int) -> str | None:
 
 
 def check_descriptions(path: Path, header: Header) -> None:
-    """Check that the `zarr.json` files are those that the header asks for.
+    """Check that the `zarr.json` files are those that the header asks for; its copy does not matter to who reads.
 
     A run may have died after it had told the arrays, and before it had told the header, that there are more samples: then the
     arrays may be longer, though not longer than the complete shards.
@@ -143,6 +155,8 @@ def check_descriptions(path: Path, header: Header) -> None:
         If one is missing or different.
     """
     for name, fault in description_faults(path, header):
+        if not name.startswith(MOTION):
+            continue
         msg = (
             f"{path}: {name} {fault}. "
             "Run the generate command that made the dataset again: it writes the file anew and keeps all shards"
@@ -151,7 +165,7 @@ def check_descriptions(path: Path, header: Header) -> None:
 
 
 def description_faults(path: Path, header: Header) -> Iterator[tuple[str, str]]:
-    """Find the `zarr.json` files that are not those that the header asks for; see :func:`check_descriptions`.
+    """Find the `zarr.json` files that are not those that the header asks for, and the header's copy if it is none.
 
     Yields
     ------
@@ -160,7 +174,7 @@ def description_faults(path: Path, header: Header) -> Iterator[tuple[str, str]]:
     """
     for name, wanted in descriptions(header).items():
         try:
-            data = read_file(path / name, MOST_BYTES)
+            data = read_file(path / name, len(wanted) + _MORE_DIGITS)
         except FileNotFoundError:
             yield name, "is missing"
             continue

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from posegen.errors import UsageError
-from posegen.store.documents import MOST_BYTES, Source, seal, unseal
+from posegen.errors import PosegenError, UsageError
+from posegen.store.documents import Source, seal, unseal
 from posegen.store.files import read_file
-from posegen.store.layout import HEADER_FILE, Header
+from posegen.store.layout import COPY_FILE, HEADER_FILE, Header
 
-__all__ = ["header_bytes", "is_dataset", "load_header"]
+__all__ = ["header_bytes", "is_dataset", "is_lost", "load_copy", "load_header"]
+
+_MOST_BYTES = 4 * 2**20  # a thousand times a usual one
 
 
 def header_bytes(header: Header) -> bytes:
@@ -21,6 +23,25 @@ def header_bytes(header: Header) -> bytes:
 def is_dataset(path: Path) -> bool:
     """Tell whether there is a dataset at `path`, whatever state it is in."""
     return (path / HEADER_FILE).is_file()
+
+
+def is_lost(path: Path) -> bool:
+    """Tell whether there is no header, or one that is damaged; one of a later format is neither."""
+    try:
+        unseal(read_file(path / HEADER_FILE, _MOST_BYTES), Source(HEADER_FILE, ""))
+    except (FileNotFoundError, PosegenError):
+        return True
+    return False
+
+
+def load_copy(path: Path) -> Header | None:
+    """Read the copy of the header; None if there is none, or none that is sound."""
+    source = Source(COPY_FILE, "")
+    try:
+        header = Header.from_json(unseal(read_file(path / COPY_FILE, _MOST_BYTES), source), source)
+    except (FileNotFoundError, PosegenError):
+        return None
+    return header.with_samples(0)
 
 
 def load_header(path: Path) -> Header:
@@ -41,11 +62,11 @@ def load_header(path: Path) -> Header:
         msg = f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made"
         raise UsageError(msg)
     file = path / HEADER_FILE
-    cure = "Delete it and run the generate command that made the dataset again: complete shards are kept"
+    cure = f"Run `posegen verify {path} --repair`, or delete it and run the generate command that made the dataset again"
     try:
-        data = read_file(file, MOST_BYTES)
+        data = read_file(file, _MOST_BYTES)
     except FileNotFoundError as error:
         msg = f"{path}: is not a dataset: there is no {HEADER_FILE} in it. Name a folder that `posegen generate` has made"
         raise UsageError(msg) from error
-    source = Source(str(file), f"{cure}.")
+    source = Source(str(file), f"{cure}: complete shards are kept.")
     return Header.from_json(unseal(data, source), source)

@@ -7,21 +7,21 @@ last, says that it is complete and what its files and its samples hash to.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from posegen.store.documents import Source, check_keys, mapping, number, texts, whole, wholes, words
-from posegen.store.receipts import Receipt, StoredFile
+from posegen.store.limits import field_fault, header_fault
+from posegen.store.receipts import ROWS, Receipt, StoredFile
 
 __all__ = [
+    "COPY_FILE",
     "FORMAT_VERSION",
     "HEADER_FILE",
     "MOTION",
     "RECEIPTS",
+    "REPAIR_FILE",
     "ROWS",
     "SEQUENCES",
     "ArrayField",
@@ -39,15 +39,16 @@ FORMAT_VERSION = 1
 """Version of this layout; a reader refuses a later one."""
 
 HEADER_FILE = "dataset.json"
+COPY_FILE = "dataset.copy.json"
+"""The header as it was when the dataset was made, without samples: what `dataset.json` is mended from.
+
+How a dataset was made stands in no other file, so without it a single damaged byte would leave the shards to a user who still
+knows the command. It never changes, so that publishing need not write two files as one."""
+REPAIR_FILE = "repair.json"
+"""Note of a repair that is under way."""
 MOTION = "motion.zarr"
 SEQUENCES = "sequences"
 RECEIPTS = "receipts"
-ROWS = "rows"
-"""What receipts call the table of sequences beside the array fields."""
-
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_MOST_CHUNK_BYTES = 2**31 - 17  # the most that Blosc takes at once
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class ArrayField:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be stored."""
-        fault = _field_fault(self)
+        fault = field_fault(self)
         if fault:
             raise ValueError(fault)
 
@@ -160,7 +161,7 @@ class Header:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be stored."""
-        fault = _header_fault(self)
+        fault = header_fault(self)
         if fault:
             raise ValueError(fault)
 
@@ -252,43 +253,3 @@ def rows_path(shard: int) -> str:
 def receipt_path(shard: int) -> str:
     """Path of the shard's receipt."""
     return f"{RECEIPTS}/{shard:05}.json"
-
-
-def _field_fault(field: ArrayField) -> str | None:
-    """Say what is wrong with a field; None if nothing is."""
-    if not _NAME.fullmatch(field.name) or field.name == ROWS:
-        return f"a field cannot be called {field.name!r}"
-    if not all(_NAME.fullmatch(name) for name in field.dims) or len({"sample", *field.dims}) != len(field.dims) + 1:
-        return f"field {field.name}: dimensions need names, each its own and none of them `sample`, not {field.dims}"
-    if not len(field.dims) == len(field.shape) == len(field.chunk):
-        return f"field {field.name}: dims, shape and chunk must have the same length"
-    if any(size < 1 or step < 1 or size % step for size, step in zip(field.shape, field.chunk, strict=True)):
-        return f"field {field.name}: each size in shape {field.shape} must be a multiple of that in chunk {field.chunk}"
-    if field.dtype not in _DTYPES:
-        return f"field {field.name}: cannot store {field.dtype}, only {', '.join(_DTYPES)}"
-    return _fill_fault(field)
-
-
-def _fill_fault(field: ArrayField) -> str | None:
-    dtype = np.dtype(field.dtype)
-    if dtype.kind == "f":
-        exact = math.isnan(field.fill) or (math.isfinite(field.fill) and float(dtype.type(field.fill)) == field.fill)
-    else:
-        limits = np.iinfo(dtype)
-        exact = type(field.fill) is int and limits.min <= field.fill <= limits.max
-    return None if exact else f"field {field.name}: the fill value {field.fill} does not fit {field.dtype}"
-
-
-def _header_fault(header: Header) -> str | None:
-    """Say what is wrong with a header; None if nothing is."""
-    if header.shard < 1 or header.chunk < 1 or header.shard % header.chunk:
-        return f"the shard size {header.shard} must be a multiple of the chunk size {header.chunk}"
-    if not header.variants or len(set(header.variants)) != len(header.variants):
-        return f"variants need names, each its own, not {header.variants}"
-    names = [field.name for field in header.fields]
-    if not names or len(set(names)) != len(names):
-        return f"fields need names, each its own, not {names}"
-    for field in header.fields:
-        if math.prod(field.chunk) * header.chunk * np.dtype(field.dtype).itemsize > _MOST_CHUNK_BYTES:
-            return f"field {field.name}: a chunk of {header.chunk} samples is larger than 2 GB; make `chunk` smaller"
-    return None

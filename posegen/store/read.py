@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import operator
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import zarr
 from numpy.typing import ArrayLike, NDArray
 
@@ -20,11 +19,23 @@ from posegen.errors import PosegenError
 from posegen.store.checked import CheckedStore
 from posegen.store.complete import load_receipt
 from posegen.store.descriptions import descriptions
+from posegen.store.folders import check_folders
 from posegen.store.guard import Guard, check_descriptions, guard_files
 from posegen.store.headers import load_header
 from posegen.store.layout import ROWS, SEQUENCES, Header, Receipt, rows_path
+from posegen.store.limits import bytes_of_sample
+from posegen.store.parts import read_part, rows_fault
 
-__all__ = ["Dataset", "Sample", "open_dataset"]
+__all__ = ["UNDECODABLE", "Dataset", "Sample", "open_dataset", "strange"]
+
+UNDECODABLE = (
+    *(ValueError, TypeError, RuntimeError, IndexError, KeyError, OverflowError),
+    *(pa.ArrowException, OSError),
+)
+"""What zarr, its codecs and Arrow raise over bytes that are not what they wrote."""
+
+_BLOCK_BYTES = 64 << 20
+_MOST_BLOCK_BYTES = 1 << 30
 
 Array = NDArray[Any]
 _TABLES_KEPT = 4
@@ -128,11 +139,22 @@ class Dataset:
         array: Any = self.motion[field]
         if samples is None or isinstance(samples, slice):
             chosen = samples or slice(None)
-            backwards = chosen.step is not None and chosen.step < 0
-            return np.asarray(array.oindex[np.arange(len(self))[chosen]] if backwards else array[chosen])
+            if chosen.step is None or chosen.step > 0:
+                return self._decoded(field, array, chosen)
+            samples = np.arange(len(self))[chosen]
         indices = np.asarray(samples) if np.size(samples) else np.zeros(0, np.int64)
         indices = np.flatnonzero(indices) if indices.dtype == bool else indices.astype(np.int64, casting="same_kind")
-        return np.asarray(array.oindex[np.array([self._index(int(index)) for index in indices], np.int64)])
+        return self._decoded(field, array.oindex, np.array([self._index(int(index)) for index in indices], np.int64))
+
+    def blocks(self, field: str, start: int, stop: int, variant: int | None = None) -> Iterator[Array]:
+        """Read a field of the samples from `start` to `stop`, some at a time, in memory that does not grow with a shard."""
+        each, chunk = bytes_of_sample(self.header.field(field)), self.header.chunk
+        # Whole chunks, so that each is decoded once, unless their samples together are too large.
+        step = chunk * max(1, _BLOCK_BYTES // (chunk * each))
+        step = step if step * each <= _MOST_BLOCK_BYTES else _MOST_BLOCK_BYTES // each
+        for first in range(start, stop, step):
+            block = slice(first, min(first + step, stop))
+            yield self._decoded(field, self.motion[field], block if variant is None else (block, variant))
 
     def rows(self, sample: int) -> list[dict[str, Any]]:
         """Read the rows of a sample, one for each variant."""
@@ -143,14 +165,15 @@ class Dataset:
     def table(self, shard: int) -> pa.Table:
         """Read the table of the sequences of one shard."""
         name = rows_path(shard)
-        rows = self.header.count(shard) * len(self.header.variants)
+        first, count, variants = shard * self.header.shard, self._guard.counts[shard], len(self.header.variants)
         try:
-            table = pq.read_table(io.BytesIO(self._guard.read(name)))
-        except (pa.ArrowException, OSError) as error:
-            raise self._guard.damaged(name) from error
-        if len(table) < rows:
-            raise self._guard.damaged(name)
-        return table.slice(0, rows)
+            table = read_part(self._guard.read(name), count * variants)
+        except UNDECODABLE as error:
+            raise self._guard.damaged(name, f"cannot be decoded ({error})") from error
+        fault = rows_fault(table, self.header, first, count)
+        if fault:
+            raise self._guard.damaged(name, fault)
+        return table.slice(0, self.header.count(shard) * variants)
 
     def receipt(self, shard: int) -> Receipt:
         """Read the receipt of a shard."""
@@ -164,12 +187,29 @@ class Dataset:
             sizes[ROWS if folder == SEQUENCES else rest.partition("/")[0]] += file.bytes
         return sizes
 
+    def _decoded(self, field: str, array: Any, chosen: slice | tuple[slice, int] | Array) -> Array:
+        try:
+            return np.asarray(array[chosen])
+        except UNDECODABLE as error:
+            msg = f"{self.path}: {field} cannot be decoded ({error}). `posegen verify {self.path}` says in which shard"
+            raise PosegenError(msg) from error
+
     def _index(self, index: int) -> int:
         position = operator.index(index)
         if not -len(self) <= position < len(self):
             msg = f"{self.path}: has no sample {position}, there are {len(self)}"
             raise IndexError(msg)
         return position % len(self)
+
+
+@contextmanager
+def strange(path: str | Path) -> Iterator[None]:
+    """Say in words that a dataset, sound as it may be, does not hold what posegen writes into one."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        msg = f"{path}: does not hold what a dataset of posegen holds ({type(error).__name__}: {error!s:.200}). Make it anew"
+        raise PosegenError(msg) from error
 
 
 def open_dataset(path: str | Path) -> Dataset:
@@ -193,5 +233,6 @@ def open_dataset(path: str | Path) -> Dataset:
     """
     folder = Path(path)
     header = load_header(folder)
+    check_folders(folder, header)
     check_descriptions(folder, header)
     return Dataset(folder, header, guard_files(folder, header))

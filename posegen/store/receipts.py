@@ -8,10 +8,13 @@ from typing import Any
 
 from posegen.store.documents import Source, check_keys, mapping, number, seal, unseal, whole, words
 
-__all__ = ["DIGITS", "Receipt", "StoredFile"]
+__all__ = ["DIGITS", "ROWS", "Receipt", "StoredFile"]
 
 DIGITS = 32
 """Hexadecimal digits of a content hash."""
+
+ROWS = "rows"
+"""What receipts call the table of sequences beside the array fields."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from pathlib import Path
 from posegen.errors import PosegenError
 from posegen.store.descriptions import descriptions
 from posegen.store.files import read_file, temporary_run
-from posegen.store.layout import HEADER_FILE, MOTION, RECEIPTS, SEQUENCES, Header, receipt_path, rows_path, shard_path
+from posegen.store.folders import OVERLAYS, folders
+from posegen.store.layout import HEADER_FILE, REPAIR_FILE, Header, receipt_path, rows_path, shard_path
 from posegen.store.lock import LOCK_FILE
 from posegen.store.problems import Problem
 from posegen.store.runs import has_ended
@@ -55,7 +56,7 @@ def strays(path: Path, header: Header, known: Container[int]) -> Iterator[Proble
     known : container of int
         The shards whose files belong to the dataset.
     """
-    folders = {"", MOTION, SEQUENCES, RECEIPTS, *(f"{MOTION}/{field.name}" for field in header.fields)}
+    own = {"", *folders(header)}
     files = {HEADER_FILE, *descriptions(header)}
     busy = is_being_written(path)
     waiting = [""]
@@ -65,8 +66,10 @@ def strays(path: Path, header: Header, known: Container[int]) -> Iterator[Proble
             with os.scandir(path / folder) as entries:
                 for entry in entries:
                     name = f"{folder}/{entry.name}".lstrip("/")
-                    if name in folders and entry.is_dir(follow_symlinks=False):
+                    if name in own and entry.is_dir(follow_symlinks=False):
                         waiting.append(name)
+                    elif name in OVERLAYS and entry.is_dir(follow_symlinks=False):
+                        continue
                     elif name not in files:
                         yield from _judge(path, header, known, name, entry, busy=busy)
         except OSError as error:
@@ -88,6 +91,9 @@ def _judge(
         holder = _lock_holder(path)
         if holder is None or has_ended(holder):
             yield Problem(None, name, "is the lock of a run that has ended")
+    elif name == REPAIR_FILE:
+        if not busy:
+            yield Problem(None, name, "is the note of a repair that was begun and did not end")
     elif run is not None:
         if has_ended(run):
             yield Problem(None, name, "is a temporary file of a run that has ended")

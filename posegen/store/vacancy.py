@@ -6,9 +6,9 @@ from pathlib import Path
 
 from posegen.errors import PosegenError, UsageError
 from posegen.store.complete import receipt_fault, shards_with_receipts
-from posegen.store.documents import Source
-from posegen.store.files import is_temporary
-from posegen.store.layout import MOTION, RECEIPTS, SEQUENCES, Header, receipt_path
+from posegen.store.documents import MOST_BYTES, Source
+from posegen.store.files import is_temporary, read_file
+from posegen.store.layout import COPY_FILE, MOTION, RECEIPTS, REPAIR_FILE, SEQUENCES, Header, receipt_path
 from posegen.store.lock import LOCK_FILE
 from posegen.store.receipts import Receipt
 
@@ -32,7 +32,7 @@ def check_vacant(path: Path, header: Header) -> None:
     if not path.is_dir():
         msg = f"{path}: is a file. Choose another place for the dataset"
         raise UsageError(msg)
-    known = {MOTION, SEQUENCES, RECEIPTS, LOCK_FILE}
+    known = {MOTION, SEQUENCES, RECEIPTS, COPY_FILE, REPAIR_FILE, LOCK_FILE}
     strange = [entry.name for entry in path.iterdir() if entry.name not in known and not is_temporary(entry)]
     fields = {field.name for field in header.fields}
     if (path / MOTION).is_dir():
@@ -48,7 +48,7 @@ def _is_foreign(path: Path, header: Header, shard: int) -> bool:
     """Tell whether a receipt is that of another dataset; a damaged one is nobody's."""
     source = Source(receipt_path(shard), "")
     try:
-        receipt = Receipt.from_bytes((path / receipt_path(shard)).read_bytes(), source)
-    except PosegenError:
+        receipt = Receipt.from_bytes(read_file(path / receipt_path(shard), MOST_BYTES), source)
+    except (FileNotFoundError, PosegenError):
         return False
     return receipt_fault(receipt, header, shard) is not None

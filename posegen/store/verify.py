@@ -5,30 +5,39 @@ Damage never stops the check. One shard after another is read, in blocks, so tha
 
 from __future__ import annotations
 
-import io
-import math
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import xxhash
 
 from posegen.errors import PosegenError, UsageError
 from posegen.store.complete import files_fault, load_receipt, receipt_fault, shards_with_receipts
 from posegen.store.documents import MOST_BYTES, Source
 from posegen.store.files import open_plain, read_file
+from posegen.store.folders import folder_faults
 from posegen.store.guard import Guard, description_faults
 from posegen.store.hashing import canonical, content_hashes
-from posegen.store.headers import load_header
-from posegen.store.layout import HEADER_FILE, MOTION, RECEIPTS, ROWS, ArrayField, Header, receipt_path, rows_path, shard_path
+from posegen.store.layout import (
+    COPY_FILE,
+    HEADER_FILE,
+    MOTION,
+    RECEIPTS,
+    ROWS,
+    ArrayField,
+    Header,
+    receipt_path,
+    rows_path,
+    shard_path,
+)
+from posegen.store.objects import object_fault
+from posegen.store.parts import read_part, rows_fault
 from posegen.store.problems import Problem
-from posegen.store.read import Dataset
+from posegen.store.read import UNDECODABLE, Dataset
 from posegen.store.receipts import DIGITS, Receipt, StoredFile
+from posegen.store.recovery import find_header
 from posegen.store.rows import row_hashes
 from posegen.store.strays import is_being_written, strays
 
@@ -36,12 +45,9 @@ __all__ = ["expected_shards", "find_problems", "numbered", "verify"]
 
 Progress = Callable[[int, int], None]
 Fault = Callable[[Dataset, Receipt], str | None]
-_BLOCK_BYTES = 64 << 20
 _READ_BYTES = 1 << 20
 _MOST_NAMED = 3
 _MOST_MISSING = 100_000
-# What zarr, its codecs and Arrow raise over bytes that are not what they wrote.
-_UNDECODABLE = (PosegenError, ValueError, TypeError, RuntimeError, IndexError, KeyError, OverflowError, MemoryError)
 
 
 def verify(path: str | Path) -> list[Problem]:
@@ -72,18 +78,18 @@ def find_problems(
     UsageError
         If there is no dataset at all.
     """
-    if not any((path / name).exists() for name in (HEADER_FILE, MOTION, RECEIPTS)):
+    if not any(os.path.lexists(path / name) for name in (HEADER_FILE, MOTION, RECEIPTS)):
         msg = f"{path}: there is no dataset. Name a folder that `posegen generate` has made"
         raise UsageError(msg)
-    if not os.path.lexists(path / HEADER_FILE):
-        what = "is missing. Run the generate command that made the dataset again: complete shards are kept"
-        yield Problem(None, HEADER_FILE, what, curable=False)
+    found = find_header(path)
+    if found.fault:
+        yield _header_problem(path, found.fault, curable=found.header is not None)
+    header = found.header
+    if header is None:
         return
-    try:
-        header = load_header(path)
-    except PosegenError as error:
-        yield Problem(None, HEADER_FILE, str(error).removeprefix(f"{path / HEADER_FILE}: "), curable=False)
-        return
+    if astray := list(folder_faults(path, header)):
+        yield from (Problem(None, name, fault, curable=False) for name, fault in astray)
+        return  # nothing is read through them
     yield from (Problem(None, name, fault) for name, fault in description_faults(path, header))
     receipts, expected = _receipts(path), expected_shards(path, header)
     if expected > len(receipts) + _MOST_MISSING:
@@ -98,6 +104,13 @@ def find_problems(
         yield from _shard_problems(path, header, shard)
     progress(len(chosen), len(chosen))
     yield from strays(path, header, known)
+
+
+def _header_problem(path: Path, fault: str, *, curable: bool) -> Problem:
+    if not os.path.lexists(path / HEADER_FILE):
+        copy = "" if curable else f", and {COPY_FILE} is no help"
+        fault = f"is missing{copy}. Run the generate command that made the dataset again: complete shards are kept"
+    return Problem(None, HEADER_FILE, fault, curable)
 
 
 def expected_shards(path: Path, header: Header) -> int:
@@ -160,8 +173,9 @@ def _receipt(path: Path, header: Header, shard: int) -> Receipt:
 
 def _alone(path: Path, header: Header, receipt: Receipt) -> Dataset:
     """Open a dataset for just one shard, as many samples as are in it, though fewer may be visible."""
-    guard = Guard(path, receipt.files, dict.fromkeys(receipt.files, receipt.shard))
-    return Dataset(path, header.with_samples(receipt.first + receipt.count), guard)
+    own = header.with_samples(receipt.first + receipt.count)
+    shards = dict.fromkeys(receipt.files, receipt.shard)
+    return Dataset(path, own, Guard(path, own, receipt.files, shards, {receipt.shard: receipt.count}))
 
 
 def _file_problems(dataset: Dataset, receipt: Receipt, name: str, content_fault: Fault) -> Iterator[Problem]:
@@ -205,30 +219,27 @@ def _bytes_fault(dataset: Dataset, receipt: Receipt, name: str) -> str | None:
 
 def _field_fault(dataset: Dataset, receipt: Receipt, field: ArrayField) -> str | None:
     """Decode a field of a shard, which checks the sum of each chunk, and compare its values with the receipt."""
-    chunk = math.prod(field.shape) * np.dtype(field.dtype).itemsize * dataset.header.chunk
-    step = dataset.header.chunk * max(1, _BLOCK_BYTES // chunk)
-    hashes = []
+    name = shard_path(field, receipt.shard)
     try:
-        for start in range(receipt.first, receipt.first + receipt.count, step):
-            stop = min(start + step, receipt.first + receipt.count)
-            hashes.append(content_hashes(canonical(dataset.arrays(field.name, slice(start, stop)))))
-    except _UNDECODABLE as error:
-        return f"cannot be decoded ({_first_line(error)})"
-    return _content_fault(receipt, field.name, "".join(hashes))
+        if name in receipt.files:
+            with open_plain(dataset.path / name) as file:
+                fault = object_fault(file.fileno(), dataset.header, field)
+            if fault:
+                return fault
+        blocks = dataset.blocks(field.name, receipt.first, receipt.first + receipt.count)
+        hashes = "".join(content_hashes(canonical(block)) for block in blocks)
+    except (PosegenError, MemoryError, *UNDECODABLE) as error:
+        return f"cannot be decoded ({_first_line(error.__cause__ or error)})"
+    return _content_fault(receipt, field.name, hashes)
 
 
 def _rows_fault(dataset: Dataset, receipt: Receipt) -> str | None:
-    name, variants = rows_path(receipt.shard), dataset.header.variants
+    name = rows_path(receipt.shard)
     try:
-        table = pq.read_table(io.BytesIO(read_file(dataset.path / name, receipt.files[name].bytes)))
-        if len(table) != receipt.rows:
-            return f"has {len(table)} rows instead of {receipt.rows}"
-        samples = np.repeat(np.arange(receipt.first, receipt.first + receipt.count), len(variants)).tolist()
-        for column, values in (("sample", samples), ("variant", list(variants) * receipt.count)):
-            if column in table.schema.names and table.column(column).to_pylist() != values:
-                return f"does not go through the shard's samples and their variants in its column `{column}`"
-        return _content_fault(receipt, ROWS, row_hashes(table, len(variants)))
-    except (pa.ArrowException, *_UNDECODABLE) as error:
+        table = read_part(read_file(dataset.path / name, receipt.files[name].bytes), receipt.rows)
+        fault = rows_fault(table, dataset.header, receipt.first, receipt.count)
+        return fault or _content_fault(receipt, ROWS, row_hashes(table, len(dataset.header.variants)))
+    except (PosegenError, MemoryError, *UNDECODABLE) as error:
         return f"cannot be decoded ({_first_line(error)})"
 
 
@@ -242,7 +253,7 @@ def _content_fault(receipt: Receipt, name: str, hashes: str) -> str | None:
     return f"holds other {name} than its receipt tells of in {numbered(bad)}"
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 

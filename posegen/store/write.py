@@ -1,8 +1,8 @@
 """Writing a dataset: made empty, filled shard by shard in any order, published as far as it is complete.
 
 The order of a commit is what makes it safe to die at any moment: all files are brought to the disk beside their places; the
-old receipt goes; the files move to their places; then comes the new receipt. Publishing tells readers: first the arrays' sizes, then
-`dataset.json`, which alone decides how many samples there are.
+old receipt goes; the files move to their places; then comes the new receipt. Publishing tells readers: first the arrays'
+sizes, then `dataset.json`, which alone decides how many samples there are.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") 
     UsageError
         If it has no such sample or variant, or stores no joints.
     """
-    from posegen.store.read import open_dataset
+    from posegen.store.read import open_dataset, strange
 
     dataset = open_dataset(path)
     fields = {field.name: field for field in dataset.header.fields}
@@ -94,13 +94,14 @@ def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") 
     if missing:
         msg = f"{path}: has no sample {missing[0]}; its {len(dataset)} samples are counted from 0"
         raise UsageError(msg)
-    names = fields["action"].attributes[ACTION_NAMES] if "action" in fields else ()
     clips = []
-    for sample in (dataset[index] for index in samples):
-        for v in _chosen(variant, dataset.header.variants):
-            arrays = {name: sample.arrays[name][v] for name in ("action", "contact") if name in fields}
-            row = sample.sequences[v]
-            clips.append(clip_of_sequence(sample.joints[v], row, dataset.header.fps, names=names, **arrays))
+    with strange(path):
+        names = fields["action"].attributes[ACTION_NAMES] if "action" in fields else ()
+        for sample in (dataset[index] for index in samples):
+            for v in _chosen(variant, dataset.header.variants):
+                arrays = {name: sample.arrays[name][v] for name in ("action", "contact") if name in fields}
+                row = sample.sequences[v]
+                clips.append(clip_of_sequence(sample.joints[v], row, dataset.header.fps, names=names, **arrays))
     return clips
 
 

@@ -46,10 +46,33 @@ def test_any_bytes_are_refused_in_words(data: bytes) -> None:
         unseal(data, SOURCE)
 
 
-@pytest.mark.parametrize("body", ['"a":NaN}', '"a":' + "[" * 100_000, '"a":1', '"a":' + "9" * 5000 + "}"])
+@pytest.mark.parametrize("body", ['"a":NaN}', '"a":' + "[" * 90_000, '"a":1', '"a":' + "9" * 5000 + "}"])
 def test_a_sealed_text_that_is_no_json_is_refused(body: str) -> None:
     import xxhash
 
     data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
     with pytest.raises(PosegenError, match="not valid JSON"):
+        unseal(data, SOURCE)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '"a":1,"a":2}',
+        '"a": 1}',
+        '"a":1}\n',
+        '"a":1.0e0}',
+        '"a":1e999}',
+        '"a":"\\ud800"}',
+        '"a":"\\u00e9"}',
+        '"hash":"x"}',
+        '"a":' + "[" * 40 + "]" * 40 + "}",
+        '"a":[' + "[]," * 110_000 + "1]}",
+    ],
+)
+def test_json_that_was_not_written_so_is_refused(body: str) -> None:
+    import xxhash
+
+    data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
+    with pytest.raises(PosegenError, match=r"a\.json: .*Mend it\."):
         unseal(data, SOURCE)

@@ -29,7 +29,7 @@ RECEIPT = "receipts/00001.json"
 
 def shard_in(name: str) -> int | None:
     """Number of the shard that a file of the dataset is of, by its name alone."""
-    if name.endswith("zarr.json") or name == "dataset.json":
+    if name.endswith("zarr.json") or name in ("dataset.json", "dataset.copy.json"):
         return None
     return int(name.rpartition("/")[2].replace("part-", "").replace("c.", "").partition(".")[0])
 
@@ -99,16 +99,22 @@ def test_every_file_that_is_cut_or_gone_or_replaced_is_named(damage: str, datase
 
 
 def test_it_says_what_is_wrong(dataset: Path) -> None:
-    (dataset / JOINTS).write_bytes((dataset / JOINTS).read_bytes()[:-1])
+    joints = (dataset / JOINTS).read_bytes()
+    (dataset / JOINTS).write_bytes(joints[:-1])
     size = (dataset / JOINTS).stat().st_size
     assert str(only(dataset)) == f"shard 1: {JOINTS}: has {size} bytes instead of {size + 1}"
     (dataset / JOINTS).write_bytes(bytes(size + 1))
     assert only(dataset).what == "does not have the bytes that its receipt tells of"
-    (dataset / RECEIPT).write_bytes((dataset / RECEIPT).read_bytes().replace(b'"rows":12', b'"rows":13'))
+    (dataset / JOINTS).write_bytes(joints)
+    sound = (dataset / RECEIPT).read_bytes()
+    (dataset / RECEIPT).write_bytes(sound.replace(b'"rows":12', b'"rows":13'))
     assert only(dataset) == Problem(1, RECEIPT, "is damaged or was edited: its hash does not fit its content")
     (dataset / RECEIPT).unlink()
     assert only(dataset) == Problem(1, RECEIPT, "is missing, so the shard is not complete")
+    (dataset / RECEIPT).write_bytes(sound)
     (dataset / "dataset.json").unlink()
+    assert only(dataset).curable
+    (dataset / "dataset.copy.json").unlink()
     assert not only(dataset).curable
 
 
@@ -180,7 +186,7 @@ def test_rows_that_are_no_table_are_named(dataset: Path) -> None:
     forge(dataset, ROWS, b"PAR1 is how it begins PAR1")
     assert only(dataset).what.startswith("cannot be decoded (")
     forge(dataset, ROWS, (dataset / "sequences/part-00002.parquet").read_bytes())
-    assert only(dataset).what == "has 4 rows instead of 12"
+    assert only(dataset).what == "cannot be decoded (has 4 rows instead of 12)"
 
 
 @pytest.mark.parametrize(

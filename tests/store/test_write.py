@@ -82,6 +82,7 @@ def test_a_dataset_consists_of_what_the_layout_says(dataset: Path) -> None:
             *(f"motion.zarr/action/c.{shard}.0.0" for shard in shards),
             *(f"sequences/part-0000{shard}.parquet" for shard in shards),
             *(f"receipts/0000{shard}.json" for shard in shards),
+            "dataset.copy.json",
         ]
     )
 

@@ -1,0 +1,330 @@
+"""Damaged in a thousand ways, a dataset is never believed: verify names what is damaged, and reading it raises.
+
+Each damage is done to a sound dataset, and undone again. It counts as found if `verify` names the damaged file or its shard and
+nothing else, if reading what is damaged through `posegen.open` raises in words, and if what can still be read is equal to what
+was written, file by file.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import posegen
+from benchmarks.datasets import generate
+from benchmarks.figures import Figure
+from benchmarks.measure import ROOT
+from benchmarks.measure import posegen as command
+from posegen.errors import PosegenError
+from posegen.store.problems import Problem
+from posegen.store.verify import verify
+
+SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
+DAMAGES = max(40, round(1000 * SCALE))
+THROUGH_THE_COMMAND_LINE = max(2, round(36 * SCALE))
+SHARDS, SHARD = 24, 4
+RUN = ("--samples", str(SHARDS * SHARD), "--workers", "1", "--set", f"store.shard={SHARD}", "--set", "store.chunk=2")
+SHORT = ("--set", "frames=40")
+COPY = "dataset.copy.json"
+"""Not read by who opens a dataset, so damage to it keeps nobody from reading."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What damages work on: a dataset, another one of the same sizes, and the files of the first."""
+
+    path: Path
+    other: Path
+    files: tuple[str, ...]
+
+
+Damage = Callable[[Place, random.Random], list[str]]
+"""Does some damage, and lists the files that are not what they were."""
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    path = generate(folder / "sound", *RUN, *SHORT)
+    other = generate(folder / "other", "--seed", "1", *RUN, *SHORT)
+    place = Place(path, other, tuple(sorted(f.relative_to(path).as_posix() for f in path.rglob("*") if f.is_file())))
+    dataset = posegen.open(path)
+    sound = {name: _content(dataset, name) for name in place.files if _shard(name) is not None and "receipts/" not in name}
+    found = [str(problem) for problem in verify(path)]
+    yield Figure("verify of the undamaged dataset", f"{len(found)} problems", "0", not found, found)
+    moments, kinds = random.Random(3), [kind for kind, weight in KINDS.items() for _ in range(weight)]
+    told, unnamed, unread, wrong = Counter[str](), [], [], []
+    for number in range(DAMAGES):
+        kind = kinds[number % len(kinds)]
+        where, problems, read = _damaged(place, kind, moments, sound)
+        told[kind.__name__.strip("_")] += 1
+        label = f"{number} {kind.__name__.strip('_')} of {', '.join(where)}"
+        unnamed += [f"{label}: {fault}" for fault in _unnamed(where, problems)]
+        unread += [f"{label}: {fault}" for fault in read.unraised]
+        wrong += [f"{label}: {fault}" for fault in read.unequal]
+        if number % 100 == 99:
+            print(f"{number + 1} of {DAMAGES} damages", file=sys.stderr, flush=True)
+    what = f"{DAMAGES} damages of {len(place.files)} files in {SHARDS} shards"
+    yield Figure(
+        f"{what}: not named by verify, or something else named", str(len(unnamed)), "0", not unnamed, [dict(told), unnamed]
+    )
+    yield Figure("of them: read through posegen.open without an error", str(len(unread)), "0", not unread, unread)
+    yield Figure("of them: read, and another value than was written", str(len(wrong)), "0", not wrong, wrong)
+    yield Figure("kinds of damage", ", ".join(f"{count} {kind}" for kind, count in sorted(told.items())))
+    yield from _through_the_command_line(place, moments, kinds)
+    left = [str(problem) for problem in verify(path)]
+    yield Figure("verify once all is undone", f"{len(left)} problems", "0", not left, left)
+
+
+@dataclass(frozen=True)
+class Read:
+    """How reading a damaged dataset went: what did not raise, and what was not equal."""
+
+    unraised: list[str]
+    unequal: list[str]
+
+
+def _damaged(
+    place: Place, kind: Damage, moments: random.Random, sound: dict[str, Any]
+) -> tuple[list[str], list[Problem], Read]:
+    with _Undoing(place) as undoing:
+        where = kind(place, moments)
+        undoing.touched = where
+        return where, verify(place.path), _read(place, where, sound)
+
+
+class _Undoing:
+    """Puts back what a damage has changed."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.whole = place.path.with_name("whole")
+        self.touched: list[str] = []
+        if not self.whole.exists():
+            shutil.copytree(place.path, self.whole)
+
+    def __enter__(self) -> _Undoing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self.touched:
+            _remove(self.place.path / name)
+            shutil.copy2(self.whole / name, self.place.path / name)
+
+
+def _remove(file: Path) -> None:
+    if file.is_dir() and not file.is_symlink():
+        shutil.rmtree(file)
+    else:
+        file.unlink(missing_ok=True)
+
+
+def _unnamed(where: list[str], problems: list[Problem]) -> Iterator[str]:
+    """Say which damaged files, or their shards, no problem names, and which problems name something sound."""
+    shards = {_shard(name) for name in where} - {None}
+    files = {problem.file for problem in problems}
+    named = {problem.shard for problem in problems}
+    for name in where:
+        if name not in files and (_shard(name) is None or _shard(name) not in named):
+            yield f"{name} is not named"
+    for problem in problems:
+        if problem.file not in where and problem.shard not in shards:
+            yield f"also named: {problem}"
+
+
+def _read(place: Place, where: list[str], sound: dict[str, Any]) -> Read:
+    """Read all that can be read, file by file, in a dataset opened anew."""
+    touched = {name for name in where if name != COPY}
+    try:
+        dataset = posegen.open(place.path)
+    except PosegenError:
+        return Read([], [] if touched else ["does not open"])
+    unraised, unequal = [] if all(_shard(name) is not None for name in touched) else ["opens"], []
+    for name, wanted in sound.items():
+        try:
+            values = _content(dataset, name)
+        except PosegenError:
+            unequal += [] if name in touched else [f"{name} is sound and cannot be read"]
+            continue
+        unraised += [name] if name in touched else []
+        unequal += [] if _equal(values, wanted) else [name]
+    return Read(unraised, unequal)
+
+
+def _equal(values: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return bool(values == wanted)
+    return np.array_equal(values, wanted, equal_nan=wanted.dtype.kind == "f")
+
+
+def _content(dataset: Any, name: str) -> Any:
+    """Read what a file of a shard holds."""
+    shard = _shard(name)
+    if name.startswith("sequences/"):
+        return dataset.table(shard).to_pylist()
+    return dataset.arrays(name.split("/")[1], slice(shard * SHARD, (shard + 1) * SHARD))
+
+
+def _shard(name: str) -> int | None:
+    last = name.rpartition("/")[2].removeprefix("part-").removeprefix("c.").partition(".")[0]
+    return int(last) if last.isdigit() else None
+
+
+def _any_file(place: Place, moments: random.Random) -> str:
+    """Choose a file: of each kind as often, though there are few headers and many shards."""
+    kinds = ("dataset.json", COPY, "/zarr.json", "receipts/", "sequences/", "joints/c.", "action/c.", "contact/c.")
+    kind = moments.choice(kinds)
+    return moments.choice([name for name in place.files if kind in name and (kind != "dataset.json" or name == kind)])
+
+
+def _bit(place: Place, moments: random.Random) -> list[str]:
+    name = _any_file(place, moments)
+    data = bytearray((place.path / name).read_bytes())
+    data[moments.randrange(len(data))] ^= 1 << moments.randrange(8)
+    (place.path / name).write_bytes(data)
+    return [name]
+
+
+def _cut(place: Place, moments: random.Random) -> list[str]:
+    name = _any_file(place, moments)
+    os.truncate(place.path / name, moments.randrange(1, (place.path / name).stat().st_size))
+    return [name]
+
+
+def _emptied(place: Place, moments: random.Random) -> list[str]:
+    name = _any_file(place, moments)
+    (place.path / name).write_bytes(b"")
+    return [name]
+
+
+def _lengthened(place: Place, moments: random.Random) -> list[str]:
+    name = _any_file(place, moments)
+    more = moments.choice([b"\n", b"\0", b" ", moments.randbytes(moments.randrange(1, 5000))])
+    (place.path / name).write_bytes((place.path / name).read_bytes() + more)
+    return [name]
+
+
+def _zeros(place: Place, moments: random.Random) -> list[str]:
+    """A bad sector: a stretch of it is zeros."""
+    name = _any_file(place, moments)
+    data = bytearray((place.path / name).read_bytes())
+    start = moments.randrange(len(data))
+    stretch = slice(start, start + moments.choice([16, 512, 4096]))
+    data[stretch] = bytes(len(data[stretch]))
+    if bytes(data) == (place.path / name).read_bytes():
+        data[start] ^= 255
+    (place.path / name).write_bytes(data)
+    return [name]
+
+
+def _gone(place: Place, moments: random.Random) -> list[str]:
+    name = _any_file(place, moments)
+    (place.path / name).unlink()
+    return [name]
+
+
+def _folder(place: Place, moments: random.Random) -> list[str]:
+    name = _any_file(place, moments)
+    (place.path / name).unlink()
+    (place.path / name).mkdir()
+    return [name]
+
+
+def _link(place: Place, moments: random.Random) -> list[str]:
+    """A link to the very bytes that ought to be there."""
+    name = _any_file(place, moments)
+    (place.path / name).unlink()
+    (place.path / name).symlink_to(place.path.with_name("whole") / name)
+    return [name]
+
+
+def _exchange(place: Place, one: str, two: str) -> list[str]:
+    first, second = (place.path / name for name in (one, two))
+    data = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(data)
+    return [one, two]
+
+
+def _exchanged_files(place: Place, moments: random.Random) -> list[str]:
+    """The files of one kind of two shards."""
+    kind = moments.choice(["sequences/", "joints/c.", "action/c.", "contact/c."])
+    return _exchange(place, *moments.sample([name for name in place.files if kind in name], 2))
+
+
+def _exchanged_shards(place: Place, moments: random.Random) -> list[str]:
+    """All files of two shards with their receipts."""
+    one, two = moments.sample(range(SHARDS), 2)
+    pairs = zip(_files_of(place, one), _files_of(place, two), strict=True)
+    return [name for pair in pairs for name in _exchange(place, *pair)]
+
+
+def _exchanged_receipts(place: Place, moments: random.Random) -> list[str]:
+    return _exchange(place, *moments.sample([name for name in place.files if name.startswith("receipts/")], 2))
+
+
+def _exchanged_descriptions(place: Place, moments: random.Random) -> list[str]:
+    return _exchange(place, *moments.sample([name for name in place.files if name.endswith("zarr.json")], 2))
+
+
+def _foreign_file(place: Place, moments: random.Random) -> list[str]:
+    """The file of the same name of another dataset: a receipt, a header, a description or a part of a shard."""
+    while (name := _any_file(place, moments)).endswith("/zarr.json") and name != "motion.zarr/zarr.json":
+        pass  # those of arrays are the same in both
+    shutil.copy(place.other / name, place.path / name)
+    return [name]
+
+
+def _foreign_shard(place: Place, moments: random.Random) -> list[str]:
+    names = _files_of(place, moments.randrange(SHARDS))
+    for name in names:
+        shutil.copy(place.other / name, place.path / name)
+    return names
+
+
+def _files_of(place: Place, shard: int) -> list[str]:
+    return [name for name in place.files if _shard(name) == shard]
+
+
+KINDS: dict[Damage, int] = {
+    _bit: 9,
+    _cut: 3,
+    _emptied: 1,
+    _lengthened: 2,
+    _zeros: 2,
+    _gone: 2,
+    _folder: 1,
+    _link: 1,
+    _exchanged_files: 2,
+    _exchanged_shards: 1,
+    _exchanged_receipts: 1,
+    _exchanged_descriptions: 1,
+    _foreign_file: 2,
+    _foreign_shard: 1,
+}
+"""How often each kind is done, among so many."""
+
+
+def _through_the_command_line(place: Place, moments: random.Random, kinds: list[Damage]) -> Iterator[Figure]:
+    """`posegen verify` itself: it names the file, ends with 1, and there is no traceback."""
+    bad = []
+    for number in range(THROUGH_THE_COMMAND_LINE):
+        kind = moments.choice(kinds)
+        with _Undoing(place) as undoing:
+            undoing.touched = where = kind(place, moments)
+            run = subprocess.run(
+                command("verify", place.path), cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
+            )
+        named = all(name in run.stdout or f"shard {_shard(name)}:" in run.stdout for name in where)
+        if run.returncode != 1 or not named or "Traceback" in run.stdout + run.stderr:
+            bad.append(f"{number} {kind.__name__} of {where}: {run.returncode} {run.stdout[-500:]} {run.stderr[-500:]}")
+    told = f"{THROUGH_THE_COMMAND_LINE - len(bad)} of {THROUGH_THE_COMMAND_LINE}"
+    yield Figure("by the command: exit code 1, the file named, no traceback", told, "all", not bad, bad)

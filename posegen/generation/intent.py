@@ -1,0 +1,38 @@
+"""What a repair means to come to, written down before it begins.
+
+While shards are made again, the dataset has fewer samples. If the repair dies then, nothing else could tell how many there
+were, and the next repair would be content with what is left.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from posegen.errors import PosegenError
+from posegen.store.documents import Source, check_keys, seal, unseal, whole
+from posegen.store.files import read_file, remove_durably, write_durably
+from posegen.store.layout import REPAIR_FILE
+
+__all__ = ["forget", "intend", "intended_samples"]
+
+_MOST_BYTES = 1000
+
+
+def intend(path: Path, samples: int, run: str) -> None:
+    """Write down how many samples the dataset at `path` is to have."""
+    write_durably(path / REPAIR_FILE, seal({"samples": samples}), run)
+
+
+def intended_samples(path: Path) -> int:
+    """Tell how many samples a repair that did not end meant to come to; 0 if there is none."""
+    source = Source(REPAIR_FILE, "")
+    try:
+        document = check_keys(unseal(read_file(path / REPAIR_FILE, _MOST_BYTES), source), frozenset(("samples",)), source)
+        return whole(document, "samples", source)
+    except (FileNotFoundError, PosegenError):
+        return 0
+
+
+def forget(path: Path) -> None:
+    """Remove the note: the repair has ended."""
+    remove_durably(path / REPAIR_FILE)

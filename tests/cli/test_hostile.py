@@ -1,0 +1,165 @@
+"""Commands over datasets that lost their header or mean harm: one clear message, and nothing outside is touched."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import posegen
+from posegen.cli.main import main
+from posegen.store.compare import contents_equal
+from posegen.store.documents import seal
+from posegen.store.headers import load_header
+from tests.store.hostile import forge_header
+
+SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]
+OPTIONS = [word for setting in SMALL for word in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("hostile") / "sound"
+    posegen.generate(posegen.load_config("smoke", SMALL), samples=10, workers=1, out=path)
+    return path
+
+
+@pytest.fixture
+def dataset(sound: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "dataset"
+    shutil.copytree(sound, path)
+    return path
+
+
+def commands(dataset: Path) -> list[list[str]]:
+    path = str(dataset)
+    generate = ["generate", "--config", "smoke", *OPTIONS, "--samples", "12", "--workers", "1", "--quiet", "--out", path]
+    show = ["show", path, "-o", str(dataset.parent / "picture.png")]
+    return [
+        ["verify", path],
+        ["verify", path, "--deep"],
+        ["verify", path, "--repair"],
+        ["info", path],
+        ["diff", path, path],
+        show,
+        generate,
+    ]
+
+
+def states(folder: Path) -> dict[str, tuple[int, int]]:
+    return {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["motion.zarr", "motion.zarr/joints", "sequences", "receipts"])
+def test_links_are_followed_by_no_command(name: str, dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dataset / name).rename(tmp_path / "outside")
+    (dataset / name).symlink_to(tmp_path / "outside")
+    if name == "sequences":
+        (dataset / "receipts" / "00001.json").unlink()  # something to make again
+    before = states(tmp_path / "outside")
+    for command in commands(dataset):
+        assert main(command) == 1, command
+        out, err = capsys.readouterr()
+        assert f"{name} is a link" in out + err or f"{name}: is a link" in out + err
+    assert states(tmp_path / "outside") == before
+    assert not (tmp_path / "picture.png").exists()
+
+
+def test_a_header_that_its_config_does_not_make_is_refused(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its identity is right, so a run might go on with it."""
+    header = load_header(dataset)
+    joints = dataclasses.replace(header.fields[0], dtype="float64")
+    forge_header(dataset, dataclasses.replace(header, fields=(joints, *header.fields[1:])))
+    shutil.rmtree(dataset / "receipts")
+    (dataset / "receipts").mkdir()
+    for command in commands(dataset):
+        assert main(command) == 1, command
+    assert capsys.readouterr().err.count("dataset.json tells of fields") == 3
+
+
+def test_a_dataset_of_something_else_is_told_in_words(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header = load_header(dataset)
+    fields = tuple(dataclasses.replace(field, attributes={}) for field in header.fields)
+    forge_header(dataset, dataclasses.replace(header, fields=fields))
+    assert main(["info", str(dataset)]) == 1
+    assert "does not hold what a dataset of posegen holds (KeyError: 'names')" in capsys.readouterr().err
+    assert main(["show", str(dataset), "-o", str(dataset.parent / "picture.png")]) == 1
+    assert "does not hold what a dataset of posegen holds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["gone", "damaged"])
+def test_a_lost_header_is_written_anew(how: str, dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for cure in (["verify", str(dataset), "--repair"], commands(dataset)[-1]):
+        (dataset / "dataset.json").unlink()
+        if how == "damaged":
+            (dataset / "dataset.json").write_bytes((sound / "dataset.json").read_bytes().replace(b"metre", b"meter"))
+        assert main(["verify", str(dataset)]) == 1
+        assert "dataset.json: is " in capsys.readouterr().out
+        (dataset / "sequences/part-00001.parquet").unlink()
+        assert main(cure) == 0
+        assert main(["verify", str(dataset)]) == 0
+        if cure[0] == "verify":
+            assert (dataset / "dataset.json").read_bytes() == (sound / "dataset.json").read_bytes()
+            assert contents_equal(dataset, sound, deep=True)
+    assert len(posegen.open(dataset)) == 12
+
+
+def test_a_run_of_another_config_does_not_touch_a_damaged_header(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dataset / "dataset.json").write_bytes(b"?")
+    assert main([*commands(dataset)[-1], "--seed", "5"]) == 1
+    assert "dataset.json: is not a document written by posegen" in capsys.readouterr().err
+    assert (dataset / "dataset.json").read_bytes() == b"?"
+
+
+def repair(dataset: Path, crash: str = "") -> int:
+    command = [sys.executable, "-m", "posegen", "verify", str(dataset), "--repair", "--quiet"]
+    return subprocess.run(command, env=os.environ | {"POSEGEN_CRASH_AT": crash}, check=False, capture_output=True).returncode
+
+
+@pytest.mark.parametrize(("crash", "lost"), [("encoded@2", ""), ("receipt_removed", "dataset.json")])
+def test_a_repair_that_is_killed_is_ended_by_the_next(
+    crash: str, lost: str, dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last shard, which alone tells that there were more samples, is among the bad ones."""
+    for name in filter(None, ("receipts/00001.json", "motion.zarr/joints/c.2.0.0.0.0.0", lost)):
+        os.truncate(dataset / name, 10)
+    assert repair(dataset, crash) < 0
+    assert main(["verify", str(dataset)]) == 1
+    assert "repair.json: is the note of a repair that was begun and did not end" in capsys.readouterr().out
+    assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
+    assert main(["verify", str(dataset)]) == 0
+    assert len(posegen.open(dataset)) == 10
+    assert contents_equal(dataset, sound, deep=True)
+    assert (dataset / "dataset.json").read_bytes() == (sound / "dataset.json").read_bytes()
+    assert {file.name for file in dataset.iterdir()} == {file.name for file in sound.iterdir()}
+
+
+def test_a_forged_note_of_a_repair_takes_no_memory(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dataset / "repair.json").write_bytes(seal({"samples": 2**53 - 1}))
+    assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
+    assert "more samples need about" in capsys.readouterr().err
+
+
+def test_a_sample_that_cannot_be_made_is_named_by_the_deep_check(
+    dataset: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSEGEN_FAULT", "raise:sample=5")
+    assert main(["verify", str(dataset), "--deep", "--quiet"]) == 1
+    out, err = capsys.readouterr()
+    assert "shard 1: receipts/00001.json: could not be compared: samples 4 to 7 of seed 0 could not be made" in out
+    assert "1 problem in shard 1" in out
+    assert "Traceback" not in out + err
+
+
+def test_a_folder_in_the_place_of_the_header_is_left_to_its_user(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dataset / "dataset.json").unlink()
+    (dataset / "dataset.json").mkdir()
+    (dataset / "dataset.json" / "mine").write_bytes(b"mine")
+    assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
+    assert "take it away yourself" in capsys.readouterr().err
+    assert (dataset / "dataset.json" / "mine").read_bytes() == b"mine"
