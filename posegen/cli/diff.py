@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import example, json_option, print_json
+from posegen.wording import printable
 
 if TYPE_CHECKING:
     from posegen.store.compare import Comparison, Difference
@@ -48,7 +49,7 @@ def diff(a: Path, b: Path, deep: bool, as_json: bool) -> int:
             }
         )
     else:
-        click.echo("\n".join([*_identity_lines(identity), *_lines(a, b, len(first), comparison)]))
+        click.echo(printable("\n".join([*_identity_lines(identity), *_lines(a, b, len(first), comparison)])))
     return DIFFERENT if comparison.samples else 0
 
 

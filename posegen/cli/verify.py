@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from posegen.cli.options import example, json_option, note, print_json, quiet_option
+from posegen.wording import printable
 
 if TYPE_CHECKING:
     from posegen.generation.repair import Repair
@@ -35,12 +36,13 @@ def verify(dataset: Path, deep: bool, mend: bool, as_json: bool, quiet: bool) ->
     """
     found = _find(dataset, deep=deep, quiet=quiet)
     if not as_json and (found or not quiet):
-        click.echo("\n".join(_told(dataset, found, deep=deep)))
+        click.echo(printable("\n".join(_told(dataset, found, deep=deep))))
     done = _repair(dataset, found, quiet=quiet) if mend and any(problem.curable for problem in found) else None
     if as_json:
         print_json(_document(dataset, found, done))
     else:
-        click.echo("\n".join(_cures(dataset, found) if done is None else _told_of_repair(dataset, done)), nl=bool(found))
+        told = _cures(dataset, found) if done is None else _told_of_repair(dataset, done)
+        click.echo(printable("\n".join(told)), nl=bool(found))
     return FOUND_BAD if (found if done is None else done.left) else 0
 
 
