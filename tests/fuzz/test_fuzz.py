@@ -36,7 +36,8 @@ def test_nothing_breaks(number: int, all_kinds: list[Kind]) -> None:
     assert tally.inputs >= inputs
     # Mutations that break everything, or nothing, would try little.
     assert tally.refused > inputs / 2
-    assert tally.taken or "zarr" in kind.name
+    # Few of the changes to a sealed document leave it a good one.
+    assert tally.taken or inputs < 100 or "zarr" in kind.name
 
 
 def test_good_files_are_taken(all_kinds: list[Kind]) -> None:
