@@ -31,6 +31,7 @@ COMMANDS = {
     "verify": ("posegen.cli.verify:verify", "Check every byte of a dataset, and repair what is damaged."),
     "diff": ("posegen.cli.diff:diff", "Tell whether two datasets hold the same, and where not."),
     "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
+    "actions": ("posegen.cli.actions:actions", "Look at actions: list, show."),
     "config": ("posegen.cli.config:config", "Look at configs: show, diff, presets."),
 }
 """For each command the place of its code, and its help in the list."""

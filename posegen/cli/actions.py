@@ -1,0 +1,91 @@
+"""``posegen actions``: what people can do, and what it looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from posegen.cli.options import config_option, example, json_option, note, print_json, quiet_option
+from posegen.wording import printable
+
+if TYPE_CHECKING:
+    from posegen.library import Library
+
+__all__ = ["actions"]
+
+
+@click.group(epilog=example("posegen actions show wave -o wave.gif"))
+def actions() -> None:
+    """Look at the actions that samples are made of."""
+
+
+@actions.command("list", epilog=example("posegen actions list"))
+@config_option
+@json_option
+def list_actions(config: str | None, as_json: bool) -> None:
+    """List all actions of a config's library by family."""
+    library = _library(config)
+    entries = [_entry(library, family, name) for family, names in library.families.items() for name in names]
+    if as_json:
+        print_json(entries)
+        return
+    width = max(len(entry["name"]) for entry in entries)
+    for family, names in library.families.items():
+        click.echo(printable(family))
+        for entry in entries:
+            if entry["name"] in names:
+                click.echo(printable(f"  {entry['name']:<{width}}  {_told(entry)}"))
+
+
+@actions.command(epilog=example("posegen actions show wave -o wave.gif"))
+@click.argument("name", metavar="NAME")
+@click.option(
+    "-o", "out", metavar="FILE", type=click.Path(path_type=Path), help="A .gif, or a .png of poses.  [default: NAME.gif]"
+)
+@config_option
+@json_option
+@quiet_option
+def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: bool) -> None:
+    """Draw one action by itself, done by somebody of average build."""
+    from posegen.viewing.render import check_path, render_all
+
+    library = _library(config)
+    library.index(name)  # before it becomes the name of a file
+    place = check_path(out or Path(f"{name}.gif"))
+    # Only now, since the kernels take a moment to load.
+    from posegen.viewing.demonstration import demonstrate
+
+    clip = demonstrate(library, name)
+    render_all([clip], place)
+    if as_json:
+        print_json({"path": str(place), "name": name, "frames": clip.joints.shape[1], "fps": clip.fps})
+        return
+    note(f"wrote {place}", quiet=quiet)
+
+
+def _library(config: str | None) -> Library:
+    from posegen.config import load_config
+    from posegen.library import load_library
+
+    return load_library(load_config(config).story.library)
+
+
+def _entry(library: Library, family: str, name: str) -> dict[str, Any]:
+    action = library.action(name)
+    return {
+        "name": name,
+        "family": family,
+        "support": action.support,
+        "parts": list(action.parts),
+        "layered": action.layered,
+        "sided": action.sided,
+        "repeated": action.repetitions is not None,
+        "themes": [theme for theme, content in library.themes.items() if content.actions.get(name)],
+    }
+
+
+def _told(entry: dict[str, Any]) -> str:
+    remarks = [remark for key, remark in (("layered", "over another"), ("sided", "either side")) if entry[key]]
+    return ", ".join([entry["support"], " ".join(entry["parts"]), *remarks])
