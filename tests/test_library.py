@@ -146,6 +146,16 @@ STAND = "parts: [legs], duration: [1, 2]"
         ("family: a\nactions: {x: {parts: [legs], duration: [1, .nan]}}", "actions.x.duration[1]", "finite number"),
         ("family: a\nactions: {x: {parts: [legs]}}", "actions.x", "either `duration` or `repetitions`"),
         (f"family: a\nactions: {{x: {{{STAND}, support: gait}}}}", "actions.x", "a gait needs"),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, layered: true, enter: 1, exit: 1, enter_keys: [{{at: .5, pose: {{}}}}]}}}}",
+            "actions.x",
+            "takes no keys",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, support: gait, gait: walk, speed: [1, 2], pose: {{trunk_flexion: 9}}}}}}",
+            "actions.x",
+            "a gait takes no `pose`",
+        ),
         (f"family: a\nactions: {{x: {{{STAND}, weight: -1}}}}", "actions.x.weight", "at least 0"),
         (f"family: a\nactions: {{x: {{{STAND}, pose: {{knee: 3}}}}}}", "actions.x", "unknown channel 'knee'"),
         (

@@ -118,7 +118,7 @@ class Action(Strict):
     Attributes
     ----------
     parts : parts of the body that it moves and is labelled on
-    layered : whether it may lie over another action that leaves its parts free
+    layered : whether it may lie over another action that leaves its parts free; then it holds its pose, with its harmonics
     sided : whether it is done with one side; channels are then named near and far
     support : what carries the body: `gait` (steps along a path), `planted` (both feet stay), `flight` (both feet leave the
         ground in each cycle), `seat` (sits down on a seat)
@@ -160,10 +160,15 @@ class Action(Strict):
     def _consistent(self) -> Self:
         _check_pose(self.pose)
         _check_channels(list(self.harmonics))
+        keys = bool(self.enter_keys or self.cycle_keys or self.exit_keys)
         problems = {
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None and self.speed is not None),
             "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
             "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
+            "`layered` takes no keys, only `pose` and `harmonics`": self.layered and keys,
+            "a gait takes no `pose`, `harmonics` or keys, its curves are known": bool(
+                self.gait and (keys or self.pose or self.harmonics)
+            ),
             "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
             "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),
             "ranges run from the smaller to the larger": any(

@@ -18,7 +18,6 @@ Array = NDArray[Any]
 
 SALUTE = {
     "parts": ["near_arm", "head"],
-    "layered": True,
     "sided": True,
     "enter": 0.4,
     "exit": 0.5,
