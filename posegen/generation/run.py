@@ -179,16 +179,20 @@ def _folder(path: Path) -> Iterator[None]:
     """Make the folder; if nothing comes to lie in it, take it away again."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        msg = f"{path}: is a file or lies in one. Choose a folder with --out"
-        raise UsageError(msg) from error
-    try:
+        _make_folder(path)
         yield
     finally:
         for folder in missing:
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        msg = f"{path}: is a file or lies in one. Choose a folder with --out"
+        raise UsageError(msg) from error
 
 
 @contextmanager

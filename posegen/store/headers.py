@@ -56,7 +56,7 @@ def load_header(path: Path) -> Header:
     UsageError
         If there is no dataset.
     PosegenError
-        If its header is damaged or of a later format.
+        If its header is lost, damaged or of a later format.
     """
     if not os.path.isdir(path):  # which also answers for names that cannot be
         msg = f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made"
@@ -66,6 +66,9 @@ def load_header(path: Path) -> Header:
     try:
         data = read_file(file, _MOST_BYTES)
     except FileNotFoundError as error:
+        if os.path.lexists(path / COPY_FILE):
+            msg = f"{file}: is missing. {cure}: complete shards are kept."
+            raise PosegenError(msg) from error
         msg = f"{path}: is not a dataset: there is no {HEADER_FILE} in it. Name a folder that `posegen generate` has made"
         raise UsageError(msg) from error
     source = Source(str(file), f"{cure}: complete shards are kept.")
