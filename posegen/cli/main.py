@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import signal
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -71,7 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0 done, 1 failed or found bad, 2 bad usage or input, 130 interrupted.
     """
-    return run(posegen, sys.argv[1:] if arguments is None else arguments)
+    code = run(posegen, sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and code == INTERRUPTED:
+        # Who presses Ctrl-C again while Python takes its leave would end it by the signal, with another exit code.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return code
 
 
 def run(command: click.Command, arguments: Sequence[str]) -> int:
