@@ -31,6 +31,7 @@ COMMANDS = {
     "verify": ("posegen.cli.verify:verify", "Check every byte of a dataset, and repair what is damaged."),
     "diff": ("posegen.cli.diff:diff", "Tell whether two datasets hold the same, and where not."),
     "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
+    "evaluate": ("posegen.cli.evaluate:evaluate", "Measure how plausible motion is, and how close to captured motion."),
     "config": ("posegen.cli.config:config", "Look at configs: show, diff, presets."),
 }
 """For each command the place of its code, and its help in the list."""

@@ -25,7 +25,7 @@ HEAD_FORWARD = 20.2
 PELVIS_BACK, CHEST_BACK = 4.05, 4.57
 """Degrees by which the lines from hips to spine1 and from spine3 to neck lean back in the rest pose."""
 BENT = 0.02
-"""How far, in thighs, a knee must be off the line from hip to ankle for its side to be known."""
+"""How far, in thighs, a hip must be off the line of the shank for the side to be known."""
 
 
 def joint_angles(joints: ArrayLike) -> dict[str, Array]:
@@ -103,10 +103,9 @@ def _bend(upper: Array, lower: Array) -> Array:
 
 
 def _knee(hip: Array, knee: Array, ankle: Array, foot: Array) -> Array:
-    line = unit(ankle - hip)
-    off = knee - hip
-    thigh = np.sqrt((off * off).sum(-1))
-    off = off - (off * line).sum(-1, keepdims=True) * line
-    before = (off * unit(foot - ankle)).sum(-1)
+    # A bent knee lies, seen along the shank, on the side of the hip that the toes are on, however far the foot points down.
+    shank = unit(ankle - knee)
+    thigh, ahead = (v - (v * shank).sum(-1, keepdims=True) * shank for v in (unit(knee - hip), foot - ankle))
+    before = (thigh * unit(ahead)).sum(-1)
     bend = _bend(knee - hip, ankle - knee)
-    return np.where(before < -BENT * thigh, -bend, bend)
+    return np.where(before < -BENT, -bend, bend)
