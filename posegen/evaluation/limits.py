@@ -1,0 +1,111 @@
+"""Anatomical angles recovered from joint positions, as far as those determine them, and how far they leave the joints' ranges.
+
+The turn of a limb about its own length cannot be seen from positions, nor that of the head; which way a knee bends can, by the
+foot. Captured joints are centres that software estimated, so a range counts as left only beyond a tolerance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from posegen.evaluation.body import point, unit
+from posegen.skeleton import JOINT_LIMITS
+
+__all__ = ["TOLERANCE", "joint_angles", "range_excess"]
+
+Array = NDArray[Any]
+
+TOLERANCE = 5.0
+"""Degrees."""
+HEAD_FORWARD = 20.2
+"""Degrees by which the line from neck to head leans before that from chest to neck in the rest pose."""
+PELVIS_BACK, CHEST_BACK = 4.05, 4.57
+"""Degrees by which the lines from hips to spine1 and from spine3 to neck lean back in the rest pose."""
+BENT = 0.02
+"""How far, in thighs, a hip must be off the line of the shank for the side to be known."""
+
+
+def joint_angles(joints: ArrayLike) -> dict[str, Array]:
+    """Recover anatomical angles.
+
+    Parameters
+    ----------
+    joints : float [..., 22, 3]
+        Metres.
+
+    Returns
+    -------
+    dict of str to float64 [...]
+        Degrees, with the signs of :mod:`posegen.skeleton`, by ``side_joint_angle``. Shoulder flexion is given where the upper
+        arm hangs or is lifted by less than 60 degrees to the side, NaN elsewhere.
+    """
+    places = np.asarray(joints, np.float64)
+    hips = (point(places, "left_hip") + point(places, "right_hip")) / 2
+    pelvis = _frame(point(places, "left_hip") - point(places, "right_hip"), point(places, "spine1") - hips)
+    collars = point(places, "left_collar") - point(places, "right_collar")
+    chest = _frame(collars, point(places, "neck") - point(places, "spine3"))
+    angles = _trunk(pelvis, chest)
+    head = _seen_from(chest, unit(point(places, "head") - point(places, "neck")))
+    angles["neck_flexion"] = np.degrees(np.arctan2(head[..., 2], head[..., 1])) - HEAD_FORWARD
+    angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[..., 0], -1, 1)))
+    for side, outward in (("left", 1.0), ("right", -1.0)):
+        hip, knee, ankle, foot = (point(places, f"{side}_{name}") for name in ("hip", "knee", "ankle", "foot"))
+        shoulder, elbow, wrist = (point(places, f"{side}_{name}") for name in ("shoulder", "elbow", "wrist"))
+        thigh, upper_arm = _seen_from(pelvis, unit(knee - hip)), _seen_from(chest, unit(elbow - shoulder))
+        angles[f"{side}_hip_flexion"] = np.degrees(np.arctan2(thigh[..., 2], -thigh[..., 1])) + PELVIS_BACK
+        angles[f"{side}_hip_abduction"] = np.degrees(np.arcsin(np.clip(outward * thigh[..., 0], -1, 1)))
+        angles[f"{side}_knee_flexion"] = _knee(hip, knee, ankle, foot)
+        flexion = np.degrees(np.arctan2(upper_arm[..., 2], -upper_arm[..., 1])) + CHEST_BACK
+        # Behind the head is far flexed, not far extended.
+        flexion = np.where(flexion < -90, flexion + 360, flexion)
+        angles[f"{side}_shoulder_flexion"] = np.where(np.abs(upper_arm[..., 0]) < np.sin(np.radians(60)), flexion, np.nan)
+        angles[f"{side}_elbow_flexion"] = _bend(elbow - shoulder, wrist - elbow)
+    return angles
+
+
+def range_excess(angles: dict[str, Array]) -> dict[str, Array]:
+    """By how many degrees each angle of :func:`joint_angles` is outside its range of motion; 0 inside, NaN if unknown."""
+    excess = {}
+    for name, values in angles.items():
+        low, high = JOINT_LIMITS[name.removeprefix("left_").removeprefix("right_")]
+        if name.endswith("shoulder_flexion"):
+            high = np.inf  # beyond straight up it cannot be told from extension with the arm to the side
+        excess[name] = np.maximum(np.maximum(low - values, values - high), 0.0)
+    return excess
+
+
+def _frame(left: Array, up: Array) -> Array:
+    """Axes left, up, forward as rows: float [..., 3, 3]."""
+    across = unit(left)
+    above = unit(up - (up * across).sum(-1, keepdims=True) * across)
+    return np.stack([across, above, np.cross(across, above)], axis=-2)
+
+
+def _seen_from(frame: Array, vectors: Array) -> Array:
+    return np.asarray((frame * vectors[..., None, :]).sum(-1))
+
+
+def _trunk(pelvis: Array, chest: Array) -> dict[str, Array]:
+    # Columns of this are the chest's axes in those of the pelvis: rotation . flexion . lateral flexion.
+    turned = (pelvis[..., :, None, :] * chest[..., None, :, :]).sum(-1)
+    return {
+        "trunk_flexion": np.degrees(np.arcsin(np.clip(-turned[..., 1, 2], -1, 1))),
+        "trunk_rotation": np.degrees(np.arctan2(turned[..., 0, 2], turned[..., 2, 2])),
+        "trunk_lateral": -np.degrees(np.arctan2(turned[..., 1, 0], turned[..., 1, 1])),
+    }
+
+
+def _bend(upper: Array, lower: Array) -> Array:
+    return np.asarray(np.degrees(np.arccos(np.clip((unit(upper) * unit(lower)).sum(-1), -1, 1))))
+
+
+def _knee(hip: Array, knee: Array, ankle: Array, foot: Array) -> Array:
+    # A bent knee lies, seen along the shank, on the side of the hip that the toes are on, however far the foot points down.
+    shank = unit(ankle - knee)
+    thigh, ahead = (v - (v * shank).sum(-1, keepdims=True) * shank for v in (unit(knee - hip), foot - ankle))
+    before = (thigh * unit(ahead)).sum(-1)
+    bend = _bend(knee - hip, ankle - knee)
+    return np.where(before < -BENT, -bend, bend)

@@ -1,0 +1,98 @@
+"""The figures of plausibility of one clip, by name: for most of them 0 is best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.evaluation.balance import balance_margin
+from posegen.evaluation.ballistics import flight_errors
+from posegen.evaluation.body import point
+from posegen.evaluation.collisions import body_overlap
+from posegen.evaluation.filtering import low_pass
+from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.plausibility import bone_length_error, contact_speeds, sole_depth
+from posegen.evaluation.recording import Recording
+from posegen.evaluation.skating import STRICT, foot_skate
+from posegen.evaluation.smoothness import log_dimensionless_jerk, sparc
+
+__all__ = ["FIGURES", "LOWER_IS_WORSE", "figures_of_clip"]
+
+FIGURES = {
+    "skate, GMD": "share of steps with a toe below 5 cm faster than .5 m/s",
+    "skate, strict": "share of steps of toes below 5 cm faster than .2 m/s",
+    "speed of low toes": "m/s, mean while below 5 cm",
+    "skate of contacts": "share of labelled contacts of soles faster than .2 m/s",
+    "penetration": "mm that a sole sinks into the floor at most",
+    "bone length": "mm that a bone differs from its mean at most",
+    "limits": f"share of frames with any angle more than {TOLERANCE:.0f} degrees outside its range",
+    "limits, farthest": "degrees outside the range, the farthest angle",
+    "overlap": "share of frames with capsules more than 2 cm in one another",
+    "overlap, deepest": "mm",
+    "flight": "relative error of the fall in the air against 9.81 m/s^2, the worst flight",
+    "balance": "share of quiet standing with the extrapolated centre of mass over 5 cm outside the feet",
+    "SPARC, wrists": "spectral arc length of their speed, 5 Hz low pass, mean of windows of 1.6 s",
+    "log jerk, wrists": "log dimensionless jerk of their speed, likewise",
+    "jerk": "m/s^3, root mean square over joints, 5 Hz low pass",
+}
+"""Names and what they mean."""
+
+LOWER_IS_WORSE = frozenset({"SPARC, wrists", "log jerk, wrists"})
+DEEP, FAR = 0.02, 0.05
+WINDOW = 1.6
+
+
+def figures_of_clip(recording: Recording) -> dict[str, float]:
+    """Measure one clip.
+
+    Returns
+    -------
+    dict of str to float
+        By the names of :data:`FIGURES`; NaN for what the clip has none of (no flight, no standing, no labels).
+    """
+    joints, fps = recording.joints, recording.fps
+    skate = foot_skate(joints, fps)
+    excess = np.stack([np.nan_to_num(values) for values in range_excess(joint_angles(joints)).values()]).max(0)
+    overlap = body_overlap(joints)
+    flight = flight_errors(joints, fps, recording.contact)
+    margin = balance_margin(joints, fps)
+    contact = np.zeros(0) if recording.contact is None else contact_speeds(joints, recording.contact, fps)
+    figures = {
+        "skate, GMD": skate.gmd,
+        "skate, strict": skate.strict,
+        "speed of low toes": skate.speed,
+        "skate of contacts": _mean(contact > STRICT),
+        "penetration": 1000 * float(sole_depth(joints)),
+        "bone length": 1000 * float(bone_length_error(joints)),
+        "limits": _mean(excess > TOLERANCE),
+        "limits, farthest": float(excess.max()),
+        "overlap": _mean(overlap > DEEP),
+        "overlap, deepest": 1000 * float(overlap.max()),
+        "flight": float(flight.max()) if len(flight) else np.nan,
+        "balance": _mean(margin > FAR),
+    }
+    return figures | _smoothness(recording)
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _smoothness(recording: Recording) -> dict[str, float]:
+    fps = recording.fps
+    filtered = low_pass(recording.joints, fps)
+    names = ("SPARC, wrists", "log jerk, wrists", "jerk")
+    length = round(WINDOW * fps)
+    if len(filtered) < 4:
+        return dict.fromkeys(names, float("nan"))
+    jerk = np.diff(filtered, 3, axis=0) * fps**3
+    arcs, logs = [], []
+    for wrist in ("left_wrist", "right_wrist"):
+        speed = np.sqrt((np.diff(point(filtered, wrist), axis=0) ** 2).sum(-1)) * fps
+        for start in range(0, len(speed) - length + 1, length):
+            arcs.append(sparc(speed[start : start + length], fps))
+            logs.append(log_dimensionless_jerk(speed[start : start + length], fps))
+    means = [_mean(values[np.isfinite(values)]) for values in (np.array(arcs), np.array(logs))]
+    return dict(zip(names, [*means, float(np.sqrt((jerk * jerk).sum(-1).mean()))], strict=True))

@@ -1,0 +1,145 @@
+"""Clips to be measured, each one figure over some frames, from a dataset or from captured motion."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.errors import UsageError
+from posegen.evaluation.body import longest_present
+from posegen.skeleton import JOINTS
+from posegen.store.read import Dataset, open_dataset, strange
+
+__all__ = ["Recording", "recordings_of_dataset", "recordings_of_reference"]
+
+Array = NDArray[Any]
+SAMPLES_AT_ONCE = 20
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A figure over the frames in which it is there.
+
+    Attributes
+    ----------
+    name : str
+        Of the clip, for the reader.
+    person : str
+        Who moves; halves of a reference share nobody.
+    joints : float64 [frame, 22, 3]
+        Metres, y up, floor at 0, without gaps.
+    fps : float
+    contact : uint8 [frame, point], optional
+        Labels.
+    segments : sequence of mappings
+        What is done when, for a generated clip; empty for a captured one.
+    variant : str
+        Empty for a captured clip.
+    """
+
+    name: str
+    person: str
+    joints: Array
+    fps: float
+    contact: Array | None = None
+    segments: Sequence[Mapping[str, Any]] = ()
+    variant: str = ""
+
+
+def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recording]:
+    """Read every figure of every variant of some samples, few samples at a time.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    samples : range
+    """
+    if "joints" not in dataset.fields:
+        msg = f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}"
+        raise UsageError(msg)
+    for first in range(0, len(samples), SAMPLES_AT_ONCE):
+        chosen = samples[first : first + SAMPLES_AT_ONCE]
+        block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
+        joints = dataset.arrays("joints", block)
+        contact = dataset.arrays("contact", block) if "contact" in dataset.fields else None
+        with strange(dataset.path):
+            for i, sample in enumerate(chosen):
+                for v, row in enumerate(dataset.rows(sample)):
+                    for a, actor in enumerate(row["actors"]):
+                        there = longest_present(joints[i, v, a])
+                        if there.stop > there.start:
+                            name = f"sample {sample} {row['variant']}" + (f" actor {a}" if a else "")
+                            touching = None if contact is None else contact[i, v, a, there]
+                            segments = actor["segments"] if there.start == 0 else ()
+                            places = joints[i, v, a, there].astype(np.float64)
+                            fps = float(dataset.header.fps)
+                            yield Recording(name, str(actor["person"]), places, fps, touching, segments, row["variant"])
+
+
+def recordings_of_reference(path: Path) -> Iterator[Recording]:
+    """Read captured clips from an .npz file, or the base variants of a dataset.
+
+    Parameters
+    ----------
+    path : Path
+        An ``.npz`` with ``joints`` [frames, 22, 3], ``offsets`` [clips + 1], ``subjects`` [clips] and ``fps``, or a dataset.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    """
+    if path.is_dir():
+        if not (path / "dataset.json").exists():
+            msg = f"{path}: is no dataset. A folder of .bvh files cannot be read yet: give an .npz file or a dataset"
+            raise UsageError(msg)
+        dataset = open_dataset(path)
+        yield from (r for r in recordings_of_dataset(dataset, range(len(dataset))) if r.variant == dataset.header.variants[0])
+        return
+    joints, offsets, subjects, fps = _archive(path)
+    for clip, (start, stop) in enumerate(pairwise(offsets)):
+        places = joints[start:stop].astype(np.float64)
+        there = longest_present(places)
+        if there.stop > there.start:
+            yield Recording(f"clip {clip}", str(subjects[clip]), places[there], fps)
+
+
+def _archive(path: Path) -> tuple[Array, Array, Array, float]:
+    try:
+        # Opened here, since NumPy leaves a file open that it cannot make out.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            joints, offsets, subjects, fps = (archive[key] for key in ("joints", "offsets", "subjects", "fps"))
+    except FileNotFoundError as error:
+        msg = f"{path}: there is no such file; give --reference an .npz file or a dataset"
+        raise UsageError(msg) from error
+    except KeyError as error:
+        msg = f"{path}: has no array {error}; a reference has joints, offsets, subjects and fps"
+        raise UsageError(msg) from error
+    except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        msg = f"{path}: cannot be read as an .npz file of plain arrays ({error!s:.200})"
+        raise UsageError(msg) from error
+    fault = _fault(joints, offsets, subjects, fps)
+    if fault:
+        msg = f"{path}: {fault}"
+        raise UsageError(msg)
+    return joints, offsets, subjects, float(fps)
+
+
+def _fault(joints: Array, offsets: Array, subjects: Array, fps: Array) -> str | None:
+    if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or not np.issubdtype(joints.dtype, np.floating):
+        return f"joints must be float [frames, {len(JOINTS)}, 3], got {joints.dtype} {list(joints.shape)}"
+    whole = offsets.ndim == 1 and len(offsets) > 1 and np.issubdtype(offsets.dtype, np.integer)
+    if not whole or offsets[0] != 0 or offsets[-1] != len(joints) or (np.diff(offsets) < 0).any():
+        return "offsets must be whole numbers that rise from 0 to the number of frames"
+    if subjects.shape != (len(offsets) - 1,):
+        return f"subjects must name one person for each of the {len(offsets) - 1} clips"
+    if fps.size != 1 or not np.issubdtype(fps.dtype, np.number) or not 1 <= float(fps) <= 1000:
+        return "fps must be one number from 1 to 1000"
+    return None

@@ -1,0 +1,101 @@
+"""The command that evaluates: what it says of a dataset, and which references it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import posegen
+from posegen.cli.main import main
+from tests.evaluation.figures import wandering
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("evaluate") / "dataset"
+    posegen.generate(posegen.load_config("smoke"), samples=4, workers=1, out=path)
+    return path
+
+
+@pytest.fixture
+def arrays() -> dict[str, Any]:
+    """A reference of four clips of two persons."""
+    joints = np.concatenate([wandering(seed, 80) for seed in range(4)]).astype(np.float32)
+    return {"joints": joints, "offsets": np.arange(0, 321, 80), "subjects": np.array(list("aabb")), "fps": np.float32(25)}
+
+
+def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    assert main(["evaluate", *map(str, arguments), "--json", "--quiet"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_figures_of_a_dataset(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = evaluated(capsys, dataset)
+    assert (document["samples"], document["clips"], document["realism"]) == (4, 20, None)
+    assert document["figures"].keys() == document["meaning"].keys()
+    assert document["figures"]["bone length"]["median"] < 1
+    worst = document["figures"]["jerk"]["worst_clips"]
+    assert len(worst) == 1
+    assert worst[0][0].split()[2] in {"base", "speed", "position", "scale", "mirror"}
+    assert evaluated(capsys, dataset, "--samples", 2)["clips"] == 10
+
+
+def test_closeness_to_a_reference(
+    dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "reference.npz", **arrays)
+    realism = evaluated(capsys, dataset, "--reference", tmp_path / "reference.npz")["realism"]
+    assert (realism["dataset"]["windows"], realism["split"]["windows"], realism["split"]["others"]) == (8, 4, 4)
+    assert realism["dataset"]["fid_kinetic"] > realism["split"]["fid_kinetic"]
+    assert realism["spoiled"]["inside"]["jerk"] < realism["split"]["inside"]["jerk"] + 1e-9
+    itself = evaluated(capsys, dataset, "--reference", dataset)["realism"]["dataset"]
+    assert itself["fid_kinetic"] == pytest.approx(0, abs=1e-6)
+    assert itself["npss"] == pytest.approx(0, abs=1e-9)
+    assert min(share for share in itself["inside"].values() if share is not None) > 0.7
+
+
+def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    assert main(["evaluate", str(dataset), "--samples", "1", "--figure", str(tmp_path / "a.png")]) == 0
+    out = capsys.readouterr().out
+    assert "1 samples, 5 clips" in out
+    assert "Steady straight walking:" in out
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"joints": np.zeros((320, 21, 3))}, "joints must be float [frames, 22, 3]"),
+        ({"offsets": np.array([0, 400])}, "rise from 0 to the number of frames"),
+        ({"subjects": np.array(["a"])}, "one person for each of the 4 clips"),
+        ({"subjects": np.array([{}] * 4)}, "plain arrays"),
+        ({"fps": np.float32(60)}, "has 60 frames a second, the dataset 25"),
+        ({"fps": np.array(["x"])}, "one number from 1 to 1000"),
+        ({"joints": None}, "has no array"),
+        ({"joints": np.full((320, 22, 3), np.nan)}, "holds too little"),
+    ],
+)
+def test_bad_references(
+    change: dict[str, Any], told: str, dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "reference.npz"
+    np.savez(path, **{name: array for name, array in (arrays | change).items() if array is not None})
+    assert main(["evaluate", str(dataset), "--reference", str(path), "--samples", "1"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_what_is_no_reference(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text.npz").write_text("mine")
+    (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04")
+    (tmp_path / "captured").mkdir()
+    for name, told in {"text.npz": "plain arrays", "cut.npz": "plain arrays", "none": "no such", "captured": ".bvh"}.items():
+        assert main(["evaluate", str(dataset), "--reference", str(tmp_path / name)]) == 2
+        assert told in capsys.readouterr().err
+    assert main(["evaluate", str(dataset), "--samples", "0"]) == 2
+    assert main(["evaluate", str(dataset), "--figure", str(tmp_path / "a.txt")]) == 2

@@ -1,0 +1,37 @@
+"""Gait found from positions, of a figure whose feet move by rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from posegen.evaluation.gait_report import walks_of_frames
+from posegen.evaluation.realism import halves
+from tests.evaluation.figures import FPS, standing
+
+
+def test_walking_is_measured_from_positions() -> None:
+    frames, speed, stride, stance = 150, 1.3, 1.08, 0.6
+    joints = standing(frames)
+    times = np.arange(frames) / FPS
+    for side, foot in ((0, (7, 10)), (1, (8, 11))):
+        phase = (times / stride + side / 2) % 1
+        # The foot stays behind evenly in stance and catches up evenly in swing.
+        ahead = np.where(phase < stance, 0.5 - phase / stance, (phase - stance) / (1 - stance) - 0.5) * speed * stride * stance
+        joints[:, foot, 2] += ahead[:, None]
+    joints[..., 2] += speed * times[:, None]
+    walk = walks_of_frames(joints, FPS)
+    assert walk is not None
+    assert walk.speed == pytest.approx(speed, abs=0.01)
+    assert walk.cadence == pytest.approx(120 / stride, rel=0.01)
+    assert walk.step == pytest.approx(speed * stride / 2, rel=0.01)
+    assert walk.stance == pytest.approx(100 * stance, abs=2)
+    assert walk.stance_error == pytest.approx(walk.stance - (64.2 - 3.5 * speed), abs=0.1)
+    assert walks_of_frames(standing(50), FPS) is None
+
+
+def test_halves_share_nobody_and_are_alike_in_size() -> None:
+    persons = np.array(list("aaaabbbccd"))
+    first = halves(persons)
+    assert first.sum() == 5
+    assert not set(persons[first]) & set(persons[~first])

@@ -1,0 +1,201 @@
+"""Measures over joints: known values of hand-made motion, naive oracles, and what must not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.evaluation.balance import balance_margin, hull_distance
+from posegen.evaluation.ballistics import flight_errors, flights
+from posegen.evaluation.body import centre_of_mass, longest_present
+from posegen.evaluation.collisions import body_overlap, segment_distance
+from posegen.evaluation.filtering import CUT_OFF, low_pass
+from posegen.evaluation.geometry import geometric_features
+from posegen.evaluation.kinetics import kinetic_features
+from posegen.evaluation.limits import joint_angles, range_excess
+from posegen.evaluation.skating import foot_skate
+from posegen.evaluation.smoothness import log_dimensionless_jerk, sparc
+from posegen.skeleton import JOINTS
+from tests.evaluation.figures import FPS, posed, standing, turn, wandering
+
+Array = NDArray[Any]
+SEEDS = st.integers(0, 1000)
+
+
+def test_mass_is_where_it_is_in_standing_people() -> None:
+    pose = standing(1)[0]
+    assert 0.53 < centre_of_mass(pose)[1] / (pose[15, 1] / 0.92) < 0.60  # .56 of stature
+    moved = pose.copy()
+    moved[JOINTS.index("head")] += [1, 0, 0]
+    assert centre_of_mass(moved) - centre_of_mass(pose) == pytest.approx([0.081, 0, 0])
+
+
+def test_only_the_longest_stretch_is_taken() -> None:
+    joints = standing(12)
+    joints[3] = np.nan
+    joints[9, 4, 2] = np.nan
+    assert longest_present(joints) == slice(4, 9)
+    assert longest_present(joints * np.nan) == slice(0, 0)
+
+
+def test_the_filter_halves_power_at_its_frequency_and_keeps_what_is_slow() -> None:
+    times = np.arange(500) / FPS
+    gain = [np.sqrt(2) * low_pass(np.sin(2 * np.pi * f * times), FPS)[:450].std() for f in (0.5, CUT_OFF)]
+    assert gain == pytest.approx([1, np.sqrt(0.5)], abs=0.01)
+    assert low_pass(3 * times, FPS) == pytest.approx(3 * times[4:-4])
+
+
+def test_skate_counts_what_slides() -> None:
+    joints = standing(11)
+    assert (foot_skate(joints, FPS).gmd, foot_skate(joints, FPS).strict) == (0, 0)
+    joints[5:, 10, 0] += 0.03  # one step of the left toe at .75 m/s, among ten steps of two toes
+    skate = foot_skate(joints, FPS)
+    assert (skate.gmd, skate.strict, skate.speed) == pytest.approx((1 / 10, 1 / 20, 0.75 / 20))
+    joints[..., 1] += 1
+    assert (foot_skate(joints, FPS).gmd, np.isnan(foot_skate(joints, FPS).strict)) == (0, True)
+
+
+def test_smoothness_knows_a_reach_from_a_tremor() -> None:
+    s = np.linspace(0, 1, 50)
+    reach = _minimum_jerk(50)
+    shaky = reach + 0.2 * np.sin(2 * np.pi * 5 * s)
+    assert sparc(reach, FPS) == pytest.approx(-1.41, abs=0.05)
+    # Peak 15/8 and integral of the squared second derivative 720 in unit time.
+    assert log_dimensionless_jerk(_minimum_jerk(4001), 4000) == pytest.approx(-np.log(720 / (15 / 8) ** 2), abs=0.01)
+    for measure in (sparc, log_dimensionless_jerk):
+        assert measure(shaky, FPS) < measure(reach, FPS)
+        assert measure(7 * shaky, FPS) == pytest.approx(measure(shaky, FPS))
+        assert np.isnan(measure(0 * s, FPS))
+
+
+def _minimum_jerk(count: int) -> Array:
+    s = np.linspace(0, 1, count)
+    return 30 * s**2 - 60 * s**3 + 30 * s**4
+
+
+@pytest.mark.parametrize(
+    ("joint", "axis", "degrees", "angle", "expected"),
+    [
+        ("left_knee", "x", 60, "left_knee_flexion", 60),
+        ("left_knee", "x", -15, "left_knee_flexion", -15),
+        ("right_elbow", "x", -90, "right_elbow_flexion", 90),
+        ("left_hip", "x", -50, "left_hip_flexion", 50),
+        ("left_hip", "z", 30, "left_hip_abduction", 30),
+        ("right_hip", "z", -30, "right_hip_abduction", 30),
+        ("left_shoulder", "x", -100, "left_shoulder_flexion", 100),
+        ("right_shoulder", "x", 70, "right_shoulder_flexion", -70),
+        ("spine2", "x", 40, "trunk_flexion", 40),
+        ("spine1", "y", 25, "trunk_rotation", 25),
+        ("spine2", "z", -20, "trunk_lateral", 20),
+        ("neck", "x", 30, "neck_flexion", 30),
+    ],
+)
+def test_angles_come_back_from_positions(joint: str, axis: str, degrees: float, angle: str, expected: float) -> None:
+    angles = joint_angles(posed({joint: turn(axis, degrees)}))
+    assert angles[angle] == pytest.approx(expected, abs=2)
+
+
+def test_excess_is_what_lies_beyond_the_range() -> None:
+    assert max(float(values.max()) for values in range_excess(joint_angles(standing())).values()) == 0
+    bent = range_excess(joint_angles(posed({"left_knee": turn("x", -15), "left_elbow": turn("x", -158)})))
+    assert bent["left_knee_flexion"] == pytest.approx(15)
+    assert bent["left_elbow_flexion"] == pytest.approx(8, abs=0.1)
+    assert bent["right_knee_flexion"] == pytest.approx(0)
+
+
+@given(SEEDS)
+@settings(max_examples=30)
+def test_distance_of_segments_is_that_of_their_nearest_points(seed: int) -> None:
+    draws = np.random.default_rng(seed)
+    a, b, c, d = draws.normal(size=(4, 3))
+    if seed % 3 == 0:
+        b = a
+    along = np.linspace(0, 1, 201)[:, None]
+    gaps = (a + along * (b - a))[:, None] - (c + along * (d - c))[None]
+    assert segment_distance(a, b, c, d) == pytest.approx(np.sqrt((gaps**2).sum(-1)).min(), abs=2e-2)
+    assert segment_distance(a, b, c, d) <= np.sqrt((gaps**2).sum(-1)).min() + 1e-12
+
+
+def test_overlap_is_the_depth_of_capsules() -> None:
+    assert body_overlap(standing()) == pytest.approx(0)
+    joints = standing()
+    joints[:, JOINTS.index("right_wrist")] = joints[:, JOINTS.index("spine2")]
+    assert (body_overlap(joints) > 0.1).all()
+    assert np.isnan(body_overlap(joints * np.nan)).all()
+
+
+def test_flight_is_judged_by_its_fall() -> None:
+    times = np.arange(10) / FPS
+    for gravity, error in ((9.81, 0), (4.905, 0.5)):
+        joints = standing(20)
+        joints[5:15, :, 1] += (0.2 + gravity / 2 * times * (times[-1] - times))[:, None]
+        assert flights(joints) == [slice(5, 15)]
+        assert flight_errors(joints, FPS) == pytest.approx([error], abs=1e-9)
+        touching = np.zeros((20, 9))
+        touching[:, 4] = 1  # hanging by a hand
+        assert flights(joints, touching) == []
+
+
+def test_balance_is_lost_by_leaning() -> None:
+    margin = balance_margin(standing(30), FPS)
+    assert len(margin) == 22
+    assert (margin < 0).all()
+    leaning = standing(30)
+    leaning[:, 12:, 2] += 1.0
+    assert (balance_margin(leaning, FPS) > 0.1).all()
+    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1.0]])
+    assert hull_distance(square, [[0.5, 0.5], [1.25, 0.5], [0.5, -2]]) == pytest.approx([-0.5, 0.25, 2])
+
+
+def test_kinetic_features_are_energies() -> None:
+    joints = standing(20) + np.arange(20)[:, None, None] / FPS * [3.0, 0.5, 4.0]
+    assert kinetic_features(joints, FPS).reshape(22, 3) == pytest.approx(np.tile([25, 0.25, 0], (22, 1)), abs=1e-9)
+    still = standing(20) + 0.5 * 2 * (np.arange(20)[:, None, None] / FPS) ** 2 * [0, 1.0, 0]
+    assert kinetic_features(still, FPS).reshape(22, 3)[:, 2] == pytest.approx(2)
+
+
+def test_relations_answer_for_poses() -> None:
+    at_rest = geometric_features(standing(), FPS)
+    assert np.flatnonzero(at_rest).tolist() == [
+        14
+    ]  # an ankle behind the plane of the other foot, which AIST++ asks of one side
+    elbow = geometric_features(posed({"right_elbow": turn("x", -100), "left_knee": turn("x", 100)}), FPS)
+    assert (elbow[6], elbow[7], elbow[19], elbow[20]) == (1, 0, 0, 1)
+    running = standing() + np.arange(10)[:, None, None] / FPS * [0, 0, 3.0]
+    assert np.flatnonzero(geometric_features(running, FPS)).tolist() == [12, 13, 14, 21, 22, 31]
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda joints: kinetic_features(joints, FPS),
+        lambda joints: geometric_features(joints, FPS),
+        lambda joints: np.concatenate(list(joint_angles(joints).values())),
+        body_overlap,
+        lambda joints: np.nan_to_num([foot_skate(joints, FPS).gmd, foot_skate(joints, FPS).speed]),
+        lambda joints: balance_margin(joints, FPS),
+    ],
+)
+@given(seed=SEEDS, heading=st.sampled_from([5, 90, 215]), x=st.floats(-50, 50), z=st.floats(-50, 50))
+@settings(max_examples=5)
+def test_place_and_heading_do_not_matter(
+    measure: Callable[[Array], Array], seed: int, heading: float, x: float, z: float
+) -> None:
+    joints = wandering(seed)
+    moved = joints @ turn("y", heading).T + [x, 0, z]
+    assert measure(moved) == pytest.approx(measure(joints), abs=2e-3, nan_ok=True)
+
+
+def test_captured_people_keep_the_laws(reference: list[Any]) -> None:
+    """Real walking is within ranges, hardly overlaps and hardly slides: a measure that says otherwise is wrong."""
+    walks = [clip.joints for clip in reference if clip.label == "walk" and len(clip.joints) > 50]
+    beyond = [np.mean([(v > 5).mean() for v in range_excess(joint_angles(joints)).values()]) for joints in walks]
+    assert np.median(beyond) < 0.05
+    assert np.median([foot_skate(joints, FPS).gmd for joints in walks]) < 0.2
+    assert np.median([(body_overlap(joints) > 0.02).mean() for joints in walks]) < 0.05
