@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -39,9 +40,10 @@ def draw_chart(evaluation: Evaluation, path: Path) -> None:
     FigureCanvasAgg(figure)
     stance, cadence, bands = figure.subplots(1, 3)
     speeds = [walk.speed for walk in evaluation.walks]
-    stance.plot(speeds, [walk.stance for walk in evaluation.walks], ".", alpha=0.4)
+    stances = [math.nan if walk.labelled_stance is None else walk.labelled_stance for walk in evaluation.walks]
+    stance.plot(speeds, stances, ".", alpha=0.4)
     stance.plot([0.6, 2.0], [64.2 - 3.5 * v for v in (0.6, 2.0)], "k-", label="64.2 - 3.5 v")
-    stance.set(xlabel="speed, m/s", ylabel="stance, % of cycle")
+    stance.set(xlabel="speed, m/s", ylabel="stance by contact labels, % of cycle")
     stance.legend()
     cadence.plot(speeds, [100 * walk.ratio_error for walk in evaluation.walks], ".", alpha=0.4)
     cadence.axhspan(-5, 5, alpha=0.2)

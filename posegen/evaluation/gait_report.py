@@ -1,13 +1,14 @@
 """Steady straight walking against the laws of gait, with contacts found from positions alone.
 
 A heel touches down where it is farthest before the pelvis, and toes leave the floor where they are farthest behind it (Zeni
-et al. 2008), between frames by the parabola through three.
+et al. 2008), between frames by the parabola through three. That is late for the toes by some 4 % of the cycle, of real walkers
+as well, so the law of stance is held against the contact labels, and the stance from positions serves comparisons only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,7 @@ from posegen.evaluation.body import point
 from posegen.evaluation.recording import Recording
 from posegen.skeleton import PROPORTIONS, sole_points
 
-__all__ = ["Walk", "walks", "walks_of_frames"]
+__all__ = ["Walk", "stance_of_labels", "walks", "walks_of_frames"]
 
 Array = NDArray[Any]
 
@@ -42,9 +43,11 @@ class Walk:
     step : float
         Metres.
     stance : float
-        % of the cycle that a foot is on the floor.
+        % of the cycle from touch-down to toe-off as found from positions; some 4 points too long.
     leg : float
         Height of the hip of a straight leg, metres.
+    labelled_stance : float or None
+        % of the cycle that heel or toe is labelled as touching; None without labels or a whole cycle of them.
     """
 
     speed: float
@@ -52,6 +55,7 @@ class Walk:
     step: float
     stance: float
     leg: float
+    labelled_stance: float | None = None
 
     @property
     def ratio_error(self) -> float:
@@ -59,9 +63,9 @@ class Walk:
         return self.step / self.cadence * USUAL_LEG / self.leg / WALK_RATIO - 1
 
     @property
-    def stance_error(self) -> float:
-        """Points by which stance exceeds 64.2 - 3.5 v (Kirtley et al. 1985)."""
-        return self.stance - (64.2 - 3.5 * self.speed)
+    def stance_error(self) -> float | None:
+        """Points by which labelled stance exceeds 64.2 - 3.5 v (Kirtley et al. 1985)."""
+        return None if self.labelled_stance is None else self.labelled_stance - (64.2 - 3.5 * self.speed)
 
 
 def walks(recording: Recording) -> Iterator[Walk]:
@@ -69,9 +73,22 @@ def walks(recording: Recording) -> Iterator[Walk]:
     edge = round(EDGE * recording.fps)
     for segment in recording.segments:
         if segment["action"] == WALKING and "legs" in segment["parts"] and abs(segment["turn"]) < STRAIGHT:
-            walk = walks_of_frames(recording.joints[segment["start"] + edge : segment["end"] - edge], recording.fps)
+            steady = slice(segment["start"] + edge, segment["end"] - edge)
+            walk = walks_of_frames(recording.joints[steady], recording.fps)
             if walk is not None:
-                yield walk
+                touching = None if recording.contact is None else stance_of_labels(recording.contact[steady])
+                yield replace(walk, labelled_stance=touching)
+
+
+def stance_of_labels(contact: Array) -> float | None:
+    """Share of whole cycles in which a foot touches, in %: uint8 [frame, point]; None where there is no whole cycle."""
+    shares = []
+    for heel in (0, 2):
+        down = (contact[:, heel : heel + 2] == 1).any(-1)
+        starts = np.flatnonzero(down[1:] & ~down[:-1]) + 1
+        if len(starts) > 1:
+            shares.append(100 * float(down[starts[0] : starts[-1]].mean()))
+    return float(np.mean(shares)) if shares else None
 
 
 def walks_of_frames(joints: Array, fps: float) -> Walk | None:

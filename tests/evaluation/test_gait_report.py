@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posegen.evaluation.gait_report import walks_of_frames
+from posegen.evaluation.gait_report import Walk, stance_of_labels, walks_of_frames
 from posegen.evaluation.realism import halves
 from tests.evaluation.figures import FPS, standing
 
@@ -26,8 +26,23 @@ def test_walking_is_measured_from_positions() -> None:
     assert walk.cadence == pytest.approx(120 / stride, rel=0.01)
     assert walk.step == pytest.approx(speed * stride / 2, rel=0.01)
     assert walk.stance == pytest.approx(100 * stance, abs=2)
-    assert walk.stance_error == pytest.approx(walk.stance - (64.2 - 3.5 * speed), abs=0.1)
+    assert walk.stance_error is None
     assert walks_of_frames(standing(50), FPS) is None
+
+
+def test_laws_are_those_of_the_literature() -> None:
+    walk = Walk(speed=1.2, cadence=100, step=0.65, stance=64, leg=0.9, labelled_stance=61)
+    assert walk.ratio_error == pytest.approx(0)
+    assert walk.stance_error == pytest.approx(1)
+
+
+def test_stance_by_labels_is_counted_over_whole_cycles() -> None:
+    contact = np.zeros((50, 9), np.uint8)
+    for start in (3, 23):  # touch-down to touch-down is 20 frames; the foot is down for 12 of them
+        contact[start : start + 8, 0] = contact[start + 4 : start + 12, 1] = 1
+    contact[43:, 0] = 1
+    assert stance_of_labels(contact) == pytest.approx(60)
+    assert stance_of_labels(np.zeros((50, 9), np.uint8)) is None
 
 
 def test_halves_share_nobody_and_are_alike_in_size() -> None:
