@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from posegen.store.encode import COMPRESSION
-from posegen.store.headers import header_bytes
+from posegen.store.headers import copy_bytes
 from posegen.store.layout import COPY_FILE, ArrayField, Header, array_path, group_path
 
 __all__ = ["described_samples", "descriptions"]
@@ -33,7 +33,7 @@ def descriptions(header: Header) -> dict[str, bytes]:
     """
     documents = {group_path(): _group(header)} | {array_path(field.name): _array(header, field) for field in header.fields}
     files = {path: json.dumps(document, indent=2, ensure_ascii=False).encode() for path, document in documents.items()}
-    return files | {COPY_FILE: header_bytes(header.with_samples(0))}
+    return files | {COPY_FILE: copy_bytes(header)}
 
 
 def described_samples(data: bytes) -> int | None:

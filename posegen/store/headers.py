@@ -10,14 +10,20 @@ from posegen.store.documents import Source, seal, unseal
 from posegen.store.files import read_file
 from posegen.store.layout import COPY_FILE, HEADER_FILE, Header
 
-__all__ = ["header_bytes", "is_dataset", "is_lost", "load_copy", "load_header"]
+__all__ = ["copy_bytes", "header_bytes", "is_dataset", "is_lost", "load_copy", "load_header"]
 
+_MARK = "copy_of"
 _MOST_BYTES = 4 * 2**20  # a thousand times a usual one
 
 
 def header_bytes(header: Header) -> bytes:
     """Write a header as the content of `dataset.json`."""
     return seal(header.to_json(), indent=2)
+
+
+def copy_bytes(header: Header) -> bytes:
+    """Write the copy of a header. It says that it is one: in the header's place it would tell of a dataset without samples."""
+    return seal({_MARK: HEADER_FILE} | header.with_samples(0).to_json(), indent=2)
 
 
 def is_dataset(path: Path) -> bool:
@@ -28,17 +34,19 @@ def is_dataset(path: Path) -> bool:
 def is_lost(path: Path) -> bool:
     """Tell whether there is no header, or one that is damaged; one of a later format is neither."""
     try:
-        unseal(read_file(path / HEADER_FILE, _MOST_BYTES), Source(HEADER_FILE, ""))
+        document = unseal(read_file(path / HEADER_FILE, _MOST_BYTES), Source(HEADER_FILE, ""))
     except (FileNotFoundError, PosegenError):
         return True
-    return False
+    return _MARK in document
 
 
 def load_copy(path: Path) -> Header | None:
     """Read the copy of the header; None if there is none, or none that is sound."""
     source = Source(COPY_FILE, "")
     try:
-        header = Header.from_json(unseal(read_file(path / COPY_FILE, _MOST_BYTES), source), source)
+        document = unseal(read_file(path / COPY_FILE, _MOST_BYTES), source)
+        document.pop(_MARK, None)  # it is not there if the two files were exchanged
+        header = Header.from_json(document, source)
     except (FileNotFoundError, PosegenError):
         return None
     return header.with_samples(0)

@@ -47,6 +47,21 @@ def test_a_lost_header_is_named_and_mended(how: str, dataset: Path) -> None:
     assert len(open_dataset(dataset)) == 14
 
 
+def test_a_header_exchanged_with_its_copy_is_no_dataset_without_samples(dataset: Path) -> None:
+    header, copy = dataset / HEADER, dataset / "dataset.copy.json"
+    sound = header.read_bytes(), copy.read_bytes()
+    header.write_bytes(sound[1])
+    copy.write_bytes(sound[0])
+    with pytest.raises(PosegenError, match=r"verify .* --repair"):
+        open_dataset(dataset)
+    assert {(problem.file, problem.curable) for problem in verify(dataset)} == {(HEADER, True), (copy.name, True)}
+    mend_header(dataset, "run")
+    assert header.read_bytes() == sound[0]
+    publish(dataset, load_header(dataset), 14)
+    assert copy.read_bytes() == sound[1]
+    assert verify(dataset) == []
+
+
 def samples_found(dataset: Path) -> int:
     header = find_header(dataset).header
     assert header is not None
