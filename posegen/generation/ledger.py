@@ -16,10 +16,12 @@ from posegen.generation.progress import Progression, Reporter
 from posegen.generation.stored import stored_config
 from posegen.generation.worker import Failure, Job
 from posegen.store.complete import complete_prefix, complete_shards, load_receipt
+from posegen.store.files import remove_durably
 from posegen.store.headers import is_dataset, load_header
 from posegen.store.layout import Header
 from posegen.store.receipts import Receipt
 from posegen.store.recovery import mend_header
+from posegen.store.strays import abandoned_files
 from posegen.store.write import create, publish
 
 __all__ = ["Ledger", "failure_message", "open_ledger"]
@@ -144,6 +146,10 @@ def open_ledger(path: Path, wanted: Header, samples: int, run: str, reporter: Re
         # A shard that is about to be made again must not be seen half, nor by who reads the arrays with zarr alone: the
         # descriptions are brought back, too, where a run died before it could do that.
         header = publish(path, header, min(header.samples, plan.span(plan.shards[0]).start), run)
+    if is_there:
+        # A run that was to make more died, and this one is to make less.
+        for name in abandoned_files(path, header, set(plan.shards.tolist())):
+            remove_durably(path / name)
     return Ledger(plan, header, complete, run, reporter)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from posegen.errors import PosegenError
+from posegen.store.complete import shards_with_receipts
 from posegen.store.descriptions import descriptions
 from posegen.store.files import read_file, temporary_run
 from posegen.store.folders import OVERLAYS, folders
@@ -19,7 +20,7 @@ from posegen.store.lock import LOCK_FILE
 from posegen.store.problems import Problem
 from posegen.store.runs import has_ended
 
-__all__ = ["is_being_written", "shard_files", "shard_of", "strays"]
+__all__ = ["abandoned_files", "is_being_written", "shard_files", "shard_of", "strays"]
 
 _SHARD = re.compile(r"(?:.*/)?(?:c\.|part-)?([0-9]{1,15})[.0a-z]+")
 _HOLDER = re.compile(r"process [0-9]+ \(run (.+)\)")
@@ -43,6 +44,29 @@ def shard_of(header: Header, name: str) -> int | None:
         return None
     shard = int(match[1])
     return shard if name in (*shard_files(header, shard), receipt_path(shard)) else None
+
+
+def abandoned_files(path: Path, header: Header, awaited: Container[int]) -> list[str]:
+    """List the files of shards that were begun, that have no receipt, and that nobody is going to finish.
+
+    Parameters
+    ----------
+    path : Path
+        Of the dataset; who calls this must hold its lock.
+    header : Header
+    awaited : container of int
+        The shards that are about to be made.
+    """
+    kept = set(shards_with_receipts(path))
+    found = []
+    for folder in filter(lambda folder: (path / folder).is_dir(), folders(header)):
+        with os.scandir(path / folder) as entries:
+            names = [f"{folder}/{entry.name}" for entry in entries if entry.is_file(follow_symlinks=False)]
+        for name in names:
+            shard = shard_of(header, name)
+            if shard is not None and shard not in kept and shard not in awaited:
+                found.append(name)
+    return sorted(found)
 
 
 def strays(path: Path, header: Header, known: Container[int]) -> Iterator[Problem]:

@@ -129,27 +129,20 @@ def commit_shard(
     if has_ended(run):
         msg = f"{path}: shard {shard} is not stored: run {run}, which it was made for, has ended. Run the same command again"
         raise PosegenError(msg)
-    files: dict[str, StoredFile] = {}
+    count = len(values[header.fields[0].name])
     try:
         with Delivery(run, written=lambda: fault_point("file_written", shard)) as delivery:
-
-            def deliver(name: str, pieces: Sequence[bytes]) -> None:
-                delivery.write(path / name, pieces)
-                files[name] = StoredFile(sum(map(len, pieces)), byte_hash(pieces))
-
             # Large arrays first: the disk takes them while the rest is worked out.
-            for field in header.fields:
-                if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
-                    deliver(shard_path(field, shard), pieces)
+            files = _send_arrays(delivery, path, header, shard, values)
             table = table_of(rows, schema)
-            _check_rows(header, table, shard, len(values[field.name]))
-            deliver(rows_path(shard), [encode_table(table)])
+            _check_rows(header, table, shard, count)
+            files[rows_path(shard)] = _send(delivery, path / rows_path(shard), [encode_table(table)])
             content = {name: content_hashes(array) for name, array in values.items()}
             content[ROWS] = row_hashes(table, len(header.variants))
             receipt = Receipt(
                 shard=shard,
                 first=shard * header.shard,
-                count=len(values[field.name]),
+                count=count,
                 identity=header.identity,
                 content=content,
                 files=files,
@@ -257,6 +250,23 @@ def _check_rows(header: Header, table: pa.Table, shard: int, count: int) -> None
         if name in table.schema.names and table.column(name).to_pylist() != list(values):
             msg = f"the rows' column `{name}` does not go through the shard's samples and their variants in order"
             raise ValueError(msg)
+
+
+def _send_arrays(
+    delivery: Delivery, path: Path, header: Header, shard: int, values: Mapping[str, Array]
+) -> dict[str, StoredFile]:
+    """Encode the fields of a shard and send each on its way at once; a field of which all is absent has no file."""
+    files = {}
+    for field in header.fields:
+        if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
+            name = shard_path(field, shard)
+            files[name] = _send(delivery, path / name, pieces)
+    return files
+
+
+def _send(delivery: Delivery, place: Path, pieces: Sequence[bytes]) -> StoredFile:
+    delivery.write(place, pieces)
+    return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
 
 
 def _place(path: Path, header: Header, delivery: Delivery, receipt: Receipt) -> None:

@@ -10,8 +10,9 @@ import pytest
 import posegen
 from posegen.config import Config
 from posegen.errors import PosegenError
+from posegen.store.verify import verify
 from tests.faults.forks import Forks
-from tests.faults.truth import assert_same, content_of, copy, shards_to_make
+from tests.faults.truth import assert_same, content_of, copy, files_of, shards_to_make
 
 FILES = range(1, 5)
 """Of a shard: joints, action, contact and rows."""
@@ -69,3 +70,18 @@ def test_a_run_dies(step: str, config: Config, undisturbed: dict[int, Path], for
 def test_an_extension_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
     path = copy(undisturbed[10], place / "dataset")
     crash_and_go_on(path, 18, step, forks, config, undisturbed[18])
+
+
+def test_what_a_dead_run_began_goes_when_the_next_is_to_make_less(
+    undisturbed: dict[int, Path], forks: Forks, config: Config, place: Path
+) -> None:
+    path = copy(undisturbed[10], place / "dataset")
+    died = forks.generate(path, "--samples", "18", POSEGEN_CRASH_AT="files_durable@4")
+    assert died.code == -signal.SIGKILL, died.printed
+    assert any("c.4." in name for name in files_of(path))
+    result = posegen.generate(config, samples=1, workers=1, out=path)
+    assert not any("c.4." in name or "00004" in name for name in files_of(path))
+    assert verify(path) == []
+    # Complete shards stay, those behind the ten first samples among them.
+    assert result.samples == 16
+    assert content_of(path) == content_of(undisturbed[18])[:16]
