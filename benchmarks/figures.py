@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -14,6 +16,14 @@ from typing import Any
 __all__ = ["RESULTS", "Figure", "sentence", "write"]
 
 RESULTS = Path(__file__).parent / "results"
+PLACES = {
+    str(Path(__file__).parents[1]): "REPOSITORY",
+    sys.prefix: "PYTHON",
+    sys.base_prefix: "PYTHON",
+    str(Path.home()): "HOME",
+    tempfile.gettempdir(): "TEMPORARY",
+}
+"""What a message may hold of the machine, and what stands for it in results that are committed."""
 PACKAGES = ("numpy", "numba", "zarr", "pyarrow")
 
 
@@ -36,14 +46,21 @@ def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -
     RESULTS.mkdir(exist_ok=True)
     machine = _machine()
     document = {"section": section, "machine": machine, "seconds": round(seconds), "figures": [asdict(f) for f in figures]}
-    (RESULTS / f"{section}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(document, indent=1) + "\n"
+    (RESULTS / f"{section}.json").write_text(_without_places(text), encoding="utf-8")
     lines = [f"# {title}", "", f"`make judge SECTION={section}` took {seconds / 60:.0f} minutes on {sentence(machine)}.", ""]
     lines += ["| measure | found | wanted | |", "|---|---|---|---|"]
     mark = {True: "good", False: "**bad**", None: ""}
     lines += [f"| {figure.name} | {figure.found} | {figure.wanted} | {mark[figure.good]} |" for figure in figures]
     table = RESULTS / f"{section}.md"
-    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table.write_text(_without_places("\n".join(lines) + "\n"), encoding="utf-8")
     return table
+
+
+def _without_places(text: str) -> str:
+    for place in sorted(PLACES, key=len, reverse=True):
+        text = text.replace(place, PLACES[place])
+    return text
 
 
 def _machine() -> dict[str, str]:
