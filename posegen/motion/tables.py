@@ -1,7 +1,7 @@
 """The library's actions as flat arrays that kernels read.
 
 Every action is there twice, done with the left side and with the right, with near and far resolved to left and right.
-Angles are in turns, root channels in leg lengths.
+Angles are in turns, root channels in leg lengths, the places of hands in arm lengths.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import CHANNELS, SIDED_CHANNELS, Action, Key
+from posegen.library.models import ANCHORS, CHANNELS, HAND_CHANNELS, SIDED_CHANNELS, Action, Key
 from posegen.motion.gait import GAITS, Gaits, gait_tables
 from posegen.skeleton import PARTS
 
@@ -55,7 +55,7 @@ _FLIPPED = (
 _PART_CHANNELS = {
     "trunk": ("trunk_flexion", "trunk_lateral", "trunk_rotation"),
     "head": ("neck_flexion", "neck_lateral", "neck_rotation"),
-    **{f"{side}_arm": tuple(f"{side}_{c}" for c in SIDED_CHANNELS[5:]) for side in ("left", "right")},
+    **{f"{side}_arm": tuple(f"{side}_{c}" for c in (*SIDED_CHANNELS[5:], *HAND_CHANNELS)) for side in ("left", "right")},
 }
 
 
@@ -68,6 +68,8 @@ class ActionTables(NamedTuple):
     pose : float [2 * actions, channels]
     used, owned : bool [2 * actions, channels]
         Channels that the action moves, and those that it takes over when it lies over another one.
+    anchors : int [2 * actions, 2]
+        Index into ANCHORS of what the left and the right hand are placed from.
     parts : bool [2 * actions, parts]
         That it is labelled on when it lies over another one.
     key_stage, key_at, key_through : [keys]
@@ -82,6 +84,7 @@ class ActionTables(NamedTuple):
     pose: Array
     used: Array
     owned: Array
+    anchors: Array
     parts: Array
     key_stage: Array
     key_at: Array
@@ -115,6 +118,11 @@ def _resolve(values: Mapping[str, Any], near: str) -> dict[str, Any]:
     return out
 
 
+def _whole(name: str) -> int:
+    """What is 1 in the tables: 360 degrees, or 1 in the file."""
+    return 1 if name in _ROOT or "_hand_" in name else 360
+
+
 def _sign(name: str, near: str) -> float:
     return -1.0 if near == "right" and name in _FLIPPED else 1.0
 
@@ -123,7 +131,7 @@ def _row(values: Mapping[str, float], near: str) -> tuple[Array, Array]:
     row, given = np.zeros(len(CHANNELS)), np.zeros(len(CHANNELS), bool)
     for name, value in _resolve(values, near).items():
         c = CHANNELS.index(name)
-        row[c] = value * _sign(name, near) / (1 if name in _ROOT else 360)
+        row[c] = value * _sign(name, near) / _whole(name)
         given[c] = True
     return row, given
 
@@ -156,7 +164,7 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
 
 def _action_tables(library: Library) -> ActionTables:
     scalars: list[tuple[float, ...]] = []
-    poses, uses, owns, parts = [], [], [], []
+    poses, uses, owns, anchors, parts = [], [], [], [], []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
     for name in library.actions:
@@ -172,7 +180,7 @@ def _action_tables(library: Library) -> ActionTables:
                 cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
                 cosines[: len(harmonics.cos)] = harmonics.cos
                 sines[: len(harmonics.sin)] = harmonics.sin
-                unit = _sign(channel, near) / (1 if channel in _ROOT else 360)
+                unit = _sign(channel, near) / _whole(channel)
                 series.append((c, cosines * unit, sines * unit))
             keys += _keys(action, near, pose, used)
             flight, begin = action.flight or (0.0, 0.0)
@@ -184,6 +192,8 @@ def _action_tables(library: Library) -> ActionTables:
             poses.append(pose)
             uses.append(used)
             owns.append(own)
+            hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
+            anchors.append(hands if near == "left" else hands[::-1])
             parts.append(labelled)
     nowhere = np.zeros((0, len(CHANNELS)))
     return ActionTables(
@@ -191,6 +201,7 @@ def _action_tables(library: Library) -> ActionTables:
         pose=np.asarray(poses),
         used=np.asarray(uses),
         owned=np.asarray(owns),
+        anchors=np.asarray(anchors, np.int64),
         parts=np.asarray(parts),
         key_stage=np.asarray([k[0] for k in keys], np.int64),
         key_at=np.asarray([k[1] for k in keys], np.float64),
