@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.library import load_library
+from posegen.library import Library, load_library
 from posegen.motion import state
 from posegen.motion.cast import cast_of
 from posegen.motion.engine import Motion, animate
@@ -37,12 +37,14 @@ class Slot(NamedTuple):
     amplitude: float = 1.0
 
 
-def scripted(*slots: Slot, frames: int, stature: float = 1.7, phase: float = 0.0, seat: float = 0.0) -> Scenes:
+def scripted(
+    *slots: Slot, frames: int, stature: float = 1.7, phase: float = 0.0, seat: float = 0.0, library: Library = LIBRARY
+) -> Scenes:
     """One sample with one actor of average proportions, who starts at the origin, faces +z and does the given slots."""
     scenes = empty_scenes(1, 1, len(slots))
     scenes.length[:], scenes.persons.stature[:], scenes.phase[:], scenes.seat_height[:] = frames, stature, phase, seat
     for k, slot in enumerate(slots):
-        scenes.action[0, 0, k] = LIBRARY.index(slot.action)
+        scenes.action[0, 0, k] = library.index(slot.action)
         scenes.turn[0, 0, k] = np.radians(slot.turn)
         for name in ("start", "end", "speed", "side", "repetitions", "layered", "amplitude"):
             getattr(scenes, name)[0, 0, k] = getattr(slot, name)
