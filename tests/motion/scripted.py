@@ -12,11 +12,11 @@ from posegen.library import Library, load_library
 from posegen.motion import state
 from posegen.motion.cast import cast_of
 from posegen.motion.engine import Motion, animate
-from posegen.motion.tables import SCALARS, tables
+from posegen.motion.tables import SCALARS, ActionTables, tables
 from posegen.scene import BOTH, Persons, Scenes, empty_scenes
 from posegen.skeleton import PROPORTIONS
 
-__all__ = ["LIBRARY", "Slot", "animated", "leg_length", "person", "pick", "scripted", "slot"]
+__all__ = ["LIBRARY", "Slot", "animated", "leg_length", "person", "pick", "scripted", "scripted_slot", "slot"]
 
 Array = NDArray[Any]
 
@@ -79,7 +79,22 @@ def slot(
 ) -> state.Slot:
     """A slot as kernels get it."""
     kind = 2 * LIBRARY.index(action) + right
-    numbers = zip(SCALARS, tables(LIBRARY).actions.scalars[kind].tolist(), strict=True)
+    known = tables(LIBRARY).actions
+    return scripted_slot(known, kind, start, end, tempo=tempo, amplitude=amplitude, repetitions=repetitions)
+
+
+def scripted_slot(
+    known: ActionTables,
+    kind: int,
+    start: float,
+    end: float,
+    *,
+    tempo: float = 1.0,
+    amplitude: float = 1.0,
+    repetitions: int = 0,
+) -> state.Slot:
+    """A slot of the action in row `kind` of the tables."""
+    numbers = zip(SCALARS, known.scalars[kind].tolist(), strict=True)
     whole = {"support", "gait", "first_key", "last_key", "first_series", "last_series"}
     own = {name: int(value) if name in whole else value for name, value in numbers}
     return state.Slot(kind, start, end, tempo, amplitude, repetitions, 0.0, **own)
