@@ -6,13 +6,13 @@ channels for the *near* side (the side that it is done with) and the *far* side,
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["CHANNELS", "SIDED_CHANNELS", "Action", "ActionFile", "Harmonics", "Key", "Theme"]
+__all__ = ["CHANNELS", "SIDED_CHANNELS", "Action", "ActionFile", "Harmonics", "Key", "Lift", "Theme", "Touch"]
 
 SIDED_CHANNELS = (
     "hip_flexion",
@@ -26,8 +26,12 @@ SIDED_CHANNELS = (
     "shoulder_abduction",
     "shoulder_rotation",
     "elbow_flexion",
+    "foot_forward",
+    "foot_aside",
+    "foot_up",
+    "foot_pitch",
 )
-"""Channels that exist once a side; degrees."""
+"""Channels that exist once a side; degrees. A foot's place is in leg lengths from where it stood, its pitch positive toes up."""
 
 CENTRAL_CHANNELS = (
     "root_height",
@@ -60,6 +64,8 @@ Coefficients = Annotated[list[Annotated[float, Field(ge=-360, le=360)]], Field(m
 Weight = Annotated[float, Field(ge=0, le=1000)]
 """Bounds keep out units that are not meant (milliseconds, centimetres) and what would take for ever."""
 
+Share = Annotated[float, Field(ge=0, le=1)]
+Stage = Literal["enter", "cycle", "exit"]
 Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
 
 
@@ -79,7 +85,8 @@ def _check_channels(names: list[str]) -> None:
 def _check_pose(pose: dict[str, float]) -> None:
     _check_channels(list(pose))
     for name, value in pose.items():
-        most, unit = (2, "leg lengths") if name.startswith("root_") else (360, "degrees")
+        length = name.startswith("root_") or name.endswith(("foot_forward", "foot_aside", "foot_up"))
+        most, unit = (2, "leg lengths") if length else (360, "degrees")
         if not abs(value) <= most:
             msg = f"{name} is in {unit}, from -{most} to {most} (got {value:.15g})"
             raise ValueError(msg)
@@ -99,7 +106,7 @@ class Key(Strict):
     `through`, it does not come to rest at this key.
     """
 
-    at: Annotated[float, Field(ge=0, le=1)]
+    at: Share
     pose: dict[str, float]
     through: bool = False
 
@@ -107,6 +114,46 @@ class Key(Strict):
     def _channels(self) -> Self:
         _check_pose(self.pose)
         return self
+
+
+class Lift(Strict):
+    """A stretch of a stage in which a foot is off the ground, as shares of the stage's duration.
+
+    Between lift and landing the foot goes to where its channels `foot_forward` and `foot_aside` have it at the landing, in leg
+    lengths from where it stood; where an action names none of a foot's channels, the angles of the leg have it.
+    """
+
+    foot: Literal["near", "far", "left", "right", "both"]
+    stage: Stage = "cycle"
+    begin: Share
+    end: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        return _begins_before_it_ends(self)
+
+
+class Touch(Strict):
+    """A stretch of a stage in which a point of the body that is no foot touches a surface, as shares of its duration."""
+
+    point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
+    stage: Stage = "cycle"
+    begin: Share
+    end: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        return _begins_before_it_ends(self)
+
+
+Stretch = TypeVar("Stretch", Lift, Touch)
+
+
+def _begins_before_it_ends(stretch: Stretch) -> Stretch:
+    if stretch.begin >= stretch.end:
+        msg = f"begin must be before end (got {stretch.begin:g} and {stretch.end:g})"
+        raise ValueError(msg)
+    return stretch
 
 
 class Action(Strict):
@@ -121,7 +168,8 @@ class Action(Strict):
     layered : whether it may lie over another action that leaves its parts free; then it holds its pose, with its harmonics
     sided : whether it is done with one side; channels are then named near and far
     support : what carries the body: `gait` (steps along a path), `planted` (both feet stay), `flight` (both feet leave the
-        ground in each cycle), `seat` (sits down on a seat)
+        ground in each cycle), `seat` (sits down on a seat), `floor` (kneels, lies: then -1 in `root_height` is the floor itself,
+        and neither root nor feet go further when the action is done larger)
     gait : the pattern of steps, where support is gait
     speed : demanded speed, m/s, where support is gait
     turn : how far one slot may turn the heading, degrees
@@ -132,14 +180,16 @@ class Action(Strict):
     pose : the channels while the action is on, relative to standing
     harmonics : what repeats in each cycle
     enter_keys, cycle_keys, exit_keys : key poses within a stage
-    flight : seconds in the air of each cycle, and the share of the cycle at which it begins
+    flight : seconds in the air, and the share of the cycle at which a flight begins; a third number begins a second one
+    lifts : when a foot leaves the ground
+    touches : when hands, knees or seat touch something, besides what `support` says
     weight : how often the story picks it, relative to others
     """
 
     parts: list[Part]
     layered: bool = False
     sided: bool = False
-    support: Literal["gait", "planted", "flight", "seat"] = "planted"
+    support: Literal["gait", "planted", "flight", "seat", "floor"] = "planted"
     gait: Literal["walk", "run", "step"] | None = None
     speed: Speeds | None = None
     turn: Angles = (0.0, 0.0)
@@ -153,7 +203,9 @@ class Action(Strict):
     enter_keys: list[Key] = []
     cycle_keys: list[Key] = []
     exit_keys: list[Key] = []
-    flight: tuple[Seconds, Annotated[float, Field(ge=0, le=1)]] | None = None
+    flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
+    lifts: Annotated[list[Lift], Field(max_length=64)] = []
+    touches: Annotated[list[Touch], Field(max_length=64)] = []
     weight: Weight = 1.0
 
     @model_validator(mode="after")
@@ -166,6 +218,9 @@ class Action(Strict):
             "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
             "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
             "`layered` takes no keys, only `pose` and `harmonics`": self.layered and keys,
+            "`lifts` are for actions that stand, jump or lie, on base slots": bool(
+                self.lifts and (self.gait or self.support == "seat" or self.layered)
+            ),
             "a gait takes no `pose`, `harmonics` or keys, its curves are known": bool(
                 self.gait and (keys or self.pose or self.harmonics)
             ),

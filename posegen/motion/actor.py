@@ -11,14 +11,15 @@ from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
 from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, gait_series
 from posegen.motion.gait import HARMONICS, RUN, Gaits
+from posegen.motion.guided import mark_guided, mark_stretches
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation
-from posegen.motion.rows import HEADING, PHASE, SPEED, TURNING, WORK, WORK2
+from posegen.motion.rows import GUIDED, HEADING, PHASE, SPEED, TURNING, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
-from posegen.motion.tables import FLIGHT, ActionTables
+from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
 from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, travel
-from posegen.motion.tracks import flight_begin, flight_seconds, unit_of_height
+from posegen.motion.tracks import flight_begin, flight_seconds, flights, unit_of_height
 from posegen.motion.trigonometry import cos_turns, sin_turns
 from posegen.motion.trunk import upper_body
 
@@ -35,6 +36,7 @@ TRUNK_LATERAL, NECK_ROTATION = CHANNELS.index("trunk_lateral"), CHANNELS.index("
 GRAVITY = 9.81
 SEAT_BELOW_PELVIS = 0.058
 """Surface of a seat below the pelvis joint of who sits on it, as a fraction of stature."""
+LIFTED_FEET = (LIFTED["left"], LIFTED["right"])
 GAZE_LEAD = 0.45
 """Seconds by which the head is ahead of a turn."""
 
@@ -70,10 +72,11 @@ def mark_airborne(slot: Slot, draws: Array, clock: Clock, airborne: Array) -> No
     """Mark the frames in which a jumping slot is off the ground."""
     flight = flight_seconds(slot)
     for number in range(slot.repetitions):
-        lift = flight_begin(slot, draws, number)
-        f0 = max(0, int(np.floor((lift - clock.first) / clock.step)) + 1)
-        f1 = min(len(airborne), int(np.ceil((lift + flight - clock.first) / clock.step)))
-        airborne[f0:f1] = True
+        for which in range(flights(slot)):
+            lift = flight_begin(slot, draws, number, which)
+            f0 = max(0, int(np.floor((lift - clock.first) / clock.step)) + 1)
+            f1 = min(len(airborne), int(np.ceil((lift + flight - clock.first) / clock.step)))
+            airborne[f0:f1] = True
 
 
 @kernel
@@ -146,11 +149,28 @@ def fill_channels(
         elif slot.gait:
             add_gait(scratch, k, slot, slot.gait, leg, person, gaits, scratch.root[WORK])
         else:
-            add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, stand - seat), clock)
+            add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, seat, stand), clock)
             if slot.support == FLIGHT:
                 mark_airborne(slot, person.draws, clock, scratch.airborne)
     lean_into_curves(scratch.root, scratch.channels[TRUNK_LATERAL])
     look_ahead(scratch.root, scratch.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
+
+
+@kernel
+def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock) -> bool:
+    """Mark which frames each foot is off the ground in, and tell whether some action says itself where the feet go."""
+    guided = False
+    scratch.root[GUIDED, :] = np.float32(0.0)
+    for side in range(2):
+        scratch.lifted[side, :] = scratch.airborne
+    for k in range(role.base):
+        slot = slot_of(role, k)
+        if slot.guided:
+            guided = True
+            mark_guided(slot, clock, scratch.root[GUIDED])
+        for side in range(2):
+            mark_stretches(slot, actions, person.draws, clock, LIFTED_FEET[side], scratch.lifted[side])
+    return guided
 
 
 @kernel
@@ -178,5 +198,6 @@ def actor_motion(
     carry_height(scratch.root, scratch.legs, channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], stand, run)
     pelvis_path(scratch.root, channels, leg)
     pelvis_rotation(scratch.root, channels, scratch.turns[6])
-    plant_and_swing(scratch, person, role.steps, clock.step, margin, frames)
+    guided = lift_feet(scratch, role, person, actions, clock)
+    plant_and_swing(scratch, person, role.steps, guided, clock.step, margin, frames)
     upper_body(channels, scratch.turns[6], offsets, scratch.joints, scratch.turns)

@@ -47,8 +47,9 @@ __all__ = [
 
 Array = NDArray[Any]
 
-FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW = range(5)
-"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns."""
+FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT = range(6)
+"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, and how far above
+what is there (floor or step) the foot stands, in metres."""
 PRINT_BACK = 0.14
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight."""
@@ -60,7 +61,7 @@ def find_stances(planted: Array, stances: Array) -> int:
     count, f, frames = 0, 0, len(planted)
     while f < frames and count < len(stances):
         if planted[f]:
-            stances[count, FIRST] = f
+            stances[count, FIRST], stances[count, PRINT_HEIGHT] = f, 0.0
             while f < frames and planted[f]:
                 f += 1
             stances[count, LAST] = f
@@ -72,7 +73,10 @@ def find_stances(planted: Array, stances: Array) -> int:
 
 @kernel
 def mark_planted(root: Array, side: int, airborne: Array, planted: Array) -> None:
-    """Which frames a foot is planted in, by the phase of the stride; `side` is 0 for the left foot, 1 for the right."""
+    """Which frames a foot is planted in, by the phase of the stride; `side` is 0 for the left foot, 1 for the right.
+
+    `airborne` are the frames in which it is off the ground whatever the phase.
+    """
     for f in range(len(planted)):
         phase = root[PHASE, f] + np.float32(0.5 * side)
         phase -= np.floor(phase)
@@ -110,7 +114,7 @@ def plan_prints(root: Array, leg: Array, side: int, widths: Array, foot: Array, 
     widths : float [3]
         Half the distance between the feet walking and standing (metres), toe-out (turns).
     foot : float [4]
-    stances : float [stances, 5], changed
+    stances : float [stances, 6], changed
     count : int
     """
     out = 1.0 if side == 0 else -1.0
@@ -191,12 +195,33 @@ def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
 
 
 @kernel
-def swing_row(row: Array, nominal: Array, lift: int, land: int) -> None:
+def fade_row(row: Array, nominal: Array, edge: int, way: int, half: int) -> None:
+    """Let the correction that a row has at frame `edge` fade out over `half` frames, forward or (`way` -1) backward in time."""
+    here, before = row[edge] - nominal[edge], edge - way
+    rate = np.float32(0.0)
+    if 0 <= before < len(row):
+        rate = (here - (row[before] - nominal[before])) * np.float32(half)
+    for i in range(1, half + 1):
+        f = edge + way * i
+        x = np.float32(i / half)
+        y = np.float32(1.0) - x
+        row[f] = nominal[f] + y * y * (here * (np.float32(1.0) + np.float32(2.0) * x) + rate * x)
+
+
+@kernel
+def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) -> None:
     """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
 
     The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
-    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks.
+    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. In a swing of more than `longest`
+    frames, such as that of a leg that lies, it fades out behind the lift and in before the landing.
     """
+    if land - lift > longest:
+        half = longest // 2
+        fade_row(row, nominal, lift, 1, half)
+        row[lift + half + 1 : land - half] = nominal[lift + half + 1 : land - half]
+        fade_row(row, nominal, land, -1, half)
+        return
     span = land - lift
     here, there = row[lift] - nominal[lift], row[land] - nominal[land]
     v0 = (here - (row[lift - 1] - nominal[lift - 1])) * span if lift > 0 else np.float32(0.0)
@@ -241,7 +266,7 @@ def flatten_feet(leg: Array, stances: Array, count: int, step: Scalar) -> None:
 
 
 @kernel
-def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
+def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, longest: int) -> None:
     """Ankle and yaw of one foot while it is off the ground.
 
     Parameters
@@ -249,8 +274,10 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
     leg : float32 [rows, frames], changed
     nominal : float32 [4, frames]
         Nominal ankle x, y, z in metres and yaw in turns.
-    stances : float [stances, 5]
+    stances : float [stances, 6]
     count : int
+    longest : int
+        Frames of the longest swing that is one movement.
     """
     frames = leg.shape[1]
     for i in range(count + 1):
@@ -261,7 +288,7 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
         for r in range(4):
             row = leg[ANKLE_X + r]
             if lift >= 0 and land < frames:
-                swing_row(row, nominal[r], lift, land)
+                swing_row(row, nominal[r], lift, land, longest)
             else:
                 # Before the first stance and behind the last one the correction stays what it is at that stance.
                 edge = land if lift < 0 else lift

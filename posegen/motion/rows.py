@@ -31,10 +31,11 @@ __all__ = [
     ROOT_X,  # m; the pelvis itself
     ROOT_Z,
     LOWERING,  # m; by how much the pelvis comes down so that planted feet stay in reach
+    GUIDED,  # how the action guides the feet: RETURNED or PLACED, or 0 in a gait
     WORK,
     WORK2,
-) = range(20)
-ROOT_ROWS = 20
+) = range(21)
+ROOT_ROWS = 21
 
 # Rows of each leg.
 (

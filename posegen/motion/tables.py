@@ -16,15 +16,20 @@ from numpy.typing import NDArray
 from posegen.library import Library
 from posegen.library.models import CHANNELS, SIDED_CHANNELS, Action, Key
 from posegen.motion.gait import GAITS, Gaits, gait_tables
-from posegen.skeleton import PARTS
+from posegen.skeleton import CONTACTS, PARTS
 
 __all__ = ["CYCLE", "ENTER", "EXIT", "SCALARS", "SUPPORTS", "ActionTables", "Tables", "tables"]
 
 Array = NDArray[Any]
 
-PLANTED, GAIT, FLIGHT, SEAT = 0, 1, 2, 3
-SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT}
+PLANTED, GAIT, FLIGHT, SEAT, FLOOR = range(5)
+SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT, "floor": FLOOR}
 ENTER, CYCLE, EXIT = 0, 1, 2
+_STAGES = ("enter", "cycle", "exit")
+RETURNED, PLACED = 1, 2
+"""How an action guides its feet: it sets them down where they stood, or where their channels say."""
+LIFTED = {"left": -1, "right": -2}
+"""Points of stretches in which a foot is lifted."""
 SERIES = 4
 
 SCALARS = (
@@ -35,14 +40,23 @@ SCALARS = (
     "flight_seconds",
     "flight_begin",
     "flight_end",
+    "flight_again",
     "first_key",
     "last_key",
     "first_series",
     "last_series",
+    "guided",
+    "first_stretch",
+    "last_stretch",
 )
 """The numbers of an action, in the order in which they end a slot; see :class:`posegen.motion.state.Slot`."""
 
-_ROOT = ("root_height", "root_forward", "root_lateral")
+_FOOT_PLACE = ("foot_forward", "foot_aside", "foot_up")
+_FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*_FOOT_PLACE, "foot_pitch"))
+_LENGTHS = (
+    *("root_height", "root_forward", "root_lateral"),
+    *(f"{side}_{c}" for side in ("left", "right") for c in _FOOT_PLACE),
+)
 _FLIPPED = (
     "root_lateral",
     "pelvis_obliquity",
@@ -55,7 +69,10 @@ _FLIPPED = (
 _PART_CHANNELS = {
     "trunk": ("trunk_flexion", "trunk_lateral", "trunk_rotation"),
     "head": ("neck_flexion", "neck_lateral", "neck_rotation"),
-    **{f"{side}_arm": tuple(f"{side}_{c}" for c in SIDED_CHANNELS[5:]) for side in ("left", "right")},
+    **{
+        f"{side}_arm": tuple(f"{side}_{c}" for c in SIDED_CHANNELS if c.startswith(("collar", "shoulder", "elbow")))
+        for side in ("left", "right")
+    },
 }
 
 
@@ -76,6 +93,9 @@ class ActionTables(NamedTuple):
     series_channel : int [series]
         The harmonics of all actions, those of each from its `first_series` to its `last_series`.
     series_cos, series_sin : float [series, SERIES]
+    stretches : float [stretches, 4]
+        Stretches of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its number in
+        CONTACTS): point, stage, begin and end as shares of the stage; those of each action from its `first_stretch`.
     """
 
     scalars: Array
@@ -91,6 +111,7 @@ class ActionTables(NamedTuple):
     series_channel: Array
     series_cos: Array
     series_sin: Array
+    stretches: Array
 
 
 class Tables(NamedTuple):
@@ -123,7 +144,7 @@ def _row(values: Mapping[str, float], near: str) -> tuple[Array, Array]:
     row, given = np.zeros(len(CHANNELS)), np.zeros(len(CHANNELS), bool)
     for name, value in _resolve(values, near).items():
         c = CHANNELS.index(name)
-        row[c] = value * _sign(name, near) / (1 if name in _ROOT else 360)
+        row[c] = value * _sign(name, near) / (1 if name in _LENGTHS else 360)
         given[c] = True
     return row, given
 
@@ -143,6 +164,20 @@ def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int
     return rows
 
 
+def _stretches(action: Action, near: str) -> list[tuple[int, int, float, float]]:
+    far = "right" if near == "left" else "left"
+    sides = {"near": (near,), "far": (far,), "both": ("left", "right"), "left": ("left",), "right": ("right",)}
+    rows = []
+    for lift in action.lifts:
+        points = [LIFTED[side] for side in sides[lift.foot]]
+        rows += [(point, _STAGES.index(lift.stage), lift.begin, lift.end) for point in points]
+    for touch in action.touches:
+        word, _, rest = touch.point.partition("_")
+        names = [f"{side}_{rest}" for side in sides[word]] if rest else [word]
+        rows += [(CONTACTS.index(name), _STAGES.index(touch.stage), touch.begin, touch.end) for name in names]
+    return rows
+
+
 def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
     """Channels that a layered slot takes over, and the parts that it is labelled on."""
     parts = {p.replace("near", near).replace("far", "right" if near == "left" else "left") for p in action.parts}
@@ -159,11 +194,12 @@ def _action_tables(library: Library) -> ActionTables:
     poses, uses, owns, parts = [], [], [], []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
+    stretches: list[tuple[int, int, float, float]] = []
     for name in library.actions:
         action = library.action(name)
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
-            first_key, first_series = len(keys), len(series)
+            first_key, first_series, first_stretch = len(keys), len(series), len(stretches)
             for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
                 used = used | _row(key.pose, near)[1]
             for channel, harmonics in _resolve(action.harmonics, near).items():
@@ -172,14 +208,16 @@ def _action_tables(library: Library) -> ActionTables:
                 cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
                 cosines[: len(harmonics.cos)] = harmonics.cos
                 sines[: len(harmonics.sin)] = harmonics.sin
-                unit = _sign(channel, near) / (1 if channel in _ROOT else 360)
+                unit = _sign(channel, near) / (1 if channel in _LENGTHS else 360)
                 series.append((c, cosines * unit, sines * unit))
             keys += _keys(action, near, pose, used)
-            flight, begin = action.flight or (0.0, 0.0)
+            flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
             end = begin + (flight / action.cycle if action.cycle else 0.0)
-            ranges = (first_key, len(keys), first_series, len(series))
+            stretches += _stretches(action, near)
+            guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
+            ranges = (first_key, len(keys), first_series, len(series), guided, first_stretch, len(stretches))
             kind = (SUPPORTS[action.support], GAITS[action.gait])
-            scalars.append((*kind, action.enter, action.exit, flight, begin, end, *ranges))
+            scalars.append((*kind, action.enter, action.exit, flight, begin, end, again, *ranges))
             own, labelled = _owned(action, near, used)
             poses.append(pose)
             uses.append(used)
@@ -200,6 +238,7 @@ def _action_tables(library: Library) -> ActionTables:
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
+        stretches=np.asarray(stretches, np.float64).reshape(-1, 4),
     )
 
 

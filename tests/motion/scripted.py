@@ -78,7 +78,7 @@ def slot(
     """A slot as kernels get it."""
     kind = 2 * LIBRARY.index(action) + right
     numbers = zip(SCALARS, tables(LIBRARY).actions.scalars[kind].tolist(), strict=True)
-    whole = {"support", "gait", "first_key", "last_key", "first_series", "last_series"}
+    whole = {"support", "gait", "first_key", "last_key", "first_series", "last_series", "guided", "first_stretch", "last_stretch"}
     own = {name: int(value) if name in whole else value for name, value in numbers}
     return state.Slot(kind, start, end, tempo, amplitude, repetitions, 0.0, **own)
 
