@@ -6,13 +6,26 @@ channels for the *near* side (the side that it is done with) and the *far* side,
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["CHANNELS", "SIDED_CHANNELS", "Action", "ActionFile", "Harmonics", "Key", "Lift", "Theme", "Touch"]
+__all__ = [
+    "ANCHORS",
+    "CHANNELS",
+    "FOOT_PLACE",
+    "HAND_CHANNELS",
+    "SIDED_CHANNELS",
+    "Action",
+    "ActionFile",
+    "Harmonics",
+    "Key",
+    "Lift",
+    "Theme",
+    "Touch",
+]
 
 SIDED_CHANNELS = (
     "hip_flexion",
@@ -31,7 +44,9 @@ SIDED_CHANNELS = (
     "foot_up",
     "foot_pitch",
 )
-"""Channels that exist once a side; degrees. A foot's place is in leg lengths from where it stood, its pitch positive toes up."""
+"""Channels that exist once a side, in degrees; a foot's place is in leg lengths from where it stood, its pitch is toes up."""
+
+FOOT_PLACE = ("foot_forward", "foot_aside", "foot_up")
 
 CENTRAL_CHANNELS = (
     "root_height",
@@ -50,10 +65,23 @@ CENTRAL_CHANNELS = (
 """Channels of the root (leg lengths, relative to standing), pelvis, trunk and neck (degrees). Lateral and rotation are
 positive to the left, or to the near side where the action has a side."""
 
-CHANNELS = (*CENTRAL_CHANNELS, *(f"left_{c}" for c in SIDED_CHANNELS), *(f"right_{c}" for c in SIDED_CHANNELS))
+HAND_CHANNELS = ("hand_aside", "hand_up", "hand_forward", "hand_reach")
+"""Where a wrist should be from its anchor, in arm lengths (aside is positive outward, to the hand's own side), and how far it
+is followed, 0 to 1; once a side."""
+
+CHANNELS = (
+    *CENTRAL_CHANNELS,
+    *(f"{side}_{c}" for side in ("left", "right") for c in SIDED_CHANNELS),
+    *(f"{side}_{c}" for side in ("left", "right") for c in HAND_CHANNELS),
+)
 """All channels, in the order in which kernels hold them."""
 
-_WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in ("near", "far", "both") for c in SIDED_CHANNELS)}
+ANCHORS = ("chest", "head", "floor")
+"""What a hand may be told to be beside: the uppermost joint of the spine, the head's joint, each turning with it, or the floor
+under the body's path, turning with the heading."""
+
+_SIDES = ("near", "far", "both")
+_WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in _SIDES for c in (*SIDED_CHANNELS, *HAND_CHANNELS))}
 
 Speeds = tuple[Annotated[float, Field(ge=0, le=15)], Annotated[float, Field(ge=0, le=15)]]
 Angles = tuple[Annotated[float, Field(ge=-720, le=720)], Annotated[float, Field(ge=-720, le=720)]]
@@ -85,11 +113,35 @@ def _check_channels(names: list[str]) -> None:
 def _check_pose(pose: dict[str, float]) -> None:
     _check_channels(list(pose))
     for name, value in pose.items():
-        length = name.startswith("root_") or name.endswith(("foot_forward", "foot_aside", "foot_up"))
-        most, unit = (2, "leg lengths") if length else (360, "degrees")
-        if not abs(value) <= most:
-            msg = f"{name} is in {unit}, from -{most} to {most} (got {value:.15g})"
+        least, most, unit = _bounds(name)
+        if not least <= value <= most:
+            msg = f"{name} is {unit}, from {least} to {most} (got {value:.15g})"
             raise ValueError(msg)
+
+
+def _bounds(name: str) -> tuple[int, int, str]:
+    """Smallest and largest value of a channel, and what it is counted in."""
+    if name.startswith("root_") or name.endswith(FOOT_PLACE):
+        return -2, 2, "in leg lengths"
+    if name.endswith("_hand_reach"):
+        return 0, 1, "a share"
+    if "_hand_" in name:
+        return -3, 3, "in arm lengths"
+    return -360, 360, "in degrees"
+
+
+def _check_hand(hand: str, pose: set[str], moved: set[str]) -> None:
+    """Check that one hand is told where to be in full: all of its place is in `pose`, and it follows at some time."""
+    named, posed = (
+        {c for c in HAND_CHANNELS if not channels.isdisjoint((f"{hand}_{c}", f"both_{c}"))} for channels in (moved, pose)
+    )
+    lacking = [f"{hand}_{c}" for c in HAND_CHANNELS[:3] if named and c not in posed]
+    if lacking:
+        msg = f"`pose` lacks {', '.join(lacking)}: say where the hand is while nothing else is said"
+        raise ValueError(msg)
+    if named and "hand_reach" not in named:
+        msg = f"{hand}_hand_reach is missing: say how far the hand follows, from 0 (not at all) to 1"
+        raise ValueError(msg)
 
 
 class Harmonics(Strict):
@@ -97,6 +149,16 @@ class Harmonics(Strict):
 
     cos: Coefficients = []
     sin: Coefficients = []
+
+
+Anchor = Literal["chest", "head", "floor"]
+
+
+class Anchors(Strict):
+    """What the places of the near and of the far hand are told from; see :data:`ANCHORS`."""
+
+    near: Anchor = "chest"
+    far: Anchor = "chest"
 
 
 class Key(Strict):
@@ -130,7 +192,8 @@ class Lift(Strict):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        return _begins_before_it_ends(self)
+        _check_order(self.begin, self.end)
+        return self
 
 
 class Touch(Strict):
@@ -143,17 +206,14 @@ class Touch(Strict):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        return _begins_before_it_ends(self)
+        _check_order(self.begin, self.end)
+        return self
 
 
-Stretch = TypeVar("Stretch", Lift, Touch)
-
-
-def _begins_before_it_ends(stretch: Stretch) -> Stretch:
-    if stretch.begin >= stretch.end:
-        msg = f"begin must be before end (got {stretch.begin:g} and {stretch.end:g})"
+def _check_order(begin: float, end: float) -> None:
+    if begin >= end:
+        msg = f"begin must be before end (got {begin:g} and {end:g})"
         raise ValueError(msg)
-    return stretch
 
 
 class Action(Strict):
@@ -165,10 +225,11 @@ class Action(Strict):
     Attributes
     ----------
     parts : parts of the body that it moves and is labelled on
-    layered : whether it may lie over another action that leaves its parts free; then it holds its pose, with its harmonics
+    layered : whether it may lie over another action that leaves its parts free; it then fades in during `enter` and out during
+        `exit`, and comes from its own first pose and ends in its last one instead of standing
     sided : whether it is done with one side; channels are then named near and far
     support : what carries the body: `gait` (steps along a path), `planted` (both feet stay), `flight` (both feet leave the
-        ground in each cycle), `seat` (sits down on a seat), `floor` (kneels, lies: then -1 in `root_height` is the floor itself,
+        ground in each cycle), `seat` (sits down on a seat), `floor` (kneels, lies; -1 in `root_height` is the floor,
         and neither root nor feet go further when the action is done larger)
     gait : the pattern of steps, where support is gait
     speed : demanded speed, m/s, where support is gait
@@ -180,6 +241,7 @@ class Action(Strict):
     pose : the channels while the action is on, relative to standing
     harmonics : what repeats in each cycle
     enter_keys, cycle_keys, exit_keys : key poses within a stage
+    anchors : what the hand channels of the near and of the far hand are told from
     flight : seconds in the air, and the share of the cycle at which a flight begins; a third number begins a second one
     lifts : when a foot leaves the ground
     touches : when hands, knees or seat touch something, besides what `support` says
@@ -203,6 +265,7 @@ class Action(Strict):
     enter_keys: list[Key] = []
     cycle_keys: list[Key] = []
     exit_keys: list[Key] = []
+    anchors: Anchors = Anchors()
     flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
     lifts: Annotated[list[Lift], Field(max_length=64)] = []
     touches: Annotated[list[Touch], Field(max_length=64)] = []
@@ -217,7 +280,6 @@ class Action(Strict):
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None and self.speed is not None),
             "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
             "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
-            "`layered` takes no keys, only `pose` and `harmonics`": self.layered and keys,
             "`lifts` are for actions that stand, jump or lie, on base slots": bool(
                 self.lifts and (self.gait or self.support == "seat" or self.layered)
             ),
@@ -233,6 +295,10 @@ class Action(Strict):
         for reason, wrong in problems.items():
             if wrong:
                 raise ValueError(reason)
+        stages = (*self.enter_keys, *self.cycle_keys, *self.exit_keys)
+        moved = {*self.pose, *self.harmonics, *(channel for key in stages for channel in key.pose)}
+        for hand in ("near", "far"):
+            _check_hand(hand, set(self.pose), moved)
         return self
 
 

@@ -12,6 +12,7 @@ from posegen.library.models import CHANNELS
 from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, gait_series
 from posegen.motion.gait import HARMONICS, RUN, Gaits
 from posegen.motion.guided import mark_guided, mark_stretches
+from posegen.motion.hands import move_hands
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation
@@ -201,3 +202,4 @@ def actor_motion(
     guided = lift_feet(scratch, role, person, actions, clock)
     plant_and_swing(scratch, person, role.steps, guided, clock.step, margin, frames)
     upper_body(channels, scratch.turns[6], offsets, scratch.joints, scratch.turns)
+    move_hands(scratch, role, person, actions, clock, margin, margin + frames)

@@ -16,10 +16,10 @@ from posegen.library.models import CHANNELS
 from posegen.motion.gait import HARMONICS, RUN, STEP, Gaits
 from posegen.motion.state import Clock, Person, Scratch, Slot
 from posegen.motion.tables import ActionTables
-from posegen.motion.tracks import fill_times, fill_track, knots_of_channel, slot_stages
+from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel, slot_stages
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
-__all__ = ["add_gait", "add_layer", "add_track", "fill_waves"]
+__all__ = ["add_gait", "add_layer", "add_own_harmonics", "add_track", "fill_hold", "fill_waves"]
 
 Array = NDArray[Any]
 
@@ -140,18 +140,25 @@ def add_harmonics(row: Array, cosines: Array, sines: Array, slot: Slot, wander: 
 
 
 @kernel
+def add_own_harmonics(row: Array, slot: Slot, actions: ActionTables, draws: Array, c: int, clock: Clock) -> None:
+    """Add what a slot's action repeats in channel `c`."""
+    for i in range(slot.first_series, slot.last_series):
+        if actions.series_channel[i] == c:
+            add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, draws[i % len(draws)], clock)
+
+
+@kernel
 def add_track(
     scratch: Scratch, slot: Slot, actions: ActionTables, draws: Array, leg: Scalar, height_unit: Scalar, clock: Clock
 ) -> None:
-    """Add one base slot's key poses and harmonics to the channels."""
+    """Add one base slot's key poses and harmonics to the channels but the hands', which wait for the body."""
     fill_times(slot, actions, draws, scratch.times)
-    for c in range(len(scratch.channels)):
+    for c in range(FIRST_HAND):
         if actions.used[slot.kind, c]:
             n = knots_of_channel(slot, actions, draws, leg, c, height_unit, scratch.times, scratch.knots, scratch.moving)
             fill_track(scratch.channels[c], scratch.knots, n, clock)
-    for i in range(slot.first_series, slot.last_series):
-        row, wander = scratch.channels[actions.series_channel[i]], draws[i % len(draws)]
-        add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, wander, clock)
+    for c in range(FIRST_HAND):
+        add_own_harmonics(scratch.channels[c], slot, actions, draws, c, clock)
 
 
 @kernel
@@ -168,22 +175,28 @@ def fill_hold(row: Array, slot: Slot, first: int, last: int, clock: Clock) -> No
 def add_layer(
     scratch: Scratch, slot: Slot, actions: ActionTables, person: Person, clock: Clock, row: Array, weight: Array
 ) -> None:
-    """Let a layered slot take over the channels that it owns: from what lies below to its pose, and back.
+    """Let a layered slot take over the channels that it owns: from what lies below to its key poses, and back.
 
     `row` and `weight` are float32 [frames], scratch.
     """
-    a, channels = slot.kind, scratch.channels
+    a, channels, draws = slot.kind, scratch.channels, person.draws
     f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
     f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
     fill_hold(weight, slot, f0, f1, clock)
     size = 1.0 + 0.4 * (slot.amplitude - 1.0)
-    for c in range(len(channels)):
+    keyed = slot.last_key > slot.first_key
+    if keyed:
+        fill_times(slot, actions, draws, scratch.times)
+    for c in range(FIRST_HAND):
         if not actions.owned[a, c]:
             continue
-        row[f0:f1] = np.float32(person.neutral[c] + actions.pose[a, c] * size)
-        for i in range(slot.first_series, slot.last_series):
-            if actions.series_channel[i] == c:
-                wander = person.draws[i % len(person.draws)]
-                add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, wander, clock)
+        if keyed and actions.used[a, c]:
+            row[f0:f1] = np.float32(person.neutral[c])
+            n = knots_of_channel(slot, actions, draws, 1.0, c, 1.0, scratch.times, scratch.knots, scratch.moving)
+            hold_ends(scratch.knots, scratch.moving, n)
+            fill_track(row, scratch.knots, n, clock)
+        else:
+            row[f0:f1] = np.float32(person.neutral[c] + actions.pose[a, c] * size)
+        add_own_harmonics(row, slot, actions, draws, c, clock)
         for f in range(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])

@@ -48,8 +48,8 @@ __all__ = [
 Array = NDArray[Any]
 
 FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT = range(6)
-"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, and how far above
-what is there (floor or step) the foot stands, in metres."""
+"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, and how
+far above what is there (floor or step) the foot stands, in metres."""
 PRINT_BACK = 0.14
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight."""
@@ -213,8 +213,8 @@ def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) ->
     """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
 
     The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
-    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. In a swing of more than `longest`
-    frames, such as that of a leg that lies, it fades out behind the lift and in before the landing.
+    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. In a swing of more than
+    `longest` frames, such as that of a leg that lies, it fades out behind the lift and in before the landing.
     """
     if land - lift > longest:
         half = longest // 2

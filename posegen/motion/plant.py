@@ -19,8 +19,8 @@ from posegen.motion.contacts import (
     smooth_cover,
     swing_foot,
 )
-from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
 from posegen.motion.ground import fill_ground, raise_body, raise_feet
+from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
 from posegen.motion.root import hips
 from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LOWERING, WORK
@@ -102,9 +102,7 @@ def plant_and_swing(
         if guided:
             channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
             high, count = foot[FOOT_ANKLE_HEIGHT], counts[side]
-            guide_swings(
-                root, channels, side, leg, high, scratch.airborne, scratch.stances[side], count, scratch.nominal
-            )
+            guide_swings(root, channels, side, leg, high, scratch.airborne, scratch.stances[side], count, scratch.nominal)
         longest = int(LONGEST_SWING / step)
         swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], longest)
         if uneven:

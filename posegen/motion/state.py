@@ -160,7 +160,7 @@ class Scratch(NamedTuple):
     waves : float32 [2 * HARMONICS, frames]
     weights : float32 [slots, frames]
     turns : float32 [7, 9, frames]
-        Rotations; the last one is the pelvis'.
+        Rotations; the last three are those of head, uppermost spine joint and pelvis.
     joints : float32 [22, 3, frames]
     nominal : float32 [4, frames]
     planted : bool [2, frames]

@@ -1,7 +1,7 @@
 """The library's actions as flat arrays that kernels read.
 
 Every action is there twice, done with the left side and with the right, with near and far resolved to left and right.
-Angles are in turns, root channels in leg lengths.
+Angles are in turns, root channels in leg lengths, the places of hands in arm lengths.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import CHANNELS, SIDED_CHANNELS, Action, Key
+from posegen.library.models import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, Action, Key
 from posegen.motion.gait import GAITS, Gaits, gait_tables
 from posegen.skeleton import CONTACTS, PARTS
 
@@ -51,12 +51,8 @@ SCALARS = (
 )
 """The numbers of an action, in the order in which they end a slot; see :class:`posegen.motion.state.Slot`."""
 
-_FOOT_PLACE = ("foot_forward", "foot_aside", "foot_up")
-_FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*_FOOT_PLACE, "foot_pitch"))
-_LENGTHS = (
-    *("root_height", "root_forward", "root_lateral"),
-    *(f"{side}_{c}" for side in ("left", "right") for c in _FOOT_PLACE),
-)
+_FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*FOOT_PLACE, "foot_pitch"))
+_LEG = ("hip", "knee", "ankle", "foot")
 _FLIPPED = (
     "root_lateral",
     "pelvis_obliquity",
@@ -70,7 +66,7 @@ _PART_CHANNELS = {
     "trunk": ("trunk_flexion", "trunk_lateral", "trunk_rotation"),
     "head": ("neck_flexion", "neck_lateral", "neck_rotation"),
     **{
-        f"{side}_arm": tuple(f"{side}_{c}" for c in SIDED_CHANNELS if c.startswith(("collar", "shoulder", "elbow")))
+        f"{side}_arm": tuple(f"{side}_{c}" for c in (*SIDED_CHANNELS, *HAND_CHANNELS) if not c.startswith(_LEG))
         for side in ("left", "right")
     },
 }
@@ -85,6 +81,8 @@ class ActionTables(NamedTuple):
     pose : float [2 * actions, channels]
     used, owned : bool [2 * actions, channels]
         Channels that the action moves, and those that it takes over when it lies over another one.
+    anchors : int [2 * actions, 2]
+        Index into ANCHORS of what the left and the right hand are placed from.
     parts : bool [2 * actions, parts]
         That it is labelled on when it lies over another one.
     key_stage, key_at, key_through : [keys]
@@ -102,6 +100,7 @@ class ActionTables(NamedTuple):
     pose: Array
     used: Array
     owned: Array
+    anchors: Array
     parts: Array
     key_stage: Array
     key_at: Array
@@ -136,6 +135,11 @@ def _resolve(values: Mapping[str, Any], near: str) -> dict[str, Any]:
     return out
 
 
+def _whole(name: str) -> int:
+    """What is 1 in the tables: 360 degrees, or 1 in the file."""
+    return 1 if name.startswith("root_") or name.endswith(FOOT_PLACE) or "_hand_" in name else 360
+
+
 def _sign(name: str, near: str) -> float:
     return -1.0 if near == "right" and name in _FLIPPED else 1.0
 
@@ -144,7 +148,7 @@ def _row(values: Mapping[str, float], near: str) -> tuple[Array, Array]:
     row, given = np.zeros(len(CHANNELS)), np.zeros(len(CHANNELS), bool)
     for name, value in _resolve(values, near).items():
         c = CHANNELS.index(name)
-        row[c] = value * _sign(name, near) / (1 if name in _LENGTHS else 360)
+        row[c] = value * _sign(name, near) / _whole(name)
         given[c] = True
     return row, given
 
@@ -191,7 +195,7 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
 
 def _action_tables(library: Library) -> ActionTables:
     scalars: list[tuple[float, ...]] = []
-    poses, uses, owns, parts = [], [], [], []
+    poses, uses, owns, anchors, parts = [], [], [], [], []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
     stretches: list[tuple[int, int, float, float]] = []
@@ -208,7 +212,7 @@ def _action_tables(library: Library) -> ActionTables:
                 cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
                 cosines[: len(harmonics.cos)] = harmonics.cos
                 sines[: len(harmonics.sin)] = harmonics.sin
-                unit = _sign(channel, near) / (1 if channel in _LENGTHS else 360)
+                unit = _sign(channel, near) / _whole(channel)
                 series.append((c, cosines * unit, sines * unit))
             keys += _keys(action, near, pose, used)
             flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
@@ -222,6 +226,8 @@ def _action_tables(library: Library) -> ActionTables:
             poses.append(pose)
             uses.append(used)
             owns.append(own)
+            hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
+            anchors.append(hands if near == "left" else hands[::-1])
             parts.append(labelled)
     nowhere = np.zeros((0, len(CHANNELS)))
     return ActionTables(
@@ -229,6 +235,7 @@ def _action_tables(library: Library) -> ActionTables:
         pose=np.asarray(poses),
         used=np.asarray(uses),
         owned=np.asarray(owns),
+        anchors=np.asarray(anchors, np.int64),
         parts=np.asarray(parts),
         key_stage=np.asarray([k[0] for k in keys], np.int64),
         key_at=np.asarray([k[1] for k in keys], np.float64),

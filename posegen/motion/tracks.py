@@ -12,11 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.library.models import CHANNELS
+from posegen.library.models import CHANNELS, HAND_CHANNELS
 from posegen.motion.state import Clock, Slot
 from posegen.motion.tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
 
-__all__ = ["fill_times", "fill_track", "flight_begin", "flight_seconds", "flights", "knots_of_channel", "slot_stages", "unit_of_height"]
+__all__ = [
+    "FIRST_HAND",
+    "fill_times",
+    "fill_track",
+    "flight_begin",
+    "flight_seconds",
+    "flights",
+    "hold_ends",
+    "knots_of_channel",
+    "slot_stages",
+    "unit_of_height",
+]
 
 Array = NDArray[Any]
 
@@ -24,6 +35,8 @@ ROOT_HEIGHT, ROOT_FORWARD = CHANNELS.index("root_height"), CHANNELS.index("root_
 PELVIS_TILT = CHANNELS.index("pelvis_tilt")
 FIRST_LEFT, FIRST_RIGHT = CHANNELS.index("left_hip_flexion"), CHANNELS.index("right_hip_flexion")
 FIRST_FOOT, LAST_FOOT = (CHANNELS.index(f"left_foot_{c}") - FIRST_LEFT for c in ("forward", "pitch"))
+FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
+"""The channels from here on are those of the hands."""
 TIME, VALUE, RATE, PUSH = range(4)
 """Rows of a track's key poses: seconds, value, its speed and its acceleration."""
 GRAVITY = 9.81
@@ -132,7 +145,10 @@ def key_size(slot: Slot, draws: Array, c: int, stage: int, number: int, at: Scal
         return 1.0
     # The last key of a cycle leads back to where the next one begins.
     if stage != CYCLE or at == 1.0:
-        return slot.amplitude
+        return 1.0 if c >= FIRST_HAND else slot.amplitude
+    # A hand that has to be somewhere does not depend on that either, but nobody hits the same spot twice.
+    if c >= FIRST_HAND:
+        return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
     return slot.amplitude * (1.0 + 0.14 * (draws[(5 * number + c) % len(draws)] - 0.5))
 
 
@@ -212,8 +228,8 @@ def knot_speeds(knots: Array, moving: Array, n: int) -> None:
 def unit_of_height(slot: Slot, leg: Scalar, seat: Scalar, stand: Scalar) -> Scalar:
     """Leg lengths that 1 in the channel `root_height` means.
 
-    On a seat it is the way down to it, on the floor the way down to the floor. `seat` and `stand` are metres: the pelvis above the
-    floor when it sits and when it stands.
+    On a seat it is the way down to it, on the floor the way down to the floor. `seat` and `stand` are how high the pelvis is when
+    it sits and when it stands, in metres.
     """
     if slot.support == SEAT:
         return (stand - seat) / leg
@@ -259,7 +275,7 @@ def knots_of_channel(
     entered, leaving = slot_stages(slot)
     unit = height_unit if c == ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement does: hands still have to be where the action wants them.
-    exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or (slot.support == FLOOR and c == PELVIS_TILT)
+    exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (slot.support == FLOOR and c == PELVIS_TILT)
     hold = actions.pose[slot.kind, c] * unit * (1.0 if exact else 1.0 + 0.4 * (slot.amplitude - 1.0))
     n = set_knot(knots, moving, 0, slot.start, 0.0, False)
     n = stage_knots(slot, actions, draws, leg, c, ENTER, 0, unit, times, knots, moving, n)
@@ -273,6 +289,13 @@ def knots_of_channel(
     n = set_knot(knots, moving, n, slot.end, 0.0, False)
     knot_speeds(knots, moving, n)
     return n
+
+
+@kernel
+def hold_ends(knots: Array, moving: Array, count: int) -> None:
+    """Let a track begin at its first key pose and end at its last one, instead of coming from standing and going back to it."""
+    knots[VALUE, 0], knots[VALUE, count - 1] = knots[VALUE, 1], knots[VALUE, count - 2]
+    knot_speeds(knots, moving, count)
 
 
 @kernel

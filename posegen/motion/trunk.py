@@ -123,7 +123,8 @@ def arm(
 def upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Array, turns: Array) -> None:
     """Spine, neck, head and both arms, from the pelvis' rotation and position.
 
-    The trunk's angles are shared equally by the three spine joints.
+    The trunk's angles are shared equally by the three spine joints. `turns` [7, 9, frames] is scratch; at the end 4 and 5 are
+    the rotations of head and uppermost spine joint.
     """
     third = turns[4]
     trunk_rotation(
@@ -144,8 +145,9 @@ def upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Array, tu
     trunk_rotation(
         channels[NECK_FLEXION + 2], channels[NECK_FLEXION], turned_left(channels[NECK_FLEXION + 1], turns[3, 0]), 1.0, turns[0]
     )
-    turn_rotation(chest, turns[0], turns[1])
-    place_child(turns[1], offsets[HEAD], joints[NECK], joints[HEAD])
+    head = turns[4]
+    turn_rotation(chest, turns[0], head)
+    place_child(head, offsets[HEAD], joints[NECK], joints[HEAD])
     arm(channels, LEFT_ARM, 1.0, chest, offsets, joints, 13, turns)
     arm(channels, RIGHT_ARM, -1.0, chest, offsets, joints, 14, turns)
 

@@ -1,0 +1,249 @@
+"""Hands where they must be: wrists drawn to a place beside chest, head or floor, and elbows bent for it.
+
+The channels of the arms put each wrist somewhere (forward kinematics). An action may say where it should be instead; the wrist
+then goes from the one place towards the other by the channel `hand_reach`, and two-bone inverse kinematics finds the elbow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.library.models import ANCHORS, HAND_CHANNELS
+from posegen.motion.channels import add_own_harmonics, fill_hold
+from posegen.motion.rows import HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2
+from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
+from posegen.motion.tables import ActionTables
+from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel
+
+__all__ = ["anchor_axes", "draw_wrist", "move_hands", "solve_elbow"]
+
+Array = NDArray[Any]
+
+HAND = len(HAND_CHANNELS)
+ASIDE, UP, FORWARD, REACH = range(HAND)
+HEAD, FLOOR = ANCHORS.index("head"), ANCHORS.index("floor")
+SPINE3_JOINT, HEAD_JOINT, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = 9, 15, 16, 18, 20
+EASY, LONGEST = 0.97, 0.998
+"""Shares of the arm's length: beyond the first a wrist gives way, and it never comes to the second (7 degrees of flexion)."""
+COS_FOLDED = -0.8660254
+"""Cosine of 150 degrees, the most that an elbow bends."""
+STRAIGHT = 0.05
+"""How far off the line from shoulder to wrist, in upper arms, an elbow must be for its side to be known."""
+
+
+@kernel
+def eased(distance: Scalar, easy: Scalar, last: Scalar) -> Scalar:
+    """Distance that is kept up to `easy` and then comes ever closer to `last`, from either side."""
+    over = (distance - easy) / (last - easy)
+    return distance if over <= 0 else easy + (last - easy) * over / (np.float32(1.0) + over)
+
+
+@kernel
+def anchor_axes(anchor: int, scratch: Scratch, axes: Array, origin: Array) -> tuple[Array, Array]:
+    """Rotation [9, frames] and origin [3, frames] of an anchor; those of the floor are written to `axes` and `origin`."""
+    if anchor == HEAD:
+        return scratch.turns[4], scratch.joints[HEAD_JOINT]
+    if anchor != FLOOR:
+        return scratch.turns[5], scratch.joints[SPINE3_JOINT]
+    root = scratch.root
+    axes[:] = np.float32(0.0)
+    axes[4, :] = np.float32(1.0)
+    origin[1, :] = np.float32(0.0)
+    for f in range(root.shape[1]):
+        axes[0, f] = axes[8, f] = root[HEADING_COS, f]
+        axes[2, f] = root[HEADING_SIN, f]
+        axes[6, f] = -root[HEADING_SIN, f]
+        origin[0, f], origin[2, f] = root[PATH_X, f], root[PATH_Z, f]
+    return axes, origin
+
+
+@kernel
+def fill_hand(
+    scratch: Scratch, slot: Slot, actions: ActionTables, draws: Array, first: int, layered: bool, clock: Clock
+) -> None:
+    """Write the channels of one hand over a slot, from `first` on: its place stands still while it is not followed."""
+    fill_times(slot, actions, draws, scratch.times)
+    for c in range(first, first + HAND):
+        row = scratch.channels[c]
+        row[:] = np.float32(0.0)
+        if actions.used[slot.kind, c]:
+            n = knots_of_channel(slot, actions, draws, 1.0, c, 1.0, scratch.times, scratch.knots, scratch.moving)
+            if layered or c != first + REACH:
+                hold_ends(scratch.knots, scratch.moving, n)
+            fill_track(row, scratch.knots, n, clock)
+            add_own_harmonics(row, slot, actions, draws, c, clock)
+
+
+@kernel
+def draw_wrist(
+    hand: Array,
+    axes: Array,
+    origin: Array,
+    arm: Scalar,
+    sign: Scalar,
+    weight: Array,
+    shoulder: Array,
+    wrist: Array,
+    first: int,
+    last: int,
+    goal: Array,
+) -> None:
+    """Draw the wrist to its place, no further than the arm reaches.
+
+    Parameters
+    ----------
+    hand : float32 [4, frames]
+        The hand's channels: aside, up, forward in arm lengths, and reach.
+    axes, origin : float32 [9, frames], [3, frames]
+        Of the anchor; metres.
+    arm : float
+        Length of the arm, metres.
+    sign : float
+        1 on the left, -1 on the right.
+    weight : float32 [frames]
+        How far the slot has taken over from what lies below it.
+    shoulder, wrist : float32 [3, frames]
+        As forward kinematics put them, metres.
+    first, last : int
+        Frames of the slot.
+    goal : float32 [3, frames], changed
+        Where the wrist is to be, metres.
+    """
+    length, mirror, one = np.float32(arm), np.float32(sign), np.float32(1.0)
+    easy, longest = np.float32(EASY) * length, np.float32(LONGEST) * length
+    for f in range(first, last):
+        a, u, w = mirror * length * hand[ASIDE, f], length * hand[UP, f], length * hand[FORWARD, f]
+        x = origin[0, f] + axes[0, f] * a + axes[1, f] * u + axes[2, f] * w - shoulder[0, f]
+        y = origin[1, f] + axes[3, f] * a + axes[4, f] * u + axes[5, f] * w - shoulder[1, f]
+        z = origin[2, f] + axes[6, f] * a + axes[7, f] * u + axes[8, f] * w - shoulder[2, f]
+        distance = np.sqrt(x * x + y * y + z * z)
+        fit = eased(distance, easy, longest) / distance if distance > easy else one
+        reach = min(max(hand[REACH, f], np.float32(0.0)), one)
+        here = wrist[0, f], wrist[1, f], wrist[2, f]
+        there = shoulder[0, f] + fit * x, shoulder[1, f] + fit * y, shoulder[2, f] + fit * z
+        for i in range(3):
+            goal[i, f] += weight[f] * (here[i] + reach * (there[i] - here[i]) - goal[i, f])
+
+
+@kernel
+def solve_elbow(
+    upper_length: Scalar,
+    fore_length: Scalar,
+    sign: Scalar,
+    chest: Array,
+    shoulder: Array,
+    goal: Array,
+    first: int,
+    last: int,
+    elbow: Array,
+    wrist: Array,
+) -> None:
+    """Two-bone inverse kinematics: wrist at its goal, elbow on the side of the arm where it was.
+
+    An arm that is too straight to have such a side bends downwards and outwards.
+
+    Parameters
+    ----------
+    upper_length, fore_length : float
+        Metres.
+    sign : float
+        1 on the left, -1 on the right.
+    chest : float32 [9, frames]
+        Rotation of the uppermost spine joint.
+    shoulder, goal : float32 [3, frames]
+        Metres.
+    first, last : int
+        Frames to solve; those in which the goal is where the wrist is stay as they are.
+    elbow, wrist : float32 [3, frames], changed
+        Metres.
+    """
+    upper, fore = np.float32(upper_length), np.float32(fore_length)
+    half, one = np.float32(0.5), np.float32(1.0)
+    longest = np.float32(LONGEST) * (upper + fore)
+    shortest = np.sqrt(upper * upper + fore * fore + np.float32(2.0 * COS_FOLDED) * upper * fore)
+    outward, least = half * np.float32(sign), np.float32(STRAIGHT) * upper
+    for f in range(first, last):
+        if goal[0, f] == wrist[0, f] and goal[1, f] == wrist[1, f] and goal[2, f] == wrist[2, f]:
+            continue
+        x, y, z = goal[0, f] - shoulder[0, f], goal[1, f] - shoulder[1, f], goal[2, f] - shoulder[2, f]
+        distance = np.sqrt(x * x + y * y + z * z)
+        if distance < np.float32(1e-4):
+            # In the shoulder itself there is no direction: ahead will do.
+            x, y, z, distance = chest[2, f], chest[5, f], chest[8, f], one
+        # From `eased`, seen from the far side of the shoulder.
+        wanted = min(-eased(-distance, np.float32(-1.1) * shortest, -shortest), longest)
+        x, y, z = x / distance, y / distance, z / distance
+        along = (upper * upper - fore * fore + wanted * wanted) * half / wanted
+        out = np.sqrt(max(upper * upper - along * along, np.float32(0.0)))
+        px, py, pz = elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f]
+        dot = px * x + py * y + pz * z
+        px, py, pz = px - dot * x, py - dot * y, pz - dot * z
+        lack = least - np.sqrt(px * px + py * py + pz * pz)
+        if lack > 0:
+            bx = outward * chest[0, f] - chest[1, f]
+            by = outward * chest[3, f] - chest[4, f]
+            bz = outward * chest[6, f] - chest[7, f]
+            dot = bx * x + by * y + bz * z
+            px, py, pz = px + lack * (bx - dot * x), py + lack * (by - dot * y), pz + lack * (bz - dot * z)
+        fit = out / np.sqrt(px * px + py * py + pz * pz)
+        elbow[0, f] = shoulder[0, f] + along * x + fit * px
+        elbow[1, f] = shoulder[1, f] + along * y + fit * py
+        elbow[2, f] = shoulder[2, f] + along * z + fit * pz
+        wrist[0, f] = shoulder[0, f] + wanted * x
+        wrist[1, f] = shoulder[1, f] + wanted * y
+        wrist[2, f] = shoulder[2, f] + wanted * z
+
+
+@kernel
+def move_hand(
+    scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock, side: int, first: int, last: int
+) -> None:
+    """Put one hand (0 left, 1 right) where the slots want it, in the order in which they lie over one another."""
+    joints, offsets, channel = scratch.joints, person.offsets, FIRST_HAND + HAND * side
+    shoulder, elbow, wrist = joints[LEFT_SHOULDER + side], joints[LEFT_ELBOW + side], joints[LEFT_WRIST + side]
+    upper, fore = -offsets[LEFT_ELBOW + side, 1], -offsets[LEFT_WRIST + side, 1]
+    sign = np.float32(1.0 - 2.0 * side)
+    goal, weight, hand = scratch.turns[2], scratch.root[WORK2], scratch.channels[channel : channel + HAND]
+    drawn = False
+    for k in range(len(role.kinds)):
+        slot, layered = slot_of(role, k), k >= role.base
+        follows = actions.used[slot.kind, channel + REACH]
+        # A layer without a place for the hand takes it away from the place that the base slot gave it.
+        if not (follows or (drawn and layered and actions.owned[slot.kind, channel + REACH])):
+            continue
+        f0 = max(first, int(np.ceil((slot.start - clock.first) / clock.step)))
+        f1 = min(last, int(np.ceil((slot.end - clock.first) / clock.step)))
+        if f1 <= f0:
+            continue
+        if not drawn:
+            goal[:3, first:last] = wrist[:, first:last]
+            drawn = True
+        weight[f0:f1] = np.float32(1.0)
+        if layered:
+            fill_hold(weight, slot, f0, f1, clock)
+        fill_hand(scratch, slot, actions, person.draws, channel, layered, clock)
+        axes, origin = anchor_axes(actions.anchors[slot.kind, side], scratch, scratch.turns[0], scratch.turns[1])
+        draw_wrist(hand, axes, origin, upper + fore, sign, weight, shoulder, wrist, f0, f1, goal)
+    if drawn:
+        solve_elbow(upper, fore, sign, scratch.turns[5], shoulder, goal, first, last, elbow, wrist)
+
+
+@kernel
+def move_hands(
+    scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock, first: int, last: int
+) -> None:
+    """Put both hands where the slots want them, in scratch frames `first` to `last`; bodies without such slots cost nothing.
+
+    Parameters
+    ----------
+    scratch : Scratch
+        As :func:`posegen.motion.trunk.upper_body` leaves it; elbows and wrists are changed.
+    role, person, actions, clock : see there
+    first, last : int
+    """
+    for side in range(2):
+        move_hand(scratch, role, person, actions, clock, side, first, last)
