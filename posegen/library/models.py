@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["CHANNELS", "SIDED_CHANNELS", "Action", "ActionFile", "Harmonics", "Key", "Theme"]
+__all__ = ["CHANNELS", "SIDED_CHANNELS", "Action", "ActionFile", "Harmonics", "Key", "Manner", "Theme"]
 
 SIDED_CHANNELS = (
     "hip_flexion",
@@ -109,6 +109,34 @@ class Key(Strict):
         return self
 
 
+class Manner(Strict):
+    """How the steps of a gait differ from plain ones.
+
+    Attributes
+    ----------
+    direction : where the path leads, seen by who walks it; backward runs the stride backwards in time, sideways leads to the near
+        side
+    cadence : factor on strides a second
+    step : metres from one print to the next, which sets the cadence, as on stairs
+    stance : share of the stride that a foot is on the ground each time, instead of the gait's own law
+    clearance : metres between sole and floor in mid swing, at least
+    width : metres by which the feet are further apart than in walking
+    limp : share of the stride by which the near, bad leg hurries over its stance
+    rise : metres that each step leads up, or down where negative
+    holds : parts that keep the pose instead of swinging with the gait
+    """
+
+    direction: Literal["forward", "backward", "sideways"] = "forward"
+    cadence: Annotated[float, Field(ge=0.3, le=3)] = 1.0
+    step: Annotated[float, Field(ge=0.1, le=1)] | None = None
+    stance: Annotated[float, Field(ge=0.08, le=0.8)] | None = None
+    clearance: Annotated[float, Field(ge=0, le=0.4)] = 0.018
+    width: Annotated[float, Field(ge=-0.3, le=0.3)] = 0.0
+    limp: Annotated[float, Field(ge=0, le=0.1)] = 0.0
+    rise: Annotated[float, Field(ge=-0.25, le=0.25)] = 0.0
+    holds: list[Part] = []
+
+
 class Action(Strict):
     """One action.
 
@@ -123,6 +151,9 @@ class Action(Strict):
     support : what carries the body: `gait` (steps along a path), `planted` (both feet stay), `flight` (both feet leave the
         ground in each cycle), `seat` (sits down on a seat)
     gait : the pattern of steps, where support is gait
+    manner : how its steps differ from plain ones, where support is gait; `pose` and `harmonics` then add to the gait's own curves,
+        and harmonics run over the stride: those of a leg or arm from the contact of the foot on its side, those of the trunk from
+        that of the near foot. `hop` (on the near foot) and `skip` have no curves but these
     speed : demanded speed, m/s, where support is gait
     turn : how far one slot may turn the heading, degrees
     duration : seconds that a slot without repetitions lasts at tempo 1
@@ -140,7 +171,8 @@ class Action(Strict):
     layered: bool = False
     sided: bool = False
     support: Literal["gait", "planted", "flight", "seat"] = "planted"
-    gait: Literal["walk", "run", "step"] | None = None
+    gait: Literal["walk", "run", "step", "hop", "skip"] | None = None
+    manner: Manner | None = None
     speed: Speeds | None = None
     turn: Angles = (0.0, 0.0)
     duration: Durations | None = None
@@ -166,9 +198,10 @@ class Action(Strict):
             "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
             "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
             "`layered` takes no keys, only `pose` and `harmonics`": self.layered and keys,
-            "a gait takes no `pose`, `harmonics` or keys, its curves are known": bool(
-                self.gait and (keys or self.pose or self.harmonics)
-            ),
+            "a gait takes no keys, only `pose`, `harmonics` and `manner`": bool(self.gait and keys),
+            "`manner` goes with a gait": self.manner is not None and self.gait is None,
+            "a gait to one side, on one foot or with a limp is `sided`": not self.sided
+            and (self.gait == "hop" or (self.manner is not None and (self.manner.direction == "sideways" or self.manner.limp > 0))),
             "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
             "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),
             "ranges run from the smaller to the larger": any(

@@ -22,7 +22,7 @@ from posegen.motion.contacts import (
 from posegen.motion.ground import fill_ground, raise_body, raise_feet
 from posegen.motion.legs import ease_reach, place_foot, solve_knee
 from posegen.motion.root import hips
-from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LOWERING, WORK
+from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LIFT, LOWERING, RATE, WORK
 from posegen.motion.state import Person, Scratch
 
 __all__ = ["plant_and_swing"]
@@ -31,8 +31,6 @@ Array = NDArray[Any]
 
 REACH = 0.9985
 """Share of its length that a planted leg spans at most: 6 degrees of flexion are left in the knee."""
-CLEARANCE = 0.018
-"""Metres between sole and floor in mid swing, at least (Winter 1992: 1 to 2.5 cm)."""
 YIELD_SECONDS = 0.05
 """How long before it has to the pelvis begins to come down."""
 
@@ -71,7 +69,7 @@ def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar
         planted, stances = scratch.planted[side], scratch.stances[side]
         mark_planted(root, side, scratch.airborne, planted)
         counts[side] = find_stances(planted, stances)
-        flatten_feet(legs[side], stances, counts[side], step)
+        flatten_feet(legs[side], stances, counts[side], root[RATE], step)
         plan_prints(root, legs[side], side, widths, foot, stances, counts[side])
         for i in range(counts[side]):
             hold_stance(legs[side], stances[i], foot)
@@ -89,7 +87,7 @@ def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar
         swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side])
         if len(steps):
             raise_feet(legs[side], scratch.planted[side], -1.0, True)
-        clear_swings(legs[side], scratch.stances[side], counts[side], foot, CLEARANCE)
+        clear_swings(legs[side], scratch.stances[side], counts[side], foot, root[LIFT])
         if len(steps):
             raise_feet(legs[side], scratch.planted[side], 1.0, True)
         place_foot(margin, margin + frames, foot, legs[side])
