@@ -23,6 +23,7 @@ __all__ = [
     "Harmonics",
     "Key",
     "Lift",
+    "Manner",
     "Theme",
     "Touch",
 ]
@@ -216,6 +217,34 @@ def _check_order(begin: float, end: float) -> None:
         raise ValueError(msg)
 
 
+class Manner(Strict):
+    """How the steps of a gait differ from plain ones.
+
+    Attributes
+    ----------
+    direction : where the path leads, seen by who walks it; backward runs the stride backwards in time, sideways leads to the near
+        side
+    cadence : factor on strides a second
+    step : metres from one print to the next, which sets the cadence, as on stairs
+    stance : share of the stride that a foot is on the ground each time, instead of the gait's own law
+    clearance : metres between sole and floor in mid swing, at least
+    width : metres by which the feet are further apart than in walking
+    limp : share of the stride by which the near, bad leg hurries over its stance
+    rise : metres that each step leads up, or down where negative
+    holds : parts that keep the pose instead of swinging with the gait
+    """
+
+    direction: Literal["forward", "backward", "sideways"] = "forward"
+    cadence: Annotated[float, Field(ge=0.3, le=3)] = 1.0
+    step: Annotated[float, Field(ge=0.1, le=1)] | None = None
+    stance: Annotated[float, Field(ge=0.08, le=0.8)] | None = None
+    clearance: Annotated[float, Field(ge=0, le=0.4)] = 0.018
+    width: Annotated[float, Field(ge=-0.3, le=0.3)] = 0.0
+    limp: Annotated[float, Field(ge=0, le=0.1)] = 0.0
+    rise: Annotated[float, Field(ge=-0.25, le=0.25)] = 0.0
+    holds: list[Part] = []
+
+
 class Action(Strict):
     """One action.
 
@@ -232,6 +261,9 @@ class Action(Strict):
         ground in each cycle), `seat` (sits down on a seat), `floor` (kneels, lies; -1 in `root_height` is the floor,
         and neither root nor feet go further when the action is done larger)
     gait : the pattern of steps, where support is gait
+    manner : how its steps differ from plain ones, where support is gait; `pose` and `harmonics` then add to the gait's own curves,
+        and harmonics run over the stride: those of a leg or arm from the contact of the foot on its side, those of the trunk from
+        that of the near foot. `hop` (on the near foot) and `skip` have no curves but these
     speed : demanded speed, m/s, where support is gait
     turn : how far one slot may turn the heading, degrees
     duration : seconds that a slot without repetitions lasts at tempo 1
@@ -252,7 +284,8 @@ class Action(Strict):
     layered: bool = False
     sided: bool = False
     support: Literal["gait", "planted", "flight", "seat", "floor"] = "planted"
-    gait: Literal["walk", "run", "step"] | None = None
+    gait: Literal["walk", "run", "step", "hop", "skip"] | None = None
+    manner: Manner | None = None
     speed: Speeds | None = None
     turn: Angles = (0.0, 0.0)
     duration: Durations | None = None
@@ -283,8 +316,12 @@ class Action(Strict):
             "`lifts` are for actions that stand, jump or lie, on base slots": bool(
                 self.lifts and (self.gait or self.support == "seat" or self.layered)
             ),
-            "a gait takes no `pose`, `harmonics` or keys, its curves are known": bool(
-                self.gait and (keys or self.pose or self.harmonics)
+            "a gait takes no keys, only `pose`, `harmonics` and `manner`": bool(self.gait and keys),
+            "`manner` goes with a gait": self.manner is not None and self.gait is None,
+            "a gait to one side, on one foot or with a limp is `sided`": not self.sided
+            and (
+                self.gait == "hop"
+                or (self.manner is not None and (self.manner.direction == "sideways" or self.manner.limp > 0))
             ),
             "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
             "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),

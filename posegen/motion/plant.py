@@ -23,7 +23,21 @@ from posegen.motion.ground import fill_ground, raise_body, raise_feet
 from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
 from posegen.motion.root import hips
-from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LOWERING, WORK
+from posegen.motion.rows import (
+    DOWN,
+    FORWARD,
+    GROUND,
+    HEADING,
+    HEADING_COS,
+    HEADING_SIN,
+    HIP_X,
+    HIP_Y,
+    HIP_Z,
+    LIFT,
+    LOWERING,
+    RATE,
+    WORK,
+)
 from posegen.motion.state import Person, Scratch
 
 __all__ = ["plant_and_swing"]
@@ -32,8 +46,6 @@ Array = NDArray[Any]
 
 REACH = 0.9985
 """Share of its length that a planted leg spans at most: 6 degrees of flexion are left in the knee."""
-CLEARANCE = 0.018
-"""Metres between sole and floor in mid swing, at least (Winter 1992: 1 to 2.5 cm)."""
 LONGEST_SWING = 1.3
 """Seconds off the ground in one movement, at most; what is longer is lying, swimming and the like."""
 YIELD_SECONDS = 0.05
@@ -80,7 +92,7 @@ def plant_and_swing(
         planted, stances = scratch.planted[side], scratch.stances[side]
         mark_planted(root, side, scratch.lifted[side], planted)
         counts[side] = find_stances(planted, stances)
-        flatten_feet(legs[side], stances, counts[side], step)
+        flatten_feet(legs[side], stances, counts[side], root[RATE], step)
         plan_prints(root, legs[side], side, widths, foot, stances, counts[side])
         if guided:
             channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
@@ -107,7 +119,7 @@ def plant_and_swing(
         swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], longest)
         if uneven:
             raise_feet(legs[side], scratch.planted[side], -1.0, True)
-        clear_swings(legs[side], scratch.stances[side], counts[side], foot, CLEARANCE)
+        clear_swings(legs[side], scratch.stances[side], counts[side], foot, root[LIFT])
         if uneven:
             raise_feet(legs[side], scratch.planted[side], 1.0, True)
         place_foot(margin, margin + frames, foot, legs[side])

@@ -6,7 +6,7 @@ Angles are in turns, root channels in leg lengths, the places of hands in arm le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from posegen.library import Library
 from posegen.library.models import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, Action, Key
 from posegen.motion.gait import GAITS, Gaits, gait_tables
+from posegen.motion.manner import half_cycle_later, manner_row
 from posegen.skeleton import CONTACTS, PARTS
 
 __all__ = ["CYCLE", "ENTER", "EXIT", "SCALARS", "SUPPORTS", "ActionTables", "Tables", "tables"]
@@ -91,6 +92,11 @@ class ActionTables(NamedTuple):
     series_channel : int [series]
         The harmonics of all actions, those of each from its `first_series` to its `last_series`.
     series_cos, series_sin : float [series, SERIES]
+        Over the action's cycle; of a gait over the left leg's stride.
+    manner : float [2 * actions, MANNERS]
+        See :mod:`posegen.motion.manner`.
+    held : bool [2 * actions, channels]
+        Channels in which a gait keeps its pose rather than swinging.
     stretches : float [stretches, 4]
         Stretches of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its number in
         CONTACTS): point, stage, begin and end as shares of the stage; those of each action from its `first_stretch`.
@@ -110,6 +116,8 @@ class ActionTables(NamedTuple):
     series_channel: Array
     series_cos: Array
     series_sin: Array
+    manner: Array
+    held: Array
     stretches: Array
 
 
@@ -182,9 +190,32 @@ def _stretches(action: Action, near: str) -> list[tuple[int, int, float, float]]
     return rows
 
 
+def _parts(names: Iterable[str], near: str) -> set[str]:
+    return {p.replace("near", near).replace("far", "right" if near == "left" else "left") for p in names}
+
+
+def _held(action: Action, near: str) -> Array:
+    parts = _parts(action.manner.holds if action.manner else (), near)
+    return np.array([any(c in _PART_CHANNELS.get(part, ()) for part in parts) for c in CHANNELS])
+
+
+def _series(action: Action, near: str) -> list[tuple[int, Array, Array]]:
+    rows = []
+    for channel, harmonics in _resolve(action.harmonics, near).items():
+        cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
+        cosines[: len(harmonics.cos)] = harmonics.cos
+        sines[: len(harmonics.sin)] = harmonics.sin
+        side = channel.partition("_")[0]
+        if action.gait and (side if side in ("left", "right") else near) == "right":
+            cosines, sines = half_cycle_later(cosines, sines)
+        unit = _sign(channel, near) / _whole(channel)
+        rows.append((CHANNELS.index(channel), cosines * unit, sines * unit))
+    return rows
+
+
 def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
     """Channels that a layered slot takes over, and the parts that it is labelled on."""
-    parts = {p.replace("near", near).replace("far", "right" if near == "left" else "left") for p in action.parts}
+    parts = _parts(action.parts, near)
     owned = np.zeros(len(CHANNELS), bool)
     for part in parts & set(_PART_CHANNELS):
         for name in _PART_CHANNELS[part]:
@@ -195,7 +226,7 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
 
 def _action_tables(library: Library) -> ActionTables:
     scalars: list[tuple[float, ...]] = []
-    poses, uses, owns, anchors, parts = [], [], [], [], []
+    poses, uses, owns, anchors, parts, manners, helds = [], [], [], [], [], [], []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
     stretches: list[tuple[int, int, float, float]] = []
@@ -206,14 +237,8 @@ def _action_tables(library: Library) -> ActionTables:
             first_key, first_series, first_stretch = len(keys), len(series), len(stretches)
             for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
                 used = used | _row(key.pose, near)[1]
-            for channel, harmonics in _resolve(action.harmonics, near).items():
-                c = CHANNELS.index(channel)
-                used[c] = True
-                cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
-                cosines[: len(harmonics.cos)] = harmonics.cos
-                sines[: len(harmonics.sin)] = harmonics.sin
-                unit = _sign(channel, near) / _whole(channel)
-                series.append((c, cosines * unit, sines * unit))
+            series += _series(action, near)
+            used[[c for c, _, _ in series[first_series:]]] = True
             keys += _keys(action, near, pose, used)
             flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
             end = begin + (flight / action.cycle if action.cycle else 0.0)
@@ -229,6 +254,8 @@ def _action_tables(library: Library) -> ActionTables:
             hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
             anchors.append(hands if near == "left" else hands[::-1])
             parts.append(labelled)
+            manners.append(manner_row(action, GAITS[action.gait], near))
+            helds.append(_held(action, near))
     nowhere = np.zeros((0, len(CHANNELS)))
     return ActionTables(
         scalars=np.asarray(scalars, np.float64),
@@ -245,6 +272,8 @@ def _action_tables(library: Library) -> ActionTables:
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
+        manner=np.asarray(manners, np.float64),
+        held=np.asarray(helds),
         stretches=np.asarray(stretches, np.float64).reshape(-1, 4),
     )
 

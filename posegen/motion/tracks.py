@@ -228,8 +228,8 @@ def knot_speeds(knots: Array, moving: Array, n: int) -> None:
 def unit_of_height(slot: Slot, leg: Scalar, seat: Scalar, stand: Scalar) -> Scalar:
     """Leg lengths that 1 in the channel `root_height` means.
 
-    On a seat it is the way down to it, on the floor the way down to the floor. `seat` and `stand` are how high the pelvis is when
-    it sits and when it stands, in metres.
+    On a seat it is the way down to it, on the floor the way down to the floor. `seat` and `stand` are how high the
+    pelvis is when it sits and when it stands, in metres.
     """
     if slot.support == SEAT:
         return (stand - seat) / leg
