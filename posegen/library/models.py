@@ -12,7 +12,21 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["ANCHORS", "CHANNELS", "HAND_CHANNELS", "SIDED_CHANNELS", "Action", "ActionFile", "Harmonics", "Key", "Theme"]
+__all__ = [
+    "ANCHORS",
+    "CHANNELS",
+    "FOOT_PLACE",
+    "HAND_CHANNELS",
+    "SIDED_CHANNELS",
+    "Action",
+    "ActionFile",
+    "Harmonics",
+    "Key",
+    "Lift",
+    "Manner",
+    "Theme",
+    "Touch",
+]
 
 SIDED_CHANNELS = (
     "hip_flexion",
@@ -26,8 +40,14 @@ SIDED_CHANNELS = (
     "shoulder_abduction",
     "shoulder_rotation",
     "elbow_flexion",
+    "foot_forward",
+    "foot_aside",
+    "foot_up",
+    "foot_pitch",
 )
-"""Channels that exist once a side; degrees."""
+"""Channels that exist once a side, in degrees; a foot's place is in leg lengths from where it stood, its pitch is toes up."""
+
+FOOT_PLACE = ("foot_forward", "foot_aside", "foot_up")
 
 CENTRAL_CHANNELS = (
     "root_height",
@@ -73,6 +93,8 @@ Coefficients = Annotated[list[Annotated[float, Field(ge=-360, le=360)]], Field(m
 Weight = Annotated[float, Field(ge=0, le=1000)]
 """Bounds keep out units that are not meant (milliseconds, centimetres) and what would take for ever."""
 
+Share = Annotated[float, Field(ge=0, le=1)]
+Stage = Literal["enter", "cycle", "exit"]
 Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
 
 
@@ -100,7 +122,7 @@ def _check_pose(pose: dict[str, float]) -> None:
 
 def _bounds(name: str) -> tuple[int, int, str]:
     """Smallest and largest value of a channel, and what it is counted in."""
-    if name.startswith("root_"):
+    if name.startswith("root_") or name.endswith(FOOT_PLACE):
         return -2, 2, "in leg lengths"
     if name.endswith("_hand_reach"):
         return 0, 1, "a share"
@@ -147,7 +169,7 @@ class Key(Strict):
     `through`, it does not come to rest at this key.
     """
 
-    at: Annotated[float, Field(ge=0, le=1)]
+    at: Share
     pose: dict[str, float]
     through: bool = False
 
@@ -155,6 +177,72 @@ class Key(Strict):
     def _channels(self) -> Self:
         _check_pose(self.pose)
         return self
+
+
+class Lift(Strict):
+    """A stretch of a stage in which a foot is off the ground, as shares of the stage's duration.
+
+    Between lift and landing the foot goes to where its channels `foot_forward` and `foot_aside` have it at the landing, in leg
+    lengths from where it stood; where an action names none of a foot's channels, the angles of the leg have it.
+    """
+
+    foot: Literal["near", "far", "left", "right", "both"]
+    stage: Stage = "cycle"
+    begin: Share
+    end: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _check_order(self.begin, self.end)
+        return self
+
+
+class Touch(Strict):
+    """A stretch of a stage in which a point of the body that is no foot touches a surface, as shares of its duration."""
+
+    point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
+    stage: Stage = "cycle"
+    begin: Share
+    end: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _check_order(self.begin, self.end)
+        return self
+
+
+def _check_order(begin: float, end: float) -> None:
+    if begin >= end:
+        msg = f"begin must be before end (got {begin:g} and {end:g})"
+        raise ValueError(msg)
+
+
+class Manner(Strict):
+    """How the steps of a gait differ from plain ones.
+
+    Attributes
+    ----------
+    direction : where the path leads, seen by who walks it; backward runs the stride backwards in time, sideways leads to the near
+        side
+    cadence : factor on strides a second
+    step : metres from one print to the next, which sets the cadence, as on stairs
+    stance : share of the stride that a foot is on the ground each time, instead of the gait's own law
+    clearance : metres between sole and floor in mid swing, at least
+    width : metres by which the feet are further apart than in walking
+    limp : share of the stride by which the near, bad leg hurries over its stance
+    rise : metres that each step leads up, or down where negative
+    holds : parts that keep the pose instead of swinging with the gait
+    """
+
+    direction: Literal["forward", "backward", "sideways"] = "forward"
+    cadence: Annotated[float, Field(ge=0.3, le=3)] = 1.0
+    step: Annotated[float, Field(ge=0.1, le=1)] | None = None
+    stance: Annotated[float, Field(ge=0.08, le=0.8)] | None = None
+    clearance: Annotated[float, Field(ge=0, le=0.4)] = 0.018
+    width: Annotated[float, Field(ge=-0.3, le=0.3)] = 0.0
+    limp: Annotated[float, Field(ge=0, le=0.1)] = 0.0
+    rise: Annotated[float, Field(ge=-0.25, le=0.25)] = 0.0
+    holds: list[Part] = []
 
 
 class Action(Strict):
@@ -170,8 +258,12 @@ class Action(Strict):
         `exit`, and comes from its own first pose and ends in its last one instead of standing
     sided : whether it is done with one side; channels are then named near and far
     support : what carries the body: `gait` (steps along a path), `planted` (both feet stay), `flight` (both feet leave the
-        ground in each cycle), `seat` (sits down on a seat)
+        ground in each cycle), `seat` (sits down on a seat), `floor` (kneels, lies; -1 in `root_height` is the floor,
+        and neither root nor feet go further when the action is done larger)
     gait : the pattern of steps, where support is gait
+    manner : how its steps differ from plain ones, where support is gait; `pose` and `harmonics` then add to the gait's own curves,
+        and harmonics run over the stride: those of a leg or arm from the contact of the foot on its side, those of the trunk from
+        that of the near foot. `hop` (on the near foot) and `skip` have no curves but these
     speed : demanded speed, m/s, where support is gait
     turn : how far one slot may turn the heading, degrees
     duration : seconds that a slot without repetitions lasts at tempo 1
@@ -181,16 +273,19 @@ class Action(Strict):
     pose : the channels while the action is on, relative to standing
     harmonics : what repeats in each cycle
     enter_keys, cycle_keys, exit_keys : key poses within a stage
-    anchors : what the hand channels of the near and of the far hand are told from
-    flight : seconds in the air of each cycle, and the share of the cycle at which it begins
+    anchors : what the hand channels of the near and of the far hand are told from; in a gait a hand holds its place
+    flight : seconds in the air, and the share of the cycle at which a flight begins; a third number begins a second one
+    lifts : when a foot leaves the ground
+    touches : when hands, knees or seat touch something, besides what `support` says
     weight : how often the story picks it, relative to others
     """
 
     parts: list[Part]
     layered: bool = False
     sided: bool = False
-    support: Literal["gait", "planted", "flight", "seat"] = "planted"
-    gait: Literal["walk", "run", "step"] | None = None
+    support: Literal["gait", "planted", "flight", "seat", "floor"] = "planted"
+    gait: Literal["walk", "run", "step", "hop", "skip"] | None = None
+    manner: Manner | None = None
     speed: Speeds | None = None
     turn: Angles = (0.0, 0.0)
     duration: Durations | None = None
@@ -204,7 +299,9 @@ class Action(Strict):
     cycle_keys: list[Key] = []
     exit_keys: list[Key] = []
     anchors: Anchors = Anchors()
-    flight: tuple[Seconds, Annotated[float, Field(ge=0, le=1)]] | None = None
+    flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
+    lifts: Annotated[list[Lift], Field(max_length=64)] = []
+    touches: Annotated[list[Touch], Field(max_length=64)] = []
     weight: Weight = 1.0
 
     @model_validator(mode="after")
@@ -216,8 +313,15 @@ class Action(Strict):
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None and self.speed is not None),
             "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
             "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
-            "a gait takes no `pose`, `harmonics` or keys, its curves are known": bool(
-                self.gait and (keys or self.pose or self.harmonics)
+            "`lifts` are for actions that stand, jump or lie, on base slots": bool(
+                self.lifts and (self.gait or self.support == "seat" or self.layered)
+            ),
+            "a gait takes no keys, only `pose`, `harmonics` and `manner`": bool(self.gait and keys),
+            "`manner` goes with a gait": self.manner is not None and self.gait is None,
+            "a gait to one side, on one foot or with a limp is `sided`": not self.sided
+            and (
+                self.gait == "hop"
+                or (self.manner is not None and (self.manner.direction == "sideways" or self.manner.limp > 0))
             ),
             "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
             "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),

@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
-from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, gait_series
-from posegen.motion.gait import HARMONICS, RUN, Gaits
+from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, slot_series
+from posegen.motion.gait import HARMONICS, Gaits
+from posegen.motion.guided import mark_guided, mark_stretches
 from posegen.motion.hands import move_hands
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
+from posegen.motion.manner import BOUNCES
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation
-from posegen.motion.rows import HEADING, PHASE, SPEED, TURNING, WORK, WORK2
+from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
-from posegen.motion.tables import FLIGHT, ActionTables
-from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, travel
-from posegen.motion.tracks import flight_begin, flight_seconds, unit_of_height
+from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
+from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, stance_share, travel
+from posegen.motion.tracks import flight_begin, flight_seconds, flights, unit_of_height
 from posegen.motion.trigonometry import cos_turns, sin_turns
 from posegen.motion.trunk import upper_body
 
@@ -36,6 +38,7 @@ TRUNK_LATERAL, NECK_ROTATION = CHANNELS.index("trunk_lateral"), CHANNELS.index("
 GRAVITY = 9.81
 SEAT_BELOW_PELVIS = 0.058
 """Surface of a seat below the pelvis joint of who sits on it, as a fraction of stature."""
+LIFTED_FEET = (LIFTED["left"], LIFTED["right"])
 GAZE_LEAD = 0.45
 """Seconds by which the head is ahead of a turn."""
 
@@ -52,16 +55,19 @@ def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, perso
 
 
 @kernel
-def run_height(speed: Scalar, duty: Scalar, leg: Scalar, gaits: Gaits, person: Person) -> Scalar:
-    """Pelvis above the floor in the middle of a running stance, from the published angles."""
+def run_height(slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits) -> Scalar:
+    """Pelvis above the floor in the middle of a stance of the near leg, from the angles of a gait with flights."""
+    side = slot.kind % 2
     series = np.zeros(1 + 2 * HARMONICS, np.float32)
     angles = np.zeros(4)
-    channels = (HIP[0], KNEE[0], ANKLE[0], TILT)
+    channels = (HIP[side], KNEE[side], ANKLE[side], TILT)
     for i in range(4):
-        gait_series(RUN, speed, leg, gaits, channels[i], series)
+        angles[i] = person.neutral[channels[i]]
+        if not slot_series(slot, leg, person, actions, gaits, channels[i], series):
+            continue
         angles[i] = series[0]
         for k in range(HARMONICS):
-            at = 0.5 * duty * (k + 1)
+            at = 0.5 * (duty + side) * (k + 1)
             angles[i] += series[1 + k] * cos_turns(at) + series[1 + HARMONICS + k] * sin_turns(at)
     return nominal_height(angles[0], angles[1], angles[2], angles[3], person)
 
@@ -71,10 +77,11 @@ def mark_airborne(slot: Slot, draws: Array, clock: Clock, airborne: Array) -> No
     """Mark the frames in which a jumping slot is off the ground."""
     flight = flight_seconds(slot)
     for number in range(slot.repetitions):
-        lift = flight_begin(slot, draws, number)
-        f0 = max(0, int(np.floor((lift - clock.first) / clock.step)) + 1)
-        f1 = min(len(airborne), int(np.ceil((lift + flight - clock.first) / clock.step)))
-        airborne[f0:f1] = True
+        for which in range(flights(slot)):
+            lift = flight_begin(slot, draws, number, which)
+            f0 = max(0, int(np.floor((lift - clock.first) / clock.step)) + 1)
+            f1 = min(len(airborne), int(np.ceil((lift + flight - clock.first) / clock.step)))
+            airborne[f0:f1] = True
 
 
 @kernel
@@ -112,26 +119,43 @@ def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
 
 
 @kernel
-def walk_the_path(scratch: Scratch, role: Role, leg: Scalar, clock: Clock, margin: int) -> None:
-    """Fill the root's rows of speed, phase, heading and path from the base slots."""
+def walk_the_path(scratch: Scratch, role: Role, actions: ActionTables, leg: Scalar, clock: Clock, margin: int) -> Array:
+    """Fill the root's rows of speed, phase, heading and path from the base slots; `leg` is the height of the hip in metres.
+
+    Returns the strides a second of each base slot.
+    """
     base = role.base
-    gait = np.zeros(base, np.int64)
+    gait, manner = np.zeros(base, np.int64), np.zeros((base, actions.manner.shape[1]))
     for k in range(base):
         gait[k] = slot_of(role, k).gait
+        manner[k, :] = actions.manner[role.kinds[k]]
     rate, turning, ramps = np.zeros(base), np.zeros(base), np.zeros((base, 8))
     start, end, speed = role.numbers[:base, 0], role.numbers[:base, 1], role.numbers[:base, 5]
-    slot_rates(gait, start, end, speed, role.turn, leg, rate)
-    plan_ramps(gait, start, end, speed, rate, ramps)
-    phase = plan_rates(gait, start, end, role.turn, role.phase, role.left_leads, ramps, rate, turning)
-    course(gait, speed, rate, turning, ramps, clock.first, clock.step, scratch.root, scratch.weights)
+    slot_rates(gait, manner, start, end, speed, role.turn, leg, rate)
+    plan_ramps(gait, manner, start, end, speed, rate, ramps)
+    phase = plan_rates(gait, manner, start, end, role.turn, role.phase, role.left_leads, ramps, rate, turning)
+    course(gait, manner, speed, rate, turning, ramps, clock.first, clock.step, scratch.root, scratch.weights)
     travel(scratch.root, margin, clock.step, phase, role.heading, role.x, role.z)
+    return rate
 
 
 @kernel
 def fill_channels(
-    scratch: Scratch, role: Role, person: Person, actions: ActionTables, gaits: Gaits, leg: Scalar, stand: Scalar, clock: Clock
+    scratch: Scratch,
+    role: Role,
+    person: Person,
+    actions: ActionTables,
+    gaits: Gaits,
+    leg: Scalar,
+    stand: Scalar,
+    rate: Array,
+    clock: Clock,
 ) -> None:
-    """Fill the channels from posture, sway and all slots, and mark the frames in the air."""
+    """Fill the channels from posture, sway and all slots, the height of gaits with flights, and mark the frames of jumps.
+
+    `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres; `rate` strides a second of each slot.
+    """
+    scratch.root[RUN_HEIGHT, :] = np.float32(0.0)
     seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg
     scratch.airborne[:] = False
     for c in range(len(scratch.channels)):
@@ -145,13 +169,33 @@ def fill_channels(
         if k >= role.base:
             add_layer(scratch, slot, actions, person, clock, scratch.root[WORK], scratch.root[WORK2])
         elif slot.gait:
-            add_gait(scratch, k, slot, slot.gait, leg, person, gaits, scratch.root[WORK])
+            add_gait(scratch, k, slot, leg, person, actions, gaits, scratch.root[WORK])
+            if actions.manner[slot.kind, BOUNCES] > 0:
+                duty = stance_share(slot.gait, slot.speed, rate[k], actions.manner[slot.kind])
+                scratch.root[RUN_HEIGHT] += scratch.weights[k] * np.float32(run_height(slot, duty, leg, person, actions, gaits))
         else:
-            add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, stand - seat), clock)
+            add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, seat, stand), clock)
             if slot.support == FLIGHT:
                 mark_airborne(slot, person.draws, clock, scratch.airborne)
     lean_into_curves(scratch.root, scratch.channels[TRUNK_LATERAL])
     look_ahead(scratch.root, scratch.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
+
+
+@kernel
+def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock) -> bool:
+    """Mark which frames each foot is off the ground in, and tell whether some action says itself where the feet go."""
+    guided = False
+    scratch.root[GUIDED, :] = np.float32(0.0)
+    for side in range(2):
+        scratch.lifted[side, :] = scratch.airborne
+    for k in range(role.base):
+        slot = slot_of(role, k)
+        if slot.guided:
+            guided = True
+            mark_guided(slot, clock, scratch.root[GUIDED])
+        for side in range(2):
+            mark_stretches(slot, actions, person.draws, clock, LIFTED_FEET[side], scratch.lifted[side])
+    return guided
 
 
 @kernel
@@ -164,21 +208,17 @@ def actor_motion(
     """
     offsets, neutral = person.offsets, person.neutral
     leg = -float(offsets[4, 1] + offsets[7, 1])
-    walk_the_path(scratch, role, leg, clock, margin)
+    rate = walk_the_path(scratch, role, actions, leg + float(person.foot[FOOT_ANKLE_HEIGHT]), clock, margin)
     stand = nominal_height(neutral[HIP[0]], neutral[KNEE[0]], neutral[ANKLE[0]], neutral[TILT], person)
-    fill_channels(scratch, role, person, actions, gaits, leg, stand, clock)
-    run = stand
-    for k in range(role.base):
-        slot = slot_of(role, k)
-        if slot.gait == RUN:
-            run = run_height(slot.speed, 0.37, leg, gaits, person)
+    fill_channels(scratch, role, person, actions, gaits, leg, stand, rate, clock)
     channels = scratch.channels
     for side in range(2):
         hip, knee, ankle = channels[HIP[side]], channels[KNEE[side]], channels[ANKLE[side]]
         nominal_leg(hip, knee, ankle, channels[TILT], -offsets[4, 1], -offsets[7, 1], person.foot, scratch.legs[side])
-    carry_height(scratch.root, scratch.legs, channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], stand, run)
+    carry_height(scratch.root, scratch.legs, channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], stand)
     pelvis_path(scratch.root, channels, leg)
     pelvis_rotation(scratch.root, channels, scratch.turns[6])
-    plant_and_swing(scratch, person, role.steps, clock.step, margin, frames)
+    guided = lift_feet(scratch, role, person, actions, clock)
+    plant_and_swing(scratch, person, role.steps, guided, clock.step, margin, frames)
     upper_body(channels, scratch.turns[6], offsets, scratch.joints, scratch.turns)
     move_hands(scratch, role, person, actions, clock, margin, margin + frames)

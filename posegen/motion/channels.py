@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
-from posegen.motion.gait import HARMONICS, RUN, STEP, Gaits
+from posegen.motion.gait import HARMONICS, HOP, RUN, SKIP, STEP, Gaits
+from posegen.motion.manner import AHEAD
 from posegen.motion.state import Clock, Person, Scratch, Slot
 from posegen.motion.tables import ActionTables
 from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel, slot_stages
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
-__all__ = ["add_gait", "add_layer", "add_own_harmonics", "add_track", "fill_hold", "fill_waves"]
+__all__ = ["add_gait", "add_layer", "add_own_harmonics", "add_track", "fill_hold", "fill_waves", "slot_series"]
 
 Array = NDArray[Any]
 
@@ -92,13 +93,39 @@ def add_series(
 
 
 @kernel
-def add_gait(scratch: Scratch, k: int, slot: Slot, gait: int, leg: Scalar, person: Person, gaits: Gaits, sums: Array) -> None:
-    """Pull the channels to the curves of gait slot `k` by its weight; larger movements swing the arms further.
+def slot_series(
+    slot: Slot, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, channel: int, series: Array
+) -> bool:
+    """Series of one channel in a gait slot: the gait's curve, which larger movements widen in the arms, and what the action adds.
 
-    `sums` is float32 [frames], scratch.
+    Returns whether the slot moves the channel at all.
     """
+    kind = slot.kind
+    swings = gaits.moved[channel] and not (actions.held[kind, channel] or slot.gait in (HOP, SKIP))
+    if not (swings or actions.held[kind, channel] or actions.used[kind, channel]):
+        return False
+    if swings:
+        gait_series(slot.gait, slot.speed * abs(actions.manner[kind, AHEAD]), leg, gaits, channel, series)
+        if channel >= FIRST_LEFT and (channel - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) >= FIRST_ARM:
+            series[1:] *= np.float32(slot.amplitude * (1.0 + 0.15 * person.energy))
+    else:
+        series[:] = np.float32(0.0)
+        series[0] = np.float32(person.neutral[channel])
+    series[0] += np.float32(actions.pose[kind, channel])
+    for i in range(slot.first_series, slot.last_series):
+        if actions.series_channel[i] == channel:
+            for n in range(actions.series_cos.shape[1]):
+                series[1 + n] += np.float32(actions.series_cos[i, n])
+                series[1 + HARMONICS + n] += np.float32(actions.series_sin[i, n])
+    return True
+
+
+@kernel
+def add_gait(
+    scratch: Scratch, k: int, slot: Slot, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, sums: Array
+) -> None:
+    """Pull the channels to the curves of gait slot `k` by its weight; `sums` is float32 [frames], scratch."""
     series = np.zeros(1 + 2 * HARMONICS, np.float32)
-    size = np.float32(slot.amplitude * (1.0 + 0.15 * person.energy))
     weight = scratch.weights[k]
     first, last = 0, len(weight)
     while first < last and weight[first] <= 0:
@@ -108,10 +135,7 @@ def add_gait(scratch: Scratch, k: int, slot: Slot, gait: int, leg: Scalar, perso
     if first == last:
         return
     for c in range(len(scratch.channels)):
-        if gaits.moved[c]:
-            gait_series(gait, slot.speed, leg, gaits, c, series)
-            if c >= FIRST_LEFT and (c - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) >= FIRST_ARM:
-                series[1:] *= size
+        if slot_series(slot, leg, person, actions, gaits, c, series):
             add_series(scratch.channels[c], weight, scratch.waves, series, person.neutral[c], first, last, sums)
 
 

@@ -17,6 +17,8 @@ from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Y,
     ANKLE_Z,
+    APART,
+    BEATS,
     DUTY,
     FORWARD,
     GAIT_WEIGHT,
@@ -24,6 +26,7 @@ from posegen.motion.rows import (
     HIP_X,
     HIP_Y,
     HIP_Z,
+    LONE_FOOT,
     ODOMETER,
     PATH_X,
     PATH_Z,
@@ -47,8 +50,9 @@ __all__ = [
 
 Array = NDArray[Any]
 
-FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW = range(5)
-"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns."""
+FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT = range(6)
+"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, and how
+far above what is there (floor or step) the foot stands, in metres."""
 PRINT_BACK = 0.14
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight."""
@@ -60,7 +64,7 @@ def find_stances(planted: Array, stances: Array) -> int:
     count, f, frames = 0, 0, len(planted)
     while f < frames and count < len(stances):
         if planted[f]:
-            stances[count, FIRST] = f
+            stances[count, FIRST], stances[count, PRINT_HEIGHT] = f, 0.0
             while f < frames and planted[f]:
                 f += 1
             stances[count, LAST] = f
@@ -72,11 +76,20 @@ def find_stances(planted: Array, stances: Array) -> int:
 
 @kernel
 def mark_planted(root: Array, side: int, airborne: Array, planted: Array) -> None:
-    """Which frames a foot is planted in, by the phase of the stride; `side` is 0 for the left foot, 1 for the right."""
+    """Which frames a foot is planted in, by the phase of the stride; `side` is 0 for the left foot, 1 for the right.
+
+    `airborne` are the frames in which it is off the ground whatever the phase. Who hops on one foot does not plant the other; who
+    skips plants each foot twice within its half of the stride.
+    """
+    spared = np.float32(1.0 if side == 1 else -1.0)
     for f in range(len(planted)):
         phase = root[PHASE, f] + np.float32(0.5 * side)
         phase -= np.floor(phase)
-        planted[f] = (phase < root[DUTY, f]) and not airborne[f]
+        duty = root[DUTY, f] - max(np.float32(0.0), spared * root[LONE_FOOT, f])
+        if root[BEATS, f] == 4 and phase < 0.5:
+            phase = np.float32(4.0) * phase
+            phase = np.float32(0.25) * (phase - np.floor(phase))
+        planted[f] = (phase < duty) and not airborne[f]
     # A foot off the ground for a frame or two between two stances has not stepped.
     f, frames = 0, len(planted)
     while f < frames:
@@ -110,7 +123,7 @@ def plan_prints(root: Array, leg: Array, side: int, widths: Array, foot: Array, 
     widths : float [3]
         Half the distance between the feet walking and standing (metres), toe-out (turns).
     foot : float [4]
-    stances : float [stances, 5], changed
+    stances : float [stances, 6], changed
     count : int
     """
     out = 1.0 if side == 0 else -1.0
@@ -142,7 +155,7 @@ def plan_prints(root: Array, leg: Array, side: int, widths: Array, foot: Array, 
                 along = (root[PATH_X, j] - x) * s + (root[PATH_Z, j] - z) * c
                 total += along + leg[FORWARD, j] - roll_forward(leg[PITCH, j], foot)
             forward = total / (last - first) - PRINT_BACK * foot[FOOT_BALL]
-        aside = out * (widths[1] + gait * (widths[0] - widths[1]))
+        aside = out * (widths[1] + gait * (widths[0] - widths[1]) + root[APART, f])
         stances[i, PRINT_X] = x + forward * s + aside * c
         stances[i, PRINT_Z] = z + forward * c - aside * s
         stances[i, PRINT_YAW] = heading + out * widths[2]
@@ -160,18 +173,18 @@ def roll_forward(pitch: Scalar, foot: Array) -> Scalar:
 
 
 @kernel
-def hold_pitch(leg: Array, first: int, last: int, frames: int, landing: Scalar, lifting: Scalar) -> None:
-    """Flatten the foot between the roll over the heel and the roll over the ball.
+def hold_pitch(leg: Array, first: int, last: int, landed: Scalar, landing: Scalar, lifting: Scalar, lifted: Scalar) -> None:
+    """Flatten the foot in between rolling down and rolling off.
 
-    `landing` and `lifting` are how many frames these take.
+    Rolling down begins `landed` frames after `first` and ends `landing` frames after it; rolling off begins `lifting` frames
+    before the last frame and ends `lifted` frames before it.
     """
     for f in range(first, last):
         roll = 0.0
         if first > 0:
-            roll = 1.0 - smooth_step((f - first) / landing)
-        if last < frames:
-            # The heel is fully free well before the toe leaves.
-            roll = max(roll, smooth_step((f - (last - 1 - lifting)) / (0.65 * lifting)))
+            roll = 1.0 - smooth_step((f - first - landed) / (landing - landed))
+        if last < leg.shape[1]:
+            roll = max(roll, smooth_step((f - (last - 1 - lifting)) / (lifting - lifted)))
         leg[PITCH, f] *= np.float32(roll)
 
 
@@ -191,12 +204,33 @@ def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
 
 
 @kernel
-def swing_row(row: Array, nominal: Array, lift: int, land: int) -> None:
+def fade_row(row: Array, nominal: Array, edge: int, way: int, half: int) -> None:
+    """Let the correction that a row has at frame `edge` fade out over `half` frames, forward or (`way` -1) backward in time."""
+    here, before = row[edge] - nominal[edge], edge - way
+    rate = np.float32(0.0)
+    if 0 <= before < len(row):
+        rate = (here - (row[before] - nominal[before])) * np.float32(half)
+    for i in range(1, half + 1):
+        f = edge + way * i
+        x = np.float32(i / half)
+        y = np.float32(1.0) - x
+        row[f] = nominal[f] + y * y * (here * (np.float32(1.0) + np.float32(2.0) * x) + rate * x)
+
+
+@kernel
+def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) -> None:
     """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
 
     The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
-    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks.
+    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. In a swing of more than
+    `longest` frames, such as that of a leg that lies, it fades out behind the lift and in before the landing.
     """
+    if land - lift > longest:
+        half = longest // 2
+        fade_row(row, nominal, lift, 1, half)
+        row[lift + half + 1 : land - half] = nominal[lift + half + 1 : land - half]
+        fade_row(row, nominal, land, -1, half)
+        return
     span = land - lift
     here, there = row[lift] - nominal[lift], row[land] - nominal[land]
     v0 = (here - (row[lift - 1] - nominal[lift - 1])) * span if lift > 0 else np.float32(0.0)
@@ -231,17 +265,23 @@ def clear_floor(leg: Array, lift: int, land: int, foot: Array, clearance: Scalar
 
 
 @kernel
-def flatten_feet(leg: Array, stances: Array, count: int, step: Scalar) -> None:
-    """Turn the nominal pitch of a foot into that of a planted one, wherever it is planted; `step` is seconds a frame."""
+def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scalar) -> None:
+    """Turn the nominal pitch of a foot into that of a planted one, wherever it is planted; `step` is seconds a frame.
+
+    `rate` is the strides a second over the frames: where it is negative, a foot lands as it otherwise lifts.
+    """
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        landing = max(1.0, min(0.13 / step, 0.25 * (last - first)))
-        lifting = max(1.0, min(0.34 / step, 0.46 * (last - first)))
-        hold_pitch(leg, first, last, leg.shape[1], landing, lifting)
+        heel = max(1.0, min(0.13 / step, 0.25 * (last - first)))
+        toe = max(1.0, min(0.34 / step, 0.46 * (last - first)))
+        # The heel is fully free well before the toe leaves.
+        landed, landing = (0.35 * toe, toe) if rate[first] < 0 else (0.0, heel)
+        lifted, lifting = (0.0, heel) if rate[last - 1] < 0 else (0.35 * toe, toe)
+        hold_pitch(leg, first, last, landed, landing, lifting, lifted)
 
 
 @kernel
-def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
+def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, longest: int) -> None:
     """Ankle and yaw of one foot while it is off the ground.
 
     Parameters
@@ -249,8 +289,10 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
     leg : float32 [rows, frames], changed
     nominal : float32 [4, frames]
         Nominal ankle x, y, z in metres and yaw in turns.
-    stances : float [stances, 5]
+    stances : float [stances, 6]
     count : int
+    longest : int
+        Frames of the longest swing that is one movement.
     """
     frames = leg.shape[1]
     for i in range(count + 1):
@@ -261,7 +303,7 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
         for r in range(4):
             row = leg[ANKLE_X + r]
             if lift >= 0 and land < frames:
-                swing_row(row, nominal[r], lift, land)
+                swing_row(row, nominal[r], lift, land, longest)
             else:
                 # Before the first stance and behind the last one the correction stays what it is at that stance.
                 edge = land if lift < 0 else lift
@@ -271,13 +313,13 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
 
 
 @kernel
-def clear_swings(leg: Array, stances: Array, count: int, foot: Array, clearance: Scalar) -> None:
-    """Keep the sole of one foot above the floor in all its swings; `clearance` is metres in mid swing."""
+def clear_swings(leg: Array, stances: Array, count: int, foot: Array, clearance: Array) -> None:
+    """Keep the sole of one foot above the floor in all its swings; `clearance` is metres in mid swing, over the frames."""
     for i in range(count + 1):
         lift = int(stances[i - 1, LAST]) - 1 if i > 0 else -1
         land = int(stances[i, FIRST]) if i < count else leg.shape[1]
         if land - lift > 1:
-            clear_floor(leg, lift, land, foot, clearance)
+            clear_floor(leg, lift, land, foot, clearance[(lift + land) // 2])
 
 
 @kernel

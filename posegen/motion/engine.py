@@ -13,6 +13,7 @@ from posegen.library import Library
 from posegen.motion.actor import actor_motion
 from posegen.motion.cast import Cast, cast_of
 from posegen.motion.gait import Gaits
+from posegen.motion.guided import mark_stretches
 from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, TOE_HEIGHT
 from posegen.motion.state import Clock, Person, Role, Scratch, scratch, slot_of
 from posegen.motion.tables import SCALARS, SEAT, ActionTables, tables
@@ -112,19 +113,22 @@ def write_contacts(legs: Array, planted: Array, margin: int, out: Array) -> None
 
 
 @kernel
-def write_slots(role: Role, parts: Array, step: Scalar, action: Array, contact: Array) -> None:
-    """Label each frame's parts with the slot that moves them, and the seat while it is sat on."""
+def write_slots(role: Role, actions: ActionTables, draws: Array, step: Scalar, action: Array, contact: Array) -> None:
+    """Label each frame's parts with the slot that moves them, and what touches by what the slots say."""
     frames = len(action)
     for k in range(len(role.kinds)):
         slot = slot_of(role, k)
         f0 = max(0, int(np.ceil(slot.start / step - 1e-6)))
         f1 = min(frames, int(np.ceil(slot.end / step - 1e-6)))
         for p in range(action.shape[1]):
-            if parts[slot.kind, p] or k < role.base:
+            if actions.parts[slot.kind, p] or k < role.base:
                 action[f0:f1, p] = slot.kind // 2
         if slot.support == SEAT:
             entered, leaving = slot_stages(slot)
             contact[max(0, int(np.ceil(entered / step))) : min(frames, max(0, int(np.ceil(leaving / step)))), SEAT_POINT] = 1
+        if slot.last_stretch > slot.first_stretch:
+            for point in range(4, contact.shape[1]):
+                mark_stretches(slot, actions, draws, Clock(0.0, step), point, contact[:, point])
 
 
 @kernel
@@ -191,7 +195,8 @@ def animate_scenes(
                 actor_motion(work, role, person_of(cast, i, who), actions, gaits, clock, margin, frames)
                 write_joints(work.joints, work.legs, leg_joints, margin, joints[i, variant, who, :length])
                 write_contacts(work.legs, work.planted, margin, contact[i, variant, who, :length])
-                write_slots(role, actions.parts, step, action[i, variant, who, :length], contact[i, variant, who, :length])
+                shown = (action[i, variant, who, :length], contact[i, variant, who, :length])
+                write_slots(role, actions, cast.draws[i, who], step, shown[0], shown[1])
             joints[i, variant, who, length:] = np.nan
             action[i, variant, who, length:] = ABSENT_ACTION
             contact[i, variant, who, length:] = ABSENT_CONTACT

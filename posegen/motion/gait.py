@@ -16,7 +16,19 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
 
-__all__ = ["GAITS", "HARMONICS", "RUN", "STEP", "WALK", "Gaits", "gait_tables", "run_contact_seconds", "stride_rate"]
+__all__ = [
+    "GAITS",
+    "HARMONICS",
+    "HOP",
+    "RUN",
+    "SKIP",
+    "STEP",
+    "WALK",
+    "Gaits",
+    "gait_tables",
+    "run_contact_seconds",
+    "stride_rate",
+]
 
 Array = NDArray[Any]
 Series = tuple[float, list[float], list[float]]
@@ -24,8 +36,8 @@ Series = tuple[float, list[float], list[float]]
 HARMONICS = 8
 GRAVITY = 9.81
 
-NO_GAIT, WALK, RUN, STEP = 0, 1, 2, 3
-GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP}
+NO_GAIT, WALK, RUN, STEP, HOP, SKIP = 0, 1, 2, 3, 4, 5
+GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "skip": SKIP}
 
 # Centres of the five speed bins of Schwartz et al., v / sqrt(g L); 0 is stepping on the spot.
 WALK_SPEEDS = (0.0, 0.18, 0.295, 0.43, 0.565, 0.70)
@@ -171,14 +183,15 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
     """Strides a second.
 
     Walking: cadence = sqrt(60 v / .0065) steps a minute at a leg of .9 m, the walk ratio growing with the leg. Running: 155
-    steps a minute at 2.65 m/s and 7 more for each m/s. Stepping on the spot: a step for each 45 degrees turned.
+    steps a minute at 2.65 m/s and 7 more for each m/s. Stepping on the spot: a step for each 45 degrees turned. Hopping: 2 hops a
+    second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991); skipping: about 1 stride a second.
 
     Parameters
     ----------
     gait : int
-        WALK, RUN or STEP.
+        WALK, RUN, STEP, HOP or SKIP.
     speed, leg : float
-        m/s, m.
+        m/s; height of the hip of a straight leg, m.
     turn, seconds : float
         Turns that the heading changes by, and in how long.
     """
@@ -188,6 +201,10 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
         return 0.5 * steps / max(seconds - 0.3, 0.3)
     if gait == 2:
         return (155.0 + 7.0 * (speed - 2.65)) / 120.0 * np.sqrt(0.9 / leg)
+    if gait == 4:
+        return 2.0 * np.sqrt(0.9 / leg)
+    if gait == 5:
+        return 0.95 * np.sqrt(0.9 / leg)
     return np.sqrt(60.0 * max(speed, 0.2) / (0.0065 / 0.9 * leg)) / 120.0
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.contacts import FIRST, LAST, PRINT_X, PRINT_Z
+from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z
 from posegen.motion.rows import ANKLE_Y, GROUND, HEEL_HEIGHT, HEIGHT, TOE_HEIGHT
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
@@ -46,7 +46,7 @@ def fill_ground(steps: Array, stances: Array, count: int, row: Array) -> None:
     frames = len(row)
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        here = surface_height(steps, stances[i, PRINT_X], stances[i, PRINT_Z])
+        here = surface_height(steps, stances[i, PRINT_X], stances[i, PRINT_Z]) + stances[i, PRINT_HEIGHT]
         row[first:last] = np.float32(here)
         if i == 0:
             row[:first] = np.float32(here)
@@ -54,7 +54,7 @@ def fill_ground(steps: Array, stances: Array, count: int, row: Array) -> None:
             row[last:] = np.float32(here)
             continue
         land = int(stances[i + 1, FIRST])
-        there = surface_height(steps, stances[i + 1, PRINT_X], stances[i + 1, PRINT_Z])
+        there = surface_height(steps, stances[i + 1, PRINT_X], stances[i + 1, PRINT_Z]) + stances[i + 1, PRINT_HEIGHT]
         for f in range(last, land):
             x = (f - last + 1.0) / (land - last + 1.0)
             share = smooth_step(2.0 * x) if there > here else smooth_step(2.0 * x - 1.0)

@@ -144,8 +144,10 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
         ux, uy, uz = dx * inverse, dy * inverse, dz * inverse
         along = (thigh * thigh - shank * shank + wanted * wanted) * np.float32(0.5) * inverse
         out = np.sqrt(max(thigh * thigh - along * along, np.float32(0.0)))
-        # The knee points where the foot does; a little up, so that a leg laid out forward still bends upwards.
-        px, py, pz = sin_turns(leg[YAW, f]), np.float32(0.25), cos_turns(leg[YAW, f])
+        # The knee bends to the front of the leg: forward when it hangs, up when it is laid out forward, down when backward.
+        s_yaw, c_yaw = sin_turns(leg[YAW, f]), cos_turns(leg[YAW, f])
+        front = np.float32(0.1) - uy
+        px, py, pz = s_yaw * front, ux * s_yaw + uz * c_yaw, c_yaw * front
         dot = px * ux + py * uy + pz * uz
         px, py, pz = px - dot * ux, py - dot * uy, pz - dot * uz
         size = np.float32(1.0) / np.sqrt(px * px + py * py + pz * pz)

@@ -20,9 +20,24 @@ from posegen.motion.contacts import (
     swing_foot,
 )
 from posegen.motion.ground import fill_ground, raise_body, raise_feet
-from posegen.motion.legs import ease_reach, place_foot, solve_knee
+from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
+from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
 from posegen.motion.root import hips
-from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LOWERING, WORK
+from posegen.motion.rows import (
+    DOWN,
+    FORWARD,
+    GROUND,
+    HEADING,
+    HEADING_COS,
+    HEADING_SIN,
+    HIP_X,
+    HIP_Y,
+    HIP_Z,
+    LIFT,
+    LOWERING,
+    RATE,
+    WORK,
+)
 from posegen.motion.state import Person, Scratch
 
 __all__ = ["plant_and_swing"]
@@ -31,8 +46,8 @@ Array = NDArray[Any]
 
 REACH = 0.9985
 """Share of its length that a planted leg spans at most: 6 degrees of flexion are left in the knee."""
-CLEARANCE = 0.018
-"""Metres between sole and floor in mid swing, at least (Winter 1992: 1 to 2.5 cm)."""
+LONGEST_SWING = 1.3
+"""Seconds off the ground in one movement, at most; what is longer is lying, swimming and the like."""
 YIELD_SECONDS = 0.05
 """How long before it has to the pelvis begins to come down."""
 
@@ -49,7 +64,9 @@ def nominal_feet(root: Array, leg: Array, toe_out: Scalar, nominal: Array) -> No
 
 
 @kernel
-def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar, margin: int, frames: int) -> None:
+def plant_and_swing(
+    scratch: Scratch, person: Person, steps: Array, guided: bool, step: Scalar, margin: int, frames: int
+) -> None:
     """Work out both legs from the root's course, the pelvis' rotation and the nominal legs.
 
     Parameters
@@ -57,6 +74,8 @@ def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar
     scratch, person : see there
     steps : float [steps, 6]
         See :mod:`posegen.motion.ground`.
+    guided : bool
+        Whether some action says itself where the feet go.
     step : float
         Seconds a frame.
     margin, frames : int
@@ -65,19 +84,25 @@ def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar
     root, legs, place, pelvis = scratch.root, scratch.legs, scratch.joints[0], scratch.turns[6]
     offsets, foot, widths = person.offsets, person.foot, person.widths
     thigh, shank = -offsets[4, 1], -offsets[7, 1]
+    leg = float(thigh + shank)
     counts = np.zeros(2, np.int64)
     root[LOWERING, :] = np.float32(0.0)
+    uneven = len(steps) > 0
     for side in range(2):
         planted, stances = scratch.planted[side], scratch.stances[side]
-        mark_planted(root, side, scratch.airborne, planted)
+        mark_planted(root, side, scratch.lifted[side], planted)
         counts[side] = find_stances(planted, stances)
-        flatten_feet(legs[side], stances, counts[side], step)
+        flatten_feet(legs[side], stances, counts[side], root[RATE], step)
         plan_prints(root, legs[side], side, widths, foot, stances, counts[side])
+        if guided:
+            channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
+            guide_pitch(root, channels[3], legs[side])
+            uneven |= guide_prints(root, channels, side, leg, stances, counts[side])
         for i in range(counts[side]):
             hold_stance(legs[side], stances[i], foot)
-        if len(steps):
-            fill_ground(steps, stances, counts[side], legs[side, GROUND])
-    if len(steps):
+    if uneven:
+        for side in range(2):
+            fill_ground(steps, scratch.stances[side], counts[side], legs[side, GROUND])
         raise_body(root, legs, scratch.planted)
     hips(root, pelvis, offsets, place, legs)
     for side in range(2):
@@ -86,14 +111,19 @@ def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar
     hips(root, pelvis, offsets, place, legs)
     for side in range(2):
         nominal_feet(root, legs[side], widths[2] if side == 0 else -widths[2], scratch.nominal)
-        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side])
-        if len(steps):
+        if guided:
+            channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
+            high, count = foot[FOOT_ANKLE_HEIGHT], counts[side]
+            guide_swings(root, channels, side, leg, high, scratch.airborne, scratch.stances[side], count, scratch.nominal)
+        longest = int(LONGEST_SWING / step)
+        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], longest)
+        if uneven:
             raise_feet(legs[side], scratch.planted[side], -1.0, True)
-        clear_swings(legs[side], scratch.stances[side], counts[side], foot, CLEARANCE)
-        if len(steps):
+        clear_swings(legs[side], scratch.stances[side], counts[side], foot, root[LIFT])
+        if uneven:
             raise_feet(legs[side], scratch.planted[side], 1.0, True)
         place_foot(margin, margin + frames, foot, legs[side])
-        if len(steps):
+        if uneven:
             raise_feet(legs[side], scratch.planted[side], -1.0, False)
         ease_reach(margin, margin + frames, thigh, shank, scratch.planted[side], legs[side])
         solve_knee(margin, margin + frames, thigh, shank, legs[side])

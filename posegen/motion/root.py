@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
 from posegen.motion.rows import (
+    BEATS,
     DUTY,
     GAIT_WEIGHT,
     HEADING,
@@ -18,6 +19,7 @@ from posegen.motion.rows import (
     HEIGHT,
     HIP_X,
     HIP_Z,
+    LONE_FOOT,
     LOWERING,
     LOWEST,
     PATH_X,
@@ -26,6 +28,9 @@ from posegen.motion.rows import (
     RATE,
     ROOT_X,
     ROOT_Z,
+    RUN_CONTACT,
+    RUN_HEIGHT,
+    RUN_PERIOD,
     RUN_WEIGHT,
     SPEED,
     WORK,
@@ -67,9 +72,7 @@ def run_rise(part: Scalar, contact: Scalar, period: Scalar) -> Scalar:
 
 
 @kernel
-def carry_height(
-    root: Array, legs: Array, obliquity: Array, hip_drop: Scalar, hip_aside: Scalar, stand: Scalar, run: Scalar
-) -> None:
+def carry_height(root: Array, legs: Array, obliquity: Array, hip_drop: Scalar, hip_aside: Scalar, stand: Scalar) -> None:
     """Height of the pelvis over the frames, before key poses.
 
     In walking the stance leg carries it: it is as high as the nominal leg is long from hip to sole, passing from one leg to the
@@ -85,8 +88,6 @@ def carry_height(
     hip_drop, hip_aside : float
         Hip joint below and beside the pelvis joint, metres.
     stand : float
-    run : float
-        Height in the middle of a running stance.
     """
     for f in range(root.shape[1]):
         walking = root[GAIT_WEIGHT, f] - root[RUN_WEIGHT, f]
@@ -99,11 +100,11 @@ def carry_height(
             carried = left * legs[0, LOWEST, f] + (np.float32(1.0) - left) * legs[1, LOWEST, f]
             height += walking * (carried + np.float32(hip_drop) + tip)
         if root[RUN_WEIGHT, f] > 0 and root[RATE, f] > 0:
-            period = 0.5 / max(root[RATE, f], 0.5)
-            contact = min(2.0 * root[DUTY, f], 0.96) * period
-            half = 2.0 * phase - np.floor(2.0 * phase)
-            rise = run_rise(half * period, contact, period) - run_rise(0.5 * contact, contact, period)
-            height += root[RUN_WEIGHT, f] * np.float32(run + rise)
+            # Of the steady gait: a stride that only slows down must not sink the deeper for lasting longer.
+            period, contact = root[RUN_PERIOD, f] / root[RUN_WEIGHT, f], root[RUN_CONTACT, f] / root[RUN_WEIGHT, f]
+            beats = root[BEATS, f] * phase
+            rise = run_rise((beats - np.floor(beats)) * period, contact, period) - run_rise(0.5 * contact, contact, period)
+            height += root[RUN_HEIGHT, f] + root[RUN_WEIGHT, f] * np.float32(rise)
         elif root[RUN_WEIGHT, f] > 0:
             height += root[RUN_WEIGHT, f] * np.float32(stand)
         root[HEIGHT, f] = height
@@ -118,9 +119,10 @@ def pelvis_path(root: Array, channels: Array, leg: Scalar) -> None:
     """
     for f in range(root.shape[1]):
         slow = np.float32(0.035) - np.float32(0.017) * min(
-            max(root[SPEED, f] - np.float32(0.7), np.float32(0.0)), np.float32(0.9)
+            max(abs(root[SPEED, f]) - np.float32(0.7), np.float32(0.0)), np.float32(0.9)
         )
         walking = root[GAIT_WEIGHT, f] - np.float32(0.6) * root[RUN_WEIGHT, f]
+        walking *= np.float32(1.0) - abs(root[LONE_FOOT, f])
         sway = walking * slow * cos_turns(root[PHASE, f] - np.float32(0.32))
         aside = sway + np.float32(leg) * channels[ROOT_LATERAL, f]
         forward = np.float32(leg) * channels[ROOT_FORWARD, f]

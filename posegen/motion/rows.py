@@ -31,10 +31,20 @@ __all__ = [
     ROOT_X,  # m; the pelvis itself
     ROOT_Z,
     LOWERING,  # m; by how much the pelvis comes down so that planted feet stay in reach
+    GUIDED,  # how the action guides the feet: RETURNED or PLACED, or 0 in a gait
     WORK,
     WORK2,
-) = range(20)
-ROOT_ROWS = 20
+    ASIDE_SPEED,  # m/s to the left of the heading
+    LIMPING,  # share of the stride by which the phase hurries; positive where the left leg is the bad one
+    LONE_FOOT,  # 1 hopping on the left foot, -1 on the right one
+    BEATS,  # contacts a stride of a gait with flights
+    LIFT,  # m; clearance of swinging feet
+    APART,  # m; by how much each foot is further from the path than in walking
+    RUN_PERIOD,  # s; from one contact to the next in gaits with flights, times RUN_WEIGHT
+    RUN_CONTACT,  # s; on the ground, times RUN_WEIGHT
+    RUN_HEIGHT,  # m; pelvis above the floor in the middle of such a contact, times RUN_WEIGHT
+) = range(30)
+ROOT_ROWS = 30
 
 # Rows of each leg.
 (

@@ -44,10 +44,14 @@ class Slot(NamedTuple):
     flight_seconds: Scalar
     flight_begin: Scalar
     flight_end: Scalar
+    flight_again: Scalar
     first_key: int
     last_key: int
     first_series: int
     last_series: int
+    guided: int
+    first_stretch: int
+    last_stretch: int
 
 
 class Role(NamedTuple):
@@ -59,7 +63,7 @@ class Role(NamedTuple):
         How many of the slots are base slots; the rest are layered.
     kinds : int [slots]
         Rows of the action tables.
-    numbers : float [slots, 17]
+    numbers : float [slots, 21]
         Start, end, tempo, amplitude, repetitions, speed of each slot, and :data:`posegen.motion.tables.SCALARS` of its action.
     turn : float [slots]
         Turns by which each slot changes the heading.
@@ -134,10 +138,14 @@ def slot_of(role: Role, k: int) -> Slot:
         row[10],
         row[11],
         row[12],
-        int(row[13]),
+        row[13],
         int(row[14]),
         int(row[15]),
         int(row[16]),
+        int(row[17]),
+        int(row[18]),
+        int(row[19]),
+        int(row[20]),
     )
 
 
@@ -157,7 +165,8 @@ class Scratch(NamedTuple):
     nominal : float32 [4, frames]
     planted : bool [2, frames]
     airborne : bool [frames]
-    stances : float [2, stances, 5]
+    lifted : bool [2, frames]
+    stances : float [2, stances, 6]
     times : float [knots]
     knots : float [4, knots]
     moving : bool [knots]
@@ -173,6 +182,7 @@ class Scratch(NamedTuple):
     nominal: Array
     planted: Array
     airborne: Array
+    lifted: Array
     stances: Array
     times: Array
     knots: Array
@@ -196,8 +206,9 @@ def scratch(frames: int, slots: int, knots: int = KNOTS) -> Scratch:
         nominal=rows(4),
         planted=np.zeros((2, frames), bool),
         airborne=np.zeros(frames, bool),
+        lifted=np.zeros((2, frames), bool),
         # Between two stances a foot is off the ground for a frame at least.
-        stances=np.zeros((2, frames // 2 + 1, 5)),
+        stances=np.zeros((2, frames // 2 + 1, 6)),
         times=np.zeros(knots),
         knots=np.zeros((4, knots)),
         moving=np.zeros(knots, bool),

@@ -6,7 +6,7 @@ Angles are in turns, root channels in leg lengths, the places of hands in arm le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,17 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import ANCHORS, CHANNELS, HAND_CHANNELS, SIDED_CHANNELS, Action, Key
+from posegen.library.models import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, Action, Key
 from posegen.motion.gait import GAITS, Gaits, gait_tables
-from posegen.skeleton import PARTS
+from posegen.motion.manner import half_cycle_later, manner_row
+from posegen.skeleton import CONTACTS, PARTS
 
 __all__ = ["CYCLE", "ENTER", "EXIT", "SCALARS", "SUPPORTS", "ActionTables", "Tables", "tables"]
 
 Array = NDArray[Any]
 
-PLANTED, GAIT, FLIGHT, SEAT = 0, 1, 2, 3
-SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT}
+PLANTED, GAIT, FLIGHT, SEAT, FLOOR = range(5)
+SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT, "floor": FLOOR}
 ENTER, CYCLE, EXIT = 0, 1, 2
+_STAGES = ("enter", "cycle", "exit")
+RETURNED, PLACED = 1, 2
+"""How an action guides its feet: it sets them down where they stood, or where their channels say."""
+LIFTED = {"left": -1, "right": -2}
+"""Points of stretches in which a foot is lifted."""
 SERIES = 4
 
 SCALARS = (
@@ -35,14 +41,19 @@ SCALARS = (
     "flight_seconds",
     "flight_begin",
     "flight_end",
+    "flight_again",
     "first_key",
     "last_key",
     "first_series",
     "last_series",
+    "guided",
+    "first_stretch",
+    "last_stretch",
 )
 """The numbers of an action, in the order in which they end a slot; see :class:`posegen.motion.state.Slot`."""
 
-_ROOT = ("root_height", "root_forward", "root_lateral")
+_FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*FOOT_PLACE, "foot_pitch"))
+_LEG = ("hip", "knee", "ankle", "foot")
 _FLIPPED = (
     "root_lateral",
     "pelvis_obliquity",
@@ -55,7 +66,10 @@ _FLIPPED = (
 _PART_CHANNELS = {
     "trunk": ("trunk_flexion", "trunk_lateral", "trunk_rotation"),
     "head": ("neck_flexion", "neck_lateral", "neck_rotation"),
-    **{f"{side}_arm": tuple(f"{side}_{c}" for c in (*SIDED_CHANNELS[5:], *HAND_CHANNELS)) for side in ("left", "right")},
+    **{
+        f"{side}_arm": tuple(f"{side}_{c}" for c in (*SIDED_CHANNELS, *HAND_CHANNELS) if not c.startswith(_LEG))
+        for side in ("left", "right")
+    },
 }
 
 
@@ -78,6 +92,14 @@ class ActionTables(NamedTuple):
     series_channel : int [series]
         The harmonics of all actions, those of each from its `first_series` to its `last_series`.
     series_cos, series_sin : float [series, SERIES]
+        Over the action's cycle; of a gait over the left leg's stride.
+    manner : float [2 * actions, MANNERS]
+        See :mod:`posegen.motion.manner`.
+    held : bool [2 * actions, channels]
+        Channels in which a gait keeps its pose rather than swinging.
+    stretches : float [stretches, 4]
+        Stretches of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its number in
+        CONTACTS): point, stage, begin and end as shares of the stage; those of each action from its `first_stretch`.
     """
 
     scalars: Array
@@ -94,6 +116,9 @@ class ActionTables(NamedTuple):
     series_channel: Array
     series_cos: Array
     series_sin: Array
+    manner: Array
+    held: Array
+    stretches: Array
 
 
 class Tables(NamedTuple):
@@ -120,7 +145,7 @@ def _resolve(values: Mapping[str, Any], near: str) -> dict[str, Any]:
 
 def _whole(name: str) -> int:
     """What is 1 in the tables: 360 degrees, or 1 in the file."""
-    return 1 if name in _ROOT or "_hand_" in name else 360
+    return 1 if name.startswith("root_") or name.endswith(FOOT_PLACE) or "_hand_" in name else 360
 
 
 def _sign(name: str, near: str) -> float:
@@ -151,9 +176,46 @@ def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int
     return rows
 
 
+def _stretches(action: Action, near: str) -> list[tuple[int, int, float, float]]:
+    far = "right" if near == "left" else "left"
+    sides = {"near": (near,), "far": (far,), "both": ("left", "right"), "left": ("left",), "right": ("right",)}
+    rows = []
+    for lift in action.lifts:
+        points = [LIFTED[side] for side in sides[lift.foot]]
+        rows += [(point, _STAGES.index(lift.stage), lift.begin, lift.end) for point in points]
+    for touch in action.touches:
+        word, _, rest = touch.point.partition("_")
+        names = [f"{side}_{rest}" for side in sides[word]] if rest else [word]
+        rows += [(CONTACTS.index(name), _STAGES.index(touch.stage), touch.begin, touch.end) for name in names]
+    return rows
+
+
+def _parts(names: Iterable[str], near: str) -> set[str]:
+    return {p.replace("near", near).replace("far", "right" if near == "left" else "left") for p in names}
+
+
+def _held(action: Action, near: str) -> Array:
+    parts = _parts(action.manner.holds if action.manner else (), near)
+    return np.array([any(c in _PART_CHANNELS.get(part, ()) for part in parts) for c in CHANNELS])
+
+
+def _series(action: Action, near: str) -> list[tuple[int, Array, Array]]:
+    rows = []
+    for channel, harmonics in _resolve(action.harmonics, near).items():
+        cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
+        cosines[: len(harmonics.cos)] = harmonics.cos
+        sines[: len(harmonics.sin)] = harmonics.sin
+        side = channel.partition("_")[0]
+        if action.gait and (side if side in ("left", "right") else near) == "right":
+            cosines, sines = half_cycle_later(cosines, sines)
+        unit = _sign(channel, near) / _whole(channel)
+        rows.append((CHANNELS.index(channel), cosines * unit, sines * unit))
+    return rows
+
+
 def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
     """Channels that a layered slot takes over, and the parts that it is labelled on."""
-    parts = {p.replace("near", near).replace("far", "right" if near == "left" else "left") for p in action.parts}
+    parts = _parts(action.parts, near)
     owned = np.zeros(len(CHANNELS), bool)
     for part in parts & set(_PART_CHANNELS):
         for name in _PART_CHANNELS[part]:
@@ -164,30 +226,27 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
 
 def _action_tables(library: Library) -> ActionTables:
     scalars: list[tuple[float, ...]] = []
-    poses, uses, owns, anchors, parts = [], [], [], [], []
+    poses, uses, owns, anchors, parts, manners, helds = [], [], [], [], [], [], []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
+    stretches: list[tuple[int, int, float, float]] = []
     for name in library.actions:
         action = library.action(name)
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
-            first_key, first_series = len(keys), len(series)
+            first_key, first_series, first_stretch = len(keys), len(series), len(stretches)
             for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
                 used = used | _row(key.pose, near)[1]
-            for channel, harmonics in _resolve(action.harmonics, near).items():
-                c = CHANNELS.index(channel)
-                used[c] = True
-                cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
-                cosines[: len(harmonics.cos)] = harmonics.cos
-                sines[: len(harmonics.sin)] = harmonics.sin
-                unit = _sign(channel, near) / _whole(channel)
-                series.append((c, cosines * unit, sines * unit))
+            series += _series(action, near)
+            used[[c for c, _, _ in series[first_series:]]] = True
             keys += _keys(action, near, pose, used)
-            flight, begin = action.flight or (0.0, 0.0)
+            flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
             end = begin + (flight / action.cycle if action.cycle else 0.0)
-            ranges = (first_key, len(keys), first_series, len(series))
+            stretches += _stretches(action, near)
+            guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
+            ranges = (first_key, len(keys), first_series, len(series), guided, first_stretch, len(stretches))
             kind = (SUPPORTS[action.support], GAITS[action.gait])
-            scalars.append((*kind, action.enter, action.exit, flight, begin, end, *ranges))
+            scalars.append((*kind, action.enter, action.exit, flight, begin, end, again, *ranges))
             own, labelled = _owned(action, near, used)
             poses.append(pose)
             uses.append(used)
@@ -195,6 +254,8 @@ def _action_tables(library: Library) -> ActionTables:
             hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
             anchors.append(hands if near == "left" else hands[::-1])
             parts.append(labelled)
+            manners.append(manner_row(action, GAITS[action.gait], near))
+            helds.append(_held(action, near))
     nowhere = np.zeros((0, len(CHANNELS)))
     return ActionTables(
         scalars=np.asarray(scalars, np.float64),
@@ -211,6 +272,9 @@ def _action_tables(library: Library) -> ActionTables:
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
+        manner=np.asarray(manners, np.float64),
+        held=np.asarray(helds),
+        stretches=np.asarray(stretches, np.float64).reshape(-1, 4),
     )
 
 

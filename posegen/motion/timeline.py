@@ -9,17 +9,37 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.motion.gait import RUN, STEP, run_contact_seconds, stride_rate
+from posegen.motion.manner import (
+    AHEAD,
+    ASIDE,
+    BOUNCES,
+    CADENCE,
+    CLEARANCE,
+    LIMP,
+    LONE,
+    STANCE,
+    STEP_LENGTH,
+    WIDTH,
+)
 from posegen.motion.rows import (
+    APART,
+    ASIDE_SPEED,
+    BEATS,
     DUTY,
     GAIT_WEIGHT,
     HEADING,
     HEADING_COS,
     HEADING_SIN,
+    LIFT,
+    LIMPING,
+    LONE_FOOT,
     ODOMETER,
     PATH_X,
     PATH_Z,
     PHASE,
     RATE,
+    RUN_CONTACT,
+    RUN_PERIOD,
     RUN_WEIGHT,
     SPEED,
     STEP_WEIGHT,
@@ -34,6 +54,10 @@ Array = NDArray[Any]
 STANDING_PHASE = 0.07
 """Where the stride rests: both feet on the ground, the left one having landed last."""
 STANDING_DUTY = 0.65
+STANDING_LIFT = 0.018
+"""Metres between sole and floor in the middle of a plain swing, at least (Winter 1992: 1 to 2.5 cm)."""
+MIDSTANCE = 0.32
+"""Where in its stride a leg stands under the body."""
 
 UP, UP_END, DOWN, DOWN_END, STEP_UP, STEP_UP_END, STEP_DOWN, STEP_DOWN_END = range(8)
 FAR_AWAY = 1e6
@@ -48,7 +72,15 @@ def _half_ramp(change: Scalar, rate: Scalar, before: Scalar, after: Scalar) -> S
 
 
 @kernel
-def plan_ramps(gait: Array, start: Array, end: Array, speed: Array, rate: Array, ramps: Array) -> None:
+def goes_on(gait: Array, manner: Array, k: int) -> bool:
+    """Whether the steps of gait slot `k` pass into those of the next slot; in another direction they stop and start again."""
+    if k + 1 >= len(gait) or gait[k] == 0 or gait[k + 1] == 0:
+        return False
+    return manner[k, AHEAD] == manner[k + 1, AHEAD] and manner[k, ASIDE] == manner[k + 1, ASIDE]
+
+
+@kernel
+def plan_ramps(gait: Array, manner: Array, start: Array, end: Array, speed: Array, rate: Array, ramps: Array) -> None:
     """When each gait slot fades in and out.
 
     From standing, the feet begin before the body is at speed (and go on until after it has come to rest): otherwise the foot
@@ -58,6 +90,8 @@ def plan_ramps(gait: Array, start: Array, end: Array, speed: Array, rate: Array,
     ----------
     gait : int [slots]
         0 where a slot is no gait; base slots only.
+    manner : float [slots, MANNERS]
+        See :mod:`posegen.motion.manner`.
     start, end, speed, rate : float [slots]
     ramps : float [slots, 8], written
         Begin and end of the rise and of the fall of speed, then the same of the steps.
@@ -72,23 +106,26 @@ def plan_ramps(gait: Array, start: Array, end: Array, speed: Array, rate: Array,
             continue
         before, after = end[k] - start[k], end[k + 1] - start[k + 1]
         at = end[k]
-        half = _half_ramp(speed[k + 1] - speed[k], max(rate[k], rate[k + 1]), before, after)
+        joined = goes_on(gait, manner, k)
+        change = speed[k + 1] - speed[k] if joined else max(speed[k], speed[k + 1])
+        half = _half_ramp(change, max(rate[k], rate[k + 1]), before, after)
         if here == STEP or there == STEP:
             half = min(half, 0.3)
-        if here and there:
-            begin, finish, step_begin, step_finish = at - half, at + half, at - half, at + half
-        elif there:
-            begin, finish, step_begin, step_finish = at + 0.05, at + 0.05 + 2 * half, at, at + min(0.3, 2 * half)
-        else:
-            begin, finish, step_begin, step_finish = at - 0.05 - 2 * half, at - 0.05, at - min(0.3, 2 * half), at
-        ramps[k, DOWN], ramps[k, DOWN_END], ramps[k, STEP_DOWN], ramps[k, STEP_DOWN_END] = (
-            begin,
-            finish,
-            step_begin,
-            step_finish,
-        )
-        k += 1
-        ramps[k, UP], ramps[k, UP_END], ramps[k, STEP_UP], ramps[k, STEP_UP_END] = begin, finish, step_begin, step_finish
+        early, late = at - 0.05 - 2 * half, at + 0.05 + 2 * half
+        down, up, steps = (early, at - 0.05), (at + 0.05, late), min(0.3, 2 * half)
+        step_down, step_up = (at - steps, at), (at, at + steps)
+        if joined:
+            down = up = step_down = step_up = (at - half, at + half)
+        elif here and there:
+            # The steps of the first stop a little before those of the second begin: both feet come to the ground.
+            step_down, down = (at - 0.1 - steps, at - 0.1), (early - 0.1, at - 0.15)
+        if not here:
+            down = step_down = up
+        if not there:
+            up = step_up = down
+        for i in range(2):
+            ramps[k, DOWN + i], ramps[k, STEP_DOWN + i] = down[i], step_down[i]
+            ramps[k + 1, UP + i], ramps[k + 1, STEP_UP + i] = up[i], step_up[i]
 
 
 @kernel
@@ -99,6 +136,7 @@ def _middle(begin: Scalar, finish: Scalar, otherwise: Scalar) -> Scalar:
 @kernel
 def plan_rates(
     gait: Array,
+    manner: Array,
     start: Array,
     end: Array,
     turn: Array,
@@ -115,7 +153,7 @@ def plan_rates(
 
     Parameters
     ----------
-    gait, start, end : as in `plan_ramps`
+    gait, manner, start, end : as in `plan_ramps`
     turn : float [slots]
         Turns.
     phase : float
@@ -140,26 +178,35 @@ def plan_rates(
             span = _middle(ramps[k, DOWN], ramps[k, DOWN_END], end[k]) - _middle(ramps[k, UP], ramps[k, UP_END], start[k])
             turning[k] = turn[k] / max(span, 0.1)
     if not gait[0]:
-        phase = STANDING_PHASE + (0.5 if left_leads else 0.0)
+        first = 0
+        while first < count - 1 and not gait[first]:
+            first += 1
+        # Backwards, the foot that landed last is the first to step.
+        phase = STANDING_PHASE + (0.5 if left_leads != (manner[first, AHEAD] < 0) else 0.0)
     k, now = 0, phase
     while k < count:
         if not gait[k]:
             k += 1
             continue
-        first, strides = k, 0.0
-        while k < count and gait[k]:
+        first, strides, more = k, 0.0, True
+        sense = -1.0 if manner[k, AHEAD] < 0 else 1.0
+        while more:
             begin = _middle(ramps[k, STEP_UP], ramps[k, STEP_UP_END], start[k])
             strides += rate[k] * (_middle(ramps[k, STEP_DOWN], ramps[k, STEP_DOWN_END], end[k]) - begin)
+            more = goes_on(gait, manner, k)
             k += 1
         if k < count and strides > 0:
-            steps = np.floor(2.0 * (now + strides - STANDING_PHASE) + 0.5)
-            wanted = STANDING_PHASE + 0.5 * steps - now
+            rest = sense * (STANDING_PHASE - now)
+            steps = np.floor(2.0 * (strides - rest) + 0.5)
+            wanted = rest + 0.5 * steps
             # Both feet must step, or one stays behind.
             while wanted < (0.8 if first > 0 else 0.3):
                 wanted += 0.5
             for j in range(first, k):
                 rate[j] *= wanted / strides
-            now += wanted
+            now += sense * wanted
+        else:
+            now += sense * strides
     return phase
 
 
@@ -179,8 +226,42 @@ def fill_ramp(
 
 
 @kernel
+def stance_share(gait: int, speed: Scalar, rate: Scalar, manner: Array) -> Scalar:
+    """Share of the stride that a foot is on the ground each time."""
+    if manner[STANCE] > 0:
+        return manner[STANCE]
+    if gait == RUN:
+        return run_contact_seconds(speed) * rate
+    return 0.66 if gait == STEP else 0.642 - 0.035 * speed
+
+
+@kernel
+def add_manner(root: Array, weight: Array, manner: Array, speed: Scalar, rate: Scalar, duty: Scalar) -> None:
+    """Add by its weight how one slot's steps differ from plain ones; rows as in :func:`course`, numbers in m/s, Hz, strides.
+
+    Sideways the feet must not cross: each is a quarter of a stride further out, so that they close up to a usual step width.
+    """
+    period = 1.0 / (rate * manner[BOUNCES]) if manner[BOUNCES] > 0 else 0.0
+    contact = min(duty / rate, 0.96 * period)
+    apart = 0.5 * manner[WIDTH] + 0.25 * abs(manner[ASIDE]) * speed / rate
+    rows = (ASIDE_SPEED, LIMPING, LONE_FOOT, LIFT, APART, RUN_PERIOD, RUN_CONTACT)
+    values = (speed * manner[ASIDE], manner[LIMP], manner[LONE], manner[CLEARANCE] - STANDING_LIFT, apart, period, contact)
+    for i in range(len(rows)):
+        value = np.float32(values[i])
+        if value != 0:
+            row = root[rows[i]]
+            for f in range(len(weight)):
+                row[f] += weight[f] * value
+    if manner[BOUNCES] > 0 and manner[BOUNCES] != 2:
+        for f in range(len(weight)):
+            if weight[f] > 0:
+                root[BEATS, f] = np.float32(manner[BOUNCES])
+
+
+@kernel
 def course(
     gait: Array,
+    manner: Array,
     speed: Array,
     rate: Array,
     turning: Array,
@@ -197,7 +278,9 @@ def course(
     frames = root.shape[1]
     for r in (SPEED, TURNING, RATE, GAIT_WEIGHT, RUN_WEIGHT, STEP_WEIGHT):
         root[r, :] = np.float32(0.0)
-    root[DUTY, :] = np.float32(STANDING_DUTY)
+    for r in (ASIDE_SPEED, LIMPING, LONE_FOOT, APART, RUN_PERIOD, RUN_CONTACT):
+        root[r, :] = np.float32(0.0)
+    root[DUTY, :], root[LIFT, :], root[BEATS, :] = np.float32(STANDING_DUTY), np.float32(STANDING_LIFT), np.float32(2.0)
     for k in range(len(gait)):
         if not gait[k]:
             continue
@@ -205,17 +288,13 @@ def course(
         fill_ramp(
             weight, ramps[k, STEP_UP], ramps[k, STEP_UP_END], ramps[k, STEP_DOWN], ramps[k, STEP_DOWN_END], first_time, step
         )
-        here = np.float32(rate[k])
+        here = np.float32(-rate[k] if manner[k, AHEAD] < 0 else rate[k])
         for f in range(frames):
             root[RATE, f] += weight[f] * here
         fill_ramp(weight, ramps[k, UP], ramps[k, UP_END], ramps[k, DOWN], ramps[k, DOWN_END], first_time, step)
-        duty = 0.66
-        if gait[k] == RUN:
-            duty = run_contact_seconds(speed[k]) * rate[k]
-        elif gait[k] != STEP:
-            duty = 0.642 - 0.035 * speed[k]
-        pace, turned, more = np.float32(speed[k]), np.float32(turning[k]), np.float32(duty - STANDING_DUTY)
-        running, stepping = np.float32(gait[k] == RUN), np.float32(gait[k] == STEP)
+        duty = stance_share(gait[k], speed[k], rate[k], manner[k])
+        pace, turned, more = np.float32(speed[k] * manner[k, AHEAD]), np.float32(turning[k]), np.float32(duty - STANDING_DUTY)
+        running, stepping = np.float32(manner[k, BOUNCES] > 0), np.float32(gait[k] == STEP)
         for f in range(frames):
             w = weight[f]
             root[SPEED, f] += w * pace
@@ -224,6 +303,19 @@ def course(
             root[GAIT_WEIGHT, f] += w
             root[RUN_WEIGHT, f] += w * running
             root[STEP_WEIGHT, f] += w * stepping
+        add_manner(root, weight, manner[k], speed[k], rate[k], duty)
+
+
+@kernel
+def advance(root: Array, here: int, there: int, half: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """How far the path leads between two frames in x and z, and how far that is with turning counted in; metres."""
+    dx, dz, far = 0.0, 0.0, 0.0
+    for f in (here, there):
+        s, c = root[HEADING_SIN, f], root[HEADING_COS, f]
+        dx += half * (root[SPEED, f] * s + root[ASIDE_SPEED, f] * c)
+        dz += half * (root[SPEED, f] * c - root[ASIDE_SPEED, f] * s)
+        far += half * (abs(root[SPEED, f]) + abs(root[ASIDE_SPEED, f]) + 1.5 * abs(root[TURNING, f]))
+    return dx, dz, far
 
 
 @kernel
@@ -254,29 +346,29 @@ def travel(root: Array, margin: int, step: Scalar, phase: Scalar, heading: Scala
         facing -= half * (root[TURNING, f] + root[TURNING, f - 1])
         root[PHASE, f - 1], root[HEADING, f - 1] = now, facing
     for f in range(frames):
+        # A limp hurries over the stance of the bad leg and tarries over that of the good one.
+        root[PHASE, f] += root[LIMPING, f] * sin_turns(root[PHASE, f] - np.float32(MIDSTANCE))
         root[HEADING_SIN, f] = sin_turns(root[HEADING, f])
         root[HEADING_COS, f] = cos_turns(root[HEADING, f])
     root[PATH_X, margin], root[PATH_Z, margin], root[ODOMETER, margin] = x, z, 0.0
-    here_x, here_z, far = x, z, 0.0
     for f in range(margin, frames - 1):
-        here_x += half * (root[SPEED, f] * root[HEADING_SIN, f] + root[SPEED, f + 1] * root[HEADING_SIN, f + 1])
-        here_z += half * (root[SPEED, f] * root[HEADING_COS, f] + root[SPEED, f + 1] * root[HEADING_COS, f + 1])
-        far += half * (
-            abs(root[SPEED, f]) + abs(root[SPEED, f + 1]) + 1.5 * (abs(root[TURNING, f]) + abs(root[TURNING, f + 1]))
-        )
-        root[PATH_X, f + 1], root[PATH_Z, f + 1], root[ODOMETER, f + 1] = here_x, here_z, far
-    here_x, here_z, far = x, z, 0.0
+        dx, dz, far = advance(root, f, f + 1, half)
+        root[PATH_X, f + 1], root[PATH_Z, f + 1] = root[PATH_X, f] + dx, root[PATH_Z, f] + dz
+        root[ODOMETER, f + 1] = root[ODOMETER, f] + far
     for f in range(margin, 0, -1):
-        here_x -= half * (root[SPEED, f] * root[HEADING_SIN, f] + root[SPEED, f - 1] * root[HEADING_SIN, f - 1])
-        here_z -= half * (root[SPEED, f] * root[HEADING_COS, f] + root[SPEED, f - 1] * root[HEADING_COS, f - 1])
-        far -= half * (
-            abs(root[SPEED, f]) + abs(root[SPEED, f - 1]) + 1.5 * (abs(root[TURNING, f]) + abs(root[TURNING, f - 1]))
-        )
-        root[PATH_X, f - 1], root[PATH_Z, f - 1], root[ODOMETER, f - 1] = here_x, here_z, far
+        dx, dz, far = advance(root, f, f - 1, half)
+        root[PATH_X, f - 1], root[PATH_Z, f - 1] = root[PATH_X, f] - dx, root[PATH_Z, f] - dz
+        root[ODOMETER, f - 1] = root[ODOMETER, f] - far
 
 
 @kernel
-def slot_rates(gait: Array, start: Array, end: Array, speed: Array, turn: Array, leg: Scalar, rate: Array) -> None:
-    """Strides a second of each gait slot, before adjustment."""
+def slot_rates(
+    gait: Array, manner: Array, start: Array, end: Array, speed: Array, turn: Array, leg: Scalar, rate: Array
+) -> None:
+    """Strides a second of each gait slot, before adjustment; `leg` is the height of the hip in metres."""
     for k in range(len(gait)):
-        rate[k] = stride_rate(gait[k], speed[k], leg, turn[k], end[k] - start[k]) if gait[k] else 0.0
+        rate[k] = 0.0
+        if gait[k] and manner[k, STEP_LENGTH] > 0:
+            rate[k] = 0.5 * speed[k] / manner[k, STEP_LENGTH]
+        elif gait[k]:
+            rate[k] = manner[k, CADENCE] * stride_rate(gait[k], speed[k], leg, turn[k], end[k] - start[k])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS, HAND_CHANNELS
 from posegen.motion.state import Clock, Slot
-from posegen.motion.tables import CYCLE, ENTER, EXIT, SEAT, ActionTables
+from posegen.motion.tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
 
 __all__ = [
     "FIRST_HAND",
@@ -22,6 +22,7 @@ __all__ = [
     "fill_track",
     "flight_begin",
     "flight_seconds",
+    "flights",
     "hold_ends",
     "knots_of_channel",
     "slot_stages",
@@ -31,6 +32,9 @@ __all__ = [
 Array = NDArray[Any]
 
 ROOT_HEIGHT, ROOT_FORWARD = CHANNELS.index("root_height"), CHANNELS.index("root_forward")
+PELVIS_TILT = CHANNELS.index("pelvis_tilt")
+FIRST_LEFT, FIRST_RIGHT = CHANNELS.index("left_hip_flexion"), CHANNELS.index("right_hip_flexion")
+FIRST_FOOT, LAST_FOOT = (CHANNELS.index(f"left_foot_{c}") - FIRST_LEFT for c in ("forward", "pitch"))
 FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
 """The channels from here on are those of the hands."""
 TIME, VALUE, RATE, PUSH = range(4)
@@ -42,6 +46,20 @@ GRAVITY = 9.81
 def flight_seconds(slot: Slot) -> Scalar:
     """Seconds in the air: a jump's height goes with its amplitude, and height with the square of time."""
     return slot.flight_seconds * np.sqrt(slot.amplitude)
+
+
+@kernel
+def flights(slot: Slot) -> int:
+    """How many flights a cycle has."""
+    if slot.flight_seconds <= 0:
+        return 0
+    return 2 if slot.flight_again > 0 else 1
+
+
+@kernel
+def takeoff_at(slot: Slot, which: int) -> Scalar:
+    """Share of the cycle at which one of its flights begins."""
+    return slot.flight_again if which else slot.flight_begin
 
 
 @kernel
@@ -71,20 +89,19 @@ def time_in_cycle(slot: Slot, at: Scalar, length: Scalar) -> Scalar:
     flight = flight_seconds(slot)
     if flight <= 0:
         return at * length
-    begin, end = slot.flight_begin, slot.flight_end
-    ground = (length - flight) / (1.0 - (end - begin))
-    if at <= begin:
-        return at * ground
-    if at <= end:
-        return begin * ground + (at - begin) / (end - begin) * flight
-    return begin * ground + flight + (at - end) * ground
+    share = slot.flight_end - slot.flight_begin
+    ground = (length - flights(slot) * flight) / (1.0 - flights(slot) * share)
+    air = 0.0
+    for which in range(flights(slot)):
+        air += min(max(at - takeoff_at(slot, which), 0.0), share)
+    return (at - air) * ground + air / share * flight
 
 
 @kernel
-def flight_begin(slot: Slot, draws: Array, number: int) -> Scalar:
-    """When a repetition's flight begins, in seconds."""
+def flight_begin(slot: Slot, draws: Array, number: int, which: int) -> Scalar:
+    """When one of a repetition's flights begins, in seconds."""
     begin, length = repetition(slot, draws, number)
-    return begin + time_in_cycle(slot, slot.flight_begin, length)
+    return begin + time_in_cycle(slot, takeoff_at(slot, which), length)
 
 
 @kernel
@@ -113,10 +130,18 @@ def fill_times(slot: Slot, actions: ActionTables, draws: Array, times: Array) ->
 
 
 @kernel
+def is_foot(c: int) -> bool:
+    """Whether a channel is one of a foot's place and pitch."""
+    return c >= FIRST_LEFT and FIRST_FOOT <= (c - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) <= LAST_FOOT
+
+
+@kernel
 def key_size(slot: Slot, draws: Array, c: int, stage: int, number: int, at: Scalar) -> Scalar:
     """Factor on a key pose: the slot's amplitude, a little different in each repetition."""
-    # Where the pelvis has to go to meet a seat does not depend on how large somebody moves.
-    if c in (ROOT_HEIGHT, ROOT_FORWARD) and slot.support == SEAT:
+    # Where the pelvis has to go to meet a seat does not depend on how large somebody moves; so with the floor, and the feet.
+    if c in (ROOT_HEIGHT, ROOT_FORWARD) and (slot.support == SEAT or slot.support == FLOOR):
+        return 1.0
+    if slot.support == FLOOR and (c == PELVIS_TILT or is_foot(c)):
         return 1.0
     # The last key of a cycle leads back to where the next one begins.
     if stage != CYCLE or at == 1.0:
@@ -154,19 +179,23 @@ def stage_knots(
     The height of the root at take-off and landing is the action's own: it must be one that the legs can stand at.
     """
     jumping = c == ROOT_HEIGHT and stage == CYCLE and slot.flight_seconds > 0
-    launched = -1
+    launched, flown = -1, 0
     first, last = slot.first_key, slot.last_key
     for key in range(first, last):
         if actions.key_stage[key] != stage or not actions.key_given[key, c]:
             continue
-        landing = launched >= 0 and n == launched + 1
-        at = slot.flight_end if landing else actions.key_at[key]
-        takeoff = jumping and launched < 0 and at >= slot.flight_begin
+        landing = launched >= 0
+        at = actions.key_at[key]
+        if landing:
+            at = takeoff_at(slot, flown - 1) + slot.flight_end - slot.flight_begin
+        takeoff = jumping and not landing and flown < flights(slot) and at >= takeoff_at(slot, flown)
         size = 1.0 if takeoff or landing else key_size(slot, draws, c, stage, number, at)
         if takeoff:
             launched = n
+            flown += 1
         elif landing:
             knots[PUSH, launched] = knots[PUSH, n] = -GRAVITY / leg
+            launched = -1
         time = times[number * (last - first) + key - first]
         if landing:
             begin, length = repetition(slot, draws, number)
@@ -196,9 +225,15 @@ def knot_speeds(knots: Array, moving: Array, n: int) -> None:
 
 
 @kernel
-def unit_of_height(slot: Slot, leg: Scalar, drop: Scalar) -> Scalar:
-    """Leg lengths that 1 in the channel `root_height` means: on a seat, the way down to it (`drop`, metres)."""
-    return drop / leg if slot.support == SEAT else 1.0
+def unit_of_height(slot: Slot, leg: Scalar, seat: Scalar, stand: Scalar) -> Scalar:
+    """Leg lengths that 1 in the channel `root_height` means.
+
+    On a seat it is the way down to it, on the floor the way down to the floor. `seat` and `stand` are how high the
+    pelvis is when it sits and when it stands, in metres.
+    """
+    if slot.support == SEAT:
+        return (stand - seat) / leg
+    return stand / leg if slot.support == FLOOR else 1.0
 
 
 @kernel
@@ -240,7 +275,7 @@ def knots_of_channel(
     entered, leaving = slot_stages(slot)
     unit = height_unit if c == ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement does: hands still have to be where the action wants them.
-    exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or c >= FIRST_HAND
+    exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (slot.support == FLOOR and c == PELVIS_TILT)
     hold = actions.pose[slot.kind, c] * unit * (1.0 if exact else 1.0 + 0.4 * (slot.amplitude - 1.0))
     n = set_knot(knots, moving, 0, slot.start, 0.0, False)
     n = stage_knots(slot, actions, draws, leg, c, ENTER, 0, unit, times, knots, moving, n)

@@ -25,8 +25,8 @@ Array = NDArray[Any]
 STANDING = "stand"
 """The action in which an actor does nothing in particular, and over which arm actions are performed."""
 
-NO_GAIT, WALK, RUN, STEP = 0, 1, 2, 3
-_GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP}
+NO_GAIT, WALK, RUN, STEP, HOP, SKIP = 0, 1, 2, 3, 4, 5
+_GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "skip": SKIP}
 _SHORTEST_HOLD = 0.8
 
 

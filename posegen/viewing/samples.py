@@ -58,6 +58,8 @@ def clip_of_sequence(
 def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
     """Find the seats that are sat on: one under the pelvis for each stretch of frames in which a seat is touched.
 
+    Who touches something lower with the seat lies on the floor.
+
     Parameters
     ----------
     joints : float [actors, frames, 22, 3]
@@ -69,7 +71,7 @@ def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Se
     pelvis, point = JOINTS.index("pelvis"), CONTACTS.index("seat")
     for height, places, touching in zip(heights, joints[..., pelvis, :], contact[..., point] == 1, strict=False):
         begins = np.flatnonzero(touching & ~np.roll(touching, 1) | (touching & (np.arange(len(touching)) == 0)))
-        seats += [Seat((float(places[f, 0]), float(height), float(places[f, 2]))) for f in begins]
+        seats += [Seat((float(places[f, 0]), float(height), float(places[f, 2]))) for f in begins if places[f, 1] > height]
     return seats
 
 

@@ -127,7 +127,7 @@ def test_frames_in_the_air_are_those_of_the_flight() -> None:
     seconds = clock.first + clock.step * np.arange(900)
     wanted = np.zeros(900, bool)
     for number in range(3):
-        lift = flight_begin(jump, someone.draws, number)
+        lift = flight_begin(jump, someone.draws, number, 0)
         wanted |= (seconds > lift) & (seconds < lift + flight_seconds(jump))
     assert wanted.sum() > 120
     np.testing.assert_array_equal(airborne, wanted)

@@ -136,7 +136,7 @@ def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, ampl
     flying = np.flatnonzero(pushes).reshape(count, 2)
     for number, (up, down) in enumerate(flying):
         air = times[down] - times[up]
-        assert times[up] == pytest.approx(flight_begin(jump, someone.draws, number))
+        assert times[up] == pytest.approx(flight_begin(jump, someone.draws, number, 0))
         assert air == pytest.approx(flight_seconds(jump))
         assert pushes[up] == pushes[down] == pytest.approx(-9.81 / leg)
         assert values[down] - values[up] == pytest.approx((speeds[up] - 0.5 * 9.81 / leg * air) * air, abs=1e-6)
