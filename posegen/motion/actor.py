@@ -11,7 +11,7 @@ from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
 from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, slot_series
 from posegen.motion.gait import HARMONICS, Gaits
-from posegen.motion.guided import mark_guided, mark_stretches
+from posegen.motion.guided import glide, mark_guided, mark_stretches
 from posegen.motion.hands import move_hands
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
 from posegen.motion.manner import BOUNCES
@@ -135,6 +135,9 @@ def walk_the_path(scratch: Scratch, role: Role, actions: ActionTables, leg: Scal
     plan_ramps(gait, manner, start, end, speed, rate, ramps)
     phase = plan_rates(gait, manner, start, end, role.turn, role.phase, role.left_leads, ramps, rate, turning)
     course(gait, manner, speed, rate, turning, ramps, clock.first, clock.step, scratch.root, scratch.weights)
+    for k in range(base):
+        if gait[k] == 0 and speed[k] > 0:
+            glide(slot_of(role, k), clock, scratch.root[SPEED])
     travel(scratch.root, margin, clock.step, phase, role.heading, role.x, role.z)
     return rate
 
