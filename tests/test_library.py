@@ -147,9 +147,34 @@ STAND = "parts: [legs], duration: [1, 2]"
         ("family: a\nactions: {x: {parts: [legs]}}", "actions.x", "either `duration` or `repetitions`"),
         (f"family: a\nactions: {{x: {{{STAND}, support: gait}}}}", "actions.x", "a gait needs"),
         (
-            f"family: a\nactions: {{x: {{{STAND}, layered: true, enter: 1, exit: 1, enter_keys: [{{at: .5, pose: {{}}}}]}}}}",
+            f"family: a\nactions: {{x: {{{STAND}, pose: {{near_hand_reach: 2}}}}}}",
             "actions.x",
-            "takes no keys",
+            "near_hand_reach is a share, from 0 to 1 (got 2)",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, pose: {{near_hand_up: 60}}}}}}",
+            "actions.x",
+            "in arm lengths, from -3 to 3 (got 60)",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, pose: {{near_hand_reach: 1, near_hand_up: .5}}}}}}",
+            "actions.x",
+            "`pose` lacks near_hand_aside, near_hand_forward: say where the hand is",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 1, pose: {{both_hand_up: 0}}}}]}}}}",
+            "actions.x",
+            "`pose` lacks near_hand_aside, near_hand_up, near_hand_forward",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, pose: {{far_hand_up: 0, far_hand_aside: 0, far_hand_forward: .5}}}}}}",
+            "actions.x",
+            "far_hand_reach is missing: say how far the hand follows",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, anchors: {{near: knee}}}}}}",
+            "actions.x.anchors.near",
+            "must be 'chest', 'head'",
         ),
         (
             f"family: a\nactions: {{x: {{{STAND}, support: gait, gait: walk, speed: [1, 2], pose: {{trunk_flexion: 9}}}}}}",

@@ -31,6 +31,8 @@ EASY, LONGEST = 0.97, 0.998
 """Shares of the arm's length: beyond the first a wrist gives way, and it never comes to the second (7 degrees of flexion)."""
 COS_FOLDED = -0.8660254
 """Cosine of 150 degrees, the most that an elbow bends."""
+ROOMY = 1.1
+"""Times the shortest distance between shoulder and wrist from which a folding arm gives way."""
 STRAIGHT = 0.05
 """How far off the line from shoulder to wrist, in upper arms, an elbow must be for its side to be known."""
 
@@ -130,6 +132,32 @@ def draw_wrist(
 
 
 @kernel
+def off_line(x: Scalar, y: Scalar, z: Scalar, ux: Scalar, uy: Scalar, uz: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """Part of a vector that is square to the direction (ux, uy, uz)."""
+    along = x * ux + y * uy + z * uz
+    return x - along * ux, y - along * uy, z - along * uz
+
+
+@kernel
+def elbow_side(
+    elbow: Array, shoulder: Array, f: int, ux: Scalar, uy: Scalar, uz: Scalar, sign: Scalar, least: Scalar, chest: Array
+) -> tuple[Scalar, Scalar, Scalar]:
+    """Which way the elbow goes from the line along (ux, uy, uz): to where it was, seen from that line.
+
+    Where it was off the line by less than `least` metres, downwards and outwards comes in the more the nearer it was.
+    """
+    x, y, z = off_line(elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f], ux, uy, uz)
+    lack = least - np.sqrt(x * x + y * y + z * z)
+    if lack > 0:
+        out = np.float32(0.5) * sign
+        dx, dy, dz = out * chest[0, f] - chest[1, f], out * chest[3, f] - chest[4, f], out * chest[6, f] - chest[7, f]
+        dx, dy, dz = off_line(dx, dy, dz, ux, uy, uz)
+        x, y, z = x + lack * dx, y + lack * dy, z + lack * dz
+    size = np.float32(1.0) / np.sqrt(x * x + y * y + z * z)
+    return size * x, size * y, size * z
+
+
+@kernel
 def solve_elbow(
     upper_length: Scalar,
     fore_length: Scalar,
@@ -143,8 +171,6 @@ def solve_elbow(
     wrist: Array,
 ) -> None:
     """Two-bone inverse kinematics: wrist at its goal, elbow on the side of the arm where it was.
-
-    An arm that is too straight to have such a side bends downwards and outwards.
 
     Parameters
     ----------
@@ -161,11 +187,9 @@ def solve_elbow(
     elbow, wrist : float32 [3, frames], changed
         Metres.
     """
-    upper, fore = np.float32(upper_length), np.float32(fore_length)
-    half, one = np.float32(0.5), np.float32(1.0)
-    longest = np.float32(LONGEST) * (upper + fore)
+    upper, fore, mirror, half = np.float32(upper_length), np.float32(fore_length), np.float32(sign), np.float32(0.5)
+    longest, least = np.float32(LONGEST) * (upper + fore), np.float32(STRAIGHT) * upper
     shortest = np.sqrt(upper * upper + fore * fore + np.float32(2.0 * COS_FOLDED) * upper * fore)
-    outward, least = half * np.float32(sign), np.float32(STRAIGHT) * upper
     for f in range(first, last):
         if goal[0, f] == wrist[0, f] and goal[1, f] == wrist[1, f] and goal[2, f] == wrist[2, f]:
             continue
@@ -173,26 +197,18 @@ def solve_elbow(
         distance = np.sqrt(x * x + y * y + z * z)
         if distance < np.float32(1e-4):
             # In the shoulder itself there is no direction: ahead will do.
-            x, y, z, distance = chest[2, f], chest[5, f], chest[8, f], one
-        # From `eased`, seen from the far side of the shoulder.
-        wanted = min(-eased(-distance, np.float32(-1.1) * shortest, -shortest), longest)
+            x, y, z, distance = chest[2, f], chest[5, f], chest[8, f], np.float32(1.0)
+            wanted = shortest
+        else:
+            # A folding arm gives way like a stretched one does: the same, seen from behind.
+            wanted = min(-eased(-distance, np.float32(-ROOMY) * shortest, -shortest), longest)
         x, y, z = x / distance, y / distance, z / distance
         along = (upper * upper - fore * fore + wanted * wanted) * half / wanted
         out = np.sqrt(max(upper * upper - along * along, np.float32(0.0)))
-        px, py, pz = elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f]
-        dot = px * x + py * y + pz * z
-        px, py, pz = px - dot * x, py - dot * y, pz - dot * z
-        lack = least - np.sqrt(px * px + py * py + pz * pz)
-        if lack > 0:
-            bx = outward * chest[0, f] - chest[1, f]
-            by = outward * chest[3, f] - chest[4, f]
-            bz = outward * chest[6, f] - chest[7, f]
-            dot = bx * x + by * y + bz * z
-            px, py, pz = px + lack * (bx - dot * x), py + lack * (by - dot * y), pz + lack * (bz - dot * z)
-        fit = out / np.sqrt(px * px + py * py + pz * pz)
-        elbow[0, f] = shoulder[0, f] + along * x + fit * px
-        elbow[1, f] = shoulder[1, f] + along * y + fit * py
-        elbow[2, f] = shoulder[2, f] + along * z + fit * pz
+        px, py, pz = elbow_side(elbow, shoulder, f, x, y, z, mirror, least, chest)
+        elbow[0, f] = shoulder[0, f] + along * x + out * px
+        elbow[1, f] = shoulder[1, f] + along * y + out * py
+        elbow[2, f] = shoulder[2, f] + along * z + out * pz
         wrist[0, f] = shoulder[0, f] + wanted * x
         wrist[1, f] = shoulder[1, f] + wanted * y
         wrist[2, f] = shoulder[2, f] + wanted * z

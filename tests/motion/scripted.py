@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.library import load_library
+from posegen.library import Library, load_library
 from posegen.motion import state
 from posegen.motion.cast import cast_of
 from posegen.motion.engine import Motion, animate
-from posegen.motion.tables import SCALARS, tables
+from posegen.motion.tables import SCALARS, ActionTables, tables
 from posegen.scene import BOTH, Persons, Scenes, empty_scenes
 from posegen.skeleton import PROPORTIONS
 
-__all__ = ["LIBRARY", "Slot", "animated", "leg_length", "person", "pick", "scripted", "slot"]
+__all__ = ["LIBRARY", "Slot", "animated", "leg_length", "person", "pick", "scripted", "scripted_slot", "slot"]
 
 Array = NDArray[Any]
 
@@ -37,12 +37,14 @@ class Slot(NamedTuple):
     amplitude: float = 1.0
 
 
-def scripted(*slots: Slot, frames: int, stature: float = 1.7, phase: float = 0.0, seat: float = 0.0) -> Scenes:
+def scripted(
+    *slots: Slot, frames: int, stature: float = 1.7, phase: float = 0.0, seat: float = 0.0, library: Library = LIBRARY
+) -> Scenes:
     """One sample with one actor of average proportions, who starts at the origin, faces +z and does the given slots."""
     scenes = empty_scenes(1, 1, len(slots))
     scenes.length[:], scenes.persons.stature[:], scenes.phase[:], scenes.seat_height[:] = frames, stature, phase, seat
     for k, slot in enumerate(slots):
-        scenes.action[0, 0, k] = LIBRARY.index(slot.action)
+        scenes.action[0, 0, k] = library.index(slot.action)
         scenes.turn[0, 0, k] = np.radians(slot.turn)
         for name in ("start", "end", "speed", "side", "repetitions", "layered", "amplitude"):
             getattr(scenes, name)[0, 0, k] = getattr(slot, name)
@@ -77,7 +79,22 @@ def slot(
 ) -> state.Slot:
     """A slot as kernels get it."""
     kind = 2 * LIBRARY.index(action) + right
-    numbers = zip(SCALARS, tables(LIBRARY).actions.scalars[kind].tolist(), strict=True)
+    known = tables(LIBRARY).actions
+    return scripted_slot(known, kind, start, end, tempo=tempo, amplitude=amplitude, repetitions=repetitions)
+
+
+def scripted_slot(
+    known: ActionTables,
+    kind: int,
+    start: float,
+    end: float,
+    *,
+    tempo: float = 1.0,
+    amplitude: float = 1.0,
+    repetitions: int = 0,
+) -> state.Slot:
+    """A slot of the action in row `kind` of the tables."""
+    numbers = zip(SCALARS, known.scalars[kind].tolist(), strict=True)
     whole = {"support", "gait", "first_key", "last_key", "first_series", "last_series", "guided", "first_stretch", "last_stretch"}
     own = {name: int(value) if name in whole else value for name, value in numbers}
     return state.Slot(kind, start, end, tempo, amplitude, repetitions, 0.0, **own)

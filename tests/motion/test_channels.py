@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.library.models import CHANNELS
+from posegen.library import Library
+from posegen.library.models import CHANNELS, Action
 from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series
 from posegen.motion.gait import HARMONICS, RUN, STEP, WALK, WALK_SPEEDS
 from posegen.motion.state import Clock, Scratch, scratch
 from posegen.motion.tables import tables
 from posegen.motion.tracks import slot_stages
 from posegen.motion.trigonometry import smooth_step
-from tests.motion.scripted import LIBRARY, leg_length, person, slot
+from tests.motion.scripted import LIBRARY, leg_length, person, scripted_slot, slot
 
 Array = NDArray[Any]
 
@@ -36,6 +37,8 @@ FREE = {
     ),
 }
 FREE_KNOT = 3
+HANDS = np.array(["hand" in name for name in CHANNELS])
+"""Channels that are worked out behind the body; see test_hands."""
 
 
 def series_of(channel: str, gait: int = WALK, dimensionless: float = WALK_SPEEDS[FREE_KNOT]) -> Array:
@@ -182,11 +185,75 @@ def test_a_layer_takes_over_only_what_it_owns() -> None:
 def test_a_layer_hides_what_lies_below_it() -> None:
     calm = np.zeros((len(CHANNELS), FRAMES), np.float32)
     wild = np.random.default_rng(6).uniform(-0.1, 0.1, calm.shape).astype(np.float32)
-    owned = ACTIONS.owned[2 * LIBRARY.index("wave")]
+    owned = ACTIONS.owned[2 * LIBRARY.index("wave")] & ~HANDS
     entered, leaving = slot_stages(slot("wave", 1.0, 5.0, repetitions=4))
     on = (entered <= SECONDS) & (leaving >= SECONDS)
     assert on.sum() > 50
     np.testing.assert_allclose(layered(calm, "wave")[owned][:, on], layered(wild, "wave")[owned][:, on], atol=1e-6)
+
+
+def naive_layer(below: Array, name: str, amplitude: float) -> Array:
+    """What a layer without key poses leaves of the channels: its pose, taken over and given back."""
+    a, doing = 2 * LIBRARY.index(name), slot(name, 1.0, 5.0, amplitude=amplitude)
+    entered, leaving = slot_stages(doing)
+    out = below.astype(np.float64)
+    for f, t in enumerate(SECONDS):
+        if 1 <= t < 5:
+            weight = float(smooth_step((t - 1) / (entered - 1))) * float(smooth_step((5 - t) / (5 - leaving)))
+            wanted = person().neutral + ACTIONS.pose[a] * (1 + 0.4 * (amplitude - 1))
+            out[:, f] += np.where(ACTIONS.owned[a], weight * (wanted - out[:, f]), 0)
+    return out
+
+
+@pytest.mark.parametrize("amplitude", [0.8, 1.2])
+def test_a_layer_without_keys_holds_its_pose(amplitude: float) -> None:
+    below = np.random.default_rng(7).uniform(-0.1, 0.1, (len(CHANNELS), FRAMES)).astype(np.float32)
+    work = scratch(FRAMES, 1)
+    work.channels[:] = below
+    pointing = slot("point", 1.0, 5.0, amplitude=amplitude)
+    add_layer(work, pointing, ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
+    wanted = naive_layer(below, "point", amplitude)
+    wanted[HANDS] = below[HANDS]
+    np.testing.assert_allclose(work.channels, wanted, atol=2e-6)
+
+
+NOD = {
+    "parts": ["near_arm", "head"],
+    "layered": True,
+    "enter": 1.0,
+    "exit": 1.0,
+    "cycle": 1.0,
+    "repetitions": [1, 3],
+    "pose": {"neck_flexion": 9, "near_elbow_flexion": 36},
+    "enter_keys": [{"at": 0.5, "pose": {"neck_flexion": -18}}],
+    "cycle_keys": [{"at": 0.5, "pose": {"neck_flexion": 27}}],
+    "exit_keys": [{"at": 0.5, "pose": {"neck_flexion": -9}}],
+    "harmonics": {"near_elbow_flexion": {"sin": [18]}},
+}
+
+
+def test_a_layer_with_keys_follows_them_while_it_fades_in_and_out() -> None:
+    made = tables(Library(entries={"nod": Action.model_validate(NOD)}, families={}, themes={}, words={})).actions
+    doing = scripted_slot(made, 0, 1.0, 5.0, repetitions=2)
+    work = scratch(FRAMES, 1)
+    work.channels[:] = 0.25
+    add_layer(work, doing, made, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
+    neutral = person().neutral
+    neck, elbow = (CHANNELS.index(name) for name in ("neck_flexion", "left_elbow_flexion"))
+    at = {t: work.channels[neck, round(t / 0.04)] - 0.25 for t in (1.0, 1.2, 1.52, 2.0, 3.0, 4.0, 4.52, 4.96)}
+    half = float(smooth_step(0.52))
+    # Begins where its first key is, not in the pose: on the way in it does not turn round.
+    early = float(smooth_step(0.2)) * (neutral[neck] - 18 * DEGREE - 0.25)
+    assert at[1.2] == pytest.approx(early, abs=1e-6)
+    assert at[1.52] == pytest.approx(half * (neutral[neck] - 18 * DEGREE - 0.25), abs=1e-4)
+    assert at[2.0] == at[4.0] == pytest.approx(neutral[neck] + 9 * DEGREE - 0.25, abs=1e-6)
+    assert at[3.0] == pytest.approx(neutral[neck] + 9 * DEGREE - 0.25, abs=5 * DEGREE)  # near where the cycles meet
+    assert at[4.52] == pytest.approx((1 - half) * (neutral[neck] - 9 * DEGREE - 0.25), abs=1e-4)
+    nods = work.channels[neck, 50:101]
+    assert nods.max() == pytest.approx(neutral[neck] + 27 * DEGREE, abs=2.2 * DEGREE)  # repetitions differ
+    swing = work.channels[elbow, 50:101] - neutral[elbow] - 36 * DEGREE
+    assert swing.max() == pytest.approx(18 * DEGREE, rel=0.13)
+    assert swing.min() == pytest.approx(-18 * DEGREE, rel=0.13)
 
 
 def tracked(name: str, amplitude: float, repetitions: int) -> Array:

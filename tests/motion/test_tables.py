@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import CHANNELS, Action
+from posegen.library.models import ANCHORS, CHANNELS, Action
 from posegen.motion.tables import CYCLE, ENTER, EXIT, PLANTED, SCALARS, SUPPORTS, ActionTables, tables
 from posegen.skeleton import PARTS
 from tests.motion.scripted import LIBRARY
@@ -31,7 +31,12 @@ SALUTE = {
         "trunk_flexion": 7.2,
         "root_lateral": 0.02,
         "root_height": -0.1,
+        "near_hand_aside": 0.4,
+        "near_hand_up": 0.05,
+        "near_hand_forward": 0.3,
+        "near_hand_reach": 1.0,
     },
+    "anchors": {"near": "head", "far": "floor"},
     "harmonics": {"near_elbow_flexion": {"sin": [36]}, "neck_rotation": {"cos": [0, 18]}},
     "enter_keys": [{"at": 0.5, "through": True, "pose": {"trunk_lateral": 3.6}}],
     "cycle_keys": [{"at": 0.5, "pose": {"near_shoulder_flexion": 45}}],
@@ -107,11 +112,22 @@ def test_harmonics_keep_their_channel_and_unit(salute: ActionTables) -> None:
         assert found["neck_rotation"][0].tolist() == pytest.approx([0, 0.05 * sign, 0, 0])
 
 
+def test_places_of_hands_keep_their_unit_and_mirror_with_their_side(salute: ActionTables) -> None:
+    for side, near, far in ((LEFT, "left", "right"), (RIGHT, "right", "left")):
+        pose = salute.pose[side]
+        found = [value(pose, f"{near}_hand_{c}") for c in ("aside", "up", "forward", "reach")]
+        assert found == pytest.approx([0.4, 0.05, 0.3, 1.0])
+        assert not any(value(salute.used[side], f"{far}_hand_{c}") for c in ("aside", "up", "forward", "reach"))
+        assert ANCHORS[salute.anchors[side][side]] == "head"
+        assert ANCHORS[salute.anchors[side][1 - side]] == "floor"
+
+
 def test_a_layer_owns_the_arm_and_what_it_uses_of_the_head(salute: ActionTables) -> None:
     for side, near in ((LEFT, "left"), (RIGHT, "right")):
         owned = {CHANNELS[c] for c in np.flatnonzero(salute.owned[side])}
         arm = {f"{near}_{c}" for c in ("collar_elevation", "collar_protraction", "elbow_flexion")}
         arm |= {f"{near}_shoulder_{c}" for c in ("flexion", "abduction", "rotation")}
+        arm |= {f"{near}_hand_{c}" for c in ("aside", "up", "forward", "reach")}
         assert owned == arm | {"neck_rotation"}
         assert {PARTS[p] for p in np.flatnonzero(salute.parts[side])} == {f"{near}_arm", "head"}
 

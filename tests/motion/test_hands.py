@@ -1,0 +1,211 @@
+"""Hands where they must be: inverse kinematics beside a plain oracle, and the laws that every arm keeps."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.motion.hands import EASY, LONGEST, draw_wrist, eased, solve_elbow
+from tests.motion.rotations import about_x, about_y, about_z
+
+Array = NDArray[Any]
+
+SEEDS = st.integers(0, 2**32 - 1)
+FRAMES = 6
+NEAR = 2e-5  # metres: float32 a few metres from the origin
+
+
+class Arm(NamedTuple):
+    """One arm over frames, as forward kinematics puts it, and the place of its hand."""
+
+    upper: float
+    fore: float
+    sign: float
+    chest: Array  # [9, frames]
+    origin: Array
+    hand: Array
+    shoulder: Array
+    elbow: Array
+    wrist: Array
+
+
+def directions(generator: np.random.Generator, count: int) -> Array:
+    vectors = generator.normal(size=(3, count))
+    return np.asarray(vectors / np.sqrt((vectors**2).sum(0)))
+
+
+def arm(seed: int, reach: float, bend: tuple[float, float] = (20, 140)) -> Arm:
+    """Any arm whose elbow is bent by an angle in this range of degrees; its hand's place is within its reach."""
+    generator = np.random.default_rng(seed)
+    upper, fore = generator.uniform(0.2, 0.4), generator.uniform(0.2, 0.35)
+    turned = [about_y(a) @ about_x(b) @ about_z(c) for a, b, c in generator.uniform(-0.5, 0.5, (FRAMES, 3))]
+    chest = np.stack([r.reshape(9) for r in turned], -1)
+    shoulder, ahead = generator.uniform(-2, 2, (3, FRAMES)), directions(generator, FRAMES)
+    elbow = shoulder + upper * ahead
+    square = np.cross(ahead, directions(generator, FRAMES), axis=0)
+    square /= np.sqrt((square**2).sum(0))
+    angle = np.radians(generator.uniform(*bend, FRAMES))
+    wrist = elbow + fore * (np.cos(angle) * ahead + np.sin(angle) * square)
+    # A place that the arm can have without giving way: neither stretched nor folded.
+    place = shoulder + generator.uniform(0.5, EASY - 0.01, FRAMES) * (upper + fore) * directions(generator, FRAMES)
+    origin = generator.uniform(-2, 2, (3, FRAMES))
+    sign = generator.choice([1.0, -1.0])
+    apart = np.stack([r.T @ d for r, d in zip(turned, (place - origin).T, strict=True)], -1) / (upper + fore)
+    hand = np.concatenate([apart * np.array([sign, 1, 1])[:, None], np.full((1, FRAMES), reach)])
+    return Arm(upper, fore, sign, *(a.astype(np.float32) for a in (chest, origin, hand, shoulder, elbow, wrist)))
+
+
+def place_of(one: Arm) -> Array:
+    rotations = one.chest.astype(np.float64).T.reshape(-1, 3, 3)
+    local = one.hand[:3].astype(np.float64) * np.array([one.sign, 1, 1])[:, None] * (one.upper + one.fore)
+    return one.origin + np.stack([r @ p for r, p in zip(rotations, local.T, strict=True)], -1)
+
+
+def solved(one: Arm, weight: float = 1.0) -> tuple[Array, Array]:
+    """Elbow and wrist after the kernels."""
+    goal, elbow, wrist = one.wrist.copy(), one.elbow.copy(), one.wrist.copy()
+    weights = np.full(FRAMES, weight, np.float32)
+    length = one.upper + one.fore
+    draw_wrist(one.hand, one.chest, one.origin, length, one.sign, weights, one.shoulder, wrist, 0, FRAMES, goal)
+    solve_elbow(one.upper, one.fore, one.sign, one.chest, one.shoulder, goal, 0, FRAMES, elbow, wrist)
+    return elbow.astype(np.float64), wrist.astype(np.float64)
+
+
+def naive(one: Arm, goal: Array) -> tuple[Array, Array]:
+    """Elbow and wrist by the cosine rule, frame by frame; the goal is within reach and the elbow has a side."""
+    elbows, wrists = [], []
+    for f in range(FRAMES):
+        shoulder, elbow = one.shoulder[:, f].astype(np.float64), one.elbow[:, f].astype(np.float64)
+        line = goal[:, f] - shoulder
+        distance = np.sqrt((line**2).sum())
+        line /= distance
+        cosine = (one.upper**2 + distance**2 - one.fore**2) / (2 * one.upper * distance)
+        aside = (elbow - shoulder) - ((elbow - shoulder) * line).sum() * line
+        aside /= np.sqrt((aside**2).sum())
+        elbows.append(shoulder + one.upper * (cosine * line + np.sqrt(1 - cosine**2) * aside))
+        wrists.append(goal[:, f])
+    return np.stack(elbows, -1), np.stack(wrists, -1)
+
+
+def lengths(one: Array, other: Array) -> Array:
+    return np.asarray(np.sqrt(((one - other) ** 2).sum(0)))
+
+
+def off_the_line(one: Arm, goal: Array) -> Array:
+    line = goal - one.shoulder
+    line /= np.sqrt((line**2).sum(0))
+    apart = one.elbow.astype(np.float64) - one.shoulder
+    return lengths(apart, (apart * line).sum(0) * line)
+
+
+@given(SEEDS)
+def test_wrist_and_elbow_are_those_of_the_oracle(seed: int) -> None:
+    one = arm(seed, reach=1.0)
+    goal = place_of(one)
+    elbow, wrist = solved(one)
+    wanted_elbow, wanted_wrist = naive(one, goal)
+    np.testing.assert_allclose(wrist, wanted_wrist, atol=NEAR)
+    # Where the elbow is nearly on the line its side is ill-conditioned, and chosen otherwise.
+    clear = off_the_line(one, goal) > 0.06 * one.upper
+    np.testing.assert_allclose(elbow[:, clear], wanted_elbow[:, clear], atol=2e-4)
+
+
+@given(SEEDS, st.floats(0, 1), st.floats(0, 1), st.floats(0.2, 3))
+def test_bones_keep_their_length_and_elbows_their_range(seed: int, reach: float, weight: float, further: float) -> None:
+    one = arm(seed, reach)
+    one.hand[:3] *= np.float32(further)  # out of reach, or folded up
+    elbow, wrist = solved(one, weight)
+    np.testing.assert_allclose(lengths(elbow, one.shoulder), one.upper, atol=NEAR)
+    np.testing.assert_allclose(lengths(elbow, wrist), one.fore, atol=NEAR)
+    bent = one.upper**2 + one.fore**2 - lengths(wrist, one.shoulder) ** 2
+    flexion = 180 - np.degrees(np.arccos(np.clip(bent / (2 * one.upper * one.fore), -1, 1)))
+    assert flexion.max() < 150.1
+
+
+@given(SEEDS, st.floats(0.05, 0.95))
+def test_the_wrist_goes_by_its_reach(seed: int, reach: float) -> None:
+    one = arm(seed, reach)
+    _, wrist = solved(one)
+    wanted = one.wrist + reach * (place_of(one) - one.wrist)
+    roomy = lengths(wanted, one.shoulder) > 0.5 * (one.upper + one.fore)
+    np.testing.assert_allclose(wrist[:, roomy], wanted[:, roomy], atol=NEAR)
+
+
+@given(SEEDS)
+def test_a_hand_that_follows_nothing_stays_to_the_bit(seed: int) -> None:
+    one = arm(seed, reach=0.0)
+    elbow, wrist = solved(one)
+    np.testing.assert_array_equal(elbow, one.elbow)
+    np.testing.assert_array_equal(wrist, one.wrist)
+
+
+@given(SEEDS)
+def test_a_hand_that_begins_to_follow_does_not_jump(seed: int) -> None:
+    one = arm(seed, reach=1e-3)
+    elbow, wrist = solved(one)
+    # A thousandth of a way of at most two arms, and the elbow with it.
+    assert lengths(wrist, one.wrist).max() < 2.1e-3 * (one.upper + one.fore)
+    assert lengths(elbow, one.elbow).max() < 0.02
+
+
+@given(SEEDS, st.floats(1.0, 20))
+def test_out_of_reach_the_arm_points_there_and_never_snaps(seed: int, further: float) -> None:
+    one = arm(seed, reach=1.0)
+    length = one.upper + one.fore
+    place = place_of(one)
+    ahead = (place - one.shoulder) / lengths(place, one.shoulder)
+    one.origin[:] += ((further * length - lengths(place, one.shoulder)) * ahead).astype(np.float32)
+    _, wrist = solved(one)
+    over = (further - EASY) / (LONGEST - EASY)
+    share = EASY + (LONGEST - EASY) * over / (1 + over)
+    np.testing.assert_allclose(wrist, one.shoulder + share * length * ahead, atol=2 * NEAR * max(1.0, further / 4))
+
+
+@given(st.floats(0, 10), st.floats(0.1, 2), st.floats(0.01, 1))
+def test_easing_keeps_what_is_easy_and_never_reaches_the_last(distance: float, easy: float, room: float) -> None:
+    soft = eased(distance, easy, easy + room)
+    if distance <= easy:
+        assert soft == distance
+    else:
+        assert easy < soft < min(distance, easy + room) + 1e-9
+    assert eased(distance + 0.1, easy, easy + room) > soft
+
+
+@given(SEEDS)
+def test_the_mirrored_arm_is_solved_in_the_mirror(seed: int) -> None:
+    # Straight arms too, whose elbow's side is chosen.
+    one = arm(seed, reach=1.0, bend=(0, 90))
+    flip = np.array([-1, 1, 1], np.float32)[:, None]
+    turned = np.array([1, -1, -1, -1, 1, 1, -1, 1, 1], np.float32)[:, None]
+    vectors = (flip * v for v in (one.origin, one.shoulder, one.elbow, one.wrist))
+    origin, shoulder, elbow, wrist = vectors
+    other = Arm(one.upper, one.fore, -one.sign, turned * one.chest, origin, one.hand, shoulder, elbow, wrist)
+    for here, there in zip(solved(one), solved(other), strict=True):
+        np.testing.assert_allclose(flip * here, there, atol=1e-6)
+
+
+def test_a_straight_arm_bends_downwards_and_outwards() -> None:
+    upper, fore = 0.3, 0.25
+    along = np.array([0.0, 0.0, 1.0], np.float32)[:, None] * np.ones((1, FRAMES), np.float32)
+    still = np.zeros((3, FRAMES), np.float32)
+    upright = np.tile(np.eye(3, dtype=np.float32).reshape(9, 1), FRAMES)
+    for sign in (1.0, -1.0):
+        elbow, wrist = np.float32(upper) * along, np.float32(upper + fore) * along
+        solve_elbow(upper, fore, sign, upright, still, np.float32(0.4) * along, 0, FRAMES, elbow, wrist)
+        assert (sign * elbow[0] > 0.02).all()
+        assert (elbow[1] < -0.05).all()
+        np.testing.assert_allclose(wrist[2], 0.4, atol=1e-6)
+
+
+def test_a_hand_in_its_own_shoulder_is_put_ahead_of_it() -> None:
+    one = arm(3, reach=1.0)
+    elbow, wrist = one.elbow.copy(), one.wrist.copy()
+    solve_elbow(one.upper, one.fore, one.sign, one.chest, one.shoulder, one.shoulder.copy(), 0, FRAMES, elbow, wrist)
+    ahead = wrist - one.shoulder
+    assert lengths(wrist, one.shoulder) == pytest.approx(lengths(wrist, one.shoulder)[0])
+    assert ((ahead * one.chest[[2, 5, 8]]).sum(0) > 0.05).all()

@@ -1,0 +1,146 @@
+"""Actions that say where the hands are: the wrist is there, whatever it is told from and whatever lies below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.library import Library
+from posegen.library.models import CHANNELS, Action
+from posegen.motion.state import Scratch
+from posegen.motion.trunk import upper_body
+from posegen.scene import LEFT, RIGHT
+from posegen.skeleton import JOINTS
+from tests.motion.acted import MARGIN, acted, rotations_of, shown
+from tests.motion.rotations import about_y
+from tests.motion.scripted import LIBRARY, Slot, person, scripted
+
+Array = NDArray[Any]
+
+PLACES = {"chest": (0.2, -0.3, 0.6), "head": (0.15, -0.3, 0.5), "floor": (0.5, 1.9, 0.5)}
+BEND = {"near_shoulder_flexion": 40.0, "near_elbow_flexion": 80.0}
+FRAMES, MIDDLE = 150, 75
+
+
+def place(word: str, at: tuple[float, float, float]) -> dict[str, float]:
+    return dict(zip((f"{word}_hand_aside", f"{word}_hand_up", f"{word}_hand_forward"), at, strict=True)) | {
+        f"{word}_hand_reach": 1.0
+    }
+
+
+def library() -> Library:
+    timing = {"enter": 0.8, "exit": 0.8, "sided": True, "duration": [2, 6]}
+    entries = {"walk": LIBRARY.action("walk"), "stand": LIBRARY.action("stand"), "wave": LIBRARY.action("wave")}
+    for anchor, at in PLACES.items():
+        pose = BEND | place("near", at) | {"trunk_flexion": 12.0, "neck_flexion": 15.0, "neck_rotation": 20.0}
+        shape = {**timing, "pose": pose, "anchors": {"near": anchor}}
+        entries[f"hold_{anchor}"] = Action.model_validate({**shape, "parts": ["legs", "near_arm", "trunk", "head"]})
+        entries[f"over_{anchor}"] = Action.model_validate({**shape, "parts": ["near_arm", "trunk", "head"], "layered": True})
+    both = {**timing, "parts": ["legs"], "pose": place("both", PLACES["chest"])}
+    entries["hold_both"] = Action.model_validate(both)
+    names = sorted(entries)
+    return Library(entries={n: entries[n] for n in names}, families={"a": tuple(names)}, themes={}, words={})
+
+
+MADE = library()
+SIDES = ((LEFT, "left", 1), (RIGHT, "right", -1))
+
+
+def act(*slots: Slot, stature: float = 1.7) -> Scratch:
+    return acted(scripted(*slots, frames=FRAMES, stature=stature, library=MADE), MADE, person(stature))
+
+
+def wanted(work: Scratch, anchor: str, sign: int, stature: float) -> Array:
+    """Where the wrist should be in the middle frame."""
+    turned = rotations_of(work, MIDDLE)
+    apart = np.array(PLACES[anchor]) * [sign, 1, 1] * (0.186 + 0.146) * stature
+    if anchor == "floor":
+        return np.asarray([0.3, 0, -0.2] + about_y(0.1) @ apart)
+    joint = {"chest": "spine3", "head": "head"}[anchor]
+    return np.asarray(shown(work, joint)[MIDDLE] + turned[anchor] @ apart)
+
+
+@pytest.mark.parametrize("anchor", PLACES)
+@pytest.mark.parametrize("side", SIDES, ids=["left", "right"])
+@pytest.mark.parametrize("stature", [1.5, 1.9])
+def test_the_wrist_is_where_it_is_told_to_be(anchor: str, side: tuple[int, str, int], stature: float) -> None:
+    number, name, sign = side
+    base = act(Slot(f"hold_{anchor}", 0.5, 5.5, side=number), stature=stature)
+    standing = Slot("stand", -2, 9)
+    over = act(standing, Slot(f"over_{anchor}", 0.5, 5.5, side=number, layered=True), stature=stature)
+    for work in (base, over):
+        there = shown(work, f"{name}_wrist")[MIDDLE]
+        np.testing.assert_allclose(there, wanted(work, anchor, sign, stature), atol=1e-3)
+
+
+@pytest.mark.parametrize("anchor", ["chest", "head"])
+def test_over_walking_the_hand_stays_with_the_body(anchor: str) -> None:
+    work = act(Slot("walk", -3, 9, speed=1.2), Slot(f"over_{anchor}", 0.5, 5.5, side=LEFT, layered=True))
+    there = shown(work, "left_wrist")[MIDDLE]
+    np.testing.assert_allclose(there, wanted(work, anchor, 1, 1.7), atol=1e-3)
+
+
+def test_nothing_moves_where_no_hand_has_a_place() -> None:
+    work = act(Slot("walk", -3, 9, speed=1.2), Slot("wave", 1, 5, repetitions=4, layered=True, side=RIGHT))
+    turns, joints = work.turns.copy(), work.joints.copy()
+    upper_body(work.channels, turns[6], person().offsets, joints, turns)
+    np.testing.assert_array_equal(work.joints, joints)
+
+
+def test_a_layer_without_a_place_takes_its_hand_away_and_gives_it_back() -> None:
+    holding, wave = Slot("hold_both", 0.2, 5.8), Slot("wave", 1.5, 4.5, repetitions=3, layered=True, side=LEFT)
+    still, waving = act(holding), act(holding, wave)
+    free = act(Slot("stand", -2, 9), wave)
+    at = MIDDLE
+    np.testing.assert_allclose(shown(waving, "left_wrist")[at], shown(free, "left_wrist")[at], atol=2e-3)
+    np.testing.assert_array_equal(shown(waving, "right_wrist"), shown(still, "right_wrist"))
+    for frame in (30, 120):
+        np.testing.assert_array_equal(shown(waving, "left_wrist")[frame], shown(still, "left_wrist")[frame])
+
+
+@pytest.mark.parametrize("below", ["stand", "hold_both", "walk"])
+def test_hands_come_and_go_without_a_jump(below: str) -> None:
+    slots = (Slot(below, -0.3 if below == "hold_both" else -3, 6.3, speed=1.2 * (below == "walk")),)
+    work = act(*slots, Slot("over_head", 0.6, 5.4, side=LEFT, layered=True))
+    for joint in ("left_wrist", "left_elbow"):
+        relative = shown(work, joint) - shown(work, "spine3")
+        jolt = np.sqrt((np.diff(relative, 2, axis=0) ** 2).sum(-1)).max() * 25**2
+        assert jolt < 40  # m/s2; a jump of 5 cm within a frame would be 31 and more on top of the movement
+
+
+def test_the_place_stands_still_while_the_hand_sets_out() -> None:
+    first, slots = CHANNELS.index("left_hand_aside"), (Slot("hold_chest", 0.5, 5.5, side=LEFT),)
+    rows = act(*slots).channels[first : first + 4, MARGIN : MARGIN + FRAMES]
+    on = (np.arange(FRAMES) / 25 >= 0.5) & (np.arange(FRAMES) / 25 < 5.5)
+    for row, value in zip(rows[:3], PLACES["chest"], strict=True):
+        np.testing.assert_allclose(row[on], value, atol=1e-6)
+    assert rows[3, on][0] < 0.01
+    assert rows[3, MIDDLE] == 1
+    assert rows[3, on][-1] < 0.01
+    assert (np.diff(rows[3, 13:33]) >= 0).all()
+    layer = act(Slot("stand", -2, 9), Slot("over_chest", 0.5, 5.5, side=LEFT, layered=True))
+    np.testing.assert_allclose(layer.channels[first + 3, MARGIN : MARGIN + FRAMES][on], 1.0, atol=1e-6)
+
+
+def test_left_and_right_mirror() -> None:
+    left, right = (act(Slot("hold_chest", 0.5, 5.5, side=side)) for side, _, _ in SIDES)
+    heading = about_y(-0.1)
+    seen = [
+        (shown(work, f"{name}_{joint}") - shown(work, "pelvis")) @ heading.T * [sign, 1, 1]
+        for work, (_, name, sign) in zip((left, right), SIDES, strict=True)
+        for joint in ("elbow", "wrist")
+    ]
+    # Sway is drawn by channel, so it is not the same on the other side.
+    assert np.abs(seen[0] - seen[2]).max() < 0.06
+    assert np.abs(seen[1] - seen[3]).max() < 0.04
+
+
+def test_elbows_and_wrists_are_joints_of_the_arm() -> None:
+    work = act(Slot("hold_floor", 0.5, 5.5, side=LEFT), stature=1.8)
+    for name, parent, share in (("left_elbow", "left_shoulder", 0.186), ("left_wrist", "left_elbow", 0.146)):
+        bones = np.sqrt(((shown(work, name) - shown(work, parent)) ** 2).sum(-1))
+        np.testing.assert_allclose(bones, share * 1.8, atol=1e-5)
+    assert JOINTS.index("left_wrist") == 20  # as the kernel has it

@@ -1,0 +1,161 @@
+"""Hands that have to be somewhere are there: at the mouth, at the brow, before the face, at the other hand; on every body."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.evaluation.collisions import body_overlap
+from posegen.library.models import Action
+from posegen.motion.cast import cast_of
+from posegen.motion.state import Person
+from posegen.scene import LEFT, RIGHT, Scenes
+from tests.motion.acted import acted, rotations_of, shown
+from tests.motion.scripted import LIBRARY, Slot, animated, scripted
+
+Array = NDArray[Any]
+
+BODIES = ((1.5, 0.93, 1.06), (1.7, 1.0, 1.0), (1.95, 1.06, 0.95))
+"""Stature in metres; length of the arms and breadth of the shoulders, relative to the average of that stature."""
+HAND = 0.108
+"""Length of a hand, as a fraction of stature (Drillis and Contini)."""
+POINTS = {"mouth": (0.0, -0.040, 0.060), "brow": (0.03, 0.012, 0.058), "face": (0.0, -0.015, 0.060)}
+"""Outward, up and forward of the head's joint, as fractions of stature."""
+FPS, START = 25, 1.0
+
+
+class Touch(NamedTuple):
+    """A wrist that is near a point of the head, at a share of the cycle (or of the held pose)."""
+
+    action: str
+    hand: str
+    point: str
+    at: float
+
+
+TOUCHES = (
+    Touch("drinking", "near", "mouth", 0.49),
+    Touch("eating", "near", "mouth", 0.50),
+    Touch("shout", "near", "mouth", 0.5),
+    Touch("shout", "far", "mouth", 0.5),
+    Touch("whisper", "near", "mouth", 0.5),
+    Touch("sing", "near", "mouth", 0.3),
+    Touch("sing", "near", "mouth", 0.8),
+    Touch("salute", "near", "brow", 0.5),
+    Touch("cry", "near", "face", 0.5),
+    Touch("cry", "far", "face", 0.5),
+)
+
+
+def repetitions(action: Action) -> int:
+    return action.repetitions[0] if action.repetitions else 0
+
+
+def seconds(action: Action) -> float:
+    held = repetitions(action) * action.cycle if action.repetitions else 2.0
+    return action.enter + held + action.exit
+
+
+@cache
+def scene(name: str, side: int, body: tuple[float, float, float], amplitude: float = 1.0) -> Scenes:
+    """The action once, standing."""
+    action = LIBRARY.action(name)
+    end = START + seconds(action)
+    doing = Slot(name, START, end, side=side, repetitions=repetitions(action), layered=action.layered, amplitude=amplitude)
+    apart = (Slot("stand", -2, START), doing, Slot("stand", end, 30))
+    slots = (Slot("stand", -2, 30), doing) if action.layered else apart
+    made = scripted(*slots, frames=round((end + 0.5) * FPS), stature=body[0])
+    made.persons.arms[:], made.persons.shoulders[:] = body[1:]
+    return made
+
+
+def someone(scenes: Scenes) -> Person:
+    cast = cast_of(scenes)
+    return Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
+
+
+def frame_of(action: Action, share: float) -> int:
+    """Frame at a share of the first cycle, or of the time between the stages."""
+    length = action.cycle if action.repetitions else seconds(action) - action.enter - action.exit
+    return round((START + action.enter + share * length) * FPS)
+
+
+@pytest.mark.parametrize("touch", TOUCHES, ids=lambda t: f"{t.action} {t.hand} {t.at}")
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("side", [LEFT, RIGHT])
+def test_a_hand_is_at_its_point_of_the_head(touch: Touch, body: tuple[float, float, float], side: int) -> None:
+    action = LIBRARY.action(touch.action)
+    work = acted(scene(touch.action, side, body), LIBRARY, someone(scene(touch.action, side, body)))
+    number = side if touch.hand == "near" else 1 - side
+    name, sign = (("left", 1), ("right", -1))[number]
+    frame = frame_of(action, touch.at)
+    point = np.array(POINTS[touch.point]) * [sign, 1, 1] * body[0]
+    place = shown(work, "head")[frame] + rotations_of(work, frame)["head"] @ point
+    apart = np.sqrt(((shown(work, f"{name}_wrist")[frame] - place) ** 2).sum())
+    # The wrist is behind what touches: half a hand where a cup or the palm does, all of it where the fingers do.
+    assert 0.045 * body[0] < apart < (HAND if touch.point == "brow" else 0.095) * body[0]
+
+
+def wrists_apart(name: str, body: tuple[float, float, float], amplitude: float = 1.0) -> Array:
+    made = scene(name, LEFT, body, amplitude)
+    motion = animated(made, int(made.length[0]), FPS)
+    left, right = motion.joints[0, 0, :, 20].astype(np.float64), motion.joints[0, 0, :, 21].astype(np.float64)
+    return np.asarray(np.sqrt(((left - right) ** 2).sum(-1)))
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("amplitude", [0.8, 1.2])
+def test_clapping_hands_meet_each_time(body: tuple[float, float, float], amplitude: float) -> None:
+    apart = wrists_apart("clap", body, amplitude) / body[0]
+    action = LIBRARY.action("clap")
+    beats = START + action.enter + action.cycle * np.arange(repetitions(action) + 1)
+    for begin, end in pairwise(beats):
+        beat = apart[round(begin * FPS) : round(end * FPS)]
+        # Palms touch while the wrists are some 8 cm apart.
+        assert 0.035 < beat.min() < 0.065
+        assert beat.max() > 0.12
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_hugging_arms_close(body: tuple[float, float, float]) -> None:
+    apart = wrists_apart("hug", body) / body[0]
+    assert apart[frame_of(LIBRARY.action("hug"), 0.5)] < 0.06
+    assert apart.max() > 0.35  # and open before
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_hands_that_stretch_overhead_are_together(body: tuple[float, float, float]) -> None:
+    apart = wrists_apart("stretch", body) / body[0]
+    action = LIBRARY.action("stretch")
+    assert (apart[frame_of(action, 0.0) : frame_of(action, 1.0)] < 0.07).all()
+
+
+WITH_PLACES = [name for name in LIBRARY.actions if any("hand" in channel for channel in LIBRARY.action(name).pose)]
+
+
+@pytest.mark.parametrize("name", WITH_PLACES)
+@pytest.mark.parametrize("body", BODIES)
+def test_arms_go_through_nothing_and_elbows_keep_their_range(name: str, body: tuple[float, float, float]) -> None:
+    made = scene(name, RIGHT, body, 1.15)
+    joints = animated(made, int(made.length[0]), FPS).joints[0, 0].astype(np.float64)
+    assert body_overlap(joints).max() < 0.02
+    for shoulder, elbow, wrist in ((16, 18, 20), (17, 19, 21)):
+        upper, fore = joints[:, elbow] - joints[:, shoulder], joints[:, wrist] - joints[:, elbow]
+        cosine = (upper * fore).sum(-1) / np.sqrt((upper**2).sum(-1) * (fore**2).sum(-1))
+        assert np.degrees(np.arccos(cosine)).max() < 150.5
+
+
+@pytest.mark.parametrize("name", LIBRARY.actions)
+def test_who_has_no_side_is_the_same_on_both(name: str) -> None:
+    """The mirrored scene of an action without a side is the scene itself, so it must be its own mirror image."""
+    action = LIBRARY.action(name)
+    moved = [*action.pose, *action.harmonics]
+    moved += [channel for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys) for channel in key.pose]
+    one_sided = {c for c in moved if c.startswith(("near_", "far_")) or c.endswith(("lateral", "_rotation", "obliquity"))}
+    one_sided -= {c for c in moved if c.startswith("both_")}
+    assert action.sided or not one_sided
