@@ -32,6 +32,8 @@ from posegen.motion.rows import (
     PATH_Z,
     PHASE,
     PITCH,
+    RUN_WEIGHT,
+    SPEED,
     YAW,
 )
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
@@ -55,6 +57,11 @@ FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW = range(5)
 PRINT_BACK = 0.14
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight."""
+
+
+FAST_WALK, FAST_PRINT_BACK = 1.35, 0.07
+"""Above this speed in m/s, prints lie further back by this many metres for each m/s: the longer the step, the more of it a
+trailing foot on its toes can span, which is longer than a leading one on its heel."""
 
 
 @kernel
@@ -152,7 +159,8 @@ def plan_prints(root: Array, leg: Array, side: int, widths: Array, foot: Array, 
             for j in range(first, last):
                 along = (root[PATH_X, j] - x) * s + (root[PATH_Z, j] - z) * c
                 total += along + leg[FORWARD, j] - roll_forward(leg[PITCH, j], foot)
-            forward = total / (last - first) - PRINT_BACK * foot[FOOT_BALL]
+            fast = max(0.0, abs(root[SPEED, f]) - FAST_WALK) * (1.0 - root[RUN_WEIGHT, f])
+            forward = total / (last - first) - PRINT_BACK * foot[FOOT_BALL] - FAST_PRINT_BACK * fast
         aside = out * (widths[1] + gait * (widths[0] - widths[1]) + root[APART, f])
         stances[i, PRINT_X] = x + forward * s + aside * c
         stances[i, PRINT_Z] = z + forward * c - aside * s
@@ -204,23 +212,24 @@ def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
 
 
 @kernel
-def swing_row(row: Array, nominal: Array, lift: int, land: int) -> None:
+def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) -> None:
     """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
 
     The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
-    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks.
+    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. A foot that is off the ground for
+    much longer than a step loses the one within `longest` frames and takes on the other within as many.
     """
-    span = land - lift
+    span = min(land - lift, longest)
     here, there = row[lift] - nominal[lift], row[land] - nominal[land]
     v0 = (here - (row[lift - 1] - nominal[lift - 1])) * span if lift > 0 else np.float32(0.0)
     v1 = ((row[land + 1] - nominal[land + 1]) - there) * span if land + 1 < len(row) else np.float32(0.0)
     for f in range(lift + 1, land):
-        x = np.float32((f - lift) / span)
-        y = np.float32(1.0) - x
-        value = here * (y * y * (np.float32(1.0) + np.float32(2.0) * x)) + there * (
-            x * x * (np.float32(3.0) - np.float32(2.0) * x)
-        )
-        row[f] = nominal[f] + value + v0 * (x * y * y) - v1 * (x * x * y)
+        x, y = np.float32(min((f - lift) / span, 1.0)), np.float32(min((land - f) / span, 1.0))
+        # In steps x + y = 1, and these are Hermite's four.
+        leaving, arriving = np.float32(1.0) - x, np.float32(1.0) - y
+        value = here * (leaving * leaving * (np.float32(1.0) + np.float32(2.0) * x))
+        value += there * (arriving * arriving * (np.float32(1.0) + np.float32(2.0) * y))
+        row[f] = nominal[f] + value + v0 * (x * leaving * leaving) - v1 * (arriving * arriving * y)
 
 
 @kernel
@@ -260,7 +269,7 @@ def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scal
 
 
 @kernel
-def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
+def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, longest: int) -> None:
     """Ankle and yaw of one foot while it is off the ground.
 
     Parameters
@@ -269,7 +278,8 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
     nominal : float32 [4, frames]
         Nominal ankle x, y, z in metres and yaw in turns.
     stances : float [stances, 5]
-    count : int
+    count, longest : int
+        How many stances; see :func:`swing_row`.
     """
     frames = leg.shape[1]
     for i in range(count + 1):
@@ -280,7 +290,7 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int) -> None:
         for r in range(4):
             row = leg[ANKLE_X + r]
             if lift >= 0 and land < frames:
-                swing_row(row, nominal[r], lift, land)
+                swing_row(row, nominal[r], lift, land, longest)
             else:
                 # Before the first stance and behind the last one the correction stays what it is at that stance.
                 edge = land if lift < 0 else lift

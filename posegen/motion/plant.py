@@ -19,10 +19,10 @@ from posegen.motion.contacts import (
     smooth_cover,
     swing_foot,
 )
-from posegen.motion.ground import fill_ground, raise_body, raise_feet
+from posegen.motion.ground import climb, fill_ground, raise_body, raise_feet
 from posegen.motion.legs import ease_reach, place_foot, solve_knee
 from posegen.motion.root import hips
-from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LIFT, LOWERING, RATE, WORK
+from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LIFT, LOWERING, RATE, RISING, WORK
 from posegen.motion.state import Person, Scratch
 
 __all__ = ["plant_and_swing"]
@@ -31,6 +31,8 @@ Array = NDArray[Any]
 
 REACH = 0.9985
 """Share of its length that a planted leg spans at most: 6 degrees of flexion are left in the knee."""
+PASSING_SECONDS = 0.6
+"""Longest time that a foot takes from where it lifts to its free course, and from there to where it lands."""
 YIELD_SECONDS = 0.05
 """How long before it has to the pelvis begins to come down."""
 
@@ -73,9 +75,11 @@ def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar
         plan_prints(root, legs[side], side, widths, foot, stances, counts[side])
         for i in range(counts[side]):
             hold_stance(legs[side], stances[i], foot)
-        if len(steps):
-            fill_ground(steps, stances, counts[side], legs[side, GROUND])
-    if len(steps):
+    levels = np.zeros((2, scratch.stances.shape[1]))
+    uneven = climb(root[RISING], scratch.stances, counts, levels) or len(steps) > 0
+    if uneven:
+        for side in range(2):
+            fill_ground(steps, scratch.stances[side], counts[side], levels[side], legs[side, GROUND])
         raise_body(root, legs, scratch.planted)
     hips(root, pelvis, offsets, place, legs)
     for side in range(2):
@@ -84,14 +88,14 @@ def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar
     hips(root, pelvis, offsets, place, legs)
     for side in range(2):
         nominal_feet(root, legs[side], widths[2] if side == 0 else -widths[2], scratch.nominal)
-        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side])
-        if len(steps):
+        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], int(PASSING_SECONDS / step))
+        if uneven:
             raise_feet(legs[side], scratch.planted[side], -1.0, True)
         clear_swings(legs[side], scratch.stances[side], counts[side], foot, root[LIFT])
-        if len(steps):
+        if uneven:
             raise_feet(legs[side], scratch.planted[side], 1.0, True)
         place_foot(margin, margin + frames, foot, legs[side])
-        if len(steps):
+        if uneven:
             raise_feet(legs[side], scratch.planted[side], -1.0, False)
         ease_reach(margin, margin + frames, thigh, shank, scratch.planted[side], legs[side])
         solve_knee(margin, margin + frames, thigh, shank, legs[side])
