@@ -264,7 +264,7 @@ class Action(Strict):
     manner : how its steps differ from plain ones, where support is gait; `pose` and `harmonics` then add to the gait's own curves,
         and harmonics run over the stride: those of a leg or arm from the contact of the foot on its side, those of the trunk from
         that of the near foot. `hop` (on the near foot) and `skip` have no curves but these
-    speed : demanded speed, m/s, where support is gait
+    speed : demanded speed, m/s, where support is gait; on the floor (or above it) that of crawling, swimming and the like
     turn : how far one slot may turn the heading, degrees
     duration : seconds that a slot without repetitions lasts at tempo 1
     enter, exit : seconds
@@ -310,7 +310,9 @@ class Action(Strict):
         _check_channels(list(self.harmonics))
         keys = bool(self.enter_keys or self.cycle_keys or self.exit_keys)
         problems = {
-            "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None and self.speed is not None),
+            "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None)
+            or (self.gait is not None and self.speed is None),
+            "`speed` goes with support: gait or floor": self.speed is not None and self.support not in ("gait", "floor"),
             "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
             "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
             "`lifts` are for actions that stand, jump or lie, on base slots": bool(

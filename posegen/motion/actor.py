@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
 from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, slot_series
-from posegen.motion.gait import HARMONICS, Gaits
-from posegen.motion.guided import mark_guided, mark_stretches
+from posegen.motion.flight import fall_freely, mark_free
+from posegen.motion.gait import HARMONICS, Gaits, warp_of, warped
+from posegen.motion.guided import glide, mark_guided, mark_stretches
 from posegen.motion.hands import move_hands
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
 from posegen.motion.manner import BOUNCES
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation
-from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WORK, WORK2
+from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
 from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, stance_share, travel
@@ -58,6 +59,7 @@ def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, perso
 def run_height(slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits) -> Scalar:
     """Pelvis above the floor in the middle of a stance of the near leg, from the angles of a gait with flights."""
     side = slot.kind % 2
+    warp = warp_of(duty) if actions.manner[slot.kind, BOUNCES] == 2 else 0.0
     series = np.zeros(1 + 2 * HARMONICS, np.float32)
     angles = np.zeros(4)
     channels = (HIP[side], KNEE[side], ANKLE[side], TILT)
@@ -67,7 +69,7 @@ def run_height(slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: A
             continue
         angles[i] = series[0]
         for k in range(HARMONICS):
-            at = 0.5 * (duty + side) * (k + 1)
+            at = (warped(0.5 * duty, warp) + 0.5 * side) * (k + 1)
             angles[i] += series[1 + k] * cos_turns(at) + series[1 + HARMONICS + k] * sin_turns(at)
     return nominal_height(angles[0], angles[1], angles[2], angles[3], person)
 
@@ -135,6 +137,9 @@ def walk_the_path(scratch: Scratch, role: Role, actions: ActionTables, leg: Scal
     plan_ramps(gait, manner, start, end, speed, rate, ramps)
     phase = plan_rates(gait, manner, start, end, role.turn, role.phase, role.left_leads, ramps, rate, turning)
     course(gait, manner, speed, rate, turning, ramps, clock.first, clock.step, scratch.root, scratch.weights)
+    for k in range(base):
+        if gait[k] == 0 and speed[k] > 0:
+            glide(slot_of(role, k), clock, scratch.root[SPEED])
     travel(scratch.root, margin, clock.step, phase, role.heading, role.x, role.z)
     return rate
 
@@ -161,7 +166,7 @@ def fill_channels(
     for c in range(len(scratch.channels)):
         scratch.channels[c, :] = np.float32(person.neutral[c])
     add_sway(scratch.channels, person.sway, person.draws, clock)
-    fill_waves(scratch.root[PHASE], scratch.waves)
+    fill_waves(scratch.root[PHASE], scratch.root[WARP], scratch.waves)
     for k in range(len(role.kinds)):
         slot = slot_of(role, k)
         if slot.start > clock.first + scratch.root.shape[1] * clock.step:
@@ -222,3 +227,5 @@ def actor_motion(
     plant_and_swing(scratch, person, role.steps, guided, clock.step, margin, frames)
     upper_body(channels, scratch.turns[6], offsets, scratch.joints, scratch.turns)
     move_hands(scratch, role, person, actions, clock, margin, margin + frames)
+    mark_free(scratch.root, scratch.planted, scratch.airborne)
+    fall_freely(scratch.airborne, margin, margin + frames, clock.step, scratch.joints, scratch.legs)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
-from posegen.motion.gait import HARMONICS, HOP, RUN, SKIP, STEP, Gaits
+from posegen.motion.gait import HARMONICS, HOP, RUN, RUN_SPEEDS, SKIP, STEP, Gaits, warped
 from posegen.motion.manner import AHEAD
 from posegen.motion.state import Clock, Person, Scratch, Slot
 from posegen.motion.tables import ActionTables
@@ -30,21 +30,21 @@ GRAVITY = 9.81
 
 
 @kernel
-def fill_waves(phase: Array, waves: Array) -> None:
-    """Cosines and sines of the multiples of a phase, by the addition theorem.
+def fill_waves(phase: Array, warp: Array, waves: Array) -> None:
+    """Cosines and sines of the multiples of a warped phase, by the addition theorem.
 
     Parameters
     ----------
-    phase : float32 [frames]
-        Turns.
+    phase, warp : float32 [frames]
+        Turns; see :func:`posegen.motion.gait.warped`.
     waves : float32 [2 * HARMONICS, frames], written
         Cosines of 1 to HARMONICS times the phase, then sines.
     """
     frames = len(phase)
     cosine, sine = waves[0], waves[HARMONICS]
     for f in range(frames):
-        cosine[f] = cos_turns(phase[f])
-        sine[f] = sin_turns(phase[f])
+        at = warped(phase[f], warp[f]) if warp[f] != 0 else phase[f]
+        cosine[f], sine[f] = cos_turns(at), sin_turns(at)
     for k in range(1, HARMONICS):
         c, s, c_next, s_next = waves[k - 1], waves[HARMONICS + k - 1], waves[k], waves[HARMONICS + k]
         for f in range(frames):
@@ -56,10 +56,9 @@ def fill_waves(phase: Array, waves: Array) -> None:
 def gait_series(gait: int, speed: Scalar, leg: Scalar, gaits: Gaits, channel: int, series: Array) -> None:
     """Fourier series of one channel at a speed: linear between the published speeds."""
     if gait == RUN:
-        stretch = 1.0 + 0.2 * min(max(speed - 2.5, -0.5), 3.0)
-        series[:] = gaits.run[channel]
-        for i in range(1, len(series)):
-            series[i] *= np.float32(stretch)
+        faster = np.float32(min(max((speed - RUN_SPEEDS[0]) / (RUN_SPEEDS[1] - RUN_SPEEDS[0]), -0.15), 1.2))
+        for i in range(len(series)):
+            series[i] = gaits.run[0, channel, i] + faster * (gaits.run[1, channel, i] - gaits.run[0, channel, i])
         return
     dimensionless = 0.0 if gait == STEP else speed / np.sqrt(GRAVITY * leg)
     last = len(gaits.speeds) - 1

@@ -32,6 +32,8 @@ from posegen.motion.rows import (
     PATH_Z,
     PHASE,
     PITCH,
+    RUN_WEIGHT,
+    SPEED,
     YAW,
 )
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
@@ -56,6 +58,11 @@ far above what is there (floor or step) the foot stands, in metres."""
 PRINT_BACK = 0.14
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight."""
+
+
+FAST_WALK, FAST_PRINT_BACK = 1.35, 0.07
+"""Above this speed in m/s, prints lie further back by this many metres for each m/s: the longer the step, the more of it a
+trailing foot on its toes can span, which is longer than a leading one on its heel."""
 
 
 @kernel
@@ -154,7 +161,8 @@ def plan_prints(root: Array, leg: Array, side: int, widths: Array, foot: Array, 
             for j in range(first, last):
                 along = (root[PATH_X, j] - x) * s + (root[PATH_Z, j] - z) * c
                 total += along + leg[FORWARD, j] - roll_forward(leg[PITCH, j], foot)
-            forward = total / (last - first) - PRINT_BACK * foot[FOOT_BALL]
+            fast = max(0.0, abs(root[SPEED, f]) - FAST_WALK) * (1.0 - root[RUN_WEIGHT, f])
+            forward = total / (last - first) - PRINT_BACK * foot[FOOT_BALL] - FAST_PRINT_BACK * fast
         aside = out * (widths[1] + gait * (widths[0] - widths[1]) + root[APART, f])
         stances[i, PRINT_X] = x + forward * s + aside * c
         stances[i, PRINT_Z] = z + forward * c - aside * s
@@ -204,44 +212,24 @@ def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
 
 
 @kernel
-def fade_row(row: Array, nominal: Array, edge: int, way: int, half: int) -> None:
-    """Let the correction that a row has at frame `edge` fade out over `half` frames, forward or (`way` -1) backward in time."""
-    here, before = row[edge] - nominal[edge], edge - way
-    rate = np.float32(0.0)
-    if 0 <= before < len(row):
-        rate = (here - (row[before] - nominal[before])) * np.float32(half)
-    for i in range(1, half + 1):
-        f = edge + way * i
-        x = np.float32(i / half)
-        y = np.float32(1.0) - x
-        row[f] = nominal[f] + y * y * (here * (np.float32(1.0) + np.float32(2.0) * x) + rate * x)
-
-
-@kernel
 def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) -> None:
     """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
 
     The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
-    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. In a swing of more than
-    `longest` frames, such as that of a leg that lies, it fades out behind the lift and in before the landing.
+    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. A foot that is off the ground for
+    much longer than a step loses the one within `longest` frames and takes on the other within as many.
     """
-    if land - lift > longest:
-        half = longest // 2
-        fade_row(row, nominal, lift, 1, half)
-        row[lift + half + 1 : land - half] = nominal[lift + half + 1 : land - half]
-        fade_row(row, nominal, land, -1, half)
-        return
-    span = land - lift
+    span = min(land - lift, longest)
     here, there = row[lift] - nominal[lift], row[land] - nominal[land]
     v0 = (here - (row[lift - 1] - nominal[lift - 1])) * span if lift > 0 else np.float32(0.0)
     v1 = ((row[land + 1] - nominal[land + 1]) - there) * span if land + 1 < len(row) else np.float32(0.0)
     for f in range(lift + 1, land):
-        x = np.float32((f - lift) / span)
-        y = np.float32(1.0) - x
-        value = here * (y * y * (np.float32(1.0) + np.float32(2.0) * x)) + there * (
-            x * x * (np.float32(3.0) - np.float32(2.0) * x)
-        )
-        row[f] = nominal[f] + value + v0 * (x * y * y) - v1 * (x * x * y)
+        x, y = np.float32(min((f - lift) / span, 1.0)), np.float32(min((land - f) / span, 1.0))
+        # In steps x + y = 1, and these are Hermite's four.
+        leaving, arriving = np.float32(1.0) - x, np.float32(1.0) - y
+        value = here * (leaving * leaving * (np.float32(1.0) + np.float32(2.0) * x))
+        value += there * (arriving * arriving * (np.float32(1.0) + np.float32(2.0) * y))
+        row[f] = nominal[f] + value + v0 * (x * leaving * leaving) - v1 * (arriving * arriving * y)
 
 
 @kernel
@@ -290,9 +278,8 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, longest: 
     nominal : float32 [4, frames]
         Nominal ankle x, y, z in metres and yaw in turns.
     stances : float [stances, 6]
-    count : int
-    longest : int
-        Frames of the longest swing that is one movement.
+    count, longest : int
+        How many stances; see :func:`swing_row`.
     """
     frames = leg.shape[1]
     for i in range(count + 1):

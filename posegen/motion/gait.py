@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
+from posegen.motion.trigonometry import cos_turns
 
 __all__ = [
     "GAITS",
@@ -28,6 +29,8 @@ __all__ = [
     "gait_tables",
     "run_contact_seconds",
     "stride_rate",
+    "warp_of",
+    "warped",
 ]
 
 Array = NDArray[Any]
@@ -82,6 +85,10 @@ ARMS_BY_SPEED = (0.08, 0.55, 0.78, 1.0, 1.22, 1.45)
 RUN_HIP: Series = (17.9, [19.1, -7.2, -2.2, -0.1, -0.3], [-11.2, 2.6, 1.3, 0.4, 0.0])
 RUN_KNEE: Series = (42.4, [-10.9, -17.0, -3.3, -0.5, -0.3], [-24.8, 18.6, 2.6, 1.4, 0.2])
 RUN_ANKLE: Series = (3.9, [11.0, -8.6, -0.7, 0.8, -0.1], [4.1, 1.5, -3.1, -0.6, -0.6])
+RUN_SPEEDS = (2.5, 6.0)
+FAST_RUN = {"hip": (1.5, 10.0), "knee": (1.15, 10.0), "shoulder": (1.5, 4.0)}
+"""By how much the curves are wider and higher at the faster speed: thighs rise further forward, but reach back hardly further
+(Novacheck 1998: hip flexion up to 65 degrees, extension as in running; swing knee 90 to 120)."""
 RUN_TILT: Series = (6.0, [0.0], [0.0])
 RUN_SHOULDER: Series = (-14.0, [-27.0, 1.0], [-4.0, 0.0])
 RUN_ELBOW: Series = (86.0, [-13.0, 2.0], [-3.0, 0.0])
@@ -97,7 +104,8 @@ class Gaits(NamedTuple):
         Dimensionless speed of each walking curve.
     walk : float32 [knots, channels, 1 + 2 * HARMONICS]
         Constant, cosines, sines of each channel in turns.
-    run : float32 [channels, 1 + 2 * HARMONICS]
+    run : float32 [2, channels, 1 + 2 * HARMONICS]
+        At the two speeds of RUN_SPEEDS.
     moved : bool [channels]
         Channels that gait moves.
     """
@@ -151,16 +159,22 @@ def _walk_table(knot: int) -> Array:
     return table
 
 
-def _run_table() -> Array:
+def _widened(series: Series, factor: float, raised: float = 0.0) -> Series:
+    constant, cosines, sines = series
+    return constant + raised, [factor * a for a in cosines], [factor * b for b in sines]
+
+
+def _run_table(fast: bool) -> Array:
     table = np.zeros((len(CHANNELS), 1 + 2 * HARMONICS))
-    _put(table, "hip_flexion", _row(RUN_HIP))
-    _put(table, "knee_flexion", _row(RUN_KNEE))
+    more = FAST_RUN if fast else dict.fromkeys(FAST_RUN, (1.0, 0.0))
+    _put(table, "hip_flexion", _row(_widened(RUN_HIP, *more["hip"])))
+    _put(table, "knee_flexion", _row(_widened(RUN_KNEE, *more["knee"])))
     _put(table, "ankle_dorsiflexion", _row(RUN_ANKLE))
-    _put(table, "shoulder_flexion", _row(RUN_SHOULDER))
+    _put(table, "shoulder_flexion", _row(_widened(RUN_SHOULDER, *more["shoulder"])))
     _put(table, "shoulder_abduction", _row((14.0, [-3.0], [0.0])))
     _put(table, "shoulder_rotation", _row((-12.0, [8.0], [0.0])))
     _put(table, "elbow_flexion", _row(RUN_ELBOW))
-    table[CHANNELS.index("pelvis_rotation")] = -_row(ROTATION, 1.6)
+    table[CHANNELS.index("pelvis_rotation")] = -_row(ROTATION, 2.0 if fast else 1.6)
     table[CHANNELS.index("pelvis_obliquity")] = _row(OBLIQUITY, 1.2)
     table[CHANNELS.index("pelvis_tilt")] = _row(RUN_TILT)
     table[CHANNELS.index("trunk_rotation")] = _row(TRUNK_ROTATION, 2.4)
@@ -173,8 +187,8 @@ def _run_table() -> Array:
 def gait_tables() -> Gaits:
     """All gait curves, in turns."""
     walk = np.stack([_walk_table(knot) for knot in range(len(WALK_SPEEDS))]).astype(np.float32)
-    run = _run_table().astype(np.float32)
-    moved = (walk != 0).any((0, 2)) | (run != 0).any(1)
+    run = np.stack([_run_table(fast) for fast in (False, True)]).astype(np.float32)
+    moved = (walk != 0).any((0, 2)) | (run != 0).any((0, 2))
     return Gaits(np.asarray(WALK_SPEEDS, np.float32), walk, run, moved)
 
 
@@ -183,7 +197,7 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
     """Strides a second.
 
     Walking: cadence = sqrt(60 v / .0065) steps a minute at a leg of .9 m, the walk ratio growing with the leg. Running: 155
-    steps a minute at 2.65 m/s and 7 more for each m/s. Stepping on the spot: a step for each 45 degrees turned. Hopping: 2 hops a
+    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 45 degrees turned. Hopping: 2 hops a
     second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991); skipping: about 1 stride a second.
 
     Parameters
@@ -200,7 +214,7 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
         steps = max(2.0, np.floor(abs(turn) * 8.0 + 0.999))
         return 0.5 * steps / max(seconds - 0.3, 0.3)
     if gait == 2:
-        return (155.0 + 7.0 * (speed - 2.65)) / 120.0 * np.sqrt(0.9 / leg)
+        return (155.0 + 7.0 * (speed - 2.65) + 7.0 * max(speed - 4.5, 0.0)) / 120.0 * np.sqrt(0.9 / leg)
     if gait == 4:
         return 2.0 * np.sqrt(0.9 / leg)
     if gait == 5:
@@ -214,3 +228,18 @@ def run_contact_seconds(speed: Scalar) -> Scalar:
     if speed < 4.5:
         return min(0.36, 0.280 + (speed - 3.0) * (0.209 - 0.280) / 1.5)
     return max(0.12, 0.209 + (speed - 4.5) * (0.168 - 0.209) / 1.5)
+
+
+@kernel
+def warp_of(duty: Scalar) -> Scalar:
+    """By how much the running curves must be warped so that toe-off, at 39 per cent of them, falls on the share `duty`."""
+    return min(max(2.0 * (0.39 - duty) / (1.0 - cos_turns(2.0 * duty)), -0.06), 0.14)
+
+
+@kernel
+def warped(phase: Scalar, warp: Scalar) -> Scalar:
+    """Phase at which the curves are read: contacts grow shorter with speed, and the curves with them.
+
+    It keeps where both feet land, at 0 and one half, and runs up to `warp` strides ahead between.
+    """
+    return phase + np.float32(0.5) * warp * (np.float32(1.0) - cos_turns(np.float32(2.0) * phase))

@@ -1,4 +1,4 @@
-"""What feet stand on: the floor at 0 and the steps of a scene.
+"""What feet stand on: the floor at 0, the steps of a scene, and the stairs that an action leads up or down.
 
 Feet and pelvis are worked out as if all prints lay on the floor; each foot is then raised by the surface under its prints, and
 the pelvis by the mean of both, so that it rises while either foot does.
@@ -12,16 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z
+from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_YAW, PRINT_Z
 from posegen.motion.rows import ANKLE_Y, GROUND, HEEL_HEIGHT, HEIGHT, TOE_HEIGHT
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
-__all__ = ["fill_ground", "raise_body", "raise_feet", "surface_height"]
+__all__ = ["climb", "fill_ground", "raise_body", "raise_feet", "surface_height"]
 
 Array = NDArray[Any]
 
 STEP_X, STEP_Z, STEP_HEADING, STEP_HALF_WIDTH, STEP_HALF_DEPTH, STEP_HEIGHT = range(6)
 """Columns of :attr:`posegen.scene.Scenes.steps`, the heading in turns here."""
+
+
+LEAST_TREAD = 0.1
+"""Metres between two prints along the way from which on they lie on different steps."""
 
 
 @kernel
@@ -38,15 +42,59 @@ def surface_height(steps: Array, x: Scalar, z: Scalar) -> Scalar:
 
 
 @kernel
-def fill_ground(steps: Array, stances: Array, count: int, row: Array) -> None:
-    """Write how high the ground under a foot is, over the frames.
+def climb(rising: Array, stances: Array, counts: Array, levels: Array) -> bool:
+    """How high each print lies on stairs that lead from print to print; the lowest one is on the floor.
+
+    A foot that is set down beside the other one, as the last one is, stays on its step.
+
+    Parameters
+    ----------
+    rising : float32 [frames]
+        Metres that a step leads up.
+    stances : float [2, stances, 5]
+    counts : int [2]
+        How many stances each foot has.
+    levels : float [2, stances], written
+        Metres.
+
+    Returns
+    -------
+    bool
+        Whether there are stairs.
+    """
+    levels[:] = 0.0
+    found = False
+    for f in range(len(rising)):
+        found = found or rising[f] != 0
+    if not found:
+        return False
+    left, right, level, lowest = 0, 0, 0.0, 0.0
+    x, z = np.nan, np.nan
+    while left < counts[0] or right < counts[1]:
+        side = 0 if right == counts[1] or (left < counts[0] and stances[0, left, FIRST] <= stances[1, right, FIRST]) else 1
+        i = left if side == 0 else right
+        stance = stances[side, i]
+        ahead = (stance[PRINT_X] - x) * sin_turns(stance[PRINT_YAW]) + (stance[PRINT_Z] - z) * cos_turns(stance[PRINT_YAW])
+        if ahead > LEAST_TREAD:
+            level += rising[int(stance[FIRST])]
+        lowest = min(lowest, level)
+        levels[side, i] = level
+        x, z = stance[PRINT_X], stance[PRINT_Z]
+        left, right = left + (side == 0), right + (side == 1)
+    levels -= lowest
+    return True
+
+
+@kernel
+def fill_ground(steps: Array, stances: Array, count: int, levels: Array, row: Array) -> None:
+    """Write how high the ground under a foot is, over the frames; `levels` is how much higher than the steps each print lies.
 
     Between two stances it changes early on the way up and late on the way down, since the foot has to clear the edge.
     """
     frames = len(row)
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        here = surface_height(steps, stances[i, PRINT_X], stances[i, PRINT_Z]) + stances[i, PRINT_HEIGHT]
+        here = levels[i] + stances[i, PRINT_HEIGHT] + surface_height(steps, stances[i, PRINT_X], stances[i, PRINT_Z])
         row[first:last] = np.float32(here)
         if i == 0:
             row[:first] = np.float32(here)
@@ -54,7 +102,8 @@ def fill_ground(steps: Array, stances: Array, count: int, row: Array) -> None:
             row[last:] = np.float32(here)
             continue
         land = int(stances[i + 1, FIRST])
-        there = surface_height(steps, stances[i + 1, PRINT_X], stances[i + 1, PRINT_Z]) + stances[i + 1, PRINT_HEIGHT]
+        there = surface_height(steps, stances[i + 1, PRINT_X], stances[i + 1, PRINT_Z])
+        there += levels[i + 1] + stances[i + 1, PRINT_HEIGHT]
         for f in range(last, land):
             x = (f - last + 1.0) / (land - last + 1.0)
             share = smooth_step(2.0 * x) if there > here else smooth_step(2.0 * x - 1.0)

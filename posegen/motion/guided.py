@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
 from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z
-from posegen.motion.rows import GUIDED, HEADING_COS, HEADING_SIN, PITCH
+from posegen.motion.rows import GUIDED, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, PITCH
 from posegen.motion.state import Clock, Slot
 from posegen.motion.tables import CYCLE, ENTER, PLACED, ActionTables
 from posegen.motion.tracks import repetition, slot_stages
+from posegen.motion.trigonometry import smooth_step
 
-__all__ = ["guide_pitch", "guide_prints", "guide_swings", "mark_guided", "mark_stretches", "stretch_seconds"]
+__all__ = ["glide", "guide_pitch", "guide_prints", "guide_swings", "mark_guided", "mark_stretches", "stretch_seconds"]
 
 Array = NDArray[Any]
 
 FOOT = CHANNELS.index("left_foot_forward"), CHANNELS.index("right_foot_forward")
 """First of a foot's channels: forward, aside, up, pitch."""
+GLIDE_SECONDS = 0.8
+"""In which somebody who swims or crawls comes to speed, and to rest."""
 FORWARD, ASIDE, UP, PITCHED = range(4)
 
 
@@ -72,6 +75,20 @@ def mark_guided(slot: Slot, clock: Clock, guided: Array) -> None:
 
 
 @kernel
+def glide(slot: Slot, clock: Clock, speed: Array) -> None:
+    """Add the speed of a slot that travels without steps, from the end of its first stage to the begin of its last.
+
+    `speed` is float32 [frames], m/s.
+    """
+    entered, leaving = slot_stages(slot)
+    ramp = min(GLIDE_SECONDS, 0.4 * (leaving - entered))
+    for f in range(len(speed)):
+        t = clock.first + f * clock.step
+        if entered < t < leaving:
+            speed[f] += np.float32(slot.speed) * smooth_step((t - entered) / ramp) * smooth_step((leaving - t) / ramp)
+
+
+@kernel
 def guide_pitch(root: Array, pitched: Array, leg: Array) -> None:
     """Pitch of a placed foot: what its channel says, planted or not.
 
@@ -84,7 +101,7 @@ def guide_pitch(root: Array, pitched: Array, leg: Array) -> None:
 
 @kernel
 def guide_prints(root: Array, foot: Array, side: int, leg: Scalar, stances: Array, count: int) -> bool:
-    """Move the prints that a guided foot comes down on: from the one before, by what its channels have changed meanwhile.
+    """Move the prints that a guided foot comes down on: from the one before, by what path and channels have changed meanwhile.
 
     Where its channel has it above the floor at the landing it stands on something, such as a rung.
 
@@ -113,8 +130,9 @@ def guide_prints(root: Array, foot: Array, side: int, leg: Scalar, stances: Arra
         forward = leg * (foot[FORWARD, land] - foot[FORWARD, lift])
         aside = leg * out * (foot[ASIDE, land] - foot[ASIDE, lift])
         s, c = root[HEADING_SIN, land], root[HEADING_COS, land]
-        stances[i, PRINT_X] = stances[i - 1, PRINT_X] + forward * s + aside * c
-        stances[i, PRINT_Z] = stances[i - 1, PRINT_Z] + forward * c - aside * s
+        moved_x, moved_z = root[PATH_X, land] - root[PATH_X, lift], root[PATH_Z, land] - root[PATH_Z, lift]
+        stances[i, PRINT_X] = stances[i - 1, PRINT_X] + moved_x + forward * s + aside * c
+        stances[i, PRINT_Z] = stances[i - 1, PRINT_Z] + moved_z + forward * c - aside * s
         stances[i, PRINT_HEIGHT] = max(0.0, leg * foot[UP, land])
         raised |= stances[i, PRINT_HEIGHT] > 0
     return raised
@@ -166,7 +184,7 @@ def guide_swings(
             forward = ahead * (foot[FORWARD, f] - foot[FORWARD, still])
             aside = out * (foot[ASIDE, f] - foot[ASIDE, still])
             s, c = root[HEADING_SIN, f], root[HEADING_COS, f]
-            nominal[0, f] = x + forward * s + aside * c
-            nominal[2, f] = z + forward * c - aside * s
+            nominal[0, f] = x + (root[PATH_X, f] - root[PATH_X, still]) + forward * s + aside * c
+            nominal[2, f] = z + (root[PATH_Z, f] - root[PATH_Z, still]) + forward * c - aside * s
             if not airborne[f]:
                 nominal[1, f] = high + ahead * foot[UP, f]

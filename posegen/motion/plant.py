@@ -19,7 +19,7 @@ from posegen.motion.contacts import (
     smooth_cover,
     swing_foot,
 )
-from posegen.motion.ground import fill_ground, raise_body, raise_feet
+from posegen.motion.ground import climb, fill_ground, raise_body, raise_feet
 from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
 from posegen.motion.root import hips
@@ -36,6 +36,7 @@ from posegen.motion.rows import (
     LIFT,
     LOWERING,
     RATE,
+    RISING,
     WORK,
 )
 from posegen.motion.state import Person, Scratch
@@ -46,8 +47,8 @@ Array = NDArray[Any]
 
 REACH = 0.9985
 """Share of its length that a planted leg spans at most: 6 degrees of flexion are left in the knee."""
-LONGEST_SWING = 1.3
-"""Seconds off the ground in one movement, at most; what is longer is lying, swimming and the like."""
+PASSING_SECONDS = 0.6
+"""Longest time that a foot takes from where it lifts to its free course, and from there to where it lands."""
 YIELD_SECONDS = 0.05
 """How long before it has to the pelvis begins to come down."""
 
@@ -100,9 +101,11 @@ def plant_and_swing(
             uneven |= guide_prints(root, channels, side, leg, stances, counts[side])
         for i in range(counts[side]):
             hold_stance(legs[side], stances[i], foot)
+    levels = np.zeros((2, scratch.stances.shape[1]))
+    uneven |= climb(root[RISING], scratch.stances, counts, levels)
     if uneven:
         for side in range(2):
-            fill_ground(steps, scratch.stances[side], counts[side], legs[side, GROUND])
+            fill_ground(steps, scratch.stances[side], counts[side], levels[side], legs[side, GROUND])
         raise_body(root, legs, scratch.planted)
     hips(root, pelvis, offsets, place, legs)
     for side in range(2):
@@ -115,8 +118,7 @@ def plant_and_swing(
             channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
             high, count = foot[FOOT_ANKLE_HEIGHT], counts[side]
             guide_swings(root, channels, side, leg, high, scratch.airborne, scratch.stances[side], count, scratch.nominal)
-        longest = int(LONGEST_SWING / step)
-        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], longest)
+        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], int(PASSING_SECONDS / step))
         if uneven:
             raise_feet(legs[side], scratch.planted[side], -1.0, True)
         clear_swings(legs[side], scratch.stances[side], counts[side], foot, root[LIFT])

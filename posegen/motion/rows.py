@@ -42,9 +42,11 @@ __all__ = [
     APART,  # m; by how much each foot is further from the path than in walking
     RUN_PERIOD,  # s; from one contact to the next in gaits with flights, times RUN_WEIGHT
     RUN_CONTACT,  # s; on the ground, times RUN_WEIGHT
+    RISING,  # m that each step leads up
+    WARP,  # strides; see posegen.motion.gait.warped
     RUN_HEIGHT,  # m; pelvis above the floor in the middle of such a contact, times RUN_WEIGHT
-) = range(30)
-ROOT_ROWS = 30
+) = range(32)
+ROOT_ROWS = 32
 
 # Rows of each leg.
 (

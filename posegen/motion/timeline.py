@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.gait import RUN, STEP, run_contact_seconds, stride_rate
+from posegen.motion.gait import RUN, STEP, run_contact_seconds, stride_rate, warp_of
 from posegen.motion.manner import (
     AHEAD,
     ASIDE,
@@ -17,6 +17,7 @@ from posegen.motion.manner import (
     CLEARANCE,
     LIMP,
     LONE,
+    RISE,
     STANCE,
     STEP_LENGTH,
     WIDTH,
@@ -38,12 +39,14 @@ from posegen.motion.rows import (
     PATH_Z,
     PHASE,
     RATE,
+    RISING,
     RUN_CONTACT,
     RUN_PERIOD,
     RUN_WEIGHT,
     SPEED,
     STEP_WEIGHT,
     TURNING,
+    WARP,
 )
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
@@ -244,17 +247,29 @@ def add_manner(root: Array, weight: Array, manner: Array, speed: Scalar, rate: S
     period = 1.0 / (rate * manner[BOUNCES]) if manner[BOUNCES] > 0 else 0.0
     contact = min(duty / rate, 0.96 * period)
     apart = 0.5 * manner[WIDTH] + 0.25 * abs(manner[ASIDE]) * speed / rate
-    rows = (ASIDE_SPEED, LIMPING, LONE_FOOT, LIFT, APART, RUN_PERIOD, RUN_CONTACT)
-    values = (speed * manner[ASIDE], manner[LIMP], manner[LONE], manner[CLEARANCE] - STANDING_LIFT, apart, period, contact)
+    warp = warp_of(duty) if manner[BOUNCES] == 2 else 0.0
+    rows = (ASIDE_SPEED, LIMPING, LONE_FOOT, LIFT, APART, RUN_PERIOD, RUN_CONTACT, WARP)
+    values = (
+        speed * manner[ASIDE],
+        manner[LIMP],
+        manner[LONE],
+        manner[CLEARANCE] - STANDING_LIFT,
+        apart,
+        period,
+        contact,
+        warp,
+    )
     for i in range(len(rows)):
         value = np.float32(values[i])
         if value != 0:
             row = root[rows[i]]
             for f in range(len(weight)):
                 row[f] += weight[f] * value
-    if manner[BOUNCES] > 0 and manner[BOUNCES] != 2:
+    # These do not pass from one slot to the next by degrees.
+    if manner[RISE] != 0 or (manner[BOUNCES] > 0 and manner[BOUNCES] != 2):
         for f in range(len(weight)):
             if weight[f] > 0:
+                root[RISING, f] = np.float32(manner[RISE])
                 root[BEATS, f] = np.float32(manner[BOUNCES])
 
 
@@ -278,7 +293,7 @@ def course(
     frames = root.shape[1]
     for r in (SPEED, TURNING, RATE, GAIT_WEIGHT, RUN_WEIGHT, STEP_WEIGHT):
         root[r, :] = np.float32(0.0)
-    for r in (ASIDE_SPEED, LIMPING, LONE_FOOT, APART, RUN_PERIOD, RUN_CONTACT):
+    for r in (ASIDE_SPEED, LIMPING, RISING, LONE_FOOT, APART, RUN_PERIOD, RUN_CONTACT, WARP):
         root[r, :] = np.float32(0.0)
     root[DUTY, :], root[LIFT, :], root[BEATS, :] = np.float32(STANDING_DUTY), np.float32(STANDING_LIFT), np.float32(2.0)
     for k in range(len(gait)):

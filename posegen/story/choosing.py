@@ -108,12 +108,15 @@ def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Arra
     float [n], bool [n]
     """
     gait = known.gait[action]
-    left = draws[:, SlotDraw.LEFT_OR_RIGHT] < 0.5
+    # Some actions turn to one side alone, and always.
+    only_left, only_right = known.right[action] > 0, known.left[action] < 0
+    left = (only_left | (draws[:, SlotDraw.LEFT_OR_RIGHT] < 0.5)) & ~only_right
+    always = np.where(only_left, known.right[action], np.where(only_right, -known.left[action], 0.0))
     most = np.where(left, known.left[action], -known.right[action])
-    least = np.minimum(np.where(gait == STEP, _LEAST_TURN, _LEAST_CURVE), most)
+    least = np.maximum(np.minimum(np.where(gait == STEP, _LEAST_TURN, _LEAST_CURVE), most), always)
     size = least + draws[:, SlotDraw.TURN] * (most - least)
-    size = np.where(gait == STEP, size, np.minimum(size, _CURVE_RATE * span))
-    curved = (gait == STEP) | (draws[:, SlotDraw.STRAIGHT] >= _STRAIGHT) | straight_before
+    size = np.where(gait == STEP, size, np.maximum(np.minimum(size, _CURVE_RATE * span), always))
+    curved = (gait == STEP) | (draws[:, SlotDraw.STRAIGHT] >= _STRAIGHT) | straight_before | (always > 0)
     degrees = np.where((gait != NO_GAIT) & curved, np.where(left, size, 0.0 - size), 0.0)
     return degrees, degrees == 0.0
 

@@ -87,6 +87,8 @@ def repertoire(library: Library) -> Repertoire:
     seated = np.array([action.support == "seat" for action in actions])
     standing = library.actions.index(STANDING)
     host = (gait == WALK) | (gait == STEP) | seated
+    # Arms that hold something are not free to wave.
+    host &= np.array([not (action.manner and action.manner.holds) for action in actions])
     host[standing] = True
     return Repertoire(
         names=tuple(library.actions),

@@ -65,7 +65,7 @@ def demonstration(library: Library, name: str) -> Scenes:
         "end": end,
         "repetitions": (known.fewest[kind] + known.most[kind]) // 2,
         "speed": 0.5 * (known.slow[kind] + known.fast[kind]),
-        "turn": np.radians(known.left[kind]) if known.gait[kind] == STEP else 0.0,
+        "turn": np.radians(known.left[kind]) if known.gait[kind] == STEP or known.right[kind] > 0 else 0.0,
         "side": RIGHT if known.sided[kind] else BOTH,
         "layered": not known.base[kind],
     }
