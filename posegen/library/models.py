@@ -273,7 +273,7 @@ class Action(Strict):
     pose : the channels while the action is on, relative to standing
     harmonics : what repeats in each cycle
     enter_keys, cycle_keys, exit_keys : key poses within a stage
-    anchors : what the hand channels of the near and of the far hand are told from
+    anchors : what the hand channels of the near and of the far hand are told from; in a gait a hand holds its place
     flight : seconds in the air, and the share of the cycle at which a flight begins; a third number begins a second one
     lifts : when a foot leaves the ground
     touches : when hands, knees or seat touch something, besides what `support` says

@@ -67,12 +67,15 @@ def anchor_axes(anchor: int, scratch: Scratch, axes: Array, origin: Array) -> tu
 def fill_hand(
     scratch: Scratch, slot: Slot, actions: ActionTables, draws: Array, first: int, layered: bool, clock: Clock
 ) -> None:
-    """Write the channels of one hand over a slot, from `first` on: its place stands still while it is not followed."""
+    """Write the channels of one hand over a slot, from `first` on: its place stands still while it is not followed.
+
+    In a gait the hand holds its place throughout.
+    """
     fill_times(slot, actions, draws, scratch.times)
     for c in range(first, first + HAND):
         row = scratch.channels[c]
-        row[:] = np.float32(0.0)
-        if actions.used[slot.kind, c]:
+        row[:] = np.float32(actions.pose[slot.kind, c] if slot.gait else 0.0)
+        if actions.used[slot.kind, c] and not slot.gait:
             n = knots_of_channel(slot, actions, draws, 1.0, c, 1.0, scratch.times, scratch.knots, scratch.moving)
             if layered or c != first + REACH:
                 hold_ends(scratch.knots, scratch.moving, n)
@@ -231,16 +234,22 @@ def move_hand(
         # A layer without a place for the hand takes it away from the place that the base slot gave it.
         if not (follows or (drawn and layered and actions.owned[slot.kind, channel + REACH])):
             continue
-        f0 = max(first, int(np.ceil((slot.start - clock.first) / clock.step)))
-        f1 = min(last, int(np.ceil((slot.end - clock.first) / clock.step)))
+        f0, f1 = first, last
+        if not slot.gait:
+            f0 = max(f0, int(np.ceil((slot.start - clock.first) / clock.step)))
+            f1 = min(f1, int(np.ceil((slot.end - clock.first) / clock.step)))
         if f1 <= f0:
             continue
         if not drawn:
             goal[:3, first:last] = wrist[:, first:last]
             drawn = True
-        weight[f0:f1] = np.float32(1.0)
-        if layered:
+        # A gait passes smoothly into its neighbours, other base slots begin and end with a reach of 0.
+        if slot.gait:
+            weight[:] = scratch.weights[k]
+        elif layered:
             fill_hold(weight, slot, f0, f1, clock)
+        else:
+            weight[:] = np.float32(1.0)
         fill_hand(scratch, slot, actions, person.draws, channel, layered, clock)
         axes, origin = anchor_axes(actions.anchors[slot.kind, side], scratch, scratch.turns[0], scratch.turns[1])
         draw_wrist(hand, axes, origin, upper + fore, sign, weight, shoulder, wrist, f0, f1, goal)

@@ -41,6 +41,9 @@ def library() -> Library:
         entries[f"over_{anchor}"] = Action.model_validate({**shape, "parts": ["near_arm", "trunk", "head"], "layered": True})
     both = {**timing, "parts": ["legs"], "pose": place("both", PLACES["chest"])}
     entries["hold_both"] = Action.model_validate(both)
+    steps = {"support": "gait", "gait": "walk", "speed": [1, 2], "duration": [2, 6], "manner": {"holds": ["near_arm"]}}
+    carry = {**steps, "parts": ["legs"], "sided": True, "pose": BEND | place("near", PLACES["chest"])}
+    entries["carry"] = Action.model_validate(carry)
     names = sorted(entries)
     return Library(entries={n: entries[n] for n in names}, families={"a": tuple(names)}, themes={}, words={})
 
@@ -81,6 +84,17 @@ def test_over_walking_the_hand_stays_with_the_body(anchor: str) -> None:
     work = act(Slot("walk", -3, 9, speed=1.2), Slot(f"over_{anchor}", 0.5, 5.5, side=LEFT, layered=True))
     there = shown(work, "left_wrist")[MIDDLE]
     np.testing.assert_allclose(there, wanted(work, anchor, 1, 1.7), atol=1e-3)
+
+
+def test_a_gait_holds_its_hand_in_place_and_comes_to_it_smoothly() -> None:
+    slots = (Slot("stand", -2, 1), Slot("carry", 1, 5, speed=1.2, side=LEFT), Slot("stand", 5, 9))
+    work = act(*slots)
+    np.testing.assert_allclose(shown(work, "left_wrist")[MIDDLE], wanted(work, "chest", 1, 1.7), atol=1e-3)
+    free = act(Slot("stand", -2, 9))
+    for frame in (10, 140):
+        np.testing.assert_allclose(shown(work, "left_wrist")[frame, 1], shown(free, "left_wrist")[frame, 1], atol=0.02)
+    relative = shown(work, "left_wrist") - shown(work, "spine3")
+    assert np.sqrt((np.diff(relative, 2, axis=0) ** 2).sum(-1)).max() * 25**2 < 40
 
 
 def test_nothing_moves_where_no_hand_has_a_place() -> None:
