@@ -100,7 +100,9 @@ def guide_pitch(root: Array, pitched: Array, leg: Array) -> None:
 
 
 @kernel
-def guide_prints(root: Array, foot: Array, side: int, leg: Scalar, stances: Array, count: int) -> bool:
+def guide_prints(
+    root: Array, foot: Array, ahead: Array, side: int, leg: Scalar, home: Scalar, stances: Array, count: int
+) -> bool:
     """Move the prints that a guided foot comes down on: from the one before, by what path and channels have changed meanwhile.
 
     Where its channel has it above the floor at the landing it stands on something, such as a rung.
@@ -110,9 +112,11 @@ def guide_prints(root: Array, foot: Array, side: int, leg: Scalar, stances: Arra
     root : float32 [rows, frames]
     foot : float32 [4, frames]
         The foot's channels, in leg lengths.
+    ahead : float32 [frames]
+        How far ahead of the hip the angles of the leg have the ankle, in metres.
     side : int
-    leg : float
-        Length of the legs in metres.
+    leg, home : float
+        Length of the legs, and `ahead` in quiet standing, in metres.
     stances : float [stances, 6], changed
     count : int
 
@@ -123,16 +127,22 @@ def guide_prints(root: Array, foot: Array, side: int, leg: Scalar, stances: Arra
     """
     out = 1.0 if side == 0 else -1.0
     raised = False
-    for i in range(1, count):
-        land, lift = int(stances[i, FIRST]), int(stances[i - 1, LAST]) - 1
+    for i in range(count):
+        land = int(stances[i, FIRST])
         if root[GUIDED, land] == 0:
             continue
-        forward = leg * (foot[FORWARD, land] - foot[FORWARD, lift])
-        aside = leg * out * (foot[ASIDE, land] - foot[ASIDE, lift])
         s, c = root[HEADING_SIN, land], root[HEADING_COS, land]
-        moved_x, moved_z = root[PATH_X, land] - root[PATH_X, lift], root[PATH_Z, land] - root[PATH_Z, lift]
-        stances[i, PRINT_X] = stances[i - 1, PRINT_X] + moved_x + forward * s + aside * c
-        stances[i, PRINT_Z] = stances[i - 1, PRINT_Z] + moved_z + forward * c - aside * s
+        # The first one is where the path has it, of which nobody has seen where the foot came from.
+        x, z = stances[i, PRINT_X], stances[i, PRINT_Z]
+        forward, aside = leg * foot[FORWARD, land] + home - ahead[land], leg * out * foot[ASIDE, land]
+        if i > 0:
+            lift = int(stances[i - 1, LAST]) - 1
+            x = stances[i - 1, PRINT_X] + root[PATH_X, land] - root[PATH_X, lift]
+            z = stances[i - 1, PRINT_Z] + root[PATH_Z, land] - root[PATH_Z, lift]
+            forward = leg * (foot[FORWARD, land] - foot[FORWARD, lift])
+            aside = leg * out * (foot[ASIDE, land] - foot[ASIDE, lift])
+        stances[i, PRINT_X] = x + forward * s + aside * c
+        stances[i, PRINT_Z] = z + forward * c - aside * s
         stances[i, PRINT_HEIGHT] = max(0.0, leg * foot[UP, land])
         raised |= stances[i, PRINT_HEIGHT] > 0
     return raised

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
+from posegen.library.models import CHANNELS
 from posegen.motion.contacts import (
     add_lack,
     clear_swings,
@@ -40,8 +41,11 @@ from posegen.motion.rows import (
     WORK,
 )
 from posegen.motion.state import Person, Scratch
+from posegen.motion.trigonometry import sin_turns
 
 __all__ = ["plant_and_swing"]
+
+HIP, KNEE, TILT = (CHANNELS.index(name) for name in ("left_hip_flexion", "left_knee_flexion", "pelvis_tilt"))
 
 Array = NDArray[Any]
 
@@ -62,6 +66,13 @@ def nominal_feet(root: Array, leg: Array, toe_out: Scalar, nominal: Array) -> No
         nominal[1, f] = leg[HIP_Y, f] - leg[DOWN, f]
         nominal[2, f] = leg[HIP_Z, f] + leg[FORWARD, f] * root[HEADING_COS, f]
         nominal[3, f] = root[HEADING, f] + out
+
+
+@kernel
+def home_ahead(neutral: Array, thigh: Scalar, shank: Scalar) -> Scalar:
+    """How far ahead of the hip the ankle is in quiet standing; metres."""
+    upper = neutral[HIP] - neutral[TILT]
+    return thigh * sin_turns(upper) + shank * sin_turns(upper - neutral[KNEE])
 
 
 @kernel
@@ -98,7 +109,8 @@ def plant_and_swing(
         if guided:
             channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
             guide_pitch(root, channels[3], legs[side])
-            uneven |= guide_prints(root, channels, side, leg, stances, counts[side])
+            home = home_ahead(person.neutral, thigh, shank)
+            uneven |= guide_prints(root, channels, legs[side, FORWARD], side, leg, home, stances, counts[side])
         for i in range(counts[side]):
             hold_stance(legs[side], stances[i], foot)
     levels = np.zeros((2, scratch.stances.shape[1]))

@@ -95,8 +95,17 @@ def scripted_slot(
 ) -> state.Slot:
     """A slot of the action in row `kind` of the tables."""
     numbers = zip(SCALARS, known.scalars[kind].tolist(), strict=True)
-    ranges = {f"{end}_{what}" for end in ("first", "last") for what in ("key", "series", "stretch")}
-    whole = {"support", "gait", "guided", *ranges}
+    whole = {
+        "support",
+        "gait",
+        "first_key",
+        "last_key",
+        "first_series",
+        "last_series",
+        "guided",
+        "first_stretch",
+        "last_stretch",
+    }
     own = {name: int(value) if name in whole else value for name, value in numbers}
     return state.Slot(kind, start, end, tempo, amplitude, repetitions, 0.0, **own)
 
