@@ -121,24 +121,23 @@ def test_wrist_and_elbow_are_those_of_the_oracle(seed: int) -> None:
     np.testing.assert_allclose(elbow[:, clear], wanted_elbow[:, clear], atol=2e-4)
 
 
-@given(SEEDS, st.floats(0, 130))
-def test_the_elbow_follows_the_hand_without_changing_its_side(seed: int, angle: float) -> None:
+@given(SEEDS)
+def test_the_elbow_does_not_change_its_side_when_the_hand_passes_behind_it(seed: int) -> None:
     one = arm(seed, reach=1.0)
-    generator = np.random.default_rng(seed + 1)
-    ahead = (one.wrist - one.shoulder)[:, 0] / lengths(one.wrist, one.shoulder)[0]
-    square = np.cross(ahead, generator.normal(size=3))
-    square /= np.sqrt((square**2).sum())
     still = one._replace(
         **{name: np.tile(getattr(one, name)[:, :1], FRAMES) for name in ("shoulder", "elbow", "wrist", "chest")}
     )
-    turns = np.radians(angle + 0.2 * np.arange(FRAMES))
-    distance = 0.8 * (one.upper + one.fore)
-    goal = still.shoulder + distance * (np.cos(turns) * ahead[:, None] + np.sin(turns) * square[:, None])
+    # The line to the goal comes within .2 degrees of where the elbow was: seen from that line, it would be on any side.
+    ahead = (one.elbow - one.shoulder)[:, 0] / one.upper
+    across = np.cross(ahead, (one.wrist - one.shoulder)[:, 0])
+    across /= np.sqrt((across**2).sum())
+    away = np.radians(np.linspace(-1, 1, FRAMES))
+    line = ahead[:, None] + away * np.cross(across, ahead)[:, None] + np.radians(0.2) * across[:, None]
+    goal = (still.shoulder + 0.8 * (one.upper + one.fore) * line / np.sqrt((line**2).sum(0))).astype(np.float32)
     elbow, wrist = still.elbow.copy(), still.wrist.copy()
-    goal = goal.astype(np.float32)
     solve_elbow(one.upper, one.fore, one.sign, still.chest, still.shoulder, goal, 0, FRAMES, elbow, wrist)
     moved, followed = (lengths(v[:, 1:].astype(np.float64), v[:, :-1]) for v in (wrist, elbow))
-    assert (followed < 4 * moved + 1e-4).all()
+    assert (followed < 3 * moved + 1e-4).all()
 
 
 @given(SEEDS, st.floats(0, 1), st.floats(0, 1), st.floats(0.2, 3))
