@@ -172,7 +172,8 @@ def elbow_side(
     # The shortest turn from the old line to the new one; to the opposite there is none, so there it is bounded.
     turned = (x * bx + y * by + z * bz) / max(np.float32(1.0) + ax * bx + ay * by + az * bz, np.float32(1e-3))
     x, y, z = off_line(x - turned * (ax + bx), y - turned * (ay + by), z - turned * (az + bz), bx, by, bz)
-    size = np.float32(1.0) / np.sqrt(x * x + y * y + z * z)
+    # An arm that is straight just along the chosen way has no side at all, but must not become NaN.
+    size = np.float32(1.0) / np.sqrt(max(x * x + y * y + z * z, np.float32(1e-20)))
     return size * x, size * y, size * z
 
 

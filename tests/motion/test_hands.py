@@ -227,6 +227,17 @@ def test_a_straight_arm_bends_downwards_and_outwards() -> None:
         np.testing.assert_allclose(wrist[2], 0.4, atol=1e-6)
 
 
+def test_an_arm_without_any_side_stays_finite() -> None:
+    # Straight along the way that straight arms bend, upright: 1 down and a half outwards.
+    ahead = np.array([0.5, -1.0, 0.0])[:, None] / np.sqrt(1.25) * np.ones((1, FRAMES))
+    elbow, wrist = (0.3 * ahead).astype(np.float32), (0.55 * ahead).astype(np.float32)
+    upright = np.tile(np.eye(3, dtype=np.float32).reshape(9, 1), FRAMES)
+    still, goal = np.zeros((3, FRAMES), np.float32), (0.4 * ahead).astype(np.float32)
+    solve_elbow(0.3, 0.25, 1.0, upright, still, goal, 0, FRAMES, elbow, wrist)
+    assert np.isfinite(elbow).all()
+    np.testing.assert_allclose(wrist, goal, atol=1e-6)
+
+
 def test_a_hand_in_its_own_shoulder_is_put_ahead_of_it() -> None:
     one = arm(3, reach=1.0)
     elbow, wrist = one.elbow.copy(), one.wrist.copy()
