@@ -1,0 +1,201 @@
+"""Whether a classifier that has seen generated motion only knows what captured people do.
+
+It is trained on stretches of generated clips, and on the same mirrored, and asked for the family of each captured clip whose
+family the library has too. Which figures it sees, which classifier it is, and whether its training clips are roughened is
+chosen by the captured clips of one half of the persons; what is reported is found with the other half. Beside it stands the
+same classifier trained on captured clips of other persons: what could be had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import Figure
+from benchmarks.motion.clips import SCALE, Captured, captured, made, segments
+from benchmarks.motion.features import FEATURES, mirrored, pieces, roughened
+from benchmarks.motion.shared_families import ACTIONS, fit, lacking
+from posegen.evaluation.realism import halves
+from posegen.library import load_library
+
+Array = NDArray[Any]
+
+WANTED = 0.60
+SAMPLES = 150
+MOST = 150
+"""Generated stretches of a family, before mirroring."""
+LONGEST = 2.0
+"""Seconds of the longest pieces that clips are cut into."""
+TRAINING = ("as made", "roughened")
+SEED = 4
+
+Design = tuple[str, str, str]
+"""Classifier, figures, training."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces of clips: their figures, families, clips and persons."""
+
+    figures: Array
+    families: Array
+    clips: Array
+    persons: Array
+
+    def __getitem__(self, chosen: Array) -> Pieces:
+        return Pieces(self.figures[chosen], self.families[chosen], self.clips[chosen], self.persons[chosen])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was said of clips, beside what they are."""
+
+    said: Array
+    families: Array
+
+    @property
+    def balanced(self) -> float:
+        """Mean over the families of the share of their clips that are known."""
+        return float(np.mean([(self.said == name)[self.families == name].mean() for name in np.unique(self.families)]))
+
+
+Answers = tuple[Answer, Answer]
+"""To the clips by which a design is chosen, and to those that are held back."""
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    name = "captured clips known to a classifier trained on generated motion"
+    clips = captured()
+    if clips is None:
+        yield Figure(name, "not measured: POSEGEN_REFERENCE is not set", f"balanced accuracy {WANTED:.2f}")
+        return
+    library = load_library().actions
+    families = fit(clips)
+    missing = lacking(families, library)
+    shared = {family: of_it for family, of_it in families.items() if family not in missing}
+    real = [clip for of_it in shared.values() for clip in of_it]
+    ours = generated(shared, library)
+    shared_names = f"{len(shared)} families: {', '.join(shared)}"
+    yield Figure("families that a classifier is asked for", f"{shared_names}; the library lacks {', '.join(missing) or 'none'}")
+    first = halves(np.array([clip.person for clip in real]))
+    found = dict(_designs(ours, real, first))
+    yield from _tried({design: chosen.balanced for design, (chosen, _) in found.items()})
+    kind, features, training = best = max(found, key=lambda design: found[design][0].balanced)
+    chosen, held = found[best]
+    beside = f"{chosen.balanced:.2f} where it was chosen; chance is {1 / len(shared):.2f}"
+    told = f"{held.balanced:.2f} of {len(held.said)} clips, {beside}"
+    used = f"{kind}, {features}, {training}"
+    yield Figure(f"{name}: {used}", told, f"balanced accuracy {WANTED:.2f}", held.balanced >= WANTED)
+    among = cross_validated(classifiers()[kind], described(real, features), real)
+    half = Answer(among.said[~first], among.families[~first])
+    told = f"{half.balanced:.2f}; {among.balanced:.2f} of the clips of both halves"
+    yield Figure("the same trained on captured clips of other persons", told)
+    yield from _confusion(held, "generated")
+    yield from _confusion(half, "captured")
+
+
+def _designs(ours: Sequence[Captured], real: Sequence[Captured], first: Array) -> Iterator[tuple[Design, Answers]]:
+    """Try each design on the clips of both halves."""
+    families = np.array([clip.family for clip in real])
+    for features in FEATURES:
+        asked = described(real, features)
+        for training in TRAINING:
+            seen = described(ours, features, rough=training == "roughened", mirror=True)
+            for kind, make in classifiers().items():
+                said = answered(make(), seen, asked, len(real))
+                yield (kind, features, training), (Answer(said[first], families[first]), Answer(said[~first], families[~first]))
+
+
+def classifiers() -> Mapping[str, Callable[[], Any]]:
+    """Make those that are tried; each scales what it is shown, and gives each family the same weight."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    return {
+        "logistic regression": lambda: make_pipeline(
+            StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=1000)
+        ),
+        "random forest": lambda: RandomForestClassifier(
+            200, min_samples_leaf=2, class_weight="balanced_subsample", random_state=SEED
+        ),
+        "support vectors": lambda: make_pipeline(StandardScaler(), SVC(C=1.0, gamma="scale", class_weight="balanced")),
+        "nearest neighbours": lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(9, weights="distance")),
+    }
+
+
+def generated(shared: Mapping[str, object], library: Sequence[str]) -> list[Captured]:
+    """Stretches of each family in default samples in which its actions are favoured, as many of each action."""
+    found = []
+    for family in shared:
+        actions = [name for name in ACTIONS[family] if name in library]
+        for action in actions:
+            of_it = []
+            for _config, recording in made([f"story.actions={{{action}: 100}}"], max(20, round(SAMPLES * SCALE))):
+                for stretch in segments(recording, [action]):
+                    of_it.append(Captured(stretch.name, family, stretch.person, stretch.joints, stretch.fps))
+            found += of_it[: MOST // len(actions)]
+    return found
+
+
+def described(clips: Sequence[Captured], features: str, *, rough: bool = False, mirror: bool = False) -> Pieces:
+    """Cut clips into pieces and describe each."""
+    draws = np.random.default_rng(SEED)
+    figures, families, numbers, persons = [], [], [], []
+    for number, clip in enumerate(clips):
+        for whole in (clip.joints, mirrored(clip.joints)) if mirror else (clip.joints,):
+            for piece in pieces(roughened(whole, draws) if rough else whole, clip.fps, LONGEST):
+                figures.append(FEATURES[features](piece, clip.fps))
+                families.append(clip.family)
+                numbers.append(number)
+                persons.append(clip.person)
+    return Pieces(np.array(figures), np.array(families), np.array(numbers), np.array(persons))
+
+
+def answered(classifier: Any, seen: Pieces, asked: Pieces, clips: int) -> Array:
+    """Train on the one, and say of each clip of the other what most of its pieces are taken for."""
+    classifier.fit(seen.figures, seen.families)
+    said = classifier.predict(asked.figures)
+    names = np.unique(np.concatenate([seen.families, asked.families]))
+    votes = np.zeros((clips, len(names)))
+    np.add.at(votes, (asked.clips, np.searchsorted(names, said)), 1.0)
+    # A clip too short for any piece is not known.
+    return np.where(votes.any(-1), names[votes.argmax(-1)], "")
+
+
+def cross_validated(make: Callable[[], Any], pieces_of: Pieces, clips: Sequence[Captured]) -> Answer:
+    """Ask of each person's clips a classifier trained on all other persons'."""
+    said = np.full(len(clips), "", dtype=object)
+    for person in np.unique(pieces_of.persons):
+        theirs = pieces_of.persons == person
+        answers = answered(make(), pieces_of[~theirs], pieces_of[theirs], len(clips))
+        own = np.unique(pieces_of.clips[theirs])
+        said[own] = answers[own]
+    return Answer(said, np.array([clip.family for clip in clips]))
+
+
+def _tried(found: Mapping[Design, float]) -> Iterator[Figure]:
+    """Tell what each choice is worth with the best of all others; every design is in the detail."""
+    detail = {", ".join(design): round(accuracy, 3) for design, accuracy in found.items()}
+    for place, choice in enumerate(("classifier", "figures", "training")):
+        best: dict[str, float] = {}
+        for design, accuracy in found.items():
+            best[design[place]] = max(best.get(design[place], 0.0), accuracy)
+        told = ", ".join(f"{name} {accuracy:.2f}" for name, accuracy in sorted(best.items(), key=lambda item: -item[1]))
+        yield Figure(f"choice of the {choice}: the best of its {len(found)} designs, first half", told, "", None, detail)
+
+
+def _confusion(answer: Answer, trained: str) -> Iterator[Figure]:
+    for family in np.unique(answer.families):
+        names, counts = np.unique(answer.said[answer.families == family].astype(str), return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        told = ", ".join(f"{names[k] or 'nothing'} {counts[k]}" for k in order)
+        yield Figure(f"trained on {trained} motion, takes {family} for", told)

@@ -1,0 +1,53 @@
+"""Which captured families and which actions of posegen show the same thing, and which of them are fit to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.motion.clips import Captured
+
+__all__ = ["ACTIONS", "FEWEST_CLIPS", "FEWEST_PERSONS", "fit", "lacking"]
+
+ACTIONS: Mapping[str, Sequence[str]] = {
+    "walk": ("walk",),
+    "run": ("run", "sprint"),
+    "jump": ("jump", "hop"),
+    "dance": ("dance",),
+    "kick": ("kick", "kicking"),
+    "crouch": ("squat", "crouch"),
+    "exercise": ("jumping_jack", "stretch", "lunge"),
+    "pick_up": ("put_down", "pick_up"),
+    "reach": ("reach", "reach_up"),
+    "lie": ("lie_down",),
+    "sneak": ("sneak",),
+    "throw": ("shooting", "throw", "throwing"),
+    "climb": ("climb", "climbing"),
+    "dribble": ("dribble", "dribbling"),
+    "punch": ("punch", "fight"),
+    "swing": ("batting", "fight"),
+}
+"""Class of the reference: actions, the likest first.
+
+Its clips called crouch are squats, pick_up sets something down on the floor, throw is a shot at a basket, jump hops with both
+legs, reach grabs something high up, exercise is elbows to knees and turning arms. Acrobatics, balance, martial (whole kata) and
+wash have no counterpart in the list of actions that is asked for.
+"""
+
+FEWEST_CLIPS, FEWEST_PERSONS = 10, 3
+
+
+def fit(clips: Sequence[Captured]) -> dict[str, list[Captured]]:
+    """Families with enough captured clips of enough persons, and a counterpart by name."""
+    families: dict[str, list[Captured]] = {}
+    for clip in clips:
+        families.setdefault(clip.family, []).append(clip)
+    return {
+        family: of_it
+        for family, of_it in sorted(families.items())
+        if family in ACTIONS and len(of_it) >= FEWEST_CLIPS and len({clip.person for clip in of_it}) >= FEWEST_PERSONS
+    }
+
+
+def lacking(families: Mapping[str, object], library: Sequence[str]) -> list[str]:
+    """Families of which the library has no action."""
+    return [family for family in families if not set(ACTIONS[family]) & set(library)]
