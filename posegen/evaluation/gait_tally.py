@@ -53,18 +53,19 @@ class GaitTally:
     walks: list[Walk] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     sums: dict[str, tuple[int, Array]] = field(default_factory=dict)
+    most: int = MOST_KEPT
 
     def add(self, recording: Recording) -> None:
         """Take the gait of a clip down."""
         for stretch in steady(recording, WALKING):
             walk = walk_of(stretch)
             if walk is not None:
-                if len(self.walks) < MOST_KEPT:
+                if len(self.walks) < self.most:
                     self.walks.append(walk)
                 self.add_cycles(stretch, walk)
         for stretch in steady(recording, RUNNING):
             run = run_of(stretch)
-            if run is not None and len(self.runs) < MOST_KEPT:
+            if run is not None and len(self.runs) < self.most:
                 self.runs.append(run)
 
     def add_cycles(self, stretch: Recording, walk: Walk) -> None:

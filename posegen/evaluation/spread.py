@@ -54,9 +54,18 @@ class SpreadTally:
         The figures.
     lower_is_worse : collection of str
         Those of which less is worse.
+    most_kept, most_named : int
+        Clips whose figures are kept, and that are named among the worst of one figure.
     """
 
-    def __init__(self, names: Sequence[str], lower_is_worse: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        lower_is_worse: frozenset[str] = frozenset(),
+        most_kept: int = MOST_KEPT,
+        most_named: int = MOST_NAMED,
+    ) -> None:
+        self._most_kept, self._most_named = most_kept, most_named
         self._names = tuple(names)
         self._signs = [-1.0 if name in lower_is_worse else 1.0 for name in names]
         self._worst: list[list[tuple[float, int, str]]] = [[] for _ in names]
@@ -74,9 +83,9 @@ class SpreadTally:
                 self._counts[k] += 1
                 # Of equals the earlier clip is the worse: its negative number is the larger.
                 entry = (self._signs[k] * value, -self._clips, clip)
-                (heappush if len(self._worst[k]) < MOST_NAMED else heappushpop)(self._worst[k], entry)
+                (heappush if len(self._worst[k]) < self._most_named else heappushpop)(self._worst[k], entry)
         self._clips += 1
-        if len(self._kept) >= MOST_KEPT:
+        if len(self._kept) >= self._most_kept:
             self._kept = self._kept[::2]
             self._step *= 2
 
