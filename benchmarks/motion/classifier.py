@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import SCALE, Captured, captured, made, segments
+from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.features import FEATURES, mirrored, pieces, roughened
 from benchmarks.motion.shared_families import ACTIONS, fit, lacking
+from benchmarks.motion.stretches import stretches
 from posegen.evaluation.realism import halves
-from posegen.library import load_library
+from posegen.library import Library, load_library
 
 Array = NDArray[Any]
 
@@ -74,9 +76,9 @@ def measure(folder: Path) -> Iterator[Figure]:
     if clips is None:
         yield Figure(name, "not measured: POSEGEN_REFERENCE is not set", f"balanced accuracy {WANTED:.2f}")
         return
-    library = load_library().actions
+    library = load_library()
     families = fit(clips)
-    missing = lacking(families, library)
+    missing = lacking(families, library.actions)
     shared = {family: of_it for family, of_it in families.items() if family not in missing}
     real = [clip for of_it in shared.values() for clip in of_it]
     ours = generated(shared, library)
@@ -132,17 +134,14 @@ def classifiers() -> Mapping[str, Callable[[], Any]]:
     }
 
 
-def generated(shared: Mapping[str, object], library: Sequence[str]) -> list[Captured]:
-    """Stretches of each family in default samples in which its actions are favoured, as many of each action."""
+def generated(shared: Mapping[str, object], library: Library) -> list[Captured]:
+    """Stretches of each family, as many of each of its actions."""
     found = []
     for family in shared:
-        actions = [name for name in ACTIONS[family] if name in library]
+        actions = [name for name in ACTIONS[family] if name in library.actions]
         for action in actions:
-            of_it = []
-            for _config, recording in made([f"story.actions={{{action}: 100}}"], max(20, round(SAMPLES * SCALE))):
-                for stretch in segments(recording, [action]):
-                    of_it.append(Captured(stretch.name, family, stretch.person, stretch.joints, stretch.fps))
-            found += of_it[: MOST // len(actions)]
+            some = islice(stretches(library, action, scaled(SAMPLES, 20)), MOST // len(actions))
+            found += [Captured(stretch.name, family, stretch.person, stretch.joints, stretch.fps) for stretch in some]
     return found
 
 

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import SCALE, Captured, captured, made, segments
+from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.shared_families import ACTIONS, FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
+from benchmarks.motion.stretches import in_stories, stretches
 from posegen.evaluation.filtering import low_pass
-from posegen.library import load_library
+from posegen.library import Library, load_library
 
 Array = NDArray[Any]
 
 LONGEST = 4.0
 SAMPLES = 150
-FAVOUR = 100
 FEWEST = 10
 MEASURES = ("acceleration", "jerk")
 UNITS = {"acceleration": "m/s^2", "jerk": "m/s^3"}
@@ -35,19 +35,25 @@ def measure(folder: Path) -> Iterator[Figure]:
         yield Figure("families beside captured ones", "not measured: POSEGEN_REFERENCE is not set", "inside the captured band")
         return
     families = fit(clips)
-    library = load_library().actions
+    library = load_library()
     told = f"{len(families)}: {', '.join(families)}"
     yield Figure(f"families with {FEWEST_CLIPS} captured clips of {FEWEST_PERSONS} persons", told)
-    missing = lacking(families, library)
+    missing = lacking(families, library.actions)
     yield Figure("of them without an action in the library", ", ".join(missing) or "none", "none", not missing)
+    untold = [a for family in families for a in ACTIONS[family] if a in library.actions and not in_stories(library, a)]
+    yield Figure(
+        "actions of them that no theme has, taken from written scenes", ", ".join(untold) or "none", "none", not untold
+    )
     for family, of_it in families.items():
         if family not in missing:
-            yield from _family(family, of_it, [name for name in ACTIONS[family] if name in library])
+            yield from _family(family, of_it, library)
 
 
-def _family(family: str, clips: Sequence[Captured], actions: Sequence[str]) -> Iterator[Figure]:
+def _family(family: str, clips: Sequence[Captured], library: Library) -> Iterator[Figure]:
+    actions = [name for name in ACTIONS[family] if name in library.actions]
     real = _liveliness((clip.joints, clip.fps) for clip in clips)
-    ours = _liveliness((s.joints, s.fps) for s in stretches(actions, max(20, round(SAMPLES * SCALE))))
+    shown = (stretch for action in actions for stretch in stretches(library, action, scaled(SAMPLES, 20)))
+    ours = _liveliness((stretch.joints, stretch.fps) for stretch in shown)
     if len(ours) < FEWEST:
         yield Figure(f"{family} ({', '.join(actions)})", f"{len(ours)} pieces in the samples", f"at least {FEWEST}", False)
         return
@@ -56,13 +62,6 @@ def _family(family: str, clips: Sequence[Captured], actions: Sequence[str]) -> I
         told = f"{median:.3g} {UNITS[name]}, median of {len(ours)} pieces; captured {np.median(real[:, k]):.3g} of {len(real)}"
         wanted = f"{low:.3g} to {high:.3g}"
         yield Figure(f"{name} of {family} ({', '.join(actions)})", told, wanted, bool(low <= median <= high))
-
-
-def stretches(actions: Sequence[str], samples: int) -> Iterator[Any]:
-    """Stretches of some actions in default samples in which those actions are favoured."""
-    favoured = ", ".join(f"{name}: {FAVOUR}" for name in actions)
-    for _config, recording in made([f"story.actions={{{favoured}}}"], samples):
-        yield from segments(recording, actions)
 
 
 def _liveliness(clips: Iterator[tuple[Array, float]]) -> Array:

@@ -10,17 +10,14 @@ import numpy as np
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
-from posegen import load_config
+from benchmarks.motion.written import animated, people, shown
 from posegen.evaluation.ballistics import flights
 from posegen.evaluation.body import centre_of_mass
 from posegen.evaluation.cycles import labelled_steps
 from posegen.evaluation.gait_report import Run, run_of
 from posegen.evaluation.recording import Recording
 from posegen.library import Library, load_library
-from posegen.motion.engine import animate
-from posegen.scene import BOTH, RIGHT, Persons, Scenes, empty_scenes
-from posegen.story.population import persons
-from posegen.story.repertoire import RUN, STANDING, repertoire
+from posegen.story.repertoire import RUN, repertoire
 
 FPS = 120
 PEOPLE = 20
@@ -90,32 +87,11 @@ def early_falls(recording: Recording) -> Iterator[float]:
 
 def _runners(library: Library, kind: int, speed: float) -> list[Recording]:
     count = scaled(PEOPLE, 2)
-    scenes = _people(count, 1)
+    scenes = people(count, 1, neutral=True)
+    scenes.length[:] = round(SECONDS * FPS)
     scenes.action[:] = kind
     scenes.start[:], scenes.end[:], scenes.speed[:] = -3.0, SECONDS + 3.0, speed
-    return _animated(scenes, library, SECONDS)
-
-
-def _people(count: int, slots: int) -> Scenes:
-    """Scenes with one neutral person of the default population in each."""
-    config = load_config("default")
-    everybody = persons(config, np.arange(config.population.persons))
-    neutral = np.flatnonzero((np.abs(everybody.energy) < 0.35) & (everybody.age <= 65))[:count, None]
-    scenes = empty_scenes(count, 1, slots)
-    for name in Persons.__dataclass_fields__:
-        getattr(scenes.persons, name)[:] = getattr(everybody, name)[neutral]
-    scenes.phase[:, 0] = np.arange(count) / count
-    return scenes
-
-
-def _animated(scenes: Scenes, library: Library, seconds: float) -> list[Recording]:
-    frames = round(seconds * FPS)
-    scenes.length[:] = frames
-    motion = animate(scenes, library, frames, FPS)
-    return [
-        Recording(f"person {scenes.persons.index[i, 0]}", str(i), joints[0].astype(np.float64), FPS, motion.contact[i, 0])
-        for i, joints in enumerate(motion.joints)
-    ]
+    return animated(scenes, library, FPS)
 
 
 def _jumping(library: Library) -> Iterator[Figure]:
@@ -144,16 +120,6 @@ def _jumping(library: Library) -> Iterator[Figure]:
 
 
 def _jumpers(library: Library, name: str) -> list[Recording]:
-    action, known = library.action(name), repertoire(library)
-    kind, count = library.index(name), scaled(PEOPLE, 3)
-    repetitions = max(1, int(known.fewest[kind]))
-    seconds = max(float(known.shortest[kind]), action.enter + repetitions * action.cycle + action.exit)
-    scenes = _people(count, 3)
-    stand, end = library.index(STANDING), 0.5 + seconds
-    for k, slot in enumerate(((stand, -2.0, 0.5), (kind, 0.5, end), (stand, end, end + 9.0))):
-        scenes.action[..., k], scenes.start[..., k], scenes.end[..., k] = slot
-    scenes.repetitions[..., 1], scenes.side[..., 1] = repetitions, RIGHT if action.sided else BOTH
-    scenes.amplitude[:, 0, 1] = np.resize(AMPLITUDES, count)
-    if action.speed is not None:
-        scenes.speed[..., 1] = 0.5 * sum(action.speed)
-    return _animated(scenes, library, seconds + 1.5)
+    scenes = shown(library, name, scaled(PEOPLE, 3), FPS, neutral=True)
+    scenes.amplitude[:, 0, 1] = np.resize(AMPLITUDES, len(scenes))
+    return animated(scenes, library, FPS)
