@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured, scaled
-from benchmarks.motion.features import FEATURES, mirrored, pieces, roughened
+from benchmarks.motion.features import FEATURES, SETS, mirrored, pieces, roughened
 from benchmarks.motion.shared_families import ACTIONS, fit, lacking
 from benchmarks.motion.stretches import stretches
 from posegen.evaluation.realism import halves
@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 WANTED = 0.60
 SAMPLES = 150
-MOST = 150
+MOST = 100
 """Generated stretches of a family, before mirroring."""
 LONGEST = 2.0
 """Seconds of the longest pieces that clips are cut into."""
@@ -42,15 +42,20 @@ Design = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces of clips: their figures, families, clips and persons."""
+    """Pieces of clips: their figures by set, families, clips and persons."""
 
-    figures: Array
+    figures: Mapping[str, Array]
     families: Array
     clips: Array
     persons: Array
 
     def __getitem__(self, chosen: Array) -> Pieces:
-        return Pieces(self.figures[chosen], self.families[chosen], self.clips[chosen], self.persons[chosen])
+        figures = {name: values[chosen] for name, values in self.figures.items()}
+        return Pieces(figures, self.families[chosen], self.clips[chosen], self.persons[chosen])
+
+    def seen_as(self, features: str) -> Array:
+        """Figures of the sets that a classifier is shown."""
+        return np.hstack([self.figures[name] for name in FEATURES[features]])
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     shared_names = f"{len(shared)} families: {', '.join(shared)}"
     yield Figure("families that a classifier is asked for", f"{shared_names}; the library lacks {', '.join(missing) or 'none'}")
     first = halves(np.array([clip.person for clip in real]))
-    found = dict(_designs(ours, real, first))
+    asked, truth = described(real), np.array([clip.family for clip in real])
+    found = dict(_designs(ours, asked, truth, first))
     yield from _tried({design: chosen.balanced for design, (chosen, _) in found.items()})
     kind, features, training = best = max(found, key=lambda design: found[design][0].balanced)
     chosen, held = found[best]
@@ -93,7 +99,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     told = f"{held.balanced:.2f} of {len(held.said)} clips, {beside}"
     used = f"{kind}, {features}, {training}"
     yield Figure(f"{name}: {used}", told, f"balanced accuracy {WANTED:.2f}", held.balanced >= WANTED)
-    among = cross_validated(classifiers()[kind], described(real, features), real)
+    among = cross_validated(classifiers()[kind], features, asked, truth)
     half = Answer(among.said[~first], among.families[~first])
     told = f"{half.balanced:.2f}; {among.balanced:.2f} of the clips of both halves"
     yield Figure("the same trained on captured clips of other persons", told)
@@ -101,15 +107,13 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from _confusion(half, "captured")
 
 
-def _designs(ours: Sequence[Captured], real: Sequence[Captured], first: Array) -> Iterator[tuple[Design, Answers]]:
+def _designs(ours: Sequence[Captured], asked: Pieces, families: Array, first: Array) -> Iterator[tuple[Design, Answers]]:
     """Try each design on the clips of both halves."""
-    families = np.array([clip.family for clip in real])
-    for features in FEATURES:
-        asked = described(real, features)
-        for training in TRAINING:
-            seen = described(ours, features, rough=training == "roughened", mirror=True)
+    for training in TRAINING:
+        seen = described(ours, rough=training == "roughened", mirror=True)
+        for features in FEATURES:
             for kind, make in classifiers().items():
-                said = answered(make(), seen, asked, len(real))
+                said = answered(make(), features, seen, asked, len(families))
                 yield (kind, features, training), (Answer(said[first], families[first]), Answer(said[~first], families[~first]))
 
 
@@ -127,7 +131,7 @@ def classifiers() -> Mapping[str, Callable[[], Any]]:
             StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=1000)
         ),
         "random forest": lambda: RandomForestClassifier(
-            200, min_samples_leaf=2, class_weight="balanced_subsample", random_state=SEED
+            150, min_samples_leaf=2, class_weight="balanced_subsample", random_state=SEED
         ),
         "support vectors": lambda: make_pipeline(StandardScaler(), SVC(C=1.0, gamma="scale", class_weight="balanced")),
         "nearest neighbours": lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(9, weights="distance")),
@@ -145,24 +149,27 @@ def generated(shared: Mapping[str, object], library: Library) -> list[Captured]:
     return found
 
 
-def described(clips: Sequence[Captured], features: str, *, rough: bool = False, mirror: bool = False) -> Pieces:
+def described(clips: Sequence[Captured], *, rough: bool = False, mirror: bool = False) -> Pieces:
     """Cut clips into pieces and describe each."""
     draws = np.random.default_rng(SEED)
-    figures, families, numbers, persons = [], [], [], []
+    figures: dict[str, list[Array]] = {name: [] for name in SETS}
+    families, numbers, persons = [], [], []
     for number, clip in enumerate(clips):
         for whole in (clip.joints, mirrored(clip.joints)) if mirror else (clip.joints,):
             for piece in pieces(roughened(whole, draws) if rough else whole, clip.fps, LONGEST):
-                figures.append(FEATURES[features](piece, clip.fps))
+                for name, describe in SETS.items():
+                    figures[name].append(describe(piece, clip.fps))
                 families.append(clip.family)
                 numbers.append(number)
                 persons.append(clip.person)
-    return Pieces(np.array(figures), np.array(families), np.array(numbers), np.array(persons))
+    described_by = {name: np.array(values) for name, values in figures.items()}
+    return Pieces(described_by, np.array(families), np.array(numbers), np.array(persons))
 
 
-def answered(classifier: Any, seen: Pieces, asked: Pieces, clips: int) -> Array:
+def answered(classifier: Any, features: str, seen: Pieces, asked: Pieces, clips: int) -> Array:
     """Train on the one, and say of each clip of the other what most of its pieces are taken for."""
-    classifier.fit(seen.figures, seen.families)
-    said = classifier.predict(asked.figures)
+    classifier.fit(seen.seen_as(features), seen.families)
+    said = classifier.predict(asked.seen_as(features))
     names = np.unique(np.concatenate([seen.families, asked.families]))
     votes = np.zeros((clips, len(names)))
     np.add.at(votes, (asked.clips, np.searchsorted(names, said)), 1.0)
@@ -170,15 +177,15 @@ def answered(classifier: Any, seen: Pieces, asked: Pieces, clips: int) -> Array:
     return np.where(votes.any(-1), names[votes.argmax(-1)], "")
 
 
-def cross_validated(make: Callable[[], Any], pieces_of: Pieces, clips: Sequence[Captured]) -> Answer:
+def cross_validated(make: Callable[[], Any], features: str, asked: Pieces, truth: Array) -> Answer:
     """Ask of each person's clips a classifier trained on all other persons'."""
-    said = np.full(len(clips), "", dtype=object)
-    for person in np.unique(pieces_of.persons):
-        theirs = pieces_of.persons == person
-        answers = answered(make(), pieces_of[~theirs], pieces_of[theirs], len(clips))
-        own = np.unique(pieces_of.clips[theirs])
+    said = np.full(len(truth), "", dtype=object)
+    for person in np.unique(asked.persons):
+        theirs = asked.persons == person
+        answers = answered(make(), features, asked[~theirs], asked[theirs], len(truth))
+        own = np.unique(asked.clips[theirs])
         said[own] = answers[own]
-    return Answer(said, np.array([clip.family for clip in clips]))
+    return Answer(said, truth)
 
 
 def _tried(found: Mapping[Design, float]) -> Iterator[Figure]:

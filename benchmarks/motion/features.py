@@ -16,7 +16,7 @@ from posegen.evaluation.filtering import REACH, low_pass
 from posegen.evaluation.limits import joint_angles
 from posegen.skeleton import JOINTS, MIRROR_JOINTS
 
-__all__ = ["FEATURES", "SHORTEST", "mirrored", "pieces", "roughened"]
+__all__ = ["FEATURES", "SETS", "SHORTEST", "mirrored", "pieces", "roughened"]
 
 Array = NDArray[Any]
 
@@ -96,17 +96,13 @@ def spectra(joints: Array, fps: float) -> Array:
     return np.log(1e-3 + np.abs(waves @ places)).ravel()
 
 
-def _both(*sets: Callable[[Array, float], Array]) -> Callable[[Array, float], Array]:
-    return lambda joints, fps: np.concatenate([features(joints, fps) for features in sets])
-
-
-FEATURES: Mapping[str, Callable[[Array, float], Array]] = {
-    "ends of limbs": ends,
-    "angles": angles,
-    "speeds": speeds,
-    "spectra": spectra,
-    "ends and speeds": _both(ends, speeds),
-    "angles and speeds": _both(angles, speeds),
-    "ends, speeds, spectra": _both(ends, speeds, spectra),
-}
+SETS: Mapping[str, Callable[[Array, float], Array]] = {"ends": ends, "angles": angles, "speeds": speeds, "spectra": spectra}
 """Sets of figures of a piece, by name."""
+
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in SETS},
+    "ends and speeds": ("ends", "speeds"),
+    "angles and speeds": ("angles", "speeds"),
+    "ends, speeds, spectra": ("ends", "speeds", "spectra"),
+}
+"""Which sets a classifier is shown, by name."""

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.motion.classifier import Answer
 from benchmarks.motion.clips import Captured
 from benchmarks.motion.families import liveliness
-from benchmarks.motion.features import FEATURES, mirrored, pieces
+from benchmarks.motion.features import SETS, mirrored, pieces
 from benchmarks.motion.plausible import Found, depth, take_down
 from benchmarks.motion.running import early_falls
 from benchmarks.motion.shared_families import fit, lacking
@@ -66,14 +66,14 @@ def test_what_is_wrong_with_a_clip_is_taken_down() -> None:
     assert worst["skate of contacts"] == ("sample 1 base", pytest.approx(1 / 29))
 
 
-@pytest.mark.parametrize("name", list(FEATURES))
+@pytest.mark.parametrize("name", list(SETS))
 def test_features_know_no_place_heading_or_size(name: str) -> None:
     joints = wandering(3, 30)
-    figures = FEATURES[name](joints, FPS)
+    figures = SETS[name](joints, FPS)
     moved = 1.3 * (joints @ turn("y", 130).T) + [3, 0.5, -2]
-    assert FEATURES[name](moved, FPS) == pytest.approx(figures, abs=1e-6)
-    assert FEATURES[name](mirrored(mirrored(joints)), FPS) == pytest.approx(figures)
-    assert not np.allclose(FEATURES[name](wandering(4, 30), FPS), figures, atol=1e-3)
+    assert SETS[name](moved, FPS) == pytest.approx(figures, abs=1e-6)
+    assert SETS[name](mirrored(mirrored(joints)), FPS) == pytest.approx(figures)
+    assert not np.allclose(SETS[name](wandering(4, 30), FPS), figures, atol=1e-3)
 
 
 def test_pieces_are_of_one_length_and_short_clips_have_none() -> None:
