@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.features import FEATURES, SETS, mirrored, pieces, roughened
-from benchmarks.motion.shared_families import ACTIONS, fit, lacking
+from benchmarks.motion.shared_families import ACTIONS, first_half, fit, lacking
 from benchmarks.motion.stretches import stretches
-from posegen.evaluation.realism import halves
 from posegen.library import Library, load_library
 
 Array = NDArray[Any]
@@ -89,8 +88,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     ours = generated(shared, library)
     shared_names = f"{len(shared)} families: {', '.join(shared)}"
     yield Figure("families that a classifier is asked for", f"{shared_names}; the library lacks {', '.join(missing) or 'none'}")
-    first = halves(np.array([clip.person for clip in real]))
     asked, truth = described(real), np.array([clip.family for clip in real])
+    first = first_half([clip.person for clip in real], truth.tolist())
     found = dict(_designs(ours, asked, truth, first))
     yield from _tried({design: chosen.balanced for design, (chosen, _) in found.items()})
     kind, features, training = best = max(found, key=lambda design: found[design][0].balanced)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.motion.clips import Captured
 
-__all__ = ["ACTIONS", "FEWEST_CLIPS", "FEWEST_PERSONS", "fit", "lacking"]
+__all__ = ["ACTIONS", "FEWEST_CLIPS", "FEWEST_PERSONS", "first_half", "fit", "lacking"]
 
 ACTIONS: Mapping[str, Sequence[str]] = {
     "walk": ("walk",),
@@ -51,3 +54,33 @@ def fit(clips: Sequence[Captured]) -> dict[str, list[Captured]]:
 def lacking(families: Mapping[str, object], library: Sequence[str]) -> list[str]:
     """Families of which the library has no action."""
     return [family for family in families if not set(ACTIONS[family]) & set(library)]
+
+
+def first_half(persons: Sequence[str], families: Sequence[str]) -> NDArray[np.bool_]:
+    """Part clips into two halves that share no person, and both have some of each family where two persons have.
+
+    Parameters
+    ----------
+    persons, families : sequence of str
+        Who moves in each clip, and what it shows.
+
+    Returns
+    -------
+    bool [clip]
+        True for clips of the first half. Persons of many clips are put first, each into the half that has the smaller share of
+        what they show.
+    """
+    who, shown = np.array(persons), np.array(families)
+    names, counts = np.unique(who, return_counts=True)
+    total = {family: int((shown == family).sum()) for family in np.unique(shown)}
+    held = [dict.fromkeys(total, 0), dict.fromkeys(total, 0)]
+    first = []
+    for position in np.argsort(-counts, kind="stable"):
+        own = shown[who == names[position]]
+        shares = [sum(half[family] / total[family] for family in own) for half in held]
+        chosen = int(shares[1] < shares[0])
+        for family in own:
+            held[chosen][family] += 1
+        if chosen == 0:
+            first.append(names[position])
+    return np.isin(who, first)
