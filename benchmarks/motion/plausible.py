@@ -19,11 +19,10 @@ from benchmarks.motion.clips import Captured, captured, scaled, segments
 from posegen.evaluation.ballistics import flight_errors
 from posegen.evaluation.collisions import body_overlap
 from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
-from posegen.evaluation.plausibility import contact_speeds
+from posegen.evaluation.plausibility import contact_speeds, floor_depth
 from posegen.evaluation.recording import Recording, recordings_of_dataset
 from posegen.evaluation.skating import FAST, LOW, foot_skate
 from posegen.evaluation.spread import Spread, SpreadTally
-from posegen.skeleton import sole_points
 from posegen.store.read import open_dataset
 
 Array = NDArray[Any]
@@ -111,18 +110,13 @@ def take_down(recording: Recording, found: Found) -> None:
             found.skating[family].add(stretch.joints, fps)
     figures = (
         float((speeds > SLIDE).mean()) if len(speeds) else np.nan,
-        1000 * depth(joints),
+        1000 * float(floor_depth(joints)),
         farthest,
         float(falls.max()) if len(falls) else np.nan,
         1000 * float(body_overlap(joints).max()),
         found.skating["all"].add(joints, fps),
     )
     found.spread.add(recording.name, figures)
-
-
-def depth(joints: Array) -> float:
-    """How far the deepest joint or point of the soles is below the floor, in metres."""
-    return max(0.0, -float(joints[..., 1].min()), -float(sole_points(joints)[..., 1].min()))
 
 
 def _worst(spread: Spread) -> str:

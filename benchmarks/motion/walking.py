@@ -10,10 +10,12 @@ import numpy as np
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import is_neutral_adult, made, scaled
+from benchmarks.motion.written import animated, people
 from posegen.evaluation.gait_report import WALKING, Walk, steady, walk_of
 from posegen.evaluation.gait_tally import Curve, GaitTally
 from posegen.evaluation.normative import ANGLES, mass_rise, mass_sway
 from posegen.evaluation.recording import Recording
+from posegen.library import load_library
 from posegen.skeleton import sole_points
 
 SAMPLES = 1500
@@ -21,6 +23,7 @@ FAVOURED = "story.actions={walk: 20}"
 SPEEDS = (1.03, 1.2, 1.4, 1.6, 1.8)
 """Ends of the bands of speed, m/s; what holds must hold in each."""
 FEWEST = 5
+HIGH_RATE, FREE, PEOPLE, SECONDS = 120, 1.3, 20, 6.0
 STANCE_POINTS, RATIO, FLAT = 2.0, 0.05, 0.01
 
 
@@ -42,6 +45,25 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from _curves(tally)
     yield from _laws(found)
     yield from _slides(slides)
+    yield from _at_high_rate()
+
+
+def _at_high_rate() -> Iterator[Figure]:
+    """Tell the curves of written scenes at 120 frames a second, beside which those of samples show what 25 hide."""
+    library = load_library()
+    scenes = people(scaled(PEOPLE, 2), 1, neutral=True)
+    scenes.length[:] = round(SECONDS * HIGH_RATE)
+    scenes.action[:] = library.index(WALKING[0])
+    scenes.start[:], scenes.end[:], scenes.speed[:] = -3.0, SECONDS + 3.0, FREE
+    tally = GaitTally()
+    for recording in animated(scenes, library, HIGH_RATE):
+        walk = walk_of(recording)
+        if walk is not None:
+            tally.add_cycles(recording, walk)
+    for curve in tally.curves():
+        if curve.speed == "free":
+            name = f"{curve.angle.replace('_', ' ')}, {FREE} m/s, made at {HIGH_RATE} frames a second"
+            yield Figure(name, _farthest(curve), "", None, curve.mean)
 
 
 def _curves(tally: GaitTally) -> Iterator[Figure]:

@@ -11,7 +11,7 @@ from benchmarks.motion.classifier import Answer
 from benchmarks.motion.clips import Captured
 from benchmarks.motion.families import liveliness
 from benchmarks.motion.features import SETS, mirrored, pieces
-from benchmarks.motion.plausible import Found, depth, take_down
+from benchmarks.motion.plausible import Found, take_down
 from benchmarks.motion.running import early_falls
 from benchmarks.motion.shared_families import first_half, fit, lacking
 from benchmarks.motion.walking import flat_foot_slides
@@ -59,7 +59,6 @@ def test_what_is_wrong_with_a_clip_is_taken_down() -> None:
     bad.joints[20:, 20] = bad.joints[20:, 16] + [0, 0.05, 0]  # a forearm folded into the shoulder
     take_down(replace(bad, name="sample 1 base"), found)
     assert (found.contacts, found.sliding) == (2 * 29 * 4, 4)
-    assert depth(bad.joints) == pytest.approx(0.03)
     assert set(found.violations) == {"elbow_flexion in "}
     worst = {name: spread.worst_clips[0] for name, spread in found.spread.spreads().items() if spread.clips}
     assert worst["depth, mm"] == ("sample 1 base", pytest.approx(30))
