@@ -150,19 +150,35 @@ def off_line(x: Scalar, y: Scalar, z: Scalar, ux: Scalar, uy: Scalar, uz: Scalar
 
 @kernel
 def elbow_side(
-    elbow: Array, shoulder: Array, f: int, ux: Scalar, uy: Scalar, uz: Scalar, sign: Scalar, least: Scalar, chest: Array
+    shoulder: Array,
+    elbow: Array,
+    wrist: Array,
+    f: int,
+    bx: Scalar,
+    by: Scalar,
+    bz: Scalar,
+    sign: Scalar,
+    least: Scalar,
+    chest: Array,
 ) -> tuple[Scalar, Scalar, Scalar]:
-    """Which way the elbow goes from the line along (ux, uy, uz): to where it was, seen from that line.
+    """Which way the elbow goes from the line along (bx, by, bz): as the arm would bring it that is turned there as a whole.
 
-    Where it was off the line by less than `least` metres, downwards and outwards comes in the more the nearer it was.
+    Where the elbow was off the line to the wrist by less than `least` metres, downwards and outwards comes in the more the
+    nearer it was. Seen from the new line instead, an elbow that was near that line would change its side from frame to frame.
     """
-    x, y, z = off_line(elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f], ux, uy, uz)
+    ax, ay, az = wrist[0, f] - shoulder[0, f], wrist[1, f] - shoulder[1, f], wrist[2, f] - shoulder[2, f]
+    size = np.float32(1.0) / np.sqrt(ax * ax + ay * ay + az * az)
+    ax, ay, az = size * ax, size * ay, size * az
+    x, y, z = off_line(elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f], ax, ay, az)
     lack = least - np.sqrt(x * x + y * y + z * z)
     if lack > 0:
         out = np.float32(0.5) * sign
         dx, dy, dz = out * chest[0, f] - chest[1, f], out * chest[3, f] - chest[4, f], out * chest[6, f] - chest[7, f]
-        dx, dy, dz = off_line(dx, dy, dz, ux, uy, uz)
+        dx, dy, dz = off_line(dx, dy, dz, ax, ay, az)
         x, y, z = x + lack * dx, y + lack * dy, z + lack * dz
+    # The shortest turn from the old line to the new one; to the opposite there is none, so there it is bounded.
+    turned = (x * bx + y * by + z * bz) / max(np.float32(1.0) + ax * bx + ay * by + az * bz, np.float32(1e-3))
+    x, y, z = off_line(x - turned * (ax + bx), y - turned * (ay + by), z - turned * (az + bz), bx, by, bz)
     size = np.float32(1.0) / np.sqrt(x * x + y * y + z * z)
     return size * x, size * y, size * z
 
@@ -195,7 +211,7 @@ def solve_elbow(
     first, last : int
         Frames to solve; those in which the goal is where the wrist is stay as they are.
     elbow, wrist : float32 [3, frames], changed
-        Metres.
+        As forward kinematics put them, metres.
     """
     upper, fore, mirror, half = np.float32(upper_length), np.float32(fore_length), np.float32(sign), np.float32(0.5)
     longest, least = np.float32(LONGEST) * (upper + fore), np.float32(STRAIGHT) * upper
@@ -215,7 +231,7 @@ def solve_elbow(
         x, y, z = x / distance, y / distance, z / distance
         along = (upper * upper - fore * fore + wanted * wanted) * half / wanted
         out = np.sqrt(max(upper * upper - along * along, np.float32(0.0)))
-        px, py, pz = elbow_side(elbow, shoulder, f, x, y, z, mirror, least, chest)
+        px, py, pz = elbow_side(shoulder, elbow, wrist, f, x, y, z, mirror, least, chest)
         elbow[0, f] = shoulder[0, f] + along * x + out * px
         elbow[1, f] = shoulder[1, f] + along * y + out * py
         elbow[2, f] = shoulder[2, f] + along * z + out * pz

@@ -76,6 +76,15 @@ def solved(one: Arm, weight: float = 1.0) -> tuple[Array, Array]:
     return elbow.astype(np.float64), wrist.astype(np.float64)
 
 
+def turned(vector: Array, before: Array, after: Array) -> Array:
+    """Turn a vector by the shortest turn from one direction to another (Rodrigues)."""
+    axis = np.cross(before, after)
+    sine, cosine = np.sqrt((axis**2).sum()), (before * after).sum()
+    axis /= sine
+    product = cosine * vector + sine * np.cross(axis, vector) + (1 - cosine) * (axis * vector).sum() * axis
+    return np.asarray(product)
+
+
 def naive(one: Arm, goal: Array) -> tuple[Array, Array]:
     """Elbow and wrist by the cosine rule, frame by frame; the goal is within reach and the elbow has a side."""
     elbows, wrists = [], []
@@ -85,7 +94,9 @@ def naive(one: Arm, goal: Array) -> tuple[Array, Array]:
         distance = np.sqrt((line**2).sum())
         line /= distance
         cosine = (one.upper**2 + distance**2 - one.fore**2) / (2 * one.upper * distance)
-        aside = (elbow - shoulder) - ((elbow - shoulder) * line).sum() * line
+        before = one.wrist[:, f] - shoulder
+        before /= np.sqrt((before**2).sum())
+        aside = turned(elbow - shoulder - ((elbow - shoulder) * before).sum() * before, before, line)
         aside /= np.sqrt((aside**2).sum())
         elbows.append(shoulder + one.upper * (cosine * line + np.sqrt(1 - cosine**2) * aside))
         wrists.append(goal[:, f])
@@ -96,13 +107,6 @@ def lengths(one: Array, other: Array) -> Array:
     return np.asarray(np.sqrt(((one - other) ** 2).sum(0)))
 
 
-def off_the_line(one: Arm, goal: Array) -> Array:
-    line = goal - one.shoulder
-    line /= np.sqrt((line**2).sum(0))
-    apart = one.elbow.astype(np.float64) - one.shoulder
-    return lengths(apart, (apart * line).sum(0) * line)
-
-
 @given(SEEDS)
 def test_wrist_and_elbow_are_those_of_the_oracle(seed: int) -> None:
     one = arm(seed, reach=1.0)
@@ -110,9 +114,30 @@ def test_wrist_and_elbow_are_those_of_the_oracle(seed: int) -> None:
     elbow, wrist = solved(one)
     wanted_elbow, wanted_wrist = naive(one, goal)
     np.testing.assert_allclose(wrist, wanted_wrist, atol=NEAR)
-    # Where the elbow is nearly on the line its side is ill-conditioned, and chosen otherwise.
-    clear = off_the_line(one, goal) > 0.06 * one.upper
+    # To the opposite direction there is no shortest turn.
+    before, after = one.wrist - one.shoulder, goal - one.shoulder
+    cosine = (before * after).sum(0) / (lengths(one.wrist, one.shoulder) * lengths(goal, one.shoulder))
+    clear = cosine > -0.95
     np.testing.assert_allclose(elbow[:, clear], wanted_elbow[:, clear], atol=2e-4)
+
+
+@given(SEEDS)
+def test_the_elbow_does_not_change_its_side_when_the_hand_passes_behind_it(seed: int) -> None:
+    one = arm(seed, reach=1.0)
+    still = one._replace(
+        **{name: np.tile(getattr(one, name)[:, :1], FRAMES) for name in ("shoulder", "elbow", "wrist", "chest")}
+    )
+    # The line to the goal comes within .2 degrees of where the elbow was: seen from that line, it would be on any side.
+    ahead = (one.elbow - one.shoulder)[:, 0] / one.upper
+    across = np.cross(ahead, (one.wrist - one.shoulder)[:, 0])
+    across /= np.sqrt((across**2).sum())
+    away = np.radians(np.linspace(-1, 1, FRAMES))
+    line = ahead[:, None] + away * np.cross(across, ahead)[:, None] + np.radians(0.2) * across[:, None]
+    goal = (still.shoulder + 0.8 * (one.upper + one.fore) * line / np.sqrt((line**2).sum(0))).astype(np.float32)
+    elbow, wrist = still.elbow.copy(), still.wrist.copy()
+    solve_elbow(one.upper, one.fore, one.sign, still.chest, still.shoulder, goal, 0, FRAMES, elbow, wrist)
+    moved, followed = (lengths(v[:, 1:].astype(np.float64), v[:, :-1]) for v in (wrist, elbow))
+    assert (followed < 3 * moved + 1e-4).all()
 
 
 @given(SEEDS, st.floats(0, 1), st.floats(0, 1), st.floats(0.2, 3))

@@ -31,6 +31,19 @@ STEMS = {
     "jump": "jump|leap",
     "wave": "wav",
     "walk": "walk|goes on|going",
+    "talk": "talk|explain",
+    "shout": "shout|call",
+    "salute": "salut",
+    "celebrate": "celebrat|cheer|pump",
+    "cry": "cries|crying|weep",
+    "drinking": "drink",
+    "eating": "eat",
+    "reading": "read",
+    "typing": "types|typing",
+    "handshake": "hands",
+    "hug": "hug|arms around",
+    "high_five": "high five",
+    "looking_around": "look",
 }
 COUNTS = {"1": "once|takes? a bow|taking a bow|a squat", "2": "twice|two times"}
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
