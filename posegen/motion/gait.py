@@ -72,7 +72,7 @@ RUN_HIP: Series = (17.9, [19.1, -7.2, -2.2, -0.1, -0.3], [-11.2, 2.6, 1.3, 0.4, 
 RUN_KNEE: Series = (42.4, [-10.9, -17.0, -3.3, -0.5, -0.3], [-24.8, 18.6, 2.6, 1.4, 0.2])
 RUN_ANKLE: Series = (3.9, [11.0, -8.6, -0.7, 0.8, -0.1], [4.1, 1.5, -3.1, -0.6, -0.6])
 RUN_SPEEDS = (2.5, 6.0)
-FAST_RUN = {"hip": (1.5, 10.0), "knee": (1.15, 10.0), "shoulder": (1.5, 4.0)}
+FAST_RUN = {"hip": (1.5, 10.0), "knee": (1.35, 12.0), "shoulder": (1.5, 4.0)}
 """By how much the curves are wider and higher at the faster speed: thighs rise further forward, but reach back hardly further
 (Novacheck 1998: hip flexion up to 65 degrees, extension as in running; swing knee 90 to 120)."""
 RUN_TILT: Series = (6.0, [0.0], [0.0])
