@@ -39,6 +39,8 @@ SEAT_BELOW_PELVIS = 0.058
 """Surface of a seat below the pelvis joint of who sits on it, as a fraction of stature."""
 FOOT_ROLL, LANDING_ANKLE = 0.14, 0.1
 """Shares of the leg: of its travel over a running stance half of what the rolling foot adds; height of the ankle at landing."""
+SWAY_OUT = 0.025
+"""By how much the pelvis is to the side of the stance leg in walking, as a share of the leg."""
 GAZE_LEAD = 0.45
 """Seconds by which the head is ahead of a turn."""
 
@@ -215,7 +217,11 @@ def actor_motion(
     for side in range(2):
         hip, knee, ankle = channels[HIP[side]], channels[KNEE[side]], channels[ANKLE[side]]
         nominal_leg(hip, knee, ankle, channels[TILT], -offsets[4, 1], -offsets[7, 1], person.foot, scratch.legs[side])
-    carry_height(scratch.root, scratch.legs, channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], stand)
+    inward = float(offsets[1, 0]) + SWAY_OUT * leg - person.widths[0]
+    lean = 0.5 * inward * inward / leg
+    carry_height(
+        scratch.root, scratch.legs, channels[TILT], channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], lean, stand
+    )
     pelvis_path(scratch.root, channels, leg)
     pelvis_rotation(scratch.root, channels, scratch.turns[6])
     plant_and_swing(scratch, person, role.steps, clock.step, margin, frames)

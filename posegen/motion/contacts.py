@@ -185,15 +185,17 @@ def hold_pitch(
     """Flatten the foot in between rolling down and rolling off.
 
     Rolling down begins `landed` frames after `first` and ends `landing` frames after it; rolling off begins `lifting` frames
-    before the last frame and ends `lifted` frames before it.
+    before the last frame and ends `lifted` frames before it. Rolling down, the heel does not rise anew, nor the toes rolling off.
     """
+    none = np.float32(0.0)
+    least, most = min(leg[PITCH, first], none), max(leg[PITCH, last - 1], none)
     for f in range(first, last):
-        roll = 0.0
+        down, off = none, none
         if first > 0:
-            roll = 1.0 - smooth_step((f - first - landed) / (landing - landed))
+            down = np.float32(1.0) - smooth_step((f - first - landed) / (landing - landed))
         if last < leg.shape[1]:
-            roll = max(roll, smooth_step((f - (last - 1 - lifting)) / (lifting - lifted)))
-        leg[PITCH, f] *= np.float32(roll)
+            off = smooth_step((f - (last - 1 - lifting)) / (lifting - lifted))
+        leg[PITCH, f] = down * max(leg[PITCH, f], least) if down >= off else off * min(leg[PITCH, f], most)
 
 
 @kernel
@@ -217,18 +219,22 @@ def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) ->
 
     The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
     and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. A foot that is off the ground for
-    much longer than a step loses the one within `longest` frames and takes on the other within as many.
+    much longer than a step loses the one within `longest` frames and takes on the other within as many; rates pass in half of
+    them, so that they do not take the foot far from its course.
     """
     span = min(land - lift, longest)
+    brief = max(min(land - lift, (longest + 1) // 2), 1)
     here, there = row[lift] - nominal[lift], row[land] - nominal[land]
-    v0 = (here - (row[lift - 1] - nominal[lift - 1])) * span if lift > 0 else np.float32(0.0)
-    v1 = ((row[land + 1] - nominal[land + 1]) - there) * span if land + 1 < len(row) else np.float32(0.0)
+    v0 = (here - (row[lift - 1] - nominal[lift - 1])) * brief if lift > 0 else np.float32(0.0)
+    v1 = ((row[land + 1] - nominal[land + 1]) - there) * brief if land + 1 < len(row) else np.float32(0.0)
     for f in range(lift + 1, land):
         x, y = np.float32(min((f - lift) / span, 1.0)), np.float32(min((land - f) / span, 1.0))
-        # In steps x + y = 1, and these are Hermite's four.
+        # Where span and brief are the whole swing, x + y = 1, and these are Hermite's four.
         leaving, arriving = np.float32(1.0) - x, np.float32(1.0) - y
         value = here * (leaving * leaving * (np.float32(1.0) + np.float32(2.0) * x))
         value += there * (arriving * arriving * (np.float32(1.0) + np.float32(2.0) * y))
+        x, y = np.float32(min((f - lift) / brief, 1.0)), np.float32(min((land - f) / brief, 1.0))
+        leaving, arriving = np.float32(1.0) - x, np.float32(1.0) - y
         row[f] = nominal[f] + value + v0 * (x * leaving * leaving) - v1 * (arriving * arriving * y)
 
 

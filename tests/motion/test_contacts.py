@@ -206,7 +206,7 @@ def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
     held = generator.normal(size=2)[:, None] + generator.normal(size=2)[:, None] * x
     row = np.where(np.arange(frames) <= lift, held[0], held[1]).astype(np.float32)
     before = row.copy()
-    swing_row(row, nominal, lift, land, frames)
+    swing_row(row, nominal, lift, land, 2 * frames)
     np.testing.assert_array_equal(row[: lift + 1], before[: lift + 1])
     np.testing.assert_array_equal(row[land:], before[land:])
     # A cubic's second differences are small: of the order of the square of the step.

@@ -104,10 +104,11 @@ def test_stance_legs_carry_a_walk(seed: int) -> None:
     generator = np.random.default_rng(seed)
     root = walking_root(40, generator)
     legs = generator.uniform(0.7, 0.9, (2, LEG_ROWS, 40)).astype(np.float32)
-    carry_height(root, legs, np.zeros(40, np.float32), 0.08, 0.08, 0.95)
+    tilt = np.full(40, 0.05, np.float32)
+    carry_height(root, legs, tilt, np.zeros(40, np.float32), 0.08, 0.08, 0.002, 0.95)
     for f in range(40):
         phase = float(root[PHASE, f]) % 1
-        left, right = legs[:, LOWEST, f] + 0.08
+        left, right = legs[:, LOWEST, f] + 0.08 * np.cos(0.1 * np.pi) - 0.002
         share = float(root[GAIT_WEIGHT, f])
         carried = (float(root[HEIGHT, f]) - (1 - share) * 0.95) / share if share > 0.05 else None
         if carried is None:
@@ -127,7 +128,8 @@ def test_running_height_is_a_body_under_its_contacts(beats: int) -> None:
     period, contact, weight = 0.5 / 1.3, 0.36 / 1.3, 0.75
     root[DUTY], root[RATE], root[GAIT_WEIGHT], root[RUN_WEIGHT], root[BEATS] = 0.36, 0.4, weight, weight, beats
     root[RUN_PERIOD], root[RUN_CONTACT], root[RUN_HEIGHT] = weight * period, weight * contact, weight * 0.9
-    carry_height(root, np.zeros((2, LEG_ROWS, frames), np.float32), np.zeros(frames, np.float32), 0.08, 0.08, 0.95)
+    level = np.zeros(frames, np.float32)
+    carry_height(root, np.zeros((2, LEG_ROWS, frames), np.float32), level, level, 0.08, 0.08, 0.002, 0.95)
     # Of the steady gait, whatever the rate is while it comes to a stop.
     part = (beats * root[PHASE].astype(np.float64) % 1) * period
     run = 0.9 + rise(period, contact, part) - run_rise(0.5 * contact, contact, period)
