@@ -54,7 +54,7 @@ Array = NDArray[Any]
 
 FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW = range(5)
 """Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns."""
-PRINT_BACK = 0.14
+PRINT_BACK = 0.11
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight."""
 
@@ -267,7 +267,7 @@ def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scal
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
         heel = max(1.0, min(0.13 / step, 0.25 * (last - first)))
-        toe = max(1.0, min(0.34 / step, 0.46 * (last - first)))
+        toe = max(1.0, min(0.42 / step, 0.58 * (last - first)))
         # The heel is fully free well before the toe leaves.
         landed, landing = (0.35 * toe, toe) if rate[first] < 0 else (0.0, heel)
         lifted, lifting = (0.0, heel) if rate[last - 1] < 0 else (0.35 * toe, toe)
