@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -59,7 +60,7 @@ def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -
 
 def _without_places(text: str) -> str:
     for place in sorted(PLACES, key=len, reverse=True):
-        text = text.replace(place, PLACES[place])
+        text = re.sub(rf"{re.escape(place)}(?![\w-])", PLACES[place], text)
     return text
 
 

@@ -15,10 +15,10 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import generate, keep
+from benchmarks import generate, keep, motion
 from benchmarks.figures import Figure, write
 
-SECTIONS = {"generate": generate, "keep": keep}
+SECTIONS = {"generate": generate, "keep": keep, "motion": motion}
 
 
 def judge(section: str, names: list[str], folder: Path | None) -> bool:

@@ -177,9 +177,15 @@ STAND = "parts: [legs], duration: [1, 2]"
             "must be 'chest', 'head'",
         ),
         (
-            f"family: a\nactions: {{x: {{{STAND}, support: gait, gait: walk, speed: [1, 2], pose: {{trunk_flexion: 9}}}}}}",
+            f"family: a\nactions: {{x: {{{STAND}, support: gait, gait: walk, speed: [1, 2], exit_keys: [{{at: 1, pose: {{}}}}]}}}}",
             "actions.x",
-            "a gait takes no `pose`",
+            "a gait takes no keys",
+        ),
+        (f"family: a\nactions: {{x: {{{STAND}, manner: {{cadence: 1.2}}}}}}", "actions.x", "goes with a gait"),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, support: gait, gait: walk, speed: [1, 2], manner: {{direction: sideways}}}}}}",
+            "actions.x",
+            "is `sided`",
         ),
         (f"family: a\nactions: {{x: {{{STAND}, weight: -1}}}}", "actions.x.weight", "at least 0"),
         (f"family: a\nactions: {{x: {{{STAND}, pose: {{knee: 3}}}}}}", "actions.x", "unknown channel 'knee'"),

@@ -5,11 +5,19 @@ from __future__ import annotations
 import math
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from posegen.errors import UsageError
+from posegen.evaluation.cycles import PHASES
 from posegen.evaluation.evaluate import Evaluation
+from posegen.evaluation.normative import SPREAD, published_curve, stance_share
 
 __all__ = ["check_chart", "draw_chart"]
+
+SHARES = ("skate, GMD", "skate, strict", "skate of contacts", "limits", "overlap", "balance")
+"""Figures that are shares of frames, 0 the best."""
+WALKED = (0.6, 2.0)
+"""Speeds between which the law of stance is drawn."""
 
 
 def check_chart(path: Path) -> None:
@@ -32,27 +40,74 @@ def check_chart(path: Path) -> None:
 
 
 def draw_chart(evaluation: Evaluation, path: Path) -> None:
-    """Draw walking against the laws of gait, and the shares inside the reference's bands where there is one."""
+    """Draw the main measures: shares of what should not be, gait beside what is published, closeness to the reference."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 4.5), layout="constrained")
+    figure = Figure(figsize=(15, 8.5), layout="constrained")
     FigureCanvasAgg(figure)
-    stance, cadence, bands = figure.subplots(1, 3)
-    speeds = [walk.speed for walk in evaluation.walks]
-    stances = [math.nan if walk.labelled_stance is None else walk.labelled_stance for walk in evaluation.walks]
-    stance.plot(speeds, stances, ".", alpha=0.4)
-    stance.plot([0.6, 2.0], [64.2 - 3.5 * v for v in (0.6, 2.0)], "k-", label="64.2 - 3.5 v")
-    stance.set(xlabel="speed, m/s", ylabel="stance by contact labels, % of cycle")
-    stance.legend()
-    cadence.plot(speeds, [100 * walk.ratio_error for walk in evaluation.walks], ".", alpha=0.4)
-    cadence.axhspan(-5, 5, alpha=0.2)
-    cadence.set(xlabel="speed, m/s", ylabel="walk ratio, % off .0065 m/(step/min)")
-    if evaluation.realism:
-        inside = evaluation.realism.dataset.inside
-        bands.barh(list(inside), list(inside.values()))
-        bands.axvline(0.9, color="k")
-        bands.set(xlim=(0, 1), xlabel="windows inside the reference's 5 to 95 % band")
-    else:
-        bands.set_axis_off()
+    (faults, stance, ratio), (knee, running, bands) = figure.subplots(2, 3)
+    _draw_faults(faults, evaluation)
+    _draw_stance(stance, evaluation)
+    _draw_ratio(ratio, evaluation)
+    _draw_curves(knee, evaluation)
+    _draw_running(running, evaluation)
+    _draw_bands(bands, evaluation)
     figure.savefig(path, dpi=110)
+
+
+def _draw_faults(axes: Any, evaluation: Evaluation) -> None:
+    rows = list(reversed(SHARES))
+    for name, spreads, height in (("dataset", evaluation.figures, 0.2), ("reference", evaluation.reference, -0.2)):
+        if spreads:
+            worst = [0 if math.isnan(spreads[row].worst) else spreads[row].worst for row in rows]
+            axes.barh([y + height for y in range(len(rows))], worst, 0.4, label=name)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set(xlabel="share, mean of the worst 1 % of clips", xlim=(0, 1))
+    axes.legend()
+
+
+def _draw_stance(axes: Any, evaluation: Evaluation) -> None:
+    stances = [math.nan if walk.labelled_stance is None else walk.labelled_stance for walk in evaluation.walks]
+    axes.plot([walk.speed for walk in evaluation.walks], stances, ".", alpha=0.4)
+    axes.plot(WALKED, [stance_share(v) for v in WALKED], "k-", label="64.2 - 3.5 v")
+    axes.set(xlabel="walking speed, m/s", ylabel="stance by contact labels, % of cycle")
+    axes.legend()
+
+
+def _draw_ratio(axes: Any, evaluation: Evaluation) -> None:
+    axes.plot([walk.speed for walk in evaluation.walks], [100 * walk.ratio_error for walk in evaluation.walks], ".", alpha=0.4)
+    axes.axhspan(-5, 5, alpha=0.2)
+    axes.set(xlabel="walking speed, m/s", ylabel="walk ratio, % off .0065 m/(step/min)")
+
+
+def _draw_curves(axes: Any, evaluation: Evaluation) -> None:
+    phases = 100 * PHASES
+    for number, curve in enumerate(curve for curve in evaluation.curves if curve.speed == "free"):
+        published = published_curve(curve.angle, curve.speed, PHASES)
+        colour = f"C{number}"
+        axes.plot(phases, curve.mean, color=colour, label=curve.angle.replace("_", " "))
+        if published is not None:
+            spread = SPREAD[curve.angle]
+            axes.fill_between(phases, published - spread, published + spread, color=colour, alpha=0.2)
+        axes.legend()
+    axes.set(xlabel="% of the cycle", ylabel="degrees, walking at free speed; bands: published, 1 SD")
+
+
+def _draw_running(axes: Any, evaluation: Evaluation) -> None:
+    speeds = [run.speed for run in evaluation.runs]
+    for number, (name, published) in enumerate((("contact", (280, 209, 168)), ("flight", (98, 143, 139)))):
+        axes.plot(speeds, [1000 * getattr(run, name) for run in evaluation.runs], ".", color=f"C{number}", alpha=0.4)
+        axes.plot((3.0, 4.5, 6.0), published, "o-", color=f"C{number}", label=f"{name}, published")
+    axes.set(xlabel="running speed, m/s", ylabel="ms")
+    axes.legend()
+
+
+def _draw_bands(axes: Any, evaluation: Evaluation) -> None:
+    if evaluation.realism is None:
+        axes.set_axis_off()
+        return
+    inside = evaluation.realism.dataset.inside
+    axes.barh(list(inside), [0 if math.isnan(share) else share for share in inside.values()])
+    axes.axvline(0.9, color="k")
+    axes.set(xlim=(0, 1), xlabel="windows inside the reference's 5 to 95 % band")

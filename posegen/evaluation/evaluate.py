@@ -11,43 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import PosegenError, UsageError
-from posegen.evaluation.gait_report import Walk, walks
+from posegen.evaluation.gait_report import Run, Walk
+from posegen.evaluation.gait_tally import Curve, GaitTally
 from posegen.evaluation.plausible import FIGURES, LOWER_IS_WORSE, figures_of_clip
-from posegen.evaluation.realism import Comparison, compare, halves
-from posegen.evaluation.recording import Recording, recordings_of_dataset, recordings_of_reference
+from posegen.evaluation.realism import Comparison, FamilyComparison, compare, compare_families, halves
+from posegen.evaluation.recording import Recording, recordings_of_dataset
+from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.windows import Windows, describe_windows, joined
 from posegen.randomness import Stream, normal
 from posegen.store.read import open_dataset
 
-__all__ = ["Evaluation", "Realism", "Spread", "evaluate"]
+__all__ = ["Evaluation", "Realism", "Reference", "evaluate"]
 
 Array = NDArray[Any]
 
 MOST_FOR_REALISM = 2000
 """Samples whose base variant is compared with the reference: enough for its figures, and as much as memory should hold."""
+MOST_WINDOWS = 20_000
+"""Windows of a reference that are kept."""
 JITTER = 0.005
-WORST = 0.01
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How a figure is spread over clips; NaN where no clip has it.
+class Reference:
+    """Captured motion: where it is from, for messages, and its clips, which are read once, one by one."""
 
-    Attributes
-    ----------
-    clips : int
-        That have it.
-    median, high, worst : float
-        The middle, the 95th percentile and the mean of the worst 1 %; for figures of which less is worse, the 5th percentile.
-    worst_clips : list of (str, float)
-        The worst 1 %, the worst first.
-    """
-
-    clips: int
-    median: float
-    high: float
-    worst: float
-    worst_clips: list[tuple[str, float]]
+    name: str
+    recordings: Iterable[Recording]
 
 
 @dataclass(frozen=True)
@@ -61,11 +51,14 @@ class Realism:
     split, spoiled : Comparison or None
         Half of the reference's persons against the other half, as it is and with joints 5 mm off in every frame; None for a
         reference of one person.
+    families : dict of str to FamilyComparison
+        For what goes by the same name in both, where the reference says what its clips show.
     """
 
     dataset: Comparison
     split: Comparison | None
     spoiled: Comparison | None
+    families: dict[str, FamilyComparison]
 
 
 @dataclass(frozen=True)
@@ -76,20 +69,25 @@ class Evaluation:
     clips: int
     figures: dict[str, Spread]
     walks: list[Walk]
+    runs: list[Run]
+    curves: list[Curve]
     reference: dict[str, Spread] | None
     realism: Realism | None
 
 
 def evaluate(
-    path: Path, reference: Path | None = None, samples: int | None = None, progress: Callable[[int, int], None] | None = None
+    path: Path,
+    reference: Reference | None = None,
+    samples: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Evaluate a dataset.
 
     Parameters
     ----------
     path : Path
-    reference : Path, optional
-        Captured motion to compare with; see :func:`posegen.evaluation.recording.recordings_of_reference`.
+    reference : Reference, optional
+        Captured motion to compare with.
     samples : int, optional
         How many samples, from the first; all unless given.
     progress : callable, optional
@@ -109,24 +107,22 @@ def evaluate(
         msg = f"{path}: has no samples yet. Run the generate command that made it again"
         raise PosegenError(msg)
     captured = _reference(reference, float(dataset.header.fps)) if reference else None
-    names: list[str] = []
-    rows: list[Array] = []
-    found: list[Walk] = []
+    figures = SpreadTally(tuple(FIGURES), LOWER_IS_WORSE)
+    gait = GaitTally()
     kept: list[Windows] = []
     step = -(-len(chosen) // MOST_FOR_REALISM)
     total = len(chosen) * len(dataset.header.variants)
     base = dataset.header.variants[0]
     for number, recording in enumerate(recordings_of_dataset(dataset, chosen)):
-        names.append(recording.name)
-        rows.append(_row(recording))
-        found += walks(recording)
+        figures.add(recording.name, _row(recording))
+        gait.add(recording)
         if captured and recording.variant == base and int(recording.name.split()[1]) % step == 0:
             kept += describe_windows(recording)
         if progress:
             progress(number + 1, total)
     realism = _realism(captured, joined(kept), path) if captured else None
-    spread = _spreads(names, rows)
-    return Evaluation(len(chosen), len(names), spread, found, captured.spread if captured else None, realism)
+    spread = captured.spread if captured else None
+    return Evaluation(len(chosen), len(figures), figures.spreads(), gait.walks, gait.runs, gait.curves(), spread, realism)
 
 
 @dataclass(frozen=True)
@@ -136,27 +132,30 @@ class _Reference:
     spread: dict[str, Spread]
 
 
-def _reference(path: Path, fps: float) -> _Reference:
-    names: list[str] = []
-    rows: list[Array] = []
+def _reference(reference: Reference, fps: float) -> _Reference:
+    figures = SpreadTally(tuple(FIGURES), LOWER_IS_WORSE)
     windows: list[Windows] = []
     spoiled: list[Windows] = []
-    for number, recording in enumerate(_at_rate(recordings_of_reference(path), fps, path)):
-        names.append(recording.name)
-        rows.append(_row(recording))
-        windows += describe_windows(recording)
-        spoiled += describe_windows(replace(recording, joints=_jittered(recording.joints, number)))
+    step = 1
+    for number, recording in enumerate(_at_rate(reference, fps)):
+        figures.add(recording.name, _row(recording))
+        if number % step == 0:
+            windows += describe_windows(recording)
+            spoiled += describe_windows(replace(recording, joints=_jittered(recording.joints, number)))
+        if len(windows) >= MOST_WINDOWS:
+            # Every second is dropped, evenly, and from here on every second clip.
+            windows, spoiled, step = windows[::2], spoiled[::2], 2 * step
     there, off = joined(windows), joined(spoiled)
     if there is None or off is None or len(there) < 2:
-        msg = f"{path}: holds too little to compare with: fewer than two windows of 1.6 s"
+        msg = f"{reference.name}: holds too little to compare with: fewer than two windows of 1.6 s"
         raise UsageError(msg)
-    return _Reference(there, off, _spreads(names, rows))
+    return _Reference(there, off, figures.spreads())
 
 
-def _at_rate(recordings: Iterable[Recording], fps: float, path: Path) -> Iterator[Recording]:
-    for recording in recordings:
+def _at_rate(reference: Reference, fps: float) -> Iterator[Recording]:
+    for recording in reference.recordings:
         if abs(recording.fps - fps) > 1e-3 * fps:
-            msg = f"{path}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first"
+            msg = f"{reference.name}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first"
             raise UsageError(msg)
         yield recording
 
@@ -175,25 +174,10 @@ def _realism(captured: _Reference, windows: Windows | None, path: Path) -> Reali
     if 1 < first.sum() < len(first) - 1:
         split = compare(captured.windows[first], captured.windows[~first], captured.windows)
         spoiled = compare(captured.windows[first], captured.spoiled[~first], captured.windows)
-    return Realism(compare(captured.windows, windows, captured.windows), split, spoiled)
+    dataset = compare(captured.windows, windows, captured.windows)
+    return Realism(dataset, split, spoiled, compare_families(captured.windows, windows))
 
 
-def _row(recording: Recording) -> Array:
+def _row(recording: Recording) -> list[float]:
     figures = figures_of_clip(recording)
-    return np.array([figures[name] for name in FIGURES], np.float32)
-
-
-def _spreads(names: list[str], rows: list[Array]) -> dict[str, Spread]:
-    columns = np.stack(rows).T if rows else np.zeros((len(FIGURES), 0))
-    return {name: _spread(names, column, name in LOWER_IS_WORSE) for name, column in zip(FIGURES, columns, strict=True)}
-
-
-def _spread(names: list[str], values: Array, lower_is_worse: bool) -> Spread:
-    known = np.flatnonzero(np.isfinite(values))
-    if not len(known):
-        return Spread(0, np.nan, np.nan, np.nan, [])
-    order = known[np.argsort(values[known] if lower_is_worse else -values[known], kind="stable")]
-    worst = order[: max(1, round(WORST * len(known)))]
-    high = np.percentile(values[known], 5 if lower_is_worse else 95)
-    clips = [(names[i], float(values[i])) for i in worst]
-    return Spread(len(known), float(np.median(values[known])), float(high), float(values[worst].mean()), clips)
+    return [figures[name] for name in FIGURES]

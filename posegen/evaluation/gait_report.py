@@ -1,8 +1,7 @@
-"""Steady straight walking against the laws of gait, with contacts found from positions alone.
+"""Steady straight walking and running against what is published of them.
 
-A heel touches down where it is farthest before the pelvis, and toes leave the floor where they are farthest behind it (Zeni
-et al. 2008), between frames by the parabola through three. That is late for the toes by some 4 % of the cycle, of real walkers
-as well, so the law of stance is held against the contact labels, and the stance from positions serves comparisons only.
+Where toes leave the floor as found from positions comes late by some 4 % of the cycle, of real walkers as well, so the law of
+stance is held against the contact labels, and the stance from positions serves comparisons only.
 """
 
 from __future__ import annotations
@@ -16,18 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import point
+from posegen.evaluation.cycles import excursions, labelled_steps, peaks, straight_way, touch_downs
+from posegen.evaluation.normative import stance_share, walk_ratio
 from posegen.evaluation.recording import Recording
 from posegen.skeleton import PROPORTIONS, sole_points
 
-__all__ = ["Walk", "stance_of_labels", "walks", "walks_of_frames"]
+__all__ = ["RUNNING", "WALKING", "Run", "Walk", "run_of", "stance_of_labels", "steady", "walk_of", "walks_of_frames"]
 
 Array = NDArray[Any]
 
 EDGE = 0.6
 """Seconds left out at the ends of a segment, where it starts, stops and blends."""
 STRAIGHT = 5.0
-WALK_RATIO, USUAL_LEG = 0.0065, 0.9
-WALKING = "walk"
+WALKING = ("walk",)
+RUNNING = ("run", "sprint")
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,11 @@ class Walk:
         % of the cycle from touch-down to toe-off as found from positions; some 4 points too long.
     leg : float
         Height of the hip of a straight leg, metres.
-    labelled_stance : float or None
-        % of the cycle that heel or toe is labelled as touching; None without labels or a whole cycle of them.
+    labelled_stance, double_support : float or None
+        % of the cycle that a foot, or both at once, are labelled as touching; None without labels or a whole cycle of them.
+    rise, sway : float
+        Metres that the centre of mass rises and falls, and sways from side to side, in a stride; NaN where there is no
+        whole one.
     """
 
     speed: float
@@ -56,55 +60,96 @@ class Walk:
     stance: float
     leg: float
     labelled_stance: float | None = None
+    double_support: float | None = None
+    rise: float = np.nan
+    sway: float = np.nan
 
     @property
     def ratio_error(self) -> float:
-        """Walk ratio, for a leg of .9 m, relative to .0065 m a step a minute, less 1."""
-        return self.step / self.cadence * USUAL_LEG / self.leg / WALK_RATIO - 1
+        """Step length by cadence, relative to the walk ratio of this leg, less 1."""
+        return self.step / self.cadence / walk_ratio(self.leg) - 1
 
     @property
     def stance_error(self) -> float | None:
         """Points by which labelled stance exceeds 64.2 - 3.5 v (Kirtley et al. 1985)."""
-        return None if self.labelled_stance is None else self.labelled_stance - (64.2 - 3.5 * self.speed)
+        return None if self.labelled_stance is None else self.labelled_stance - stance_share(self.speed)
 
 
-def walks(recording: Recording) -> Iterator[Walk]:
-    """Find the steady straight walks that a clip's labels tell of, and measure them."""
+@dataclass(frozen=True)
+class Run:
+    """A stretch of steady straight running, by its contact labels.
+
+    Attributes
+    ----------
+    speed : float
+        m/s.
+    cadence : float
+        Steps a minute.
+    contact, flight : float
+        Seconds that a foot touches in a step, and that none does between two.
+    rise : float
+        Metres that the centre of mass rises and falls.
+    """
+
+    speed: float
+    cadence: float
+    contact: float
+    flight: float
+    rise: float
+
+
+def steady(recording: Recording, actions: tuple[str, ...]) -> Iterator[Recording]:
+    """Cut out the steady straight stretches of some gaits that a clip's labels tell of."""
     edge = round(EDGE * recording.fps)
     for segment in recording.segments:
-        if segment["action"] == WALKING and "legs" in segment["parts"] and abs(segment["turn"]) < STRAIGHT:
-            steady = slice(segment["start"] + edge, segment["end"] - edge)
-            walk = walks_of_frames(recording.joints[steady], recording.fps)
-            if walk is not None:
-                touching = None if recording.contact is None else stance_of_labels(recording.contact[steady])
-                yield replace(walk, labelled_stance=touching)
+        if segment["action"] in actions and "legs" in segment["parts"] and abs(segment["turn"]) < STRAIGHT:
+            inner = slice(segment["start"] + edge, max(segment["end"] - edge, 0))
+            contact = None if recording.contact is None else recording.contact[inner]
+            yield replace(recording, joints=recording.joints[inner], contact=contact, segments=())
+
+
+def walk_of(stretch: Recording) -> Walk | None:
+    """Measure a stretch of walking straight on; None where it has no two strides of a side."""
+    walk = walks_of_frames(stretch.joints, stretch.fps)
+    way = straight_way(stretch.joints, stretch.fps)
+    if walk is None or way is None:
+        return None
+    downs = touch_downs(stretch.joints, stretch.contact, way)
+    rise, sway = excursions(stretch.joints, downs, way)
+    walk = replace(walk, rise=rise, sway=sway)
+    if stretch.contact is None:
+        return walk
+    return replace(
+        walk, labelled_stance=stance_of_labels(stretch.contact), double_support=_share_of_cycles(stretch.contact, both=True)
+    )
 
 
 def stance_of_labels(contact: Array) -> float | None:
     """Share of whole cycles in which a foot touches, in %: uint8 [frame, point]; None where there is no whole cycle."""
+    return _share_of_cycles(contact, both=False)
+
+
+def _share_of_cycles(contact: Array, *, both: bool) -> float | None:
     shares = []
-    for heel in (0, 2):
-        down = (contact[:, heel : heel + 2] == 1).any(-1)
-        starts = np.flatnonzero(down[1:] & ~down[:-1]) + 1
+    down = labelled_steps(contact)
+    for side in (0, 1):
+        starts = np.flatnonzero(down[1:, side] & ~down[:-1, side]) + 1
+        touching = np.asarray(down.all(-1) if both else down[:, side])
         if len(starts) > 1:
-            shares.append(100 * float(down[starts[0] : starts[-1]].mean()))
+            shares.append(100 * float(touching[starts[0] : starts[-1]].mean()))
     return float(np.mean(shares)) if shares else None
 
 
 def walks_of_frames(joints: Array, fps: float) -> Walk | None:
-    """Measure a stretch of walking straight on: float [frame, 22, 3]. None where it has no two strides of a side."""
-    if len(joints) < 3:
+    """Measure a stretch of walking from positions alone: float [frame, 22, 3]. None where it has no two strides of a side."""
+    way = straight_way(joints, fps)
+    if way is None:
         return None
     pelvis = point(joints, "pelvis")[:, [0, 2]]
-    way = pelvis[-1] - pelvis[0]
-    distance = float(np.sqrt((way * way).sum()))
-    if distance == 0:
-        return None
-    speed = distance / (len(joints) - 1) * fps
-    ahead = ((sole_points(joints)[..., [0, 2]] - pelvis[:, None]) * (way / distance)).sum(-1)
+    before = ((sole_points(joints)[..., [0, 2]] - pelvis[:, None]) * way.ahead).sum(-1)
     strides, stances = [], []
     for side in (0, 1):
-        contacts, leaves = _peaks(ahead[:, 2 * side]), _peaks(-ahead[:, 2 * side + 1])
+        contacts, leaves = peaks(before[:, 2 * side]), peaks(-before[:, 2 * side + 1])
         for start, stop in pairwise(contacts):
             between = leaves[(leaves > start) & (leaves < stop)]
             if len(between) == 1:
@@ -113,16 +158,24 @@ def walks_of_frames(joints: Array, fps: float) -> Walk | None:
     if len(strides) < 2:
         return None
     stride = float(np.mean(strides))
-    return Walk(speed, 120 / stride, speed * stride / 2, float(np.mean(stances)), _leg(joints))
+    return Walk(way.speed, 120 / stride, way.speed * stride / 2, float(np.mean(stances)), _leg(joints))
 
 
-def _peaks(series: Array) -> Array:
-    """Times of the local maxima in the upper half of a series, in frames."""
-    middle = series[1:-1]
-    high = (middle > series[:-2]) & (middle >= series[2:]) & (middle > (series.max() + series.min()) / 2)
-    at = np.flatnonzero(high) + 1
-    before, here, after = series[at - 1], series[at], series[at + 1]
-    return np.asarray(at + 0.5 * (before - after) / (before - 2 * here + after))
+def run_of(stretch: Recording) -> Run | None:
+    """Measure a stretch of running straight on; None where it has no labels, no whole cycle, or no flight."""
+    way = straight_way(stretch.joints, stretch.fps)
+    if way is None or stretch.contact is None:
+        return None
+    downs = touch_downs(stretch.joints, stretch.contact, way)
+    stance = stance_of_labels(stretch.contact)
+    touching = np.asarray(labelled_steps(stretch.contact).any(-1))
+    if min(map(len, downs)) < 2 or stance is None or touching.all():
+        return None
+    stride = float(np.concatenate([np.diff(times) for times in downs]).mean()) / stretch.fps
+    contact = stance / 100 * stride
+    every = np.concatenate(downs)
+    in_air = 1 - float(touching[round(every.min()) : round(every.max())].mean())
+    return Run(way.speed, 120 / stride, contact, in_air * stride / 2, excursions(stretch.joints, downs, way)[0])
 
 
 def _leg(joints: Array) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.evaluation.body import point, unit
-from posegen.skeleton import JOINT_LIMITS
+from posegen.skeleton import JOINT_LIMITS, sole_points
 
 __all__ = ["TOLERANCE", "joint_angles", "range_excess"]
 
@@ -51,13 +51,15 @@ def joint_angles(joints: ArrayLike) -> dict[str, Array]:
     head = _seen_from(chest, unit(point(places, "head") - point(places, "neck")))
     angles["neck_flexion"] = np.degrees(np.arctan2(head[..., 2], head[..., 1])) - HEAD_FORWARD
     angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[..., 0], -1, 1)))
-    for side, outward in (("left", 1.0), ("right", -1.0)):
+    soles = sole_points(places)
+    for side, outward, heel in (("left", 1.0, 0), ("right", -1.0, 2)):
         hip, knee, ankle, foot = (point(places, f"{side}_{name}") for name in ("hip", "knee", "ankle", "foot"))
         shoulder, elbow, wrist = (point(places, f"{side}_{name}") for name in ("shoulder", "elbow", "wrist"))
         thigh, upper_arm = _seen_from(pelvis, unit(knee - hip)), _seen_from(chest, unit(elbow - shoulder))
         angles[f"{side}_hip_flexion"] = np.degrees(np.arctan2(thigh[..., 2], -thigh[..., 1])) + PELVIS_BACK
         angles[f"{side}_hip_abduction"] = np.degrees(np.arcsin(np.clip(outward * thigh[..., 0], -1, 1)))
         angles[f"{side}_knee_flexion"] = _knee(hip, knee, ankle, foot)
+        angles[f"{side}_ankle_dorsiflexion"] = 90 - _bend(knee - ankle, soles[..., heel + 1, :] - soles[..., heel, :])
         flexion = np.degrees(np.arctan2(upper_arm[..., 2], -upper_arm[..., 1])) + CHEST_BACK
         # Behind the head is far flexed, not far extended.
         flexion = np.where(flexion < -90, flexion + 360, flexion)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.skeleton import PARENTS, sole_points
 
-__all__ = ["bone_length_error", "contact_speeds", "frozen_frames", "sole_depth"]
+__all__ = ["bone_length_error", "contact_speeds", "floor_depth", "frozen_frames", "sole_depth"]
 
 Array = NDArray[Any]
 
@@ -62,6 +62,24 @@ def sole_depth(joints: ArrayLike) -> Array:
     heights = sole_points(_positions(joints))[..., 1]
     lowest = np.where(np.isnan(heights), np.inf, heights).min((-2, -1), initial=np.inf)
     return np.where(np.isposinf(lowest), np.nan, np.maximum(-lowest, 0.0))
+
+
+def floor_depth(joints: ArrayLike) -> Array:
+    """How far anything of a body sinks into the floor: a point of the soles, or a joint of who sits, kneels or lies.
+
+    Parameters
+    ----------
+    joints : float [..., frame, joint, axis]
+        Metres; the floor is at height 0.
+
+    Returns
+    -------
+    float64 [...]
+        Depth of the lowest joint, heel or toe point in any frame, in metres: 0 where none sinks, NaN where nobody is present.
+    """
+    heights = _positions(joints)[..., 1]
+    lowest = np.where(np.isnan(heights), np.inf, heights).min((-2, -1), initial=np.inf)
+    return np.asarray(np.maximum(sole_depth(joints), -lowest))
 
 
 def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:

@@ -13,7 +13,7 @@ from posegen.evaluation.body import point
 from posegen.evaluation.collisions import body_overlap
 from posegen.evaluation.filtering import low_pass
 from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
-from posegen.evaluation.plausibility import bone_length_error, contact_speeds, sole_depth
+from posegen.evaluation.plausibility import bone_length_error, contact_speeds, floor_depth
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.skating import STRICT, foot_skate
 from posegen.evaluation.smoothness import log_dimensionless_jerk, sparc
@@ -25,7 +25,7 @@ FIGURES = {
     "skate, strict": "share of steps of toes below 5 cm faster than .2 m/s",
     "speed of low toes": "m/s, mean while below 5 cm",
     "skate of contacts": "share of labelled contacts of soles faster than .2 m/s",
-    "penetration": "mm that a sole sinks into the floor at most",
+    "penetration": "mm that a sole or a joint sinks into the floor at most",
     "bone length": "mm that a bone differs from its mean at most",
     "limits": f"share of frames with any angle more than {TOLERANCE:.0f} degrees outside its range",
     "limits, farthest": "degrees outside the range, the farthest angle",
@@ -64,7 +64,7 @@ def figures_of_clip(recording: Recording) -> dict[str, float]:
         "skate, strict": skate.strict,
         "speed of low toes": skate.speed,
         "skate of contacts": _mean(contact > STRICT),
-        "penetration": 1000 * float(sole_depth(joints)),
+        "penetration": 1000 * float(floor_depth(joints)),
         "bone length": 1000 * float(bone_length_error(joints)),
         "limits": _mean(excess > TOLERANCE),
         "limits, farthest": float(excess.max()),

@@ -15,12 +15,13 @@ from posegen.evaluation.npss import npss
 from posegen.evaluation.two_sample import nearest_neighbour_accuracy
 from posegen.evaluation.windows import STATISTICS, Windows
 
-__all__ = ["Comparison", "compare", "halves"]
+__all__ = ["Comparison", "FamilyComparison", "compare", "compare_families", "halves"]
 
 Array = NDArray[Any]
 
 MOST_NEIGHBOURS = 500
 LEAST_SPREAD = 0.01
+FEWEST_OF_FAMILY = 5
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,34 @@ class Comparison:
     diversity: float
     reference_diversity: float
     inside: dict[str, float]
+
+
+@dataclass(frozen=True)
+class FamilyComparison:
+    """How close the windows of a dataset that show an action are to those of a reference that show the same.
+
+    Attributes
+    ----------
+    windows, others : int
+        How many there are of the reference and of the dataset.
+    inside : dict of str to float
+        As in :class:`Comparison`.
+    """
+
+    windows: int
+    others: int
+    inside: dict[str, float]
+
+
+def compare_families(reference: Windows, windows: Windows) -> dict[str, FamilyComparison]:
+    """Compare what goes by the same name in both, where each has at least :data:`FEWEST_OF_FAMILY` windows of it."""
+    found = {}
+    for name in sorted(set(reference.shown.tolist()) & set(windows.shown.tolist()) - {""}):
+        theirs, ours = reference[reference.shown == name], windows[windows.shown == name]
+        if min(len(theirs), len(ours)) >= FEWEST_OF_FAMILY:
+            inside = share_inside(ours.statistics, band(theirs.statistics))
+            found[name] = FamilyComparison(len(theirs), len(ours), dict(zip(STATISTICS, inside.tolist(), strict=True)))
+    return found
 
 
 def compare(reference: Windows, windows: Windows, scale: Windows) -> Comparison:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import UsageError
+from posegen.evaluation.archive import read_archive
 from posegen.evaluation.body import longest_present
-from posegen.skeleton import JOINTS
 from posegen.store.read import Dataset, open_dataset, strange
 
 __all__ = ["Recording", "recordings_of_dataset", "recordings_of_reference"]
@@ -42,6 +41,8 @@ class Recording:
         What is done when, for a generated clip; empty for a captured one.
     variant : str
         Empty for a captured clip.
+    family : str
+        What a captured clip shows, in a word; empty where that is not known, and for a generated clip.
     """
 
     name: str
@@ -51,6 +52,14 @@ class Recording:
     contact: Array | None = None
     segments: Sequence[Mapping[str, Any]] = ()
     variant: str = ""
+    family: str = ""
+
+    def shown_at(self, frame: int) -> str:
+        """What is shown at a frame: the family of a captured clip, or the action of the legs."""
+        if self.family:
+            return self.family
+        base = (s for s in self.segments if "legs" in s["parts"] and s["start"] <= frame < s["end"])
+        return str(next(base, {"action": ""})["action"])
 
 
 def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recording]:
@@ -89,7 +98,8 @@ def recordings_of_reference(path: Path) -> Iterator[Recording]:
     Parameters
     ----------
     path : Path
-        An ``.npz`` with ``joints`` [frames, 22, 3], ``offsets`` [clips + 1], ``subjects`` [clips] and ``fps``, or a dataset.
+        An ``.npz`` with ``joints`` [frames, 22, 3], ``offsets`` [clips + 1], ``subjects`` [clips], ``fps`` and, if what each
+        clip shows is known, ``classes`` [clips]; or a dataset.
 
     Raises
     ------
@@ -98,48 +108,14 @@ def recordings_of_reference(path: Path) -> Iterator[Recording]:
     """
     if path.is_dir():
         if not (path / "dataset.json").exists():
-            msg = f"{path}: is no dataset. A folder of .bvh files cannot be read yet: give an .npz file or a dataset"
+            msg = f"{path}: is neither a dataset nor a folder with .bvh files"
             raise UsageError(msg)
         dataset = open_dataset(path)
         yield from (r for r in recordings_of_dataset(dataset, range(len(dataset))) if r.variant == dataset.header.variants[0])
         return
-    joints, offsets, subjects, fps = _archive(path)
+    joints, offsets, subjects, fps, families = read_archive(path)
     for clip, (start, stop) in enumerate(pairwise(offsets)):
         places = joints[start:stop].astype(np.float64)
         there = longest_present(places)
         if there.stop > there.start:
-            yield Recording(f"clip {clip}", str(subjects[clip]), places[there], fps)
-
-
-def _archive(path: Path) -> tuple[Array, Array, Array, float]:
-    try:
-        # Opened here, since NumPy leaves a file open that it cannot make out.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            joints, offsets, subjects, fps = (archive[key] for key in ("joints", "offsets", "subjects", "fps"))
-    except FileNotFoundError as error:
-        msg = f"{path}: there is no such file; give --reference an .npz file or a dataset"
-        raise UsageError(msg) from error
-    except KeyError as error:
-        msg = f"{path}: has no array {error}; a reference has joints, offsets, subjects and fps"
-        raise UsageError(msg) from error
-    except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        msg = f"{path}: cannot be read as an .npz file of plain arrays ({error!s:.200})"
-        raise UsageError(msg) from error
-    fault = _fault(joints, offsets, subjects, fps)
-    if fault:
-        msg = f"{path}: {fault}"
-        raise UsageError(msg)
-    return joints, offsets, subjects, float(fps)
-
-
-def _fault(joints: Array, offsets: Array, subjects: Array, fps: Array) -> str | None:
-    if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or not np.issubdtype(joints.dtype, np.floating):
-        return f"joints must be float [frames, {len(JOINTS)}, 3], got {joints.dtype} {list(joints.shape)}"
-    whole = offsets.ndim == 1 and len(offsets) > 1 and np.issubdtype(offsets.dtype, np.integer)
-    if not whole or offsets[0] != 0 or offsets[-1] != len(joints) or (np.diff(offsets) < 0).any():
-        return "offsets must be whole numbers that rise from 0 to the number of frames"
-    if subjects.shape != (len(offsets) - 1,):
-        return f"subjects must name one person for each of the {len(offsets) - 1} clips"
-    if fps.size != 1 or not np.issubdtype(fps.dtype, np.number) or not 1 <= float(fps) <= 1000:
-        return "fps must be one number from 1 to 1000"
-    return None
+            yield Recording(f"clip {clip}", str(subjects[clip]), places[there], fps, family=str(families[clip]))

@@ -39,6 +39,8 @@ class Windows:
     Attributes
     ----------
     person : str [n]
+    shown : str [n]
+        What is shown in the middle of each: the family of a captured clip, or the action of the legs.
     kinetic : float [n, 66]
     geometric : float [n, 32]
     statistics : float [n, statistic]
@@ -47,6 +49,7 @@ class Windows:
     """
 
     person: Array
+    shown: Array
     kinetic: Array
     geometric: Array
     statistics: Array
@@ -65,7 +68,8 @@ def describe_windows(recording: Recording) -> Iterator[Windows]:
     for start in range(0, len(recording.joints) - length + 1, length):
         joints, fps = recording.joints[start : start + length], recording.fps
         described = (kinetic_features(joints, fps), geometric_features(joints, fps), _statistics(joints, fps), _power(joints))
-        yield Windows(np.array([recording.person]), *(figures[None].astype(np.float32) for figures in described))
+        names = (np.array([name]) for name in (recording.person, recording.shown_at(start + length // 2)))
+        yield Windows(*names, *(figures[None].astype(np.float32) for figures in described))
 
 
 def joined(windows: Iterable[Windows]) -> Windows | None:

@@ -17,7 +17,7 @@ from posegen.motion.hands import move_hands
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
 from posegen.motion.manner import BOUNCES
 from posegen.motion.plant import plant_and_swing
-from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation
+from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise
 from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
@@ -40,6 +40,10 @@ GRAVITY = 9.81
 SEAT_BELOW_PELVIS = 0.058
 """Surface of a seat below the pelvis joint of who sits on it, as a fraction of stature."""
 LIFTED_FEET = (LIFTED["left"], LIFTED["right"])
+FOOT_ROLL, LANDING_ANKLE = 0.14, 0.1
+"""Shares of the leg: of its travel over a running stance half of what the rolling foot adds; height of the ankle at landing."""
+SWAY_OUT = 0.025
+"""By how much the pelvis is to the side of the stance leg in walking, as a share of the leg."""
 GAZE_LEAD = 0.45
 """Seconds by which the head is ahead of a turn."""
 
@@ -56,8 +60,25 @@ def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, perso
 
 
 @kernel
-def run_height(slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits) -> Scalar:
-    """Pelvis above the floor in the middle of a stance of the near leg, from the angles of a gait with flights."""
+def run_height(
+    slot: Slot, duty: Scalar, rate: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
+) -> Scalar:
+    """Pelvis above the floor in the middle of a stance of the near leg, in a gait with flights.
+
+    The angles say one height. Another is the one from which the leg still reaches its print when it lands, having risen by what
+    force and flight make it rise: it is lower, and the truth lies between.
+    """
+    stand = angles_height(slot, duty, leg, person, actions, gaits)
+    period, contact = 1.0 / (rate * actions.manner[slot.kind, BOUNCES]), duty / rate
+    rise = run_rise(0.0, contact, period) - run_rise(0.5 * contact, contact, period)
+    ahead = max(0.5 * slot.speed * contact - FOOT_ROLL * leg, 0.0)
+    reach = np.sqrt(max(leg * leg - ahead * ahead, 0.25 * leg * leg)) + LANDING_ANKLE * leg - person.offsets[1, 1] - rise
+    return 0.15 * stand + 0.85 * min(stand, reach)
+
+
+@kernel
+def angles_height(slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits) -> Scalar:
+    """Pelvis above the floor when the near leg stands with the angles that a gait slot has in the middle of its stance."""
     side = slot.kind % 2
     warp = warp_of(duty) if actions.manner[slot.kind, BOUNCES] == 2 else 0.0
     series = np.zeros(1 + 2 * HARMONICS, np.float32)
@@ -177,7 +198,9 @@ def fill_channels(
             add_gait(scratch, k, slot, leg, person, actions, gaits, scratch.root[WORK])
             if actions.manner[slot.kind, BOUNCES] > 0:
                 duty = stance_share(slot.gait, slot.speed, rate[k], actions.manner[slot.kind])
-                scratch.root[RUN_HEIGHT] += scratch.weights[k] * np.float32(run_height(slot, duty, leg, person, actions, gaits))
+                scratch.root[RUN_HEIGHT] += scratch.weights[k] * np.float32(
+                    run_height(slot, duty, rate[k], leg, person, actions, gaits)
+                )
         else:
             add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, seat, stand), clock)
             if slot.support == FLIGHT:
@@ -220,7 +243,9 @@ def actor_motion(
     for side in range(2):
         hip, knee, ankle = channels[HIP[side]], channels[KNEE[side]], channels[ANKLE[side]]
         nominal_leg(hip, knee, ankle, channels[TILT], -offsets[4, 1], -offsets[7, 1], person.foot, scratch.legs[side])
-    carry_height(scratch.root, scratch.legs, channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], stand)
+    inward = float(offsets[1, 0]) + SWAY_OUT * leg - person.widths[0]
+    lean = 0.5 * inward * inward / leg
+    carry_height(scratch.root, scratch.legs, channels[TILT], channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], lean, stand)
     pelvis_path(scratch.root, channels, leg)
     pelvis_rotation(scratch.root, channels, scratch.turns[6])
     guided = lift_feet(scratch, role, person, actions, clock)

@@ -55,7 +55,7 @@ Array = NDArray[Any]
 FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT = range(6)
 """Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, and how
 far above what is there (floor or step) the foot stands, in metres."""
-PRINT_BACK = 0.14
+PRINT_BACK = 0.11
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight."""
 
@@ -185,15 +185,17 @@ def hold_pitch(leg: Array, first: int, last: int, landed: Scalar, landing: Scala
     """Flatten the foot in between rolling down and rolling off.
 
     Rolling down begins `landed` frames after `first` and ends `landing` frames after it; rolling off begins `lifting` frames
-    before the last frame and ends `lifted` frames before it.
+    before the last frame and ends `lifted` frames before it. Rolling down, the heel does not rise anew, nor the toes rolling off.
     """
+    none = np.float32(0.0)
+    least, most = min(leg[PITCH, first], none), max(leg[PITCH, last - 1], none)
     for f in range(first, last):
-        roll = 0.0
+        down, off = none, none
         if first > 0:
-            roll = 1.0 - smooth_step((f - first - landed) / (landing - landed))
+            down = np.float32(1.0) - smooth_step((f - first - landed) / (landing - landed))
         if last < leg.shape[1]:
-            roll = max(roll, smooth_step((f - (last - 1 - lifting)) / (lifting - lifted)))
-        leg[PITCH, f] *= np.float32(roll)
+            off = smooth_step((f - (last - 1 - lifting)) / (lifting - lifted))
+        leg[PITCH, f] = down * max(leg[PITCH, f], least) if down >= off else off * min(leg[PITCH, f], most)
 
 
 @kernel
@@ -217,18 +219,22 @@ def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) ->
 
     The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
     and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. A foot that is off the ground for
-    much longer than a step loses the one within `longest` frames and takes on the other within as many.
+    much longer than a step loses the one within `longest` frames and takes on the other within as many; rates pass in half of
+    them, so that they do not take the foot far from its course.
     """
     span = min(land - lift, longest)
+    brief = max(min(land - lift, (longest + 1) // 2), 1)
     here, there = row[lift] - nominal[lift], row[land] - nominal[land]
-    v0 = (here - (row[lift - 1] - nominal[lift - 1])) * span if lift > 0 else np.float32(0.0)
-    v1 = ((row[land + 1] - nominal[land + 1]) - there) * span if land + 1 < len(row) else np.float32(0.0)
+    v0 = (here - (row[lift - 1] - nominal[lift - 1])) * brief if lift > 0 else np.float32(0.0)
+    v1 = ((row[land + 1] - nominal[land + 1]) - there) * brief if land + 1 < len(row) else np.float32(0.0)
     for f in range(lift + 1, land):
         x, y = np.float32(min((f - lift) / span, 1.0)), np.float32(min((land - f) / span, 1.0))
-        # In steps x + y = 1, and these are Hermite's four.
+        # Where span and brief are the whole swing, x + y = 1, and these are Hermite's four.
         leaving, arriving = np.float32(1.0) - x, np.float32(1.0) - y
         value = here * (leaving * leaving * (np.float32(1.0) + np.float32(2.0) * x))
         value += there * (arriving * arriving * (np.float32(1.0) + np.float32(2.0) * y))
+        x, y = np.float32(min((f - lift) / brief, 1.0)), np.float32(min((land - f) / brief, 1.0))
+        leaving, arriving = np.float32(1.0) - x, np.float32(1.0) - y
         row[f] = nominal[f] + value + v0 * (x * leaving * leaving) - v1 * (arriving * arriving * y)
 
 
@@ -261,7 +267,7 @@ def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scal
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
         heel = max(1.0, min(0.13 / step, 0.25 * (last - first)))
-        toe = max(1.0, min(0.34 / step, 0.46 * (last - first)))
+        toe = max(1.0, min(0.42 / step, 0.58 * (last - first)))
         # The heel is fully free well before the toe leaves.
         landed, landing = (0.35 * toe, toe) if rate[first] < 0 else (0.0, heel)
         lifted, lifting = (0.0, heel) if rate[last - 1] < 0 else (0.35 * toe, toe)

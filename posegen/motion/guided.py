@@ -60,7 +60,7 @@ def mark_stretches(slot: Slot, actions: ActionTables, draws: Array, clock: Clock
         for number in range(max(slot.repetitions, 1) if stage == CYCLE else 1):
             begin = stretch_seconds(slot, stage, actions.stretches[i, 2], number, draws)
             end = stretch_seconds(slot, stage, actions.stretches[i, 3], number, draws)
-            f0 = max(0, int(np.floor((begin - clock.first) / clock.step)) + 1)
+            f0 = max(0, int(np.ceil((begin - clock.first) / clock.step)))
             f1 = min(len(marks), int(np.ceil((end - clock.first) / clock.step)))
             for f in range(f0, f1):
                 marks[f] = 1
@@ -100,6 +100,15 @@ def guide_pitch(root: Array, pitched: Array, leg: Array) -> None:
 
 
 @kernel
+def guided_from(root: Array, stance: Array) -> int:
+    """First frame of a stance in which an action guides the foot: there the print is where path and channels have it."""
+    f, last = int(stance[FIRST]), int(stance[LAST]) - 1
+    while f < last and root[GUIDED, f] == 0:
+        f += 1
+    return f
+
+
+@kernel
 def guide_prints(
     root: Array, foot: Array, ahead: Array, side: int, leg: Scalar, home: Scalar, stances: Array, count: int
 ) -> bool:
@@ -136,11 +145,11 @@ def guide_prints(
         x, z = stances[i, PRINT_X], stances[i, PRINT_Z]
         forward, aside = leg * foot[FORWARD, land] + home - ahead[land], leg * out * foot[ASIDE, land]
         if i > 0:
-            lift = int(stances[i - 1, LAST]) - 1
-            x = stances[i - 1, PRINT_X] + root[PATH_X, land] - root[PATH_X, lift]
-            z = stances[i - 1, PRINT_Z] + root[PATH_Z, land] - root[PATH_Z, lift]
-            forward = leg * (foot[FORWARD, land] - foot[FORWARD, lift])
-            aside = leg * out * (foot[ASIDE, land] - foot[ASIDE, lift])
+            before = guided_from(root, stances[i - 1])
+            x = stances[i - 1, PRINT_X] + root[PATH_X, land] - root[PATH_X, before]
+            z = stances[i - 1, PRINT_Z] + root[PATH_Z, land] - root[PATH_Z, before]
+            forward = leg * (foot[FORWARD, land] - foot[FORWARD, before])
+            aside = leg * out * (foot[ASIDE, land] - foot[ASIDE, before])
         stances[i, PRINT_X] = x + forward * s + aside * c
         stances[i, PRINT_Z] = z + forward * c - aside * s
         stances[i, PRINT_HEIGHT] = max(0.0, leg * foot[UP, land])
@@ -186,7 +195,7 @@ def guide_swings(
             return
         begin = int(stances[i - 1, FIRST]) if i > 0 else 0
         end = int(stances[i, FIRST]) + 1 if i < count else root.shape[1]
-        still = int(stances[known, LAST]) - 1 if i > 0 else int(stances[0, FIRST])
+        still = guided_from(root, stances[known])
         x, z = np.float32(stances[known, PRINT_X]), np.float32(stances[known, PRINT_Z])
         for f in range(begin, min(end + 1, root.shape[1])):
             if root[GUIDED, f] != PLACED:

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import ANCHORS, HAND_CHANNELS
 from posegen.motion.channels import add_own_harmonics, fill_hold
+from posegen.motion.contacts import FIRST, LAST, find_stances, swing_row
+from posegen.motion.guided import mark_stretches
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
-from posegen.motion.tables import ActionTables
+from posegen.motion.tables import SUPPORTS, ActionTables
 from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel
+from posegen.skeleton import CONTACTS
 
 __all__ = ["anchor_axes", "draw_wrist", "move_hands", "solve_elbow"]
 
@@ -25,6 +28,10 @@ Array = NDArray[Any]
 
 HAND = len(HAND_CHANNELS)
 ASIDE, UP, FORWARD, REACH = range(HAND)
+SUPPORTED_BY_FLOOR = SUPPORTS["floor"]
+HAND_POINTS = (CONTACTS.index("left_hand"), CONTACTS.index("right_hand"))
+PASSING_SECONDS = 0.6
+"""Longest time that a hand takes from where it leans to its free course."""
 HEAD, FLOOR = ANCHORS.index("head"), ANCHORS.index("floor")
 SPINE3_JOINT, HEAD_JOINT, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = 9, 15, 16, 18, 20
 EASY, LONGEST = 0.97, 0.998
@@ -235,6 +242,36 @@ def solve_elbow(
 
 
 @kernel
+def lean_on_floor(
+    scratch: Scratch, slot: Slot, actions: ActionTables, draws: Array, clock: Clock, side: int, origin: Array
+) -> None:
+    """Keep the anchor of a hand from going along with the body while the hand leans on the floor.
+
+    Where it leans it stays where it is half way through; in between it passes from the one place to the next like a foot does.
+
+    Parameters
+    ----------
+    scratch, slot, actions, clock : see there
+    draws : float [DRAWS]
+    side : int
+    origin : float32 [3, frames], changed
+        Of the anchor on the floor, metres.
+    """
+    leaning, stances = scratch.lifted[side], scratch.stances[side]
+    leaning[:] = False
+    mark_stretches(slot, actions, draws, clock, HAND_POINTS[side], leaning)
+    count = find_stances(leaning, stances)
+    longest = int(PASSING_SECONDS / clock.step)
+    for axis, path in ((0, PATH_X), (2, PATH_Z)):
+        row, going = origin[axis], scratch.root[path]
+        for i in range(count):
+            first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+            row[first:last] = going[(first + last) // 2]
+        for i in range(count - 1):
+            swing_row(row, going, int(stances[i, LAST]) - 1, int(stances[i + 1, FIRST]), longest)
+
+
+@kernel
 def move_hand(
     scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock, side: int, first: int, last: int
 ) -> None:
@@ -269,6 +306,8 @@ def move_hand(
             weight[:] = np.float32(1.0)
         fill_hand(scratch, slot, actions, person.draws, channel, layered, clock)
         axes, origin = anchor_axes(actions.anchors[slot.kind, side], scratch, scratch.turns[0], scratch.turns[1])
+        if slot.support == SUPPORTED_BY_FLOOR and slot.speed > 0:
+            lean_on_floor(scratch, slot, actions, person.draws, clock, side, origin)
         draw_wrist(hand, axes, origin, upper + fore, sign, weight, shoulder, wrist, f0, f1, goal)
     if drawn:
         solve_elbow(upper, fore, sign, scratch.turns[5], shoulder, goal, first, last, elbow, wrist)

@@ -49,9 +49,9 @@ HIP, KNEE, TILT = (CHANNELS.index(name) for name in ("left_hip_flexion", "left_k
 
 Array = NDArray[Any]
 
-REACH = 0.9985
-"""Share of its length that a planted leg spans at most: 6 degrees of flexion are left in the knee."""
-PASSING_SECONDS = 0.6
+REACH = 0.9992
+"""Share of its length that a planted leg spans at most: 4.6 degrees of flexion are left in the knee."""
+PASSING_SECONDS = 0.32
 """Longest time that a foot takes from where it lifts to its free course, and from there to where it lands."""
 YIELD_SECONDS = 0.05
 """How long before it has to the pelvis begins to come down."""

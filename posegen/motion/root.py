@@ -72,7 +72,9 @@ def run_rise(part: Scalar, contact: Scalar, period: Scalar) -> Scalar:
 
 
 @kernel
-def carry_height(root: Array, legs: Array, obliquity: Array, hip_drop: Scalar, hip_aside: Scalar, stand: Scalar) -> None:
+def carry_height(
+    root: Array, legs: Array, tilt: Array, obliquity: Array, hip_drop: Scalar, hip_aside: Scalar, lean: Scalar, stand: Scalar
+) -> None:
     """Height of the pelvis over the frames, before key poses.
 
     In walking the stance leg carries it: it is as high as the nominal leg is long from hip to sole, passing from one leg to the
@@ -83,10 +85,12 @@ def carry_height(root: Array, legs: Array, obliquity: Array, hip_drop: Scalar, h
     ----------
     root : float32 [rows, frames], changed
     legs : float32 [2, rows, frames]
-    obliquity : float32 [frames]
+    tilt, obliquity : float32 [frames]
         Turns.
     hip_drop, hip_aside : float
         Hip joint below and beside the pelvis joint, metres.
+    lean : float
+        By how much a leg is lower for leaning inwards to its print, metres.
     stand : float
     """
     for f in range(root.shape[1]):
@@ -98,7 +102,7 @@ def carry_height(root: Array, legs: Array, obliquity: Array, hip_drop: Scalar, h
             left = smooth_step(phase / both) if phase < 0.5 else np.float32(1.0) - smooth_step((phase - np.float32(0.5)) / both)
             tip = np.float32(hip_aside) * sin_turns(obliquity[f]) * (np.float32(1.0) - np.float32(2.0) * left)
             carried = left * legs[0, LOWEST, f] + (np.float32(1.0) - left) * legs[1, LOWEST, f]
-            height += walking * (carried + np.float32(hip_drop) + tip)
+            height += walking * (carried + np.float32(hip_drop) * cos_turns(tilt[f]) + tip - np.float32(lean))
         if root[RUN_WEIGHT, f] > 0 and root[RATE, f] > 0:
             # Of the steady gait: a stride that only slows down must not sink the deeper for lasting longer.
             period, contact = root[RUN_PERIOD, f] / root[RUN_WEIGHT, f], root[RUN_CONTACT, f] / root[RUN_WEIGHT, f]

@@ -366,14 +366,16 @@ def travel(root: Array, margin: int, step: Scalar, phase: Scalar, heading: Scala
         root[HEADING_SIN, f] = sin_turns(root[HEADING, f])
         root[HEADING_COS, f] = cos_turns(root[HEADING, f])
     root[PATH_X, margin], root[PATH_Z, margin], root[ODOMETER, margin] = x, z, 0.0
+    here_x, here_z, gone = x, z, 0.0
     for f in range(margin, frames - 1):
         dx, dz, far = advance(root, f, f + 1, half)
-        root[PATH_X, f + 1], root[PATH_Z, f + 1] = root[PATH_X, f] + dx, root[PATH_Z, f] + dz
-        root[ODOMETER, f + 1] = root[ODOMETER, f] + far
+        here_x, here_z, gone = here_x + dx, here_z + dz, gone + far
+        root[PATH_X, f + 1], root[PATH_Z, f + 1], root[ODOMETER, f + 1] = here_x, here_z, gone
+    here_x, here_z, gone = x, z, 0.0
     for f in range(margin, 0, -1):
         dx, dz, far = advance(root, f, f - 1, half)
-        root[PATH_X, f - 1], root[PATH_Z, f - 1] = root[PATH_X, f] - dx, root[PATH_Z, f] - dz
-        root[ODOMETER, f - 1] = root[ODOMETER, f] - far
+        here_x, here_z, gone = here_x - dx, here_z - dz, gone - far
+        root[PATH_X, f - 1], root[PATH_Z, f - 1], root[ODOMETER, f - 1] = here_x, here_z, gone
 
 
 @kernel

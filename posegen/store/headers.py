@@ -32,12 +32,12 @@ def is_dataset(path: Path) -> bool:
 
 
 def is_lost(path: Path) -> bool:
-    """Tell whether there is no header, or one that is damaged; one of a later format is neither."""
+    """Tell whether the header is missing, damaged or replaced by another document; one of a later format is not lost."""
     try:
         document = unseal(read_file(path / HEADER_FILE, _MOST_BYTES), Source(HEADER_FILE, ""))
     except (FileNotFoundError, PosegenError):
         return True
-    return _MARK in document
+    return _MARK in document or "format_version" not in document
 
 
 def load_copy(path: Path) -> Header | None:

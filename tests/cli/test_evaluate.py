@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,9 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
+from posegen.evaluation import evaluate as evaluation
 from tests.evaluation.figures import wandering
+from tests.exchange.bvh_files import bvh_text
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +65,59 @@ def test_closeness_to_a_reference(
     assert min(share for share in itself["inside"].values() if share is not None) > 0.7
 
 
+def test_a_folder_of_bvh_files(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "captured"
+    folder.mkdir()
+    for name in ("07_01", "07_02", "08_01"):
+        wave = [{"left_shoulder": (0.0, -40 * math.sin(frame / 9), 0.0)} for frame in range(200)]
+        (folder / f"{name}.bvh").write_text(bvh_text(wave), encoding="utf-8")
+    assert main(["evaluate", str(dataset), "--reference", str(folder), "--json", "--samples", "2"]) == 0
+    printed = capsys.readouterr()
+    assert "07_02.bvh: CMU or Mixamo, centimetres, 200 frames at 50 a second" in printed.err
+    realism = json.loads(printed.out)["realism"]
+    # 200 frames at 50 a second are 100 at 25, two windows of 40 each; two persons.
+    assert (realism["dataset"]["windows"], realism["split"]["windows"]) == (6, 4)
+    (folder / "bad.bvh").write_text("HIERARCHY\nROOT\n", encoding="utf-8")
+    assert main(["evaluate", str(dataset), "--reference", str(folder)]) == 2
+    assert "bad.bvh, line 2" in capsys.readouterr().err
+
+
+def test_what_unpacks_to_more_than_is_packed_is_refused(
+    dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "reference.npz"
+    huge = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (10**9, 22, 3), (0, 0, 0))
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(huge))
+    np.savez(path, **{name: array for name, array in arrays.items() if name != "joints"})
+    with zipfile.ZipFile(path, "a") as packed:
+        packed.writestr("joints.npy", header.getvalue() + bytes(1000))
+    assert main(["evaluate", str(dataset), "--reference", str(path)]) == 2
+    assert "asks for 264,000,000,000 bytes" in capsys.readouterr().err
+    np.savez_compressed(tmp_path / "bomb.npz", **arrays)
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "a") as packed:
+        packed.getinfo("joints.npy").file_size = 3 * 2**30
+        packed.writestr("more.npy", b"")  # so that the list of what is packed is written anew
+    assert main(["evaluate", str(dataset), "--reference", str(tmp_path / "bomb.npz")]) == 2
+    assert "unpacks to 3,221,225,472 bytes; at most 2,147,483,648 are read" in capsys.readouterr().err
+
+
+def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
+    overrides = ["variants={speed: null, position: null, scale: null, mirror: false}"]
+    path = tmp_path / "dataset"
+    posegen.generate(posegen.load_config("smoke", overrides), samples=46, workers=1, out=path)
+    held: dict[int, int] = {}
+
+    def take_down(done: int, total: int) -> None:
+        held[done] = tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    evaluation.evaluate(path, progress=take_down)
+    tracemalloc.stop()
+    # Twenty samples are read at once. The joints of as many, as they are measured, are 1 MB.
+    assert held[45] - held[25] < 1e5
+
+
 def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     assert main(["evaluate", str(dataset), "--samples", "1", "--figure", str(tmp_path / "a.png")]) == 0
@@ -79,6 +138,7 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
         ({"fps": np.array(["x"])}, "one number from 1 to 1000"),
         ({"joints": None}, "has no array"),
         ({"joints": np.full((320, 22, 3), np.nan)}, "holds too little"),
+        ({"classes": np.array([1, 2, 3, 4])}, "classes must say in a word"),
     ],
 )
 def test_bad_references(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from posegen.evaluation.bands import band, share_inside
 from posegen.evaluation.gait_report import Walk, stance_of_labels, walks_of_frames
-from posegen.evaluation.realism import halves
-from tests.evaluation.figures import FPS, standing
+from posegen.evaluation.realism import compare_families, halves
+from posegen.evaluation.recording import Recording
+from posegen.evaluation.windows import Windows, describe_windows, joined
+from tests.evaluation.figures import FPS, standing, wandering
 
 
 def test_walking_is_measured_from_positions() -> None:
@@ -50,3 +53,18 @@ def test_halves_share_nobody_and_are_alike_in_size() -> None:
     first = halves(persons)
     assert first.sum() == 5
     assert not set(persons[first]) & set(persons[~first])
+
+
+def test_families_are_compared_by_name() -> None:
+    def windows(names: str) -> Windows:
+        clips = (Recording(f"clip {n}", name, wandering(n, 80), FPS, family=name) for n, name in enumerate(names))
+        found = joined(window for clip in clips for window in describe_windows(clip))
+        assert found is not None
+        return found
+
+    reference = windows("aaabbbc")
+    found = compare_families(reference, windows("aaabcccd"))
+    assert set(found) == {"a"}  # of b there are 2 windows on the one side, of c on the other
+    assert (found["a"].windows, found["a"].others) == (6, 6)
+    within = share_inside(reference[:6].statistics, band(reference[:6].statistics))
+    assert list(found["a"].inside.values()) == pytest.approx(within.tolist(), nan_ok=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
+from posegen.evaluation.plausibility import bone_length_error, contact_speeds, floor_depth, frozen_frames, sole_depth
 from posegen.scene import empty_scenes
 from posegen.skeleton import JOINTS, PARENTS, body_offsets, sole_points
 
@@ -51,6 +51,14 @@ def test_depth_is_that_of_the_lowest_sole(standing: NDArray[np.float64]) -> None
     standing[3, :, 1] -= 0.03
     standing[6, :, 1] += 0.5
     assert sole_depth(standing) == pytest.approx(0.03)
+
+
+def test_depth_in_the_floor_is_that_of_any_joint(standing: NDArray[np.float64]) -> None:
+    assert floor_depth(standing) == pytest.approx(0, abs=1e-12)
+    standing[4, JOINTS.index("left_wrist"), 1] = -0.02
+    assert (sole_depth(standing), floor_depth(standing)) == (pytest.approx(0, abs=1e-12), pytest.approx(0.02))
+    standing[..., 1] -= 0.05
+    assert floor_depth(standing) == pytest.approx(0.07)
 
 
 def test_a_figure_in_the_air_has_depth_zero(standing: NDArray[np.float64]) -> None:

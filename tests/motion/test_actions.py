@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from posegen.motion.engine import Motion
 from posegen.scene import LEFT, RIGHT, Scenes
-from posegen.skeleton import CONTACTS, JOINTS
-from tests.motion.scripted import LIBRARY, Slot, animated, leg_length, scripted
+from posegen.skeleton import CONTACTS, JOINTS, PROPORTIONS
+from tests.motion.scripted import LIBRARY, Slot, animated, scripted
 
 Array = NDArray[Any]
 
@@ -44,7 +44,7 @@ def test_steady_walking(speed: float, stature: float) -> None:
         seconds = (frames[-1] - frames[0]) / FPS
         assert (way[1, 2] - way[0, 2]) / seconds == pytest.approx(speed, rel=0.02)
         cadence = 120 * (len(frames) - 1) / seconds
-        assert cadence == pytest.approx(np.sqrt(60 * speed / (0.0065 * leg_length(stature) / 0.9)), rel=0.05)
+        assert cadence == pytest.approx(np.sqrt(60 * speed / (0.0065 * PROPORTIONS["hip_height"] * stature / 0.9)), rel=0.02)
     assert np.abs(place(motion, "pelvis")[:, 0]).max() < 0.06  # straight ahead
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from posegen.library import Library
 from posegen.library.models import CHANNELS, Action
 from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series
-from posegen.motion.gait import HARMONICS, RUN, STEP, WALK, WALK_SPEEDS
+from posegen.motion.gait import HARMONICS, RUN, STEP, WALK, WALK_SPEEDS, warp_of, warped
 from posegen.motion.state import Clock, Scratch, scratch
 from posegen.motion.tables import tables
 from posegen.motion.tracks import slot_stages
@@ -57,7 +57,7 @@ def degrees(series: Array, phase: float) -> float:
 def test_waves_are_cosines_and_sines_of_multiples(phases: list[float]) -> None:
     phase = np.array(phases, np.float32)
     waves = np.zeros((2 * HARMONICS, len(phase)), np.float32)
-    fill_waves(phase, waves)
+    fill_waves(phase, np.zeros_like(phase), waves)
     angles = 2 * np.pi * np.arange(1, HARMONICS + 1)[:, None] * (phase.astype(np.float64) % 1)
     last_place = 2 * np.pi * HARMONICS * np.spacing(phase + np.float32(0.25))
     assert (np.abs(waves[:HARMONICS] - np.cos(angles)) < 1e-5 + last_place).all()
@@ -116,13 +116,44 @@ def test_running_bends_the_knee_as_published() -> None:
     assert series[1:3] / DEGREE == pytest.approx([-10.9, -17.0])
 
 
+def test_fast_runs_raise_the_thigh_but_reach_back_hardly_further() -> None:
+    phases = np.arange(100) / 100
+    slow, fast = (
+        np.array([degrees(series_of("left_hip_flexion", RUN, v / float(np.sqrt(9.81 * LEG))), p) for p in phases])
+        for v in (2.5, 6.0)
+    )
+    assert fast.max() - slow.max() > 15
+    assert -8 < fast.min() - slow.min() < 4
+
+
+@given(st.floats(0.2, 0.4))
+def test_the_warp_puts_toe_off_where_the_contact_ends(duty: float) -> None:
+    warp = float(warp_of(duty))
+    phase = np.linspace(0, 1, 201)
+    at = np.array([float(warped(p, warp)) for p in phase])
+    np.testing.assert_allclose(at, phase + 0.5 * warp * (1 - np.cos(4 * np.pi * phase)), atol=1e-5)
+    assert (np.diff(at) > 0).all()
+    if warp < 0.14:
+        assert float(warped(duty, warp)) == pytest.approx(0.39, abs=1e-4)
+
+
+@given(SEEDS)
+def test_waves_are_those_of_the_warped_phase(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    phase, warp = generator.uniform(0, 3, (2, 9)).astype(np.float32) * np.array([[1], [0.04]], np.float32)
+    waves, wanted = np.zeros((2, 2 * HARMONICS, 9), np.float32)
+    fill_waves(phase, warp, waves)
+    fill_waves(np.array([warped(p, w) for p, w in zip(phase, warp, strict=True)], np.float32), np.zeros(9, np.float32), wanted)
+    np.testing.assert_allclose(waves, wanted, atol=2e-5)
+
+
 @given(SEEDS)
 def test_series_pull_a_channel_by_their_weight(seed: int) -> None:
     generator = np.random.default_rng(seed)
     frames, neutral = 7, 0.03
     phase = generator.uniform(0, 3, frames).astype(np.float32)
     waves = np.zeros((2 * HARMONICS, frames), np.float32)
-    fill_waves(phase, waves)
+    fill_waves(phase, np.zeros_like(phase), waves)
     weight = generator.random(frames).astype(np.float32)
     row = np.full(frames, neutral, np.float32)
     series = series_of("left_knee_flexion")

@@ -33,6 +33,8 @@ from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Y,
     ANKLE_Z,
+    APART,
+    BEATS,
     DUTY,
     FORWARD,
     GAIT_WEIGHT,
@@ -41,6 +43,7 @@ from posegen.motion.rows import (
     HIP_Y,
     HIP_Z,
     LEG_ROWS,
+    LONE_FOOT,
     ODOMETER,
     PATH_Z,
     PHASE,
@@ -88,6 +91,27 @@ def test_feet_are_planted_by_the_phase_of_the_stride() -> None:
         assert planted.tolist() == ((root[PHASE].astype(np.float64) + 0.5 * side) % 1 < np.float32(0.6)).tolist()
 
 
+@pytest.mark.parametrize(("foot", "spared"), [(1.0, 1), (-1.0, 0)])
+def test_who_hops_plants_one_foot(foot: float, spared: int) -> None:
+    root, calm = rows(151, phase=np.linspace(0.02, 3, 151), duty=0.6), np.zeros(151, np.bool_)
+    root[LONE_FOOT] = foot
+    planted = np.zeros((2, 151), np.bool_)
+    for side in range(2):
+        mark_planted(root, side, calm, planted[side])
+    assert not planted[spared].any()
+    assert planted[1 - spared].mean() == pytest.approx(0.6, abs=0.02)
+
+
+def test_who_skips_plants_each_foot_twice_in_a_row() -> None:
+    phase = np.linspace(0.001, 1.999, 400)
+    root = rows(400, phase=phase, duty=0.14)
+    root[BEATS] = 4
+    for side in range(2):
+        planted, own = np.zeros(400, np.bool_), (phase + 0.5 * side) % 1
+        mark_planted(root, side, np.zeros(400, np.bool_), planted)
+        assert planted.tolist() == ((own < 0.5) & (own % 0.25 < 0.14)).tolist()
+
+
 def test_nobody_in_the_air_is_planted() -> None:
     airborne = np.zeros(40, np.bool_)
     airborne[10:12] = True
@@ -119,13 +143,14 @@ def test_prints_lie_where_the_body_passes_over_them() -> None:
     np.testing.assert_allclose(stances[:2, PRINT_Z], np.array([0.3, 0.3 + speed]) - PRINT_BACK * FOOT[1], atol=1e-3)
     np.testing.assert_allclose(stances[:3, PRINT_X], 0.05, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], 0.02, atol=1e-6)
+    root[APART] = 0.1  # of which the feet are that much further out
     plan_prints(root, leg, 1, widths, FOOT, stances, count)
-    np.testing.assert_allclose(stances[:3, PRINT_X], -0.05, atol=1e-6)
+    np.testing.assert_allclose(stances[:3, PRINT_X], -0.15, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], -0.02, atol=1e-6)
 
 
-def hold(leg: Array, stances: Array) -> None:
-    flatten_feet(leg, stances, len(stances), 0.04)
+def hold(leg: Array, stances: Array, rate: float = 1.0) -> None:
+    flatten_feet(leg, stances, len(stances), np.full(leg.shape[1], rate, np.float32), 0.04)
     for stance in stances:
         hold_stance(leg, stance, FOOT)
 
@@ -160,6 +185,17 @@ def test_a_planted_foot_turns_about_heel_or_ball(seed: int) -> None:
     assert (leg[PITCH, 5] > 0, leg[PITCH, 34] < 0) == (True, True)
 
 
+def test_backwards_a_foot_lands_as_it_otherwise_lifts() -> None:
+    pitches = []
+    for rate in (1.0, -1.0):
+        leg = np.zeros((LEG_ROWS, 40), np.float32)
+        leg[PITCH] = 0.1
+        hold(leg, np.array([[5, 35, 0.0, 0.0, 0.0]]), rate)
+        pitches.append(leg[PITCH, 5:35])
+    np.testing.assert_allclose(pitches[1], pitches[0][::-1], atol=1e-6)
+    assert np.abs(pitches[1] - pitches[0]).max() > 0.05
+
+
 @given(SEEDS)
 def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -170,7 +206,7 @@ def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
     held = generator.normal(size=2)[:, None] + generator.normal(size=2)[:, None] * x
     row = np.where(np.arange(frames) <= lift, held[0], held[1]).astype(np.float32)
     before = row.copy()
-    swing_row(row, nominal, lift, land)
+    swing_row(row, nominal, lift, land, 2 * frames)
     np.testing.assert_array_equal(row[: lift + 1], before[: lift + 1])
     np.testing.assert_array_equal(row[land:], before[land:])
     # A cubic's second differences are small: of the order of the square of the step.
@@ -185,6 +221,14 @@ def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
     v0, v1 = (extra[lift] - extra[lift - 1]) * span, (extra[land + 1] - extra[land]) * span
     cubic = here * (1 + 2 * s) * (1 - s) ** 2 + there * s**2 * (3 - 2 * s) + v0 * s * (1 - s) ** 2 - v1 * s**2 * (1 - s)
     np.testing.assert_allclose(extra[lift + 1 : land], cubic, atol=1e-4)
+
+
+def test_a_foot_long_off_the_ground_goes_its_own_way() -> None:
+    row, nominal = np.zeros(100, np.float32), np.sin(np.arange(100) / 9).astype(np.float32)
+    row[:11], row[90:] = 0.5 + 0.02 * np.arange(11), 2.0
+    swing_row(row, nominal, 10, 90, 15)
+    np.testing.assert_allclose(row[26:75], nominal[26:75], atol=1e-6)
+    assert np.abs(np.diff(row, 2)).max() < 0.08
 
 
 @given(SEEDS, st.floats(0.005, 0.04))
@@ -216,8 +260,8 @@ def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
     nominal = np.zeros((4, frames), np.float32)
     nominal[0], nominal[1] = 0.12, ANKLE_HEIGHT
     nominal[2] = np.linspace(-0.2, 0.9, frames)
-    swing_foot(leg, nominal, stances, 2)
-    clear_swings(leg, stances, 2, FOOT, 0.018)
+    swing_foot(leg, nominal, stances, 2, frames)
+    clear_swings(leg, stances, 2, FOOT, np.full(frames, 0.018, np.float32))
     assert np.abs(np.diff(leg[ANKLE_Z])).max() < 0.1
     assert np.abs(np.diff(leg[ANKLE_Y])).max() < 0.02
     np.testing.assert_allclose(leg[YAW], 0.02, atol=1e-6)
@@ -232,8 +276,8 @@ def test_before_the_first_stance_and_behind_the_last_the_correction_is_kept() ->
     nominal = np.zeros((4, frames), np.float32)
     nominal[2] = np.linspace(0, 1, frames)
     nominal[1] = 0.5
-    swing_foot(leg, nominal, stances, 1)
-    clear_swings(leg, stances, 1, FOOT, 0.018)
+    swing_foot(leg, nominal, stances, 1, frames)
+    clear_swings(leg, stances, 1, FOOT, np.full(frames, 0.018, np.float32))
     np.testing.assert_allclose(leg[ANKLE_X], 0.3, atol=1e-6)
     np.testing.assert_allclose(leg[ANKLE_Z, :10], 0.5 + nominal[2, :10] - nominal[2, 10], atol=1e-6)
     np.testing.assert_allclose(leg[ANKLE_Z, 20:], 0.5 + nominal[2, 20:] - nominal[2, 19], atol=1e-6)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posegen.motion.ground import fill_ground, surface_height
+from posegen.motion.ground import climb, fill_ground, surface_height
 from posegen.skeleton import PARENTS, sole_points
 from posegen.story.variants import VariantParameters, apply_variant
 from tests.motion.scripted import Slot, animated, scripted
@@ -32,7 +32,7 @@ def test_ground_changes_early_on_the_way_up_and_late_on_the_way_down() -> None:
     stances = np.zeros((3, 5))
     stances[:, 0], stances[:, 1], stances[:, 3] = [5, 20, 35], [11, 26, 41], [0.0, 3.0, 6.0]
     row = np.zeros(50, np.float32)
-    fill_ground(STEP[0].astype(np.float64), stances, 3, row)
+    fill_ground(STEP[0].astype(np.float64), stances, 3, np.zeros(3), row)
     np.testing.assert_array_equal(row[:11], 0)
     np.testing.assert_allclose(row[20:26], HEIGHT)
     np.testing.assert_array_equal(row[35:], 0)
@@ -40,6 +40,20 @@ def test_ground_changes_early_on_the_way_up_and_late_on_the_way_down() -> None:
     assert row[15] > 0.9 * HEIGHT
     assert (np.diff(row[25:36]) <= 0).all()
     assert row[30] > 0.9 * HEIGHT
+
+
+def test_prints_climb_and_the_lowest_is_on_the_floor() -> None:
+    stances, levels = np.zeros((2, 4, 5)), np.zeros((2, 4))
+    # Left and right in turn, 28 cm apart; the last right print lies beside the left one.
+    stances[0, :, 0], stances[1, :, 0] = [0, 20, 40, 60], [10, 30, 50, 70]
+    stances[0, :, 3], stances[1, :, 3] = [0.0, 0.56, 1.12, 1.68], [0.28, 0.84, 1.40, 1.70]
+    rising = np.zeros(90, np.float32)
+    assert not climb(rising, stances, np.array([4, 4]), levels)
+    rising[15:80] = 0.17
+    assert climb(rising, stances, np.array([4, 4]), levels)
+    np.testing.assert_allclose(levels, 0.17 * np.array([[0, 1, 3, 5], [0, 2, 4, 5]]), atol=1e-6)
+    assert climb(-rising, stances, np.array([4, 4]), levels)
+    np.testing.assert_allclose(levels, 0.17 * np.array([[5, 4, 2, 0], [5, 3, 1, 0]]), atol=1e-6)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from posegen.library.models import CHANNELS
 from posegen.motion.root import carry_height, hips, pelvis_path, pelvis_rotation, run_rise
 from posegen.motion.rows import (
+    BEATS,
     DUTY,
     GAIT_WEIGHT,
     HEADING,
@@ -21,6 +22,7 @@ from posegen.motion.rows import (
     HEIGHT,
     HIP_X,
     LEG_ROWS,
+    LONE_FOOT,
     LOWERING,
     LOWEST,
     PATH_X,
@@ -30,6 +32,9 @@ from posegen.motion.rows import (
     ROOT_ROWS,
     ROOT_X,
     ROOT_Z,
+    RUN_CONTACT,
+    RUN_HEIGHT,
+    RUN_PERIOD,
     RUN_WEIGHT,
     SPEED,
 )
@@ -99,10 +104,11 @@ def test_stance_legs_carry_a_walk(seed: int) -> None:
     generator = np.random.default_rng(seed)
     root = walking_root(40, generator)
     legs = generator.uniform(0.7, 0.9, (2, LEG_ROWS, 40)).astype(np.float32)
-    carry_height(root, legs, np.zeros(40, np.float32), 0.08, 0.08, 0.95, 0.9)
+    tilt = np.full(40, 0.05, np.float32)
+    carry_height(root, legs, tilt, np.zeros(40, np.float32), 0.08, 0.08, 0.002, 0.95)
     for f in range(40):
         phase = float(root[PHASE, f]) % 1
-        left, right = legs[:, LOWEST, f] + 0.08
+        left, right = legs[:, LOWEST, f] + 0.08 * np.cos(0.1 * np.pi) - 0.002
         share = float(root[GAIT_WEIGHT, f])
         carried = (float(root[HEIGHT, f]) - (1 - share) * 0.95) / share if share > 0.05 else None
         if carried is None:
@@ -114,16 +120,20 @@ def test_stance_legs_carry_a_walk(seed: int) -> None:
             assert carried == pytest.approx(right, abs=1e-4)
 
 
-def test_running_height_is_a_body_under_its_contacts() -> None:
+@pytest.mark.parametrize("beats", [1, 2, 4])
+def test_running_height_is_a_body_under_its_contacts(beats: int) -> None:
     frames = 60
     root = np.zeros((ROOT_ROWS, frames), np.float32)
     root[PHASE] = np.linspace(0, 1, frames)
-    root[DUTY], root[RATE], root[GAIT_WEIGHT], root[RUN_WEIGHT] = 0.36, 1.3, 1, 1
-    carry_height(root, np.zeros((2, LEG_ROWS, frames), np.float32), np.zeros(frames, np.float32), 0.08, 0.08, 0.95, 0.9)
-    period, contact = 0.5 / 1.3, 0.36 / 1.3
-    part = (2 * root[PHASE].astype(np.float64) % 1) * period
-    middle = run_rise(0.5 * contact, contact, period)
-    np.testing.assert_allclose(root[HEIGHT], 0.9 + rise(period, contact, part) - middle, atol=1e-4)
+    period, contact, weight = 0.5 / 1.3, 0.36 / 1.3, 0.75
+    root[DUTY], root[RATE], root[GAIT_WEIGHT], root[RUN_WEIGHT], root[BEATS] = 0.36, 0.4, weight, weight, beats
+    root[RUN_PERIOD], root[RUN_CONTACT], root[RUN_HEIGHT] = weight * period, weight * contact, weight * 0.9
+    level = np.zeros(frames, np.float32)
+    carry_height(root, np.zeros((2, LEG_ROWS, frames), np.float32), level, level, 0.08, 0.08, 0.002, 0.95)
+    # Of the steady gait, whatever the rate is while it comes to a stop.
+    part = (beats * root[PHASE].astype(np.float64) % 1) * period
+    run = 0.9 + rise(period, contact, part) - run_rise(0.5 * contact, contact, period)
+    np.testing.assert_allclose(root[HEIGHT], (1 - weight) * 0.95 + weight * run, atol=1e-4)
 
 
 @given(SEEDS)
@@ -131,7 +141,7 @@ def test_path_and_sway(seed: int) -> None:
     generator = np.random.default_rng(seed)
     frames, leg = 12, 0.85
     root = generator.uniform(-1, 1, (ROOT_ROWS, frames)).astype(np.float32)
-    root[SPEED], root[RUN_WEIGHT], root[GAIT_WEIGHT] = 1.0, 0, 1
+    root[SPEED], root[RUN_WEIGHT], root[GAIT_WEIGHT], root[LONE_FOOT] = 1.0, 0, 1, 0
     turns = root[HEADING].astype(np.float64)
     root[HEADING_SIN], root[HEADING_COS] = np.sin(2 * np.pi * turns), np.cos(2 * np.pi * turns)
     before = root.astype(np.float64)

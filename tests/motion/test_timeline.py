@@ -10,19 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.gait import RUN, STEP, WALK, run_contact_seconds, stride_rate
+from posegen.motion.gait import HOP, RUN, STEP, WALK, run_contact_seconds, stride_rate
+from posegen.motion.manner import AHEAD, ASIDE, BOUNCES, CADENCE, CLEARANCE, LIMP, LONE, MANNERS, STEP_LENGTH
 from posegen.motion.rows import (
+    APART,
+    ASIDE_SPEED,
     DUTY,
     GAIT_WEIGHT,
     HEADING,
     HEADING_COS,
     HEADING_SIN,
+    LIMPING,
+    LONE_FOOT,
     ODOMETER,
     PATH_X,
     PATH_Z,
     PHASE,
     RATE,
     ROOT_ROWS,
+    RUN_CONTACT,
+    RUN_PERIOD,
     RUN_WEIGHT,
     SPEED,
     STEP_WEIGHT,
@@ -52,6 +59,19 @@ class Slot(NamedTuple):
     seconds: float
     speed: float = 0.0
     turn: float = 0.0
+    manner: tuple[tuple[int, float], ...] = ()
+
+
+def manners(slots: list[Slot]) -> Array:
+    """Rows of plain steps, but for what the slots say."""
+    rows = np.zeros((len(slots), MANNERS))
+    rows[:, AHEAD] = rows[:, CADENCE] = 1
+    rows[:, CLEARANCE] = 0.018
+    rows[:, BOUNCES] = [{RUN: 2, HOP: 1}.get(slot.gait, 0) for slot in slots]
+    for row, slot in zip(rows, slots, strict=True):
+        for column, value in slot.manner:
+            row[column] = value
+    return rows
 
 
 def run_course(slots: list[Slot], *, fps: int = 25, phase: float = 0.0, left_leads: bool = True) -> Array:
@@ -63,12 +83,13 @@ def run_course(slots: list[Slot], *, fps: int = 25, phase: float = 0.0, left_lea
     start, end, speed = numbers[:, 0], numbers[:, 1], numbers[:, 5]
     gait, turn = np.array([slot.gait for slot in slots]), np.array([slot.turn for slot in slots])
     rate, turning, ramps = np.zeros(len(slots)), np.zeros(len(slots)), np.zeros((len(slots), 8))
-    slot_rates(gait, start, end, speed, turn, LEG, rate)
-    plan_ramps(gait, start, end, speed, rate, ramps)
-    phase = plan_rates(gait, start, end, turn, phase, left_leads, ramps, rate, turning)
+    manner = manners(slots)
+    slot_rates(gait, manner, start, end, speed, turn, LEG, rate)
+    plan_ramps(gait, manner, start, end, speed, rate, ramps)
+    phase = plan_rates(gait, manner, start, end, turn, phase, left_leads, ramps, rate, turning)
     frames = int(end[-1] * fps) + 1
     root, weights = np.zeros((ROOT_ROWS, frames), np.float32), np.zeros((len(slots), frames), np.float32)
-    course(gait, speed, rate, turning, ramps, 0.0, 1.0 / fps, root, weights)
+    course(gait, manner, speed, rate, turning, ramps, 0.0, 1.0 / fps, root, weights)
     travel(root, 0, 1.0 / fps, phase, 0.0, 0.0, 0.0)
     return root
 
@@ -134,6 +155,7 @@ def test_travel_runs_backwards_into_the_margin(margin: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
     root = np.zeros((ROOT_ROWS, 80), np.float32)
     root[SPEED], root[TURNING], root[RATE] = generator.random(80), generator.uniform(-0.2, 0.2, 80), generator.random(80)
+    root[ASIDE_SPEED] = generator.uniform(-1, 1, 80)
     travel(root, margin, 0.04, 0.3, 0.1, 5.0, -2.0)
     assert root[PHASE, margin] == pytest.approx(0.3)
     assert root[HEADING, margin] == pytest.approx(0.1)
@@ -166,6 +188,9 @@ def test_a_long_slot_reaches_what_it_demands() -> None:
     assert root[RUN_WEIGHT, running] == 1
     assert root[DUTY, running] == pytest.approx(0.28 * root[RATE, running], rel=1e-4)
     assert (root[SPEED, [0, 25, -1]] == 0).all()
+    period, contact = root[RUN_PERIOD, running], root[RUN_CONTACT, running]
+    assert period == pytest.approx(0.5 / root[RATE, running], rel=1e-4)
+    assert contact == pytest.approx(0.28, rel=1e-4)
 
 
 def test_a_scene_may_begin_and_end_in_full_gait() -> None:
@@ -179,14 +204,77 @@ def test_a_scene_may_begin_and_end_in_full_gait() -> None:
 @pytest.mark.parametrize("speed", [0.7, 1.0, 1.33, 1.7])
 def test_walking_cadence_follows_the_walk_ratio(speed: float) -> None:
     cadence = 120 * stride_rate(WALK, speed, 0.9, 0.0, 5.0)
-    assert cadence == pytest.approx(np.sqrt(60 * speed / 0.0065))
-    assert 60 * speed / cadence / cadence == pytest.approx(0.0065)
+    assert cadence == pytest.approx(np.sqrt(60 * speed / 0.0064))
+    assert 60 * speed / cadence / cadence == pytest.approx(0.0064)
 
 
 def test_cadence_of_a_reference_adult() -> None:
     assert 120 * stride_rate(WALK, 1.33, 0.9, 0.0, 5.0) == pytest.approx(113, abs=3)
     assert 120 * stride_rate(RUN, 2.65, 0.9, 0.0, 5.0) == pytest.approx(155)
     assert 120 * stride_rate(RUN, 3.65, 0.9, 0.0, 5.0) == pytest.approx(162)
+
+
+@pytest.mark.parametrize(("speed", "flight"), [(3.0, 0.098), (4.5, 0.143), (6.0, 0.139)])
+def test_running_flies_as_long_as_published(speed: float, flight: float) -> None:
+    period = 0.5 / stride_rate(RUN, speed, 0.9, 0.0, 5.0)
+    assert period - run_contact_seconds(speed) == pytest.approx(flight, rel=0.15)
+
+
+BACKWARD = ((AHEAD, -1.0),)
+LEFTWARD = ((AHEAD, 0.0), (ASIDE, 1.0))
+
+
+@given(st.floats(2, 6), st.floats(0.4, 1.0), st.booleans())
+def test_backwards_the_stride_runs_back_and_ends_on_both_feet(seconds: float, speed: float, left_leads: bool) -> None:
+    root = run_course(
+        [Slot(STAND, 2), Slot(WALK, seconds, speed, 0.0, BACKWARD), Slot(STAND, 2)], fps=100, left_leads=left_leads
+    )
+    assert (np.diff(root[PHASE]) <= 1e-6).all()
+    assert root[PHASE, 0] == pytest.approx(STANDING_PHASE + 0.5 * (not left_leads))
+    halves = 2 * (root[PHASE, -1].astype(np.float64) - STANDING_PHASE)
+    assert halves == pytest.approx(np.rint(halves), abs=5e-3)
+    assert root[PATH_Z, -1] < -0.5 * speed * (seconds - 1)
+
+
+def test_sideways_the_path_leads_across_and_the_feet_further_apart() -> None:
+    root = run_course([Slot(STAND, 2), Slot(WALK, 5, 0.4, 0.0, (*LEFTWARD, (CADENCE, 1.6))), Slot(STAND, 2)])
+    middle = 25 * 4
+    rate = float(root[RATE, middle])
+    assert root[ASIDE_SPEED, middle] == pytest.approx(0.4)
+    assert root[APART, middle] == pytest.approx(0.25 * 0.4 / rate, rel=1e-4)
+    assert root[PATH_X, -1] > 1.2
+    assert abs(root[PATH_Z, -1]) < 1e-6
+
+
+@pytest.mark.parametrize("then", [BACKWARD, LEFTWARD])
+def test_before_another_direction_both_feet_come_to_the_ground(then: tuple[tuple[int, float], ...]) -> None:
+    root = run_course([Slot(WALK, 4, 1.1), Slot(WALK, 4, 0.6, 0.0, then)], fps=100, phase=0.3)
+    between = np.flatnonzero(root[RATE] == 0)
+    assert between.size > 0
+    assert np.abs(between / 100 - 4).max() < 0.2
+    halves = 2 * (root[PHASE, between].astype(np.float64) - STANDING_PHASE)
+    np.testing.assert_allclose(halves, np.rint(halves), atol=5e-3)
+
+
+def test_a_limp_hurries_over_the_bad_leg_and_keeps_its_place() -> None:
+    plain, lame = (
+        run_course([Slot(WALK, 6, 0.6, 0.0, manner)], fps=100).astype(np.float64) for manner in ((), ((LIMP, 0.06),))
+    )
+    np.testing.assert_allclose(lame[PHASE] - plain[PHASE], 0.06 * np.sin(2 * np.pi * (plain[PHASE] - 0.32)), atol=1e-4)
+    share = {s: ((lame[PHASE] + s) % 1 < 0.6).mean() for s in (0, 0.5)}  # the left leg is the bad one
+    assert share[0] < 0.56 < 0.64 < share[0.5]
+    assert (lame[LIMPING] == np.float32(0.06)).all()
+
+
+def test_a_step_length_sets_the_cadence() -> None:
+    root = run_course([Slot(WALK, 6, 0.5, 0.0, ((STEP_LENGTH, 0.28),))])
+    assert root[RATE, 50] == pytest.approx(0.5 / (2 * 0.28))
+
+
+def test_who_hops_is_on_one_foot() -> None:
+    root = run_course([Slot(STAND, 2), Slot(HOP, 4, 0.8, 0.0, ((LONE, -1.0),)), Slot(STAND, 2)])
+    assert (root[LONE_FOOT, 100], root[RUN_WEIGHT, 100]) == (-1, 1)
+    assert (root[LONE_FOOT, 0], root[LONE_FOOT, -1]) == (0, 0)
 
 
 @given(st.floats(-0.5, 0.5), st.floats(0.8, 3))

@@ -30,15 +30,17 @@ def lose(dataset: Path, how: str) -> None:
     elif how == "linked":
         (dataset.parent / "outside").write_bytes(data)
         file.symlink_to(dataset.parent / "outside")
+    elif how == "a receipt":
+        file.write_bytes((dataset / "receipts" / "00001.json").read_bytes())
     elif how == "of another":
         file.write_bytes(header_bytes(make_header(identity="f" * 32, name="other", samples=14)))
 
 
-@pytest.mark.parametrize("how", ["gone", "damaged", "empty", "linked", "of another"])
+@pytest.mark.parametrize("how", ["gone", "damaged", "empty", "linked", "a receipt", "of another"])
 def test_a_lost_header_is_named_and_mended(how: str, dataset: Path) -> None:
     sound = (dataset / HEADER).read_bytes()
     lose(dataset, how)
-    with pytest.raises(PosegenError, match="verify .* --repair" if how in ("gone", "damaged", "empty") else "."):
+    with pytest.raises(PosegenError, match="verify .* --repair" if how in ("gone", "damaged", "empty", "a receipt") else "."):
         open_dataset(dataset)
     assert [(problem.file, problem.curable) for problem in verify(dataset)] == [(HEADER, True)]
     mend_header(dataset, "run")

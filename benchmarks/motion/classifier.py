@@ -1,0 +1,206 @@
+"""Whether a classifier that has seen generated motion only knows what captured people do.
+
+It is trained on stretches of generated clips, and on the same mirrored, and asked for the family of each captured clip whose
+family the library has too. Which figures it sees, which classifier it is, and whether its training clips are roughened is
+chosen by the captured clips of one half of the persons; what is reported is found with the other half. Beside it stands the
+same classifier trained on captured clips of other persons: what could be had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import Figure
+from benchmarks.motion.clips import Captured, captured, scaled
+from benchmarks.motion.features import FEATURES, SETS, mirrored, pieces, roughened
+from benchmarks.motion.shared_families import ACTIONS, first_half, fit, lacking
+from benchmarks.motion.stretches import stretches
+from posegen.library import Library, load_library
+
+Array = NDArray[Any]
+
+WANTED = 0.60
+SAMPLES = 150
+MOST = 100
+"""Generated stretches of a family, before mirroring."""
+LONGEST = 2.0
+"""Seconds of the longest pieces that clips are cut into."""
+TRAINING = ("as made", "roughened")
+SEED = 4
+
+Design = tuple[str, str, str]
+"""Classifier, figures, training."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces of clips: their figures by set, families, clips and persons."""
+
+    figures: Mapping[str, Array]
+    families: Array
+    clips: Array
+    persons: Array
+
+    def __getitem__(self, chosen: Array) -> Pieces:
+        figures = {name: values[chosen] for name, values in self.figures.items()}
+        return Pieces(figures, self.families[chosen], self.clips[chosen], self.persons[chosen])
+
+    def seen_as(self, features: str) -> Array:
+        """Figures of the sets that a classifier is shown."""
+        return np.hstack([self.figures[name] for name in FEATURES[features]])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was said of clips, beside what they are."""
+
+    said: Array
+    families: Array
+
+    @property
+    def balanced(self) -> float:
+        """Mean over the families of the share of their clips that are known."""
+        return float(np.mean([(self.said == name)[self.families == name].mean() for name in np.unique(self.families)]))
+
+
+Answers = tuple[Answer, Answer]
+"""To the clips by which a design is chosen, and to those that are held back."""
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    name = "captured clips known to a classifier trained on generated motion"
+    clips = captured()
+    if clips is None:
+        yield Figure(name, "not measured: POSEGEN_REFERENCE is not set", f"balanced accuracy {WANTED:.2f}")
+        return
+    library = load_library()
+    families = fit(clips)
+    missing = lacking(families, library.actions)
+    shared = {family: of_it for family, of_it in families.items() if family not in missing}
+    real = [clip for of_it in shared.values() for clip in of_it]
+    ours = generated(shared, library)
+    shared_names = f"{len(shared)} families: {', '.join(shared)}"
+    yield Figure("families that a classifier is asked for", f"{shared_names}; the library lacks {', '.join(missing) or 'none'}")
+    asked, truth = described(real), np.array([clip.family for clip in real])
+    first = first_half([clip.person for clip in real], truth.tolist())
+    found = dict(_designs(ours, asked, truth, first))
+    yield from _tried({design: chosen.balanced for design, (chosen, _) in found.items()})
+    kind, features, training = best = max(found, key=lambda design: found[design][0].balanced)
+    chosen, held = found[best]
+    beside = f"{chosen.balanced:.2f} where it was chosen; chance is {1 / len(shared):.2f}"
+    told = f"{held.balanced:.2f} of {len(held.said)} clips, {beside}"
+    used = f"{kind}, {features}, {training}"
+    yield Figure(f"{name}: {used}", told, f"balanced accuracy {WANTED:.2f}", held.balanced >= WANTED)
+    among = cross_validated(classifiers()[kind], features, asked, truth)
+    half = Answer(among.said[~first], among.families[~first])
+    told = f"{half.balanced:.2f}; {among.balanced:.2f} of the clips of both halves"
+    yield Figure("the same trained on captured clips of other persons", told)
+    yield from _confusion(held, "generated")
+    yield from _confusion(half, "captured")
+
+
+def _designs(ours: Sequence[Captured], asked: Pieces, families: Array, first: Array) -> Iterator[tuple[Design, Answers]]:
+    """Try each design on the clips of both halves."""
+    for training in TRAINING:
+        seen = described(ours, rough=training == "roughened", mirror=True)
+        for features in FEATURES:
+            for kind, make in classifiers().items():
+                said = answered(make(), features, seen, asked, len(families))
+                yield (kind, features, training), (Answer(said[first], families[first]), Answer(said[~first], families[~first]))
+
+
+def classifiers() -> Mapping[str, Callable[[], Any]]:
+    """Make those that are tried; each scales what it is shown, and gives each family the same weight."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    return {
+        "logistic regression": lambda: make_pipeline(
+            StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=1000)
+        ),
+        "random forest": lambda: RandomForestClassifier(
+            150, min_samples_leaf=2, class_weight="balanced_subsample", random_state=SEED
+        ),
+        "support vectors": lambda: make_pipeline(StandardScaler(), SVC(C=1.0, gamma="scale", class_weight="balanced")),
+        "nearest neighbours": lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(9, weights="distance")),
+    }
+
+
+def generated(shared: Mapping[str, object], library: Library) -> list[Captured]:
+    """Stretches of each family, as many of each of its actions."""
+    found = []
+    for family in shared:
+        actions = [name for name in ACTIONS[family] if name in library.actions]
+        for action in actions:
+            some = islice(stretches(library, action, scaled(SAMPLES, 20)), MOST // len(actions))
+            found += [Captured(stretch.name, family, stretch.person, stretch.joints, stretch.fps) for stretch in some]
+    return found
+
+
+def described(clips: Sequence[Captured], *, rough: bool = False, mirror: bool = False) -> Pieces:
+    """Cut clips into pieces and describe each."""
+    draws = np.random.default_rng(SEED)
+    figures: dict[str, list[Array]] = {name: [] for name in SETS}
+    families, numbers, persons = [], [], []
+    for number, clip in enumerate(clips):
+        for whole in (clip.joints, mirrored(clip.joints)) if mirror else (clip.joints,):
+            for piece in pieces(roughened(whole, draws) if rough else whole, clip.fps, LONGEST):
+                for name, describe in SETS.items():
+                    figures[name].append(describe(piece, clip.fps))
+                families.append(clip.family)
+                numbers.append(number)
+                persons.append(clip.person)
+    described_by = {name: np.array(values) for name, values in figures.items()}
+    return Pieces(described_by, np.array(families), np.array(numbers), np.array(persons))
+
+
+def answered(classifier: Any, features: str, seen: Pieces, asked: Pieces, clips: int) -> Array:
+    """Train on the one, and say of each clip of the other what most of its pieces are taken for."""
+    classifier.fit(seen.seen_as(features), seen.families)
+    said = classifier.predict(asked.seen_as(features))
+    names = np.unique(np.concatenate([seen.families, asked.families]))
+    votes = np.zeros((clips, len(names)))
+    np.add.at(votes, (asked.clips, np.searchsorted(names, said)), 1.0)
+    # A clip too short for any piece is not known.
+    return np.where(votes.any(-1), names[votes.argmax(-1)], "")
+
+
+def cross_validated(make: Callable[[], Any], features: str, asked: Pieces, truth: Array) -> Answer:
+    """Ask of each person's clips a classifier trained on all other persons'."""
+    said = np.full(len(truth), "", dtype=object)
+    for person in np.unique(asked.persons):
+        theirs = asked.persons == person
+        answers = answered(make(), features, asked[~theirs], asked[theirs], len(truth))
+        own = np.unique(asked.clips[theirs])
+        said[own] = answers[own]
+    return Answer(said, truth)
+
+
+def _tried(found: Mapping[Design, float]) -> Iterator[Figure]:
+    """Tell what each choice is worth with the best of all others; every design is in the detail."""
+    detail = {", ".join(design): round(accuracy, 3) for design, accuracy in found.items()}
+    for place, choice in enumerate(("classifier", "figures", "training")):
+        best: dict[str, float] = {}
+        for design, accuracy in found.items():
+            best[design[place]] = max(best.get(design[place], 0.0), accuracy)
+        told = ", ".join(f"{name} {accuracy:.2f}" for name, accuracy in sorted(best.items(), key=lambda item: -item[1]))
+        yield Figure(f"choice of the {choice}: the best of its {len(found)} designs, first half", told, "", None, detail)
+
+
+def _confusion(answer: Answer, trained: str) -> Iterator[Figure]:
+    for family in np.unique(answer.families):
+        names, counts = np.unique(answer.said[answer.families == family].astype(str), return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        told = ", ".join(f"{names[k] or 'nothing'} {counts[k]}" for k in order)
+        yield Figure(f"trained on {trained} motion, takes {family} for", told)

@@ -1,0 +1,91 @@
+"""Clips to be judged: samples made on the spot, the very joints that are stored, and captured clips by family."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen import load_config, synthesize
+from posegen.config import Config
+from posegen.evaluation.body import longest_present
+from posegen.evaluation.recording import Recording
+from posegen.story.population import persons
+
+__all__ = ["ONE_VARIANT", "SCALE", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments"]
+
+Array = NDArray[Any]
+
+SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
+AT_ONCE = 20
+ONE_VARIANT = "variants={speed: null, position: null, scale: null, mirror: false}"
+OLDEST = 65.0
+NEUTRAL = 0.35
+"""Energy runs from -1, tired, to 1, energetic; within this nobody would remark on it."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A captured clip: its source, its family as the source's table has it, who moves, and float32 [frame, 22, 3]."""
+
+    name: str
+    family: str
+    person: str
+    joints: Array
+    fps: float
+
+
+def scaled(count: int, least: int = 1) -> int:
+    """As many as POSEGEN_JUDGE_SCALE asks for."""
+    return max(least, round(count * SCALE))
+
+
+def captured() -> list[Captured] | None:
+    """Read the captured clips; None where POSEGEN_REFERENCE names no folder."""
+    folder = os.environ.get("POSEGEN_REFERENCE")
+    if not folder:
+        return None
+    clips = []
+    for file in sorted(Path(folder).glob("*.npz")):
+        with np.load(file, allow_pickle=False) as archive:
+            joints, offsets, fps = archive["joints"], archive["offsets"], float(archive["fps"])
+            told = zip(archive["names"], archive["classes"], archive["subjects"], strict=True)
+        for (name, family, person), (start, stop) in zip(told, pairwise(offsets), strict=True):
+            clips.append(Captured(str(name), str(family), str(person), joints[start:stop], fps))
+    return clips
+
+
+def made(overrides: Sequence[str], samples: int) -> Iterator[tuple[Config, Recording]]:
+    """Make samples of the default config with some keys changed, one variant of each, few at a time."""
+    config = load_config("default", [ONE_VARIANT, *overrides])
+    for first in range(0, samples, AT_ONCE):
+        batch = synthesize(config, range(first, min(first + AT_ONCE, samples)))
+        for i, row in enumerate(batch.rows):
+            for a, actor in enumerate(row["actors"]):
+                there = longest_present(batch.joints[i, 0, a])
+                joints = batch.joints[i, 0, a, there].astype(np.float64)
+                contact = batch.contact[i, 0, a, there]
+                who = str(actor["person"])
+                yield config, Recording(f"sample {row['sample']}", who, joints, config.fps, contact, actor["segments"])
+
+
+def segments(recording: Recording, actions: Sequence[str]) -> Iterator[Recording]:
+    """Cut out what a clip shows of some actions, from begin to end, transitions included."""
+    for segment in recording.segments:
+        if segment["action"] in actions:
+            shown = slice(segment["start"], segment["end"])
+            contact = None if recording.contact is None else recording.contact[shown]
+            name = f"{recording.name} {segment['action']}"
+            yield replace(recording, name=name, joints=recording.joints[shown], contact=contact, segments=[segment])
+
+
+def is_neutral_adult(config: Config, recording: Recording) -> bool:
+    """Whether who moves is an adult, not old, and neither tired nor energetic."""
+    person = persons(config, np.array([int(recording.person)]))
+    return bool(person.age[0] <= OLDEST and person.age[0] >= 18 and abs(person.energy[0]) <= NEUTRAL)

@@ -1,0 +1,83 @@
+"""For each family with enough captured clips: whether generated stretches of it are as lively as captured ones.
+
+Acceleration and jerk are root mean squares over joints and frames, after the same low pass (5 Hz) on both sides. Clips and
+stretches longer than 4 s are cut into equal pieces, so that long and short ones compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import Figure
+from benchmarks.motion.clips import Captured, captured, scaled
+from benchmarks.motion.shared_families import ACTIONS, FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
+from benchmarks.motion.stretches import in_stories, stretches
+from posegen.evaluation.filtering import low_pass
+from posegen.library import Library, load_library
+
+Array = NDArray[Any]
+
+LONGEST = 4.0
+SAMPLES = 150
+FEWEST = 10
+MEASURES = ("acceleration", "jerk")
+UNITS = {"acceleration": "m/s^2", "jerk": "m/s^3"}
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    clips = captured()
+    if clips is None:
+        yield Figure("families beside captured ones", "not measured: POSEGEN_REFERENCE is not set", "inside the captured band")
+        return
+    families = fit(clips)
+    library = load_library()
+    told = f"{len(families)}: {', '.join(families)}"
+    yield Figure(f"families with {FEWEST_CLIPS} captured clips of {FEWEST_PERSONS} persons", told)
+    missing = lacking(families, library.actions)
+    yield Figure("of them without an action in the library", ", ".join(missing) or "none", "none", not missing)
+    untold = [a for family in families for a in ACTIONS[family] if a in library.actions and not in_stories(library, a)]
+    yield Figure(
+        "actions of them that no theme has, taken from written scenes", ", ".join(untold) or "none", "none", not untold
+    )
+    for family, of_it in families.items():
+        if family not in missing:
+            yield from _family(family, of_it, library)
+
+
+def _family(family: str, clips: Sequence[Captured], library: Library) -> Iterator[Figure]:
+    actions = [name for name in ACTIONS[family] if name in library.actions]
+    real = _liveliness((clip.joints, clip.fps) for clip in clips)
+    shown = (stretch for action in actions for stretch in stretches(library, action, scaled(SAMPLES, 20)))
+    ours = _liveliness((stretch.joints, stretch.fps) for stretch in shown)
+    if len(ours) < FEWEST:
+        yield Figure(f"{family} ({', '.join(actions)})", f"{len(ours)} pieces in the samples", f"at least {FEWEST}", False)
+        return
+    for k, name in enumerate(MEASURES):
+        (low, high), median = np.percentile(real[:, k], [5, 95]), float(np.median(ours[:, k]))
+        told = f"{median:.3g} {UNITS[name]}, median of {len(ours)} pieces; captured {np.median(real[:, k]):.3g} of {len(real)}"
+        wanted = f"{low:.3g} to {high:.3g}"
+        yield Figure(f"{name} of {family} ({', '.join(actions)})", told, wanted, bool(low <= median <= high))
+
+
+def _liveliness(clips: Iterator[tuple[Array, float]]) -> Array:
+    found = []
+    for joints, fps in clips:
+        for piece in np.array_split(joints, -(-len(joints) // round(LONGEST * fps))):
+            figures = liveliness(piece, fps)
+            if figures is not None:
+                found.append(figures)
+    return np.array(found).reshape(-1, len(MEASURES))
+
+
+def liveliness(joints: Array, fps: float) -> tuple[float, float] | None:
+    """Filtered acceleration and jerk of a clip; None where it is too short to be filtered."""
+    filtered = low_pass(joints, fps)
+    if len(filtered) < 4:
+        return None
+    acceleration, jerk = (np.diff(filtered, order, axis=0) * fps**order for order in (2, 3))
+    return tuple(float(np.sqrt((motion**2).sum(-1).mean())) for motion in (acceleration, jerk))  # type: ignore[return-value]

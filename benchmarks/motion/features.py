@@ -1,0 +1,108 @@
+"""What a classifier is shown of a clip: root-relative, heading-free joints in leg lengths, and figures of them.
+
+No set knows where a clip is, which way it faces, how long it takes, how tall who moves is, nor any caption or label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.evaluation.body import point, unit
+from posegen.evaluation.filtering import REACH, low_pass
+from posegen.evaluation.limits import joint_angles
+from posegen.skeleton import JOINTS, MIRROR_JOINTS
+
+__all__ = ["FEATURES", "SETS", "SHORTEST", "mirrored", "pieces", "roughened"]
+
+Array = NDArray[Any]
+
+SHORTEST = 2 * REACH + 4
+"""Frames that a piece needs."""
+ENDS = [
+    JOINTS.index(name)
+    for name in ("head", *(f"{s}_{j}" for s in ("left", "right") for j in ("wrist", "elbow", "knee", "ankle")))
+]
+OFF, TREMBLING = 0.03, 0.003
+"""Metres by which a roughened joint is off, in the whole clip and from frame to frame (standard deviations)."""
+RATES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""Hertz at which the spectrum is taken: of the piece as it is, so that pieces of any length compare."""
+
+
+def pieces(joints: Array, fps: float, seconds: float) -> list[Array]:
+    """Cut a clip into equal pieces that are no longer than so many seconds."""
+    parts = np.array_split(joints, -(-len(joints) // round(seconds * fps)))
+    return [part for part in parts if len(part) >= SHORTEST]
+
+
+def mirrored(joints: Array) -> Array:
+    """Left and right exchanged."""
+    return joints[:, list(MIRROR_JOINTS)] * np.array([-1.0, 1.0, 1.0])
+
+
+def roughened(joints: Array, draws: np.random.Generator) -> Array:
+    """Put each joint somewhat off, the same way in all frames of a clip, and a little more from frame to frame.
+
+    Captured joints are where software puts the centres of somebody's joints, by a skeleton of its own: a classifier that takes
+    the place of a joint to the centimetre for a mark of what is done has learnt the wrong thing.
+    """
+    return np.asarray(joints + draws.normal(0, OFF, (1, *joints.shape[1:])) + draws.normal(0, TREMBLING, joints.shape))
+
+
+def _relative(joints: Array) -> Array:
+    """Joints seen from the pelvis, turned so that the mean heading of the hips is ahead, in leg lengths."""
+    joints = np.asarray(joints, np.float64)
+    left = unit((point(joints, "left_hip") - point(joints, "right_hip"))[:, [0, 2]].mean(0))
+    turn = np.array([[left[0], -left[1]], [left[1], left[0]]])
+    places = joints - point(joints, "pelvis")[:, None]
+    places[..., [0, 2]] = places[..., [0, 2]] @ turn
+    hip, knee, ankle = (point(joints, f"left_{name}") for name in ("hip", "knee", "ankle"))
+    leg = sum(np.sqrt(((a - b) ** 2).sum(-1)).mean() for a, b in ((hip, knee), (knee, ankle)))
+    return np.asarray(places / leg)
+
+
+def _statistics(series: Array) -> Array:
+    """Mean, spread, 5th and 95th percentile over time of each column."""
+    flat = series.reshape(len(series), -1)
+    return np.concatenate([flat.mean(0), flat.std(0), *np.percentile(flat, [5, 95], axis=0)])
+
+
+def ends(joints: Array, fps: float) -> Array:
+    return _statistics(_relative(joints)[:, ENDS])
+
+
+def angles(joints: Array, fps: float) -> Array:
+    found = joint_angles(joints)
+    # A turn beyond straight up has no angle of its own; the trunk's lean against the vertical is no joint's, but is seen.
+    series = np.stack([np.nan_to_num(found[name], nan=90.0) for name in sorted(found)], axis=-1)
+    lean = unit(point(joints, "neck") - point(joints, "pelvis"))[:, 1:2]
+    return np.concatenate([_statistics(series / 90), _statistics(lean)])
+
+
+def speeds(joints: Array, fps: float) -> Array:
+    moving = np.diff(low_pass(_relative(joints)[:, 1:], fps), axis=0) * fps
+    speed = np.sqrt((moving**2).sum(-1))
+    return np.concatenate([np.log(0.05 + speed.mean(0)), np.log(0.05 + speed.max(0)), speed.std(0) / (0.05 + speed.mean(0))])
+
+
+def spectra(joints: Array, fps: float) -> Array:
+    places = _relative(joints)[:, ENDS].reshape(len(joints), -1)
+    places = places - places.mean(0)
+    times = np.arange(len(places)) / fps
+    waves = np.exp(-2j * np.pi * np.array(RATES)[:, None] * times) / len(places)
+    return np.log(1e-3 + np.abs(waves @ places)).ravel()
+
+
+SETS: Mapping[str, Callable[[Array, float], Array]] = {"ends": ends, "angles": angles, "speeds": speeds, "spectra": spectra}
+"""Sets of figures of a piece, by name."""
+
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in SETS},
+    "ends and speeds": ("ends", "speeds"),
+    "angles and speeds": ("angles", "speeds"),
+    "ends, speeds, spectra": ("ends", "speeds", "spectra"),
+}
+"""Which sets a classifier is shown, by name."""

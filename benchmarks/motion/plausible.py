@@ -1,0 +1,172 @@
+"""2,000 default samples and all their variants: feet, floor, joint ranges, falls, and limbs in one another; the worst by name.
+
+Samples are read from a dataset few at a time; of each clip a few numbers are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import generate
+from benchmarks.figures import Figure
+from benchmarks.motion.clips import Captured, captured, scaled, segments
+from posegen.evaluation.ballistics import flight_errors
+from posegen.evaluation.collisions import body_overlap
+from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.plausibility import contact_speeds, floor_depth
+from posegen.evaluation.recording import Recording, recordings_of_dataset
+from posegen.evaluation.skating import FAST, LOW, foot_skate
+from posegen.evaluation.spread import Spread, SpreadTally
+from posegen.store.read import open_dataset
+
+Array = NDArray[Any]
+
+SAMPLES = 2000
+SLIDE, SLIDING = 0.2, 0.01
+DEPTH, FALL, OVERLAP = 0.005, 0.02, 0.02
+COMPARED = ("walk", "run")
+"""Families whose skating by positions is told beside that of captured clips of the same name."""
+NAMED = 5
+
+PER_CLIP = ("skate of contacts", "depth, mm", "limits, degrees", "fall, relative", "overlap, mm", "skate by positions")
+
+
+@dataclass
+class Skating:
+    """Frames, and frames that skate by the detector from positions alone."""
+
+    frames: int = 0
+    skating: float = 0.0
+
+    def add(self, joints: Array, fps: float) -> float:
+        """Take a clip down, and give its own share."""
+        share = foot_skate(joints, fps).gmd
+        if len(joints) > 1 and np.isfinite(share):
+            self.frames += len(joints) - 1
+            self.skating += share * (len(joints) - 1)
+        return share
+
+    @property
+    def share(self) -> float:
+        return self.skating / self.frames if self.frames else float("nan")
+
+
+@dataclass
+class Found:
+    """What is kept of all clips."""
+
+    spread: SpreadTally = field(default_factory=lambda: SpreadTally(PER_CLIP))
+    contacts: int = 0
+    sliding: int = 0
+    flights: int = 0
+    violations: dict[str, int] = field(default_factory=dict)
+    skating: dict[str, Skating] = field(default_factory=lambda: {name: Skating() for name in ("all", *COMPARED)})
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    samples = scaled(SAMPLES, 40)
+    dataset = open_dataset(generate(folder / "dataset", "--samples", str(samples), "--workers", "2"))
+    found = Found()
+    for recording in recordings_of_dataset(dataset, range(len(dataset))):
+        take_down(recording, found)
+    spreads = found.spread.spreads()
+    yield _contacts(found, spreads["skate of contacts"], samples)
+    yield from _skating(found, captured())
+    yield _depth(spreads["depth, mm"])
+    yield _limits(found, spreads["limits, degrees"])
+    yield _falls(found, spreads["fall, relative"])
+    overlap = spreads["overlap, mm"]
+    told = f"{overlap.worst_clips[0][1]:.0f} mm at most, worst 1 % of clips {overlap.worst:.0f}; {_worst(overlap)}"
+    good = overlap.worst_clips[0][1] <= 1000 * OVERLAP
+    yield Figure("limbs in one another, the deepest", told, f"at most {1000 * OVERLAP:.0f} mm", good, overlap.worst_clips)
+
+
+def take_down(recording: Recording, found: Found) -> None:
+    """Measure a clip and add it to what was found."""
+    joints, fps, contact = recording.joints, recording.fps, recording.contact
+    assert contact is not None
+    speeds = contact_speeds(joints, contact, fps)
+    found.contacts += len(speeds)
+    found.sliding += int((speeds > SLIDE).sum())
+    falls = flight_errors(joints, fps, contact)
+    found.flights += len(falls)
+    farthest = 0.0
+    for name, values in range_excess(joint_angles(joints)).items():
+        values = np.nan_to_num(values)
+        frame = int(values.argmax())
+        farthest = max(farthest, float(values[frame]))
+        if values[frame] > TOLERANCE:
+            angle = name.removeprefix("left_").removeprefix("right_")
+            where = f"{angle} in {recording.shown_at(frame)}"
+            found.violations[where] = found.violations.get(where, 0) + 1
+    for family in COMPARED:
+        for stretch in segments(recording, [family]):
+            found.skating[family].add(stretch.joints, fps)
+    figures = (
+        float((speeds > SLIDE).mean()) if len(speeds) else np.nan,
+        1000 * float(floor_depth(joints)),
+        farthest,
+        float(falls.max()) if len(falls) else np.nan,
+        1000 * float(body_overlap(joints).max()),
+        found.skating["all"].add(joints, fps),
+    )
+    found.spread.add(recording.name, figures)
+
+
+def _worst(spread: Spread) -> str:
+    return "worst: " + (", ".join(f"{name} ({value:.3g})" for name, value in spread.worst_clips[:NAMED] if value) or "none")
+
+
+def _contacts(found: Found, spread: Spread, samples: int) -> Figure:
+    share = found.sliding / max(found.contacts, 1)
+    told = f"{100 * share:.3f} % of {found.contacts:,}, worst 1 % of clips {100 * spread.worst:.1f} %; {_worst(spread)}"
+    name = f"sole points labelled as touching that move over {SLIDE} m/s, {samples:,} samples"
+    return Figure(name, told, f"under {100 * SLIDING:.0f} %", share < SLIDING, spread.worst_clips)
+
+
+def _skating(found: Found, real: list[Captured] | None) -> Iterator[Figure]:
+    detector = f"steps with a toe below {100 * LOW:.0f} cm faster than {FAST} m/s"
+    for family, skating in found.skating.items():
+        name, told = f"{detector}, {family}", f"{100 * skating.share:.2f} %"
+        if real is None:
+            yield Figure(name, f"{told}; captured: not measured, POSEGEN_REFERENCE is not set")
+            continue
+        theirs = Skating()
+        for clip in real:
+            if family in ("all", clip.family):
+                theirs.add(clip.joints, clip.fps)
+        yield Figure(name, told, f"at most {100 * theirs.share:.2f} %, as captured", skating.share <= theirs.share)
+
+
+def _depth(spread: Spread) -> Figure:
+    # Of each clip its deepest frame: stricter than the percentile of all frames.
+    deep = spread.percentile99
+    told = f"{deep:.1f} mm, {spread.worst_clips[0][1]:.1f} at most; {_worst(spread)}"
+    wanted = f"under {1000 * DEPTH:.0f} mm"
+    return Figure(
+        "deepest joint or sole under the floor, 99th percentile", told, wanted, deep < 1000 * DEPTH, spread.worst_clips
+    )
+
+
+def _limits(found: Found, spread: Spread) -> Figure:
+    order = sorted(found.violations.items(), key=lambda item: -item[1])
+    which = ", ".join(f"{where} ({count} clips)" for where, count in order[:NAMED]) or "none"
+    told = f"{spread.worst_clips[0][1]:.1f} degrees at most; {which}; {_worst(spread)}"
+    wanted = f"none over {TOLERANCE:.0f} degrees, to which angles come back from positions"
+    return Figure(
+        "joint ranges left by", told, wanted, not found.violations, {"where": dict(order), "worst": spread.worst_clips}
+    )
+
+
+def _falls(found: Found, spread: Spread) -> Figure:
+    if not found.flights:
+        return Figure("fall in flight", "no flights", "some", False)
+    told = f"{100 * spread.worst_clips[0][1]:.2f} % off at most in {found.flights} flights; {_worst(spread)}"
+    good = spread.worst_clips[0][1] < FALL
+    return Figure("fall in flight, 9.81 m/s^2", told, f"under {100 * FALL:.0f} % off", good, spread.worst_clips)

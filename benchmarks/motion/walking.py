@@ -1,0 +1,152 @@
+"""Steady straight walking of neutral adults at 1.03 to 1.8 m/s against what is published of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.figures import Figure
+from benchmarks.motion.clips import is_neutral_adult, made, scaled
+from benchmarks.motion.written import animated, people
+from posegen.evaluation.gait_report import WALKING, Walk, steady, walk_of
+from posegen.evaluation.gait_tally import Curve, GaitTally
+from posegen.evaluation.normative import ANGLES, mass_rise, mass_sway
+from posegen.evaluation.recording import Recording
+from posegen.library import load_library
+from posegen.skeleton import sole_points
+
+SAMPLES = 1500
+FAVOURED = "story.actions={walk: 20}"
+SPEEDS = (1.03, 1.2, 1.4, 1.6, 1.8)
+"""Ends of the bands of speed, m/s; what holds must hold in each."""
+FEWEST = 5
+HIGH_RATE, FREE, PEOPLE, SECONDS = 120, 1.3, 20, 6.0
+STANCE_POINTS, RATIO, FLAT = 2.0, 0.05, 0.01
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    tally = GaitTally()
+    slides: list[tuple[float, str]] = []
+    found: list[Walk] = []
+    for config, recording in made([FAVOURED], scaled(SAMPLES, 60)):
+        if not is_neutral_adult(config, recording):
+            continue
+        for stretch in steady(recording, WALKING):
+            walk = walk_of(stretch)
+            if walk is not None and walk.labelled_stance is not None:
+                found.append(walk)
+                tally.add_cycles(stretch, walk)
+                slides += [(slide, recording.name) for slide in flat_foot_slides(stretch)]
+    people = f"walking, {len(found)} stretches of neutral adults"
+    yield Figure(people, f"{np.mean([w.speed for w in found]):.2f} m/s in the mean" if found else "none", "some", bool(found))
+    yield from _curves(tally)
+    yield from _laws(found)
+    yield from _slides(slides)
+    yield from _at_high_rate()
+
+
+def _at_high_rate() -> Iterator[Figure]:
+    """Tell the curves of written scenes at 120 frames a second, beside which those of samples show what 25 hide."""
+    library = load_library()
+    scenes = people(scaled(PEOPLE, 2), 1, neutral=True)
+    scenes.length[:] = round(SECONDS * HIGH_RATE)
+    scenes.action[:] = library.index(WALKING[0])
+    scenes.start[:], scenes.end[:], scenes.speed[:] = -3.0, SECONDS + 3.0, FREE
+    tally = GaitTally()
+    for recording in animated(scenes, library, HIGH_RATE):
+        walk = walk_of(recording)
+        if walk is not None:
+            tally.add_cycles(recording, walk)
+    for curve in tally.curves():
+        if curve.speed == "free":
+            name = f"{curve.angle.replace('_', ' ')}, {FREE} m/s, made at {HIGH_RATE} frames a second"
+            yield Figure(name, _farthest(curve), "", None, curve.mean)
+
+
+def _curves(tally: GaitTally) -> Iterator[Figure]:
+    curves = {(curve.angle, curve.speed): curve for curve in tally.curves()}
+    for angle in ANGLES:
+        words = angle.replace("_", " ")
+        name, wanted = f"{words} at free speed, farthest from the published curve", "within 1 SD at every phase"
+        free = curves.get((angle, "free"))
+        if free is None or free.farthest is None:
+            yield Figure(name, "no walking at free speed", wanted, False)
+            continue
+        yield Figure(name, _farthest(free), wanted, free.farthest <= 1, free.mean)
+        others = [c for c in curves.values() if c.angle == angle and c.speed != "free" and c.farthest is not None]
+        for curve in sorted(others, key=lambda curve: curve.speed):
+            yield Figure(f"{words}, {curve.speed}", _farthest(curve), "", None, curve.mean)
+
+
+def _farthest(curve: Curve) -> str:
+    return f"{curve.farthest:.2f} SD, at {100 * (curve.at or 0):.0f} % of {curve.cycles} cycles' mean"
+
+
+def _laws(found: list[Walk]) -> Iterator[Figure]:
+    for low, high in pairwise(SPEEDS):
+        band = [walk for walk in found if low <= walk.speed < high]
+        where = f"{low} to {high} m/s"
+        if len(band) < FEWEST:
+            yield Figure(f"walking at {where}", f"{len(band)} stretches", f"at least {FEWEST}", False)
+            continue
+        stance = np.array([walk.stance_error for walk in band], np.float64)
+        close = 100 * np.mean(np.abs(stance) <= STANCE_POINTS)
+        told = f"{stance.mean():+.2f} points; {close:.0f} % of {len(band)} stretches within {STANCE_POINTS:g}"
+        wanted = f"within {STANCE_POINTS:g} points"
+        yield Figure(f"stance share less (64.2 - 3.5 v), {where}", told, wanted, bool(abs(stance.mean()) <= STANCE_POINTS))
+        both = np.mean([walk.double_support for walk in band if walk.double_support is not None])
+        yield Figure(f"double support, {where}", f"{both:.1f} % of the cycle")
+        yield from _ratio(band, where)
+        yield from _mass(band, where)
+
+
+def _ratio(band: list[Walk], where: str) -> Iterator[Figure]:
+    errors = np.array([walk.ratio_error for walk in band])
+    # The law's cadence at this speed goes with the root of the walk ratio, and so does its step.
+    cadence, step = 1 / np.sqrt(1 + errors) - 1, np.sqrt(1 + errors) - 1
+    for name, values in (("walk ratio", errors), ("cadence", cadence), ("step length", step)):
+        close = 100 * np.mean(np.abs(values) <= RATIO)
+        told = f"{100 * values.mean():+.1f} %; {close:.0f} % of {len(band)} stretches within {100 * RATIO:.0f} %"
+        good = bool(abs(values.mean()) <= RATIO)
+        yield Figure(f"{name}, off the law for the leg, {where}", told, f"within {100 * RATIO:.0f} %", good)
+
+
+def _mass(band: list[Walk], where: str) -> Iterator[Figure]:
+    for name, law, values in (
+        ("rise", mass_rise, [walk.rise for walk in band]),
+        ("sway", mass_sway, [walk.sway for walk in band]),
+    ):
+        mean, spread = law(float(np.mean([walk.speed for walk in band])))
+        found = float(np.nanmean(values))
+        wanted = f"{100 * (mean - spread):.1f} to {100 * (mean + spread):.1f} cm"
+        told = f"{100 * found:.1f} cm"
+        yield Figure(f"{name} of the centre of mass, {where}", told, wanted, abs(found - mean) <= spread)
+
+
+def flat_foot_slides(stretch: Recording) -> list[float]:
+    """How far heel and toe get from where they were while both are labelled as touching: metres, for each such stance."""
+    if stretch.contact is None:
+        return []
+    soles = sole_points(stretch.joints)[..., [0, 2]]
+    slides = []
+    for side in (0, 2):
+        flat = (stretch.contact[:, side : side + 2] == 1).all(-1)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], flat, [False]]).astype(np.int8)))
+        for start, stop in zip(edges[::2], edges[1::2], strict=True):
+            places = soles[start:stop, side : side + 2]
+            slides.append(float(np.sqrt(((places[:, None] - places[None]) ** 2).sum(-1)).max()))
+    return slides
+
+
+def _slides(slides: list[tuple[float, str]]) -> Iterator[Figure]:
+    if not slides:
+        yield Figure("flat stance foot moves", "no flat foot", f"under {100 * FLAT:.0f} cm", False)
+        return
+    values = np.array([slide for slide, _ in slides])
+    told = f"{1000 * values.max():.1f} mm at most, 99th percentile {1000 * np.percentile(values, 99):.1f}"
+    worst = [f"{name}: {1000 * slide:.1f} mm" for slide, name in sorted(slides, reverse=True)[: max(1, len(slides) // 100)]]
+    wanted = f"under {1000 * FLAT:.0f} mm"
+    yield Figure(f"flat stance foot moves, {len(slides)} stances", told, wanted, bool(values.max() < FLAT), worst)

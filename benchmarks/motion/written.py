@@ -1,0 +1,81 @@
+"""Scenes written by hand, for what samples hardly show: speeds that are asked for, frame rates, actions of no theme."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.motion.clips import NEUTRAL, OLDEST
+from posegen import load_config
+from posegen.evaluation.recording import Recording
+from posegen.library import Library
+from posegen.motion.engine import animate
+from posegen.scene import BOTH, LEFT, RIGHT, Persons, Scenes, empty_scenes
+from posegen.story.population import persons, seat_height
+from posegen.story.repertoire import STANDING, repertoire
+
+__all__ = ["animated", "people", "shown"]
+
+BEFORE, AFTER = 0.5, 1.0
+"""Seconds of standing that are seen before and behind an action."""
+LONGEST = 5.0
+SEED = 4
+
+
+def people(count: int, slots: int, *, neutral: bool = False) -> Scenes:
+    """Scenes with one person of the default population in each, neutral adults only if asked for."""
+    config = load_config("default")
+    everybody = persons(config, np.arange(config.population.persons))
+    chosen = (np.abs(everybody.energy) <= NEUTRAL) & (everybody.age <= OLDEST) if neutral else np.isfinite(everybody.age)
+    numbers = np.resize(np.flatnonzero(chosen), count)[:, None]
+    draws = np.random.default_rng(SEED)
+    scenes = empty_scenes(count, 1, slots)
+    for name in Persons.__dataclass_fields__:
+        getattr(scenes.persons, name)[:] = getattr(everybody, name)[numbers]
+    scenes.phase[:, 0] = draws.random(count)
+    scenes.draws[:] = draws.random(scenes.draws.shape)
+    scenes.seat_height[:] = seat_height(scenes.persons, draws.random((count, 1)))
+    return scenes
+
+
+def shown(library: Library, name: str, count: int, fps: int, *, neutral: bool = False) -> Scenes:
+    """Scenes in which somebody stands, does an action, and stands: parameters are drawn as its ranges have them."""
+    known, kind, draws = repertoire(library), library.index(name), np.random.default_rng(SEED)
+    scenes = people(count, 3, neutral=neutral)
+    stand = library.index(STANDING)
+
+    def between(low: float, high: float) -> NDArray[np.float64]:
+        return low + (high - low) * draws.random(count)
+
+    repetitions = draws.integers(known.fewest[kind], known.most[kind] + 1, count)
+    counted = known.enter[kind] + repetitions * known.cycle[kind] + known.exit[kind]
+    free = between(float(known.shortest[kind]), float(max(min(known.longest[kind], LONGEST), known.shortest[kind])))
+    end = BEFORE + np.where(repetitions > 0, counted, free)
+    last = float(end.max()) + 10.0
+    for k, (what, start, stop) in enumerate(((stand, -2.0, BEFORE), (kind, BEFORE, end), (stand, end, last))):
+        scenes.action[:, 0, k], scenes.start[:, 0, k], scenes.end[:, 0, k] = what, start, stop
+    if not known.base[kind]:
+        # What lies over standing: standing goes on below it.
+        scenes.action[:, 0, 0], scenes.end[:, 0, 0] = stand, last
+        scenes.action[:, 0, 2] = -1
+        scenes.layered[:, 0, 1] = True
+    scenes.speed[:, 0, 1], scenes.repetitions[:, 0, 1] = between(known.slow[kind], known.fast[kind]), repetitions
+    scenes.side[:, 0, 1] = np.where(draws.random(count) < 0.3, LEFT, RIGHT) if known.sided[kind] else BOTH
+    scenes.amplitude[:, 0, 1] = between(0.85, 1.15)
+    scenes.length[:] = np.ceil((end + AFTER) * fps).astype(np.int32)
+    return scenes
+
+
+def animated(scenes: Scenes, library: Library, fps: int) -> list[Recording]:
+    """Animate scenes; what the second slot does is told as a segment."""
+    motion = animate(scenes, library, int(scenes.length.max()), fps)
+    slot = min(1, scenes.action.shape[-1] - 1)
+    recordings = []
+    for i, joints in enumerate(motion.joints[:, 0].astype(np.float64)):
+        there = slice(0, int(scenes.length[i]))
+        start, end = (round(float(edge[i, 0, slot]) * fps) for edge in (scenes.start, scenes.end))
+        name = library.actions[scenes.action[i, 0, slot]]
+        segment = {"action": name, "parts": ["legs"], "start": max(start, 0), "end": min(end, there.stop), "turn": 0.0}
+        who = str(scenes.persons.index[i, 0])
+        recordings.append(Recording(f"person {who}", who, joints[there], fps, motion.contact[i, 0, there], [segment]))
+    return recordings

@@ -1,0 +1,136 @@
+"""What ``posegen evaluate`` prints, line by line."""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from posegen.evaluation.plausible import FIGURES
+
+if TYPE_CHECKING:
+    from posegen.evaluation.evaluate import Evaluation, Realism
+    from posegen.evaluation.gait_report import Run, Walk
+    from posegen.evaluation.gait_tally import Curve
+    from posegen.evaluation.spread import Spread
+
+__all__ = ["figure_lines", "gait_lines", "realism_lines"]
+
+WORST_SHOWN = 3
+LAWFUL_SPEEDS = (1.03, 1.8)
+
+
+def figure_lines(evaluation: Evaluation) -> list[str]:
+    """Print the figures of plausibility, what they mean, and the worst clips."""
+    e = evaluation
+    head = f"  {'':<18}{'clips':>7}{'median':>10}{'95 %':>10}{'worst 1 %':>11}"
+    lines = [head + (f"{'reference':>13}{'95 %':>10}" if e.reference else "")]
+    for name, spread in e.figures.items():
+        captured = e.reference[name] if e.reference else None
+        lines.append(f"  {name:<18}{_spread(spread)}" + (f"{captured.median:13.4g}{captured.high:10.4g}" if captured else ""))
+    lines += ["", *(f"  {name:<18} {meaning}" for name, meaning in FIGURES.items()), "", "The worst clips:"]
+    for name, spread in e.figures.items():
+        worst = ", ".join(f"{clip} ({value:.3g})" for clip, value in spread.worst_clips[:WORST_SHOWN])
+        lines.append(f"  {name:<18} {worst or 'none has it'}")
+    return lines
+
+
+def _spread(spread: Spread) -> str:
+    return f"{spread.clips:>7,}{spread.median:10.4g}{spread.high:10.4g}{spread.worst:11.4g}"
+
+
+def gait_lines(evaluation: Evaluation) -> list[str]:
+    """Print walking and running beside the laws of gait."""
+    low, high = LAWFUL_SPEEDS
+    lawful = [walk for walk in evaluation.walks if low <= walk.speed <= high]
+    lines = [f"Steady straight walking: {len(evaluation.walks):,} stretches, {len(lawful):,} of them at {low} to {high} m/s"]
+    if lawful:
+        lines += _walk_lines(lawful)
+    return [*lines, *_curve_lines(evaluation.curves), *_run_lines(evaluation.runs)]
+
+
+def _walk_lines(lawful: list[Walk]) -> list[str]:
+    within = mean(abs(walk.ratio_error) <= 0.05 for walk in lawful)
+    ratio_error = 100 * mean(w.ratio_error for w in lawful)
+    errors = [walk.stance_error for walk in lawful if walk.stance_error is not None]
+    stance = ["  no contact labels to hold stance against 64.2 - 3.5 v"]
+    if errors:
+        close = mean(abs(error) <= 2 for error in errors)
+        both = mean(walk.double_support for walk in lawful if walk.double_support is not None)
+        stance = [
+            f"  stance by labels {mean(errors):+.1f} points off 64.2 - 3.5 v; {close:.0%} of {len(errors):,} within 2; "
+            f"double support {both:.1f} % of the cycle"
+        ]
+    moved = [walk for walk in lawful if walk.rise == walk.rise]  # NaN where there is no whole stride
+    return [
+        f"  speed {mean(w.speed for w in lawful):.2f} m/s, cadence {mean(w.cadence for w in lawful):.0f} steps a minute, "
+        f"step {mean(w.step for w in lawful):.3f} m, stance by positions {mean(w.stance for w in lawful):.1f} % (4 too long)",
+        f"  walk ratio {ratio_error:+.1f} % off .0065 m/(step/min) for a leg of .9 m; {within:.0%} of them within 5 %",
+        *stance,
+        *(_mass_lines(moved) if moved else []),
+    ]
+
+
+def _mass_lines(moved: list[Walk]) -> list[str]:
+    from posegen.evaluation.normative import mass_rise, mass_sway
+
+    lines = []
+    speed = mean(walk.speed for walk in moved)
+    for verb, law, found in (
+        ("rises", mass_rise, mean(walk.rise for walk in moved)),
+        ("sways", mass_sway, mean(walk.sway for walk in moved)),
+    ):
+        middle, spread = law(speed)
+        band = f"{100 * (middle - spread):.1f} to {100 * (middle + spread):.1f}"
+        lines.append(f"  the centre of mass {verb} {100 * found:.1f} cm in a stride (published {band})")
+    return lines
+
+
+def _curve_lines(curves: list[Curve]) -> list[str]:
+    known = [curve for curve in curves if curve.farthest is not None]
+    lines = ["Mean curves of the leg beside the published ones, farthest apart:"] if known else []
+    for curve in known:
+        where = f"{curve.farthest:.2f} standard deviations, at {100 * (curve.at or 0):.0f} % of the cycle"
+        lines.append(f"  {curve.angle.replace('_', ' '):<20}{curve.speed:<10} {where} ({curve.cycles:,} cycles)")
+    return lines
+
+
+def _run_lines(runs: list[Run]) -> list[str]:
+    if not runs:
+        return ["Steady straight running: none"]
+    return [
+        f"Steady straight running: {len(runs):,} stretches",
+        f"  speed {mean(r.speed for r in runs):.2f} m/s, cadence {mean(r.cadence for r in runs):.0f} steps a minute, contact "
+        f"{1000 * mean(r.contact for r in runs):.0f} ms (published 280 at 3.0 m/s, 209 at 4.5, 168 at 6.0), flight "
+        f"{1000 * mean(r.flight for r in runs):.0f} ms (98, 143, 139)",
+        f"  the centre of mass rises {100 * mean(r.rise for r in runs):.1f} cm (published 6.5 to 13.1)",
+    ]
+
+
+def realism_lines(realism: Realism) -> list[str]:
+    """Print how close the dataset is to the reference, beside the controls."""
+    columns = [realism.dataset, realism.split, realism.spoiled]
+    lines = ["", "Realism, windows of 1.6 s:", f"  {'':<22}{'dataset':>10}{'by person':>11}{'5 mm off':>10}{'same':>7}"]
+    rows = {
+        "FID_k": ("fid_kinetic", "0"), "FID_g": ("fid_geometric", "0"), "NPSS": ("npss", "0"),
+        "nearest neighbour": ("neighbours", ".5"), "diversity": ("diversity", ""),
+        "diversity, other side": ("reference_diversity", ""),
+        "windows, reference": ("windows", ""), "windows": ("others", ""),
+    }  # fmt: skip
+    for name, (key, same) in rows.items():
+        values = [f"{getattr(c, key):10.4g}" if c else f"{'-':>10}" for c in columns]
+        lines.append(f"  {name:<22}{values[0]} {values[1]}{values[2]}{same:>7}")
+    lines.append("  Inside the 5 to 95 % band:")
+    for name in realism.dataset.inside:
+        values = [f"{c.inside[name]:10.2f}" if c else f"{'-':>10}" for c in columns]
+        lines.append(f"    {name:<20}{values[0]} {values[1]}{values[2]}{'.9':>7}")
+    return [*lines, *_family_lines(realism)]
+
+
+def _family_lines(realism: Realism) -> list[str]:
+    if not realism.families:
+        return []
+    lines = ["  By family: windows, of the reference, and the share of the former inside the latter's band, by statistic:"]
+    for name, family in realism.families.items():
+        shares = ", ".join(f"{statistic} {share:.2f}" for statistic, share in family.inside.items())
+        lines.append(f"    {name:<12}{family.others:>6,}{family.windows:>6,}  {shares}")
+    return lines

@@ -1,0 +1,208 @@
+"""Feet that actions place themselves: when they are lifted, where they come down, and how they get there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z
+from posegen.motion.guided import glide, guide_prints, guide_swings, guided_from, mark_stretches, stretch_seconds
+from posegen.motion.rows import GUIDED, HEADING, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, ROOT_ROWS
+from posegen.motion.state import Clock
+from posegen.motion.tables import CYCLE, ENTER, EXIT, LIFTED, PLACED, tables
+from posegen.motion.tracks import repetition, slot_stages
+from posegen.scene import LEFT, RIGHT
+from posegen.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
+from tests.motion.scripted import LIBRARY, Slot, animated, person, scripted, slot
+
+Array = NDArray[Any]
+
+FPS = 25
+LEFT_FOOT, RIGHT_FOOT = LIFTED["left"], LIFTED["right"]
+FORWARD, ASIDE, UP, PITCHED = range(4)
+
+
+def test_a_share_of_a_stage_is_a_moment() -> None:
+    someone, lunge = person(seed=3), slot("lunge", 2.0, 8.0, repetitions=2)
+    entered, leaving = slot_stages(lunge)
+    assert stretch_seconds(lunge, ENTER, 0.5, 0, someone.draws) == pytest.approx((2.0 + entered) / 2)
+    assert stretch_seconds(lunge, EXIT, 1.0, 0, someone.draws) == pytest.approx(8.0)
+    begin, length = repetition(lunge, someone.draws, 1)
+    assert stretch_seconds(lunge, CYCLE, 0.25, 1, someone.draws) == pytest.approx(begin + 0.25 * length)
+    held = slot("kneel", 0.0, 10.0)
+    entered, leaving = slot_stages(held)
+    assert stretch_seconds(held, CYCLE, 0.5, 0, someone.draws) == pytest.approx((entered + leaving) / 2)
+
+
+@given(st.floats(-3, 3), st.sampled_from([1 / 25, 1 / 30, 1 / 120]), st.booleans())
+def test_the_frames_of_lifts_are_those_within_them(first: float, step: float, right: bool) -> None:
+    someone, known = person(seed=4), tables(LIBRARY).actions
+    lunge, clock = slot("lunge", 0.0, 6.0, repetitions=2, right=right), Clock(first, step)
+    marks = np.zeros(400, np.bool_)
+    mark_stretches(lunge, known, someone.draws, clock, RIGHT_FOOT if right else LEFT_FOOT, marks)
+    seconds = first + step * np.arange(400)
+    wanted = np.zeros(400, np.bool_)
+    for number in range(2):
+        for lift in LIBRARY.action("lunge").lifts:
+            ends = (stretch_seconds(lunge, CYCLE, at, number, someone.draws) for at in (lift.begin, lift.end))
+            begin, end = ends
+            wanted |= (seconds >= begin) & (seconds < end)
+    differing = np.flatnonzero(marks != wanted)
+    # A moment that falls on a frame may round to either side.
+    assert len(differing) <= 1
+    other = np.zeros(400, np.bool_)
+    mark_stretches(lunge, known, someone.draws, clock, LEFT_FOOT if right else RIGHT_FOOT, other)
+    assert not other.any()
+
+
+def course(frames: int, speed: float = 0.0, heading: float = 0.0) -> Array:
+    root = np.zeros((ROOT_ROWS, frames), np.float32)
+    root[HEADING], root[HEADING_SIN], root[HEADING_COS] = heading, np.sin(2 * np.pi * heading), np.cos(2 * np.pi * heading)
+    far = speed * np.arange(frames) / FPS
+    root[PATH_X], root[PATH_Z] = far * root[HEADING_SIN], far * root[HEADING_COS]
+    return root
+
+
+def stances(*bounds: tuple[int, int]) -> Array:
+    rows = np.zeros((len(bounds), 6))
+    for row, (first, last) in zip(rows, bounds, strict=True):
+        row[FIRST], row[LAST] = first, last
+    return rows
+
+
+@pytest.mark.parametrize(("side", "out"), [(0, 1.0), (1, -1.0)])
+def test_a_foot_comes_down_where_its_channels_say(side: int, out: float) -> None:
+    heading = 0.125
+    root, foot = course(100, heading=heading), np.zeros((4, 100), np.float32)
+    root[GUIDED, 20:90] = PLACED
+    foot[FORWARD, 40:], foot[ASIDE, 40:], foot[UP, 70:] = 0.5, 0.2, 0.3
+    rows = stances((0, 30), (40, 60), (70, 100))
+    rows[0, [PRINT_X, PRINT_Z]] = 1.0, 2.0
+    raised = guide_prints(root, foot, np.zeros(100, np.float32), side, 0.8, 0.0, rows, 3)
+    s, c = np.sin(2 * np.pi * heading), np.cos(2 * np.pi * heading)
+    forward, aside = 0.8 * 0.5, 0.8 * 0.2 * out
+    assert rows[1, PRINT_X] == pytest.approx(1.0 + forward * s + aside * c, abs=1e-6)
+    assert rows[1, PRINT_Z] == pytest.approx(2.0 + forward * c - aside * s, abs=1e-6)
+    # Nothing changes from the second landing to the third but how high it is.
+    assert rows[2, [PRINT_X, PRINT_Z]] == pytest.approx(rows[1, [PRINT_X, PRINT_Z]])
+    assert rows[:, PRINT_HEIGHT] == pytest.approx([0.0, 0.0, 0.8 * 0.3])
+    assert raised
+
+
+def test_prints_go_along_with_who_crawls() -> None:
+    root, foot = course(100, speed=0.5), np.zeros((4, 100), np.float32)
+    root[GUIDED] = PLACED
+    rows = stances((0, 30), (40, 60), (70, 100))
+    assert not guide_prints(root, foot, np.zeros(100, np.float32), 0, 0.8, 0.0, rows, 3)
+    assert rows[:, PRINT_Z] == pytest.approx(0.5 / FPS * rows[:, FIRST], abs=1e-6)
+
+
+def test_the_first_print_is_where_path_and_channels_have_it() -> None:
+    root, foot = course(50), np.zeros((4, 50), np.float32)
+    root[GUIDED] = PLACED
+    foot[FORWARD] = 0.4
+    rows, ahead = stances((0, 50)), np.full(50, 0.25, np.float32)
+    rows[0, PRINT_Z] = 0.25  # planned as if the angles of the leg were to be believed
+    guide_prints(root, foot, ahead, 0, 0.8, 0.01, rows, 1)
+    assert rows[0, PRINT_Z] == pytest.approx(0.8 * 0.4 + 0.01, abs=1e-6)
+
+
+def test_a_stance_is_guided_from_where_the_action_begins() -> None:
+    root = course(50)
+    root[GUIDED, 20:] = PLACED
+    assert guided_from(root, stances((5, 30))[0]) == 20
+    assert guided_from(root, stances((25, 30))[0]) == 25
+    assert guided_from(root, stances((5, 15))[0]) == 14
+
+
+def test_a_swing_leads_from_print_to_print() -> None:
+    root, foot = course(60), np.zeros((4, 60), np.float32)
+    root[GUIDED] = PLACED
+    foot[FORWARD, 20:40], foot[FORWARD, 40:] = np.linspace(0, 0.5, 20), 0.5
+    foot[UP, 20:40] = 0.1 * np.sin(np.linspace(0, np.pi, 20))
+    rows, nominal = stances((0, 20), (40, 60)), np.full((4, 60), 7.0, np.float32)
+    airborne = np.zeros(60, np.bool_)
+    airborne[30:32] = True
+    guide_prints(root, foot, np.zeros(60, np.float32), 0, 0.8, 0.0, rows, 2)
+    guide_swings(root, foot, 0, 0.8, 0.07, airborne, rows, 2, nominal)
+    assert nominal[2] == pytest.approx(0.8 * foot[FORWARD], abs=1e-6)
+    assert nominal[1][~airborne] == pytest.approx((0.07 + 0.8 * foot[UP])[~airborne], abs=1e-6)
+    # In the air the body carries the foot, and the yaw is not theirs to decide.
+    assert (nominal[1][airborne] == 7.0).all()
+    assert (nominal[3] == 7.0).all()
+
+
+def test_who_glides_travels_between_the_stages() -> None:
+    crawl = slot("crawling", 1.0, 11.0, repetitions=4)._replace(speed=0.4)
+    entered, leaving = slot_stages(crawl)
+    speed, seconds = np.zeros(300, np.float32), np.arange(300) / FPS
+    glide(crawl, Clock(0.0, 1 / FPS), speed)
+    assert not speed[(seconds <= entered) | (seconds >= leaving)].any()
+    assert speed[(seconds > entered + 0.8) & (seconds < leaving - 0.8)] == pytest.approx(0.4)
+    assert speed.max() <= np.float32(0.4)
+
+
+def clip(action: str, side: int, repetitions: int, seconds: float) -> tuple[Array, Array]:
+    """Joints and contacts of somebody who does an action between two stretches of standing."""
+    frames = round((seconds + 2) * FPS)
+    doing = Slot(action, 1.0, 1.0 + seconds, side=side, repetitions=repetitions, speed=speed_of(action))
+    scenes = scripted(Slot("stand", -2.0, 1.0), doing, Slot("stand", 1.0 + seconds, seconds + 4), frames=frames)
+    motion = animated(scenes, frames, FPS)
+    return motion.joints[0, 0], motion.contact[0, 0]
+
+
+def speed_of(action: str) -> float:
+    speeds = LIBRARY.action(action).speed
+    return 0.5 * sum(speeds) if speeds else 0.0
+
+
+GUIDED_ACTIONS = sorted(name for name in LIBRARY.actions if LIBRARY.action(name).lifts)
+
+
+@pytest.mark.parametrize("action", GUIDED_ACTIONS)
+def test_actions_with_lifts_come_back_to_standing(action: str) -> None:
+    entry = LIBRARY.action(action)
+    repetitions = entry.repetitions[0] if entry.repetitions else 0
+    seconds = entry.enter + entry.exit + (repetitions * entry.cycle if repetitions else 3.0)
+    sides = (LEFT, RIGHT) if entry.sided else (LEFT,)
+    clips = [clip(action, side, repetitions, seconds) for side in sides]
+    for joints, contact in clips:
+        feet = joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
+        planted = contact[:, [1, 3]] == 1
+        # Feet that touch stay where they are, and none goes through the floor.
+        still = planted[1:] & planted[:-1]
+        moved = np.linalg.norm(np.diff(feet, axis=0)[..., ::2], axis=-1)
+        assert moved[still].max() < 0.012
+        assert feet[..., 1].min() > -0.01
+        bones = np.linalg.norm(joints[:, JOINTS.index("left_knee")] - joints[:, JOINTS.index("left_ankle")], axis=-1)
+        assert bones == pytest.approx(bones[0], abs=1e-3)
+        assert planted[-1].all()
+        gone = joints[-1, 0] - joints[0, 0]
+        assert abs(gone[0]) < 0.03
+        assert abs(gone[1]) < 0.01
+        assert gone[2] == pytest.approx(0.0, abs=0.03) if not entry.speed else gone[2] > 0.3
+    if len(clips) == 2:
+        mirrored = clips[1][0][:, MIRROR_JOINTS] * np.array([-1.0, 1.0, 1.0])
+        assert np.abs(clips[0][0][:, 0, 1] - mirrored[:, 0, 1]).max() < 0.02
+
+
+@pytest.mark.parametrize("stature", [1.25, 1.7, 1.95])
+def test_knees_that_touch_are_at_the_floor(stature: float) -> None:
+    # Shorter legs are slower, as stories have it.
+    pace = float(np.sqrt(stature / 1.7))
+    for action, repetitions, seconds in (("kneel", 0, 6.0), ("crawling", 3, 8.65)):
+        frames = round((seconds + 2) * FPS)
+        doing = Slot(action, 1.0, 1.0 + seconds, side=LEFT, repetitions=repetitions, speed=pace * speed_of(action))
+        slots = (Slot("stand", -2.0, 1.0), doing, Slot("stand", 1.0 + seconds, seconds + 4))
+        motion = animated(scripted(*slots, frames=frames, stature=stature), frames, FPS)
+        for side in ("left", "right"):
+            touching = motion.contact[0, 0, :, CONTACTS.index(f"{side}_knee")] == 1
+            height = motion.joints[0, 0, touching, JOINTS.index(f"{side}_knee"), 1]
+            assert touching.any()
+            assert 0.0 < height.min()
+            assert height.max() < 0.075 * stature
