@@ -114,8 +114,8 @@ class Manner(Strict):
 
     Attributes
     ----------
-    direction : where the path leads, seen by who walks it; backward runs the stride backwards in time, sideways leads to the near
-        side
+    direction : where the path leads, seen by who walks it; backward runs the stride backwards in time, sideways leads to the
+        near side
     cadence : factor on strides a second
     step : metres from one print to the next, which sets the cadence, as on stairs
     stance : share of the stride that a foot is on the ground each time, instead of the gait's own law
@@ -151,9 +151,9 @@ class Action(Strict):
     support : what carries the body: `gait` (steps along a path), `planted` (both feet stay), `flight` (both feet leave the
         ground in each cycle), `seat` (sits down on a seat)
     gait : the pattern of steps, where support is gait
-    manner : how its steps differ from plain ones, where support is gait; `pose` and `harmonics` then add to the gait's own curves,
-        and harmonics run over the stride: those of a leg or arm from the contact of the foot on its side, those of the trunk from
-        that of the near foot. `hop` (on the near foot) and `skip` have no curves but these
+    manner : how its steps differ from plain ones, where support is gait; `pose` and `harmonics` then add to the gait's own
+        curves, and harmonics run over the stride: those of a leg or arm from the contact of the foot on its side, those of the
+        trunk from that of the near foot. `hop` (on the near foot) and `skip` have no curves but these
     speed : demanded speed, m/s, where support is gait
     turn : how far one slot may turn the heading, degrees
     duration : seconds that a slot without repetitions lasts at tempo 1
@@ -201,7 +201,10 @@ class Action(Strict):
             "a gait takes no keys, only `pose`, `harmonics` and `manner`": bool(self.gait and keys),
             "`manner` goes with a gait": self.manner is not None and self.gait is None,
             "a gait to one side, on one foot or with a limp is `sided`": not self.sided
-            and (self.gait == "hop" or (self.manner is not None and (self.manner.direction == "sideways" or self.manner.limp > 0))),
+            and (
+                self.gait == "hop"
+                or (self.manner is not None and (self.manner.direction == "sideways" or self.manner.limp > 0))
+            ),
             "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
             "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),
             "ranges run from the smaller to the larger": any(

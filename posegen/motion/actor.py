@@ -13,13 +13,13 @@ from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, 
 from posegen.motion.flight import fall_freely, mark_free
 from posegen.motion.gait import HARMONICS, Gaits, warp_of, warped
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
-from posegen.motion.manner import BOUNCES
+from posegen.motion.manner import BOUNCES, stance_share
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise
 from posegen.motion.rows import HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.tables import FLIGHT, ActionTables
-from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, stance_share, travel
+from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, travel
 from posegen.motion.tracks import flight_begin, flight_seconds, unit_of_height
 from posegen.motion.trigonometry import cos_turns, sin_turns
 from posegen.motion.trunk import upper_body
@@ -172,7 +172,8 @@ def fill_channels(
 ) -> None:
     """Fill the channels from posture, sway and all slots, the height of gaits with flights, and mark the frames of jumps.
 
-    `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres; `rate` strides a second of each slot.
+    `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres; `rate` has the strides a second
+    of each slot.
     """
     scratch.root[RUN_HEIGHT, :] = np.float32(0.0)
     seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg
@@ -191,7 +192,9 @@ def fill_channels(
             add_gait(scratch, k, slot, leg, person, actions, gaits, scratch.root[WORK])
             if actions.manner[slot.kind, BOUNCES] > 0:
                 duty = stance_share(slot.gait, slot.speed, rate[k], actions.manner[slot.kind])
-                scratch.root[RUN_HEIGHT] += scratch.weights[k] * np.float32(run_height(slot, duty, rate[k], leg, person, actions, gaits))
+                scratch.root[RUN_HEIGHT] += scratch.weights[k] * np.float32(
+                    run_height(slot, duty, rate[k], leg, person, actions, gaits)
+                )
         else:
             add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, stand - seat), clock)
             if slot.support == FLIGHT:
@@ -219,9 +222,7 @@ def actor_motion(
         nominal_leg(hip, knee, ankle, channels[TILT], -offsets[4, 1], -offsets[7, 1], person.foot, scratch.legs[side])
     inward = float(offsets[1, 0]) + SWAY_OUT * leg - person.widths[0]
     lean = 0.5 * inward * inward / leg
-    carry_height(
-        scratch.root, scratch.legs, channels[TILT], channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], lean, stand
-    )
+    carry_height(scratch.root, scratch.legs, channels[TILT], channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], lean, stand)
     pelvis_path(scratch.root, channels, leg)
     pelvis_rotation(scratch.root, channels, scratch.turns[6])
     plant_and_swing(scratch, person, role.steps, clock.step, margin, frames)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
+from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
     add_lack,
     clear_swings,
@@ -22,7 +23,22 @@ from posegen.motion.contacts import (
 from posegen.motion.ground import climb, fill_ground, raise_body, raise_feet
 from posegen.motion.legs import ease_reach, place_foot, solve_knee
 from posegen.motion.root import hips
-from posegen.motion.rows import DOWN, FORWARD, GROUND, HEADING, HEADING_COS, HEADING_SIN, HIP_X, HIP_Y, HIP_Z, LIFT, LOWERING, RATE, RISING, WORK
+from posegen.motion.rows import (
+    DOWN,
+    FORWARD,
+    GROUND,
+    HEADING,
+    HEADING_COS,
+    HEADING_SIN,
+    HIP_X,
+    HIP_Y,
+    HIP_Z,
+    LIFT,
+    LOWERING,
+    RATE,
+    RISING,
+    WORK,
+)
 from posegen.motion.state import Person, Scratch
 
 __all__ = ["plant_and_swing"]
@@ -73,8 +89,10 @@ def plant_and_swing(scratch: Scratch, person: Person, steps: Array, step: Scalar
         counts[side] = find_stances(planted, stances)
         flatten_feet(legs[side], stances, counts[side], root[RATE], step)
         plan_prints(root, legs[side], side, widths, foot, stances, counts[side])
+    keep_apart(root, scratch.stances, counts, 2.0 * widths[0])
+    for side in range(2):
         for i in range(counts[side]):
-            hold_stance(legs[side], stances[i], foot)
+            hold_stance(legs[side], scratch.stances[side, i], foot)
     levels = np.zeros((2, scratch.stances.shape[1]))
     uneven = climb(root[RISING], scratch.stances, counts, levels) or len(steps) > 0
     if uneven:

@@ -116,7 +116,8 @@ def test_running_bends_the_knee_as_published() -> None:
 def test_fast_runs_raise_the_thigh_but_reach_back_hardly_further() -> None:
     phases = np.arange(100) / 100
     slow, fast = (
-        np.array([degrees(series_of("left_hip_flexion", RUN, v / float(np.sqrt(9.81 * LEG))), p) for p in phases]) for v in (2.5, 6.0)
+        np.array([degrees(series_of("left_hip_flexion", RUN, v / float(np.sqrt(9.81 * LEG))), p) for p in phases])
+        for v in (2.5, 6.0)
     )
     assert fast.max() - slow.max() > 15
     assert -8 < fast.min() - slow.min() < 4

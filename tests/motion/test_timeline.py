@@ -226,7 +226,9 @@ LEFTWARD = ((AHEAD, 0.0), (ASIDE, 1.0))
 
 @given(st.floats(2, 6), st.floats(0.4, 1.0), st.booleans())
 def test_backwards_the_stride_runs_back_and_ends_on_both_feet(seconds: float, speed: float, left_leads: bool) -> None:
-    root = run_course([Slot(STAND, 2), Slot(WALK, seconds, speed, 0.0, BACKWARD), Slot(STAND, 2)], fps=100, left_leads=left_leads)
+    root = run_course(
+        [Slot(STAND, 2), Slot(WALK, seconds, speed, 0.0, BACKWARD), Slot(STAND, 2)], fps=100, left_leads=left_leads
+    )
     assert (np.diff(root[PHASE]) <= 1e-6).all()
     assert root[PHASE, 0] == pytest.approx(STANDING_PHASE + 0.5 * (not left_leads))
     halves = 2 * (root[PHASE, -1].astype(np.float64) - STANDING_PHASE)
