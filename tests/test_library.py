@@ -130,6 +130,7 @@ def test_one_family_may_have_several_files(base: Path) -> None:
 
 
 STAND = "parts: [legs], duration: [1, 2]"
+WALKING = "support: gait, gait: walk, speed: [1, 2]"
 
 
 @pytest.mark.parametrize(
@@ -177,13 +178,13 @@ STAND = "parts: [legs], duration: [1, 2]"
             "must be 'chest', 'head'",
         ),
         (
-            f"family: a\nactions: {{x: {{{STAND}, support: gait, gait: walk, speed: [1, 2], exit_keys: [{{at: 1, pose: {{}}}}]}}}}",
+            f"family: a\nactions: {{x: {{{STAND}, {WALKING}, exit_keys: [{{at: 1, pose: {{}}}}]}}}}",
             "actions.x",
             "a gait takes no keys",
         ),
         (f"family: a\nactions: {{x: {{{STAND}, manner: {{cadence: 1.2}}}}}}", "actions.x", "goes with a gait"),
         (
-            f"family: a\nactions: {{x: {{{STAND}, support: gait, gait: walk, speed: [1, 2], manner: {{direction: sideways}}}}}}",
+            f"family: a\nactions: {{x: {{{STAND}, {WALKING}, manner: {{direction: sideways}}}}}}",
             "actions.x",
             "is `sided`",
         ),

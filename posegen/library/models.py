@@ -222,8 +222,8 @@ class Manner(Strict):
 
     Attributes
     ----------
-    direction : where the path leads, seen by who walks it; backward runs the stride backwards in time, sideways leads to the near
-        side
+    direction : where the path leads, seen by who walks it; backward runs the stride backwards in time, sideways leads to the
+        near side
     cadence : factor on strides a second
     step : metres from one print to the next, which sets the cadence, as on stairs
     stance : share of the stride that a foot is on the ground each time, instead of the gait's own law
@@ -261,9 +261,9 @@ class Action(Strict):
         ground in each cycle), `seat` (sits down on a seat), `floor` (kneels, lies; -1 in `root_height` is the floor,
         and neither root nor feet go further when the action is done larger)
     gait : the pattern of steps, where support is gait
-    manner : how its steps differ from plain ones, where support is gait; `pose` and `harmonics` then add to the gait's own curves,
-        and harmonics run over the stride: those of a leg or arm from the contact of the foot on its side, those of the trunk from
-        that of the near foot. `hop` (on the near foot) and `skip` have no curves but these
+    manner : how its steps differ from plain ones, where support is gait; `pose` and `harmonics` then add to the gait's own
+        curves, and harmonics run over the stride: those of a leg or arm from the contact of the foot on its side, those of the
+        trunk from that of the near foot. `hop` (on the near foot) and `skip` have no curves but these
     speed : demanded speed, m/s, where support is gait; on the floor (or above it) that of crawling, swimming and the like
     turn : how far one slot may turn the heading, degrees
     duration : seconds that a slot without repetitions lasts at tempo 1

@@ -15,13 +15,13 @@ from posegen.motion.gait import HARMONICS, Gaits, warp_of, warped
 from posegen.motion.guided import glide, mark_guided, mark_stretches
 from posegen.motion.hands import move_hands
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
-from posegen.motion.manner import BOUNCES
+from posegen.motion.manner import BOUNCES, stance_share
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise
 from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
-from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, stance_share, travel
+from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, travel
 from posegen.motion.tracks import flight_begin, flight_seconds, flights, unit_of_height
 from posegen.motion.trigonometry import cos_turns, sin_turns
 from posegen.motion.trunk import upper_body
@@ -179,7 +179,8 @@ def fill_channels(
 ) -> None:
     """Fill the channels from posture, sway and all slots, the height of gaits with flights, and mark the frames of jumps.
 
-    `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres; `rate` strides a second of each slot.
+    `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres; `rate` has the strides a second
+    of each slot.
     """
     scratch.root[RUN_HEIGHT, :] = np.float32(0.0)
     seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg

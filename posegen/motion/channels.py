@@ -95,7 +95,7 @@ def add_series(
 def slot_series(
     slot: Slot, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, channel: int, series: Array
 ) -> bool:
-    """Series of one channel in a gait slot: the gait's curve, which larger movements widen in the arms, and what the action adds.
+    """Series of one channel in a gait slot: the gait's curve, wider in the arms of large movements, and what the action adds.
 
     Returns whether the slot moves the channel at all.
     """

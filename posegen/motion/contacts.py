@@ -46,6 +46,7 @@ __all__ = [
     "hold_stance",
     "mark_planted",
     "plan_prints",
+    "rest_frame",
     "smooth_cover",
     "swing_foot",
 ]
@@ -85,8 +86,8 @@ def find_stances(planted: Array, stances: Array) -> int:
 def mark_planted(root: Array, side: int, airborne: Array, planted: Array) -> None:
     """Which frames a foot is planted in, by the phase of the stride; `side` is 0 for the left foot, 1 for the right.
 
-    `airborne` are the frames in which it is off the ground whatever the phase. Who hops on one foot does not plant the other; who
-    skips plants each foot twice within its half of the stride.
+    `airborne` are the frames in which it is off the ground whatever the phase. Who hops on one foot does not plant the other;
+    who skips plants each foot twice within its half of the stride.
     """
     spared = np.float32(1.0 if side == 1 else -1.0)
     for f in range(len(planted)):
@@ -185,7 +186,8 @@ def hold_pitch(leg: Array, first: int, last: int, landed: Scalar, landing: Scala
     """Flatten the foot in between rolling down and rolling off.
 
     Rolling down begins `landed` frames after `first` and ends `landing` frames after it; rolling off begins `lifting` frames
-    before the last frame and ends `lifted` frames before it. Rolling down, the heel does not rise anew, nor the toes rolling off.
+    before the last frame and ends `lifted` frames before it. The heel does not rise anew in rolling down, nor the toes in
+    rolling off.
     """
     none = np.float32(0.0)
     least, most = min(leg[PITCH, first], none), max(leg[PITCH, last - 1], none)
@@ -218,9 +220,9 @@ def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) ->
     """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
 
     The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
-    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. A foot that is off the ground for
-    much longer than a step loses the one within `longest` frames and takes on the other within as many; rates pass in half of
-    them, so that they do not take the foot far from its course.
+    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. Within `longest` frames a foot
+    loses the one value, within as many it takes on the other; rates pass in half of them, so that they do not take the foot
+    far from its course.
     """
     span = min(land - lift, longest)
     brief = max(min(land - lift, (longest + 1) // 2), 1)

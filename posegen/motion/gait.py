@@ -199,8 +199,8 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
     """Strides a second.
 
     Walking: cadence = sqrt(60 v / .0064) steps a minute at a leg of .9 m, the walk ratio growing with the leg. Running: 155
-    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 45 degrees turned. Hopping: 2 hops a
-    second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991); skipping: about 1 stride a second.
+    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 45 degrees turned.
+    Hopping: 2 hops a second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991); skipping: about 1 stride a second.
 
     Parameters
     ----------

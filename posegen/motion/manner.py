@@ -7,8 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.kernels import Scalar, kernel
 from posegen.library.models import Action, Manner
-from posegen.motion.gait import HOP, RUN, SKIP
+from posegen.motion.gait import HOP, RUN, SKIP, STEP, run_contact_seconds, warp_of
+from posegen.motion.rows import (
+    APART,
+    ASIDE_SPEED,
+    BEATS,
+    LIFT,
+    LIMPING,
+    LONE_FOOT,
+    RISING,
+    RUN_CONTACT,
+    RUN_PERIOD,
+    WARP,
+)
 
 __all__ = [
     "AHEAD",
@@ -21,10 +34,13 @@ __all__ = [
     "MANNERS",
     "RISE",
     "STANCE",
+    "STANDING_LIFT",
     "STEP_LENGTH",
     "WIDTH",
+    "add_manner",
     "half_cycle_later",
     "manner_row",
+    "stance_share",
 ]
 
 Array = NDArray[Any]
@@ -44,6 +60,8 @@ Array = NDArray[Any]
 ) = range(11)
 MANNERS = 11
 """Columns of :attr:`posegen.motion.tables.ActionTables.manner`."""
+STANDING_LIFT = 0.018
+"""Metres between sole and floor in the middle of a plain swing, at least (Winter 1992: 1 to 2.5 cm)."""
 
 _AHEAD = {"forward": 1.0, "backward": -1.0, "sideways": 0.0}
 _BOUNCES = {RUN: 2.0, HOP: 1.0, SKIP: 4.0}
@@ -71,3 +89,48 @@ def half_cycle_later(cosines: Array, sines: Array) -> tuple[Array, Array]:
     """Return the same series half a cycle later: its odd harmonics change their sign."""
     signs = np.where(np.arange(len(cosines)) % 2 == 0, -1.0, 1.0)
     return cosines * signs, sines * signs
+
+
+@kernel
+def stance_share(gait: int, speed: Scalar, rate: Scalar, manner: Array) -> Scalar:
+    """Share of the stride that a foot is on the ground each time."""
+    if manner[STANCE] > 0:
+        return manner[STANCE]
+    if gait == RUN:
+        return run_contact_seconds(speed) * rate
+    return 0.66 if gait == STEP else 0.642 - 0.035 * speed
+
+
+@kernel
+def add_manner(root: Array, weight: Array, manner: Array, speed: Scalar, rate: Scalar, duty: Scalar) -> None:
+    """Add by its weight how one slot's steps differ from plain ones; rows as in :func:`course`, numbers in m/s, Hz, strides.
+
+    Sideways the feet must not cross: each is a quarter of a stride further out, so that they close up to a usual step width.
+    """
+    period = 1.0 / (rate * manner[BOUNCES]) if manner[BOUNCES] > 0 else 0.0
+    contact = min(duty / rate, 0.96 * period)
+    apart = 0.5 * manner[WIDTH] + 0.25 * abs(manner[ASIDE]) * speed / rate
+    warp = warp_of(duty) if manner[BOUNCES] == 2 else 0.0
+    rows = (ASIDE_SPEED, LIMPING, LONE_FOOT, LIFT, APART, RUN_PERIOD, RUN_CONTACT, WARP)
+    values = (
+        speed * manner[ASIDE],
+        manner[LIMP],
+        manner[LONE],
+        manner[CLEARANCE] - STANDING_LIFT,
+        apart,
+        period,
+        contact,
+        warp,
+    )
+    for i in range(len(rows)):
+        value = np.float32(values[i])
+        if value != 0:
+            row = root[rows[i]]
+            for f in range(len(weight)):
+                row[f] += weight[f] * value
+    # These do not pass from one slot to the next by degrees.
+    if manner[RISE] != 0 or (manner[BOUNCES] > 0 and manner[BOUNCES] != 2):
+        for f in range(len(weight)):
+            if weight[f] > 0:
+                root[RISING, f] = np.float32(manner[RISE])
+                root[BEATS, f] = np.float32(manner[BOUNCES])

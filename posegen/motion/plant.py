@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.models import CHANNELS
+from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
     add_lack,
     clear_swings,
@@ -111,8 +112,10 @@ def plant_and_swing(
             guide_pitch(root, channels[3], legs[side])
             home = home_ahead(person.neutral, thigh, shank)
             uneven |= guide_prints(root, channels, legs[side, FORWARD], side, leg, home, stances, counts[side])
+    keep_apart(root, scratch.stances, counts, 2.0 * widths[0])
+    for side in range(2):
         for i in range(counts[side]):
-            hold_stance(legs[side], stances[i], foot)
+            hold_stance(legs[side], scratch.stances[side, i], foot)
     levels = np.zeros((2, scratch.stances.shape[1]))
     uneven |= climb(root[RISING], scratch.stances, counts, levels)
     if uneven:

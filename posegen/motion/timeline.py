@@ -8,20 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.gait import RUN, STEP, run_contact_seconds, stride_rate, warp_of
-from posegen.motion.manner import (
-    AHEAD,
-    ASIDE,
-    BOUNCES,
-    CADENCE,
-    CLEARANCE,
-    LIMP,
-    LONE,
-    RISE,
-    STANCE,
-    STEP_LENGTH,
-    WIDTH,
-)
+from posegen.motion.gait import STEP, stride_rate
+from posegen.motion.manner import AHEAD, ASIDE, BOUNCES, CADENCE, STANDING_LIFT, STEP_LENGTH, add_manner, stance_share
 from posegen.motion.rows import (
     APART,
     ASIDE_SPEED,
@@ -50,15 +38,13 @@ from posegen.motion.rows import (
 )
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
-__all__ = ["STANDING_DUTY", "STANDING_PHASE", "fill_ramp", "plan_ramps", "plan_rates", "travel"]
+__all__ = ["STANDING_DUTY", "STANDING_PHASE", "course", "fill_ramp", "plan_ramps", "plan_rates", "travel"]
 
 Array = NDArray[Any]
 
 STANDING_PHASE = 0.07
 """Where the stride rests: both feet on the ground, the left one having landed last."""
 STANDING_DUTY = 0.65
-STANDING_LIFT = 0.018
-"""Metres between sole and floor in the middle of a plain swing, at least (Winter 1992: 1 to 2.5 cm)."""
 MIDSTANCE = 0.32
 """Where in its stride a leg stands under the body."""
 
@@ -79,7 +65,7 @@ def goes_on(gait: Array, manner: Array, k: int) -> bool:
     """Whether the steps of gait slot `k` pass into those of the next slot; in another direction they stop and start again."""
     if k + 1 >= len(gait) or gait[k] == 0 or gait[k + 1] == 0:
         return False
-    return manner[k, AHEAD] == manner[k + 1, AHEAD] and manner[k, ASIDE] == manner[k + 1, ASIDE]
+    return bool(manner[k, AHEAD] == manner[k + 1, AHEAD] and manner[k, ASIDE] == manner[k + 1, ASIDE])
 
 
 @kernel
@@ -226,51 +212,6 @@ def fill_ramp(
             row[f] = np.float32(1.0) - smooth_step((t - down) / (down_end - down)) if t < down_end else np.float32(0.0)
         else:
             row[f] = np.float32(1.0)
-
-
-@kernel
-def stance_share(gait: int, speed: Scalar, rate: Scalar, manner: Array) -> Scalar:
-    """Share of the stride that a foot is on the ground each time."""
-    if manner[STANCE] > 0:
-        return manner[STANCE]
-    if gait == RUN:
-        return run_contact_seconds(speed) * rate
-    return 0.66 if gait == STEP else 0.642 - 0.035 * speed
-
-
-@kernel
-def add_manner(root: Array, weight: Array, manner: Array, speed: Scalar, rate: Scalar, duty: Scalar) -> None:
-    """Add by its weight how one slot's steps differ from plain ones; rows as in :func:`course`, numbers in m/s, Hz, strides.
-
-    Sideways the feet must not cross: each is a quarter of a stride further out, so that they close up to a usual step width.
-    """
-    period = 1.0 / (rate * manner[BOUNCES]) if manner[BOUNCES] > 0 else 0.0
-    contact = min(duty / rate, 0.96 * period)
-    apart = 0.5 * manner[WIDTH] + 0.25 * abs(manner[ASIDE]) * speed / rate
-    warp = warp_of(duty) if manner[BOUNCES] == 2 else 0.0
-    rows = (ASIDE_SPEED, LIMPING, LONE_FOOT, LIFT, APART, RUN_PERIOD, RUN_CONTACT, WARP)
-    values = (
-        speed * manner[ASIDE],
-        manner[LIMP],
-        manner[LONE],
-        manner[CLEARANCE] - STANDING_LIFT,
-        apart,
-        period,
-        contact,
-        warp,
-    )
-    for i in range(len(rows)):
-        value = np.float32(values[i])
-        if value != 0:
-            row = root[rows[i]]
-            for f in range(len(weight)):
-                row[f] += weight[f] * value
-    # These do not pass from one slot to the next by degrees.
-    if manner[RISE] != 0 or (manner[BOUNCES] > 0 and manner[BOUNCES] != 2):
-        for f in range(len(weight)):
-            if weight[f] > 0:
-                root[RISING, f] = np.float32(manner[RISE])
-                root[BEATS, f] = np.float32(manner[BOUNCES])
 
 
 @kernel

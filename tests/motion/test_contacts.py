@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
     FIRST,
     LAST,
@@ -34,6 +35,7 @@ from posegen.motion.rows import (
     ANKLE_Y,
     ANKLE_Z,
     APART,
+    ASIDE_SPEED,
     BEATS,
     DUTY,
     FORWARD,
@@ -63,7 +65,7 @@ masks = st.lists(st.booleans(), min_size=1, max_size=60).map(lambda given_mask: 
 
 @given(masks)
 def test_stances_are_the_stretches_of_planted_frames(planted: Array) -> None:
-    stances = np.zeros((40, 5))
+    stances = np.zeros((40, 6))
     count = find_stances(planted, stances)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], planted.astype(int), [0]])))
     assert stances[:count, FIRST].tolist() == edges[::2].tolist()
@@ -71,7 +73,7 @@ def test_stances_are_the_stretches_of_planted_frames(planted: Array) -> None:
 
 
 def test_no_more_stances_than_there_is_room_for() -> None:
-    assert find_stances(np.array([True, False] * 5), np.zeros((3, 5))) == 3
+    assert find_stances(np.array([True, False] * 5), np.zeros((3, 6))) == 3
 
 
 def rows(frames: int, **values: float | Array) -> Array:
@@ -132,7 +134,7 @@ def test_prints_lie_where_the_body_passes_over_them() -> None:
     frames, speed, step = 60, 1.2, 0.04
     seconds = step * np.arange(frames)
     root = rows(frames, phase=seconds, duty=0.6, gait=1.0, z=speed * seconds, odometer=speed * seconds)
-    leg, stances = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((4, 5))
+    leg, stances = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((4, 6))
     widths = np.array([0.05, 0.09, 0.02])
     leg[FORWARD] = 0.3 - speed * (seconds % 1)  # a nominal foot that stays where it lands
     planted = np.zeros(frames, np.bool_)
@@ -147,6 +149,30 @@ def test_prints_lie_where_the_body_passes_over_them() -> None:
     plan_prints(root, leg, 1, widths, FOOT, stances, count)
     np.testing.assert_allclose(stances[:3, PRINT_X], -0.15, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], -0.02, atol=1e-6)
+
+
+@pytest.mark.parametrize("standing", [None, 0, 1])
+def test_prints_of_side_steps_lie_apart(standing: int | None) -> None:
+    root, stances = rows(60, gait=1.0), np.zeros((2, 2, 6))
+    root[ASIDE_SPEED] = 0.3
+    stances[0, :, FIRST], stances[0, :, LAST] = [0, 30], [20, 60]
+    stances[1, :, FIRST], stances[1, :, LAST] = [10, 40], [35, 60]
+    stances[0, :, PRINT_X], stances[1, :, PRINT_X] = [0.4, 0.9], [0.1, 0.85]
+    before = stances.copy()
+    if standing is not None:
+        # The one that stands longer alone has the frame of rest.
+        stances[standing, 1, FIRST], before[standing, 1, FIRST] = 25, 25
+        stances[1 - standing, 1, LAST] = before[1 - standing, 1, LAST] = 50
+        root[GAIT_WEIGHT, 55] = 0
+    keep_apart(root, stances, np.array([2, 2]), 0.11)
+    moved = stances[:, :, PRINT_X] - before[:, :, PRINT_X]
+    assert moved[:, 0].tolist() == [0, 0]  # far enough apart
+    wanted = {None: (0.03, -0.03), 0: (0.0, -0.06), 1: (0.06, 0.0)}[standing]
+    assert moved[:, 1] == pytest.approx(wanted, abs=1e-6)
+    root[ASIDE_SPEED] = 0
+    again = before.copy()
+    keep_apart(root, again, np.array([2, 2]), 0.11)
+    np.testing.assert_array_equal(again, before)
 
 
 def hold(leg: Array, stances: Array, rate: float = 1.0) -> None:

@@ -29,7 +29,7 @@ def test_the_highest_surface_counts() -> None:
 
 
 def test_ground_changes_early_on_the_way_up_and_late_on_the_way_down() -> None:
-    stances = np.zeros((3, 5))
+    stances = np.zeros((3, 6))
     stances[:, 0], stances[:, 1], stances[:, 3] = [5, 20, 35], [11, 26, 41], [0.0, 3.0, 6.0]
     row = np.zeros(50, np.float32)
     fill_ground(STEP[0].astype(np.float64), stances, 3, np.zeros(3), row)
@@ -43,7 +43,7 @@ def test_ground_changes_early_on_the_way_up_and_late_on_the_way_down() -> None:
 
 
 def test_prints_climb_and_the_lowest_is_on_the_floor() -> None:
-    stances, levels = np.zeros((2, 4, 5)), np.zeros((2, 4))
+    stances, levels = np.zeros((2, 4, 6)), np.zeros((2, 4))
     # Left and right in turn, 28 cm apart; the last right print lies beside the left one.
     stances[0, :, 0], stances[1, :, 0] = [0, 20, 40, 60], [10, 30, 50, 70]
     stances[0, :, 3], stances[1, :, 3] = [0.0, 0.56, 1.12, 1.68], [0.28, 0.84, 1.40, 1.70]

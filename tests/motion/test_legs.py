@@ -154,13 +154,20 @@ def test_the_knee_bends_to_where_the_foot_points(seed: int) -> None:
     line = (ankle - hip) / length(ankle - hip)
     out = (knee - hip) - ((knee - hip) * line).sum(0) * line
     turns = 2 * np.pi * leg[YAW].astype(np.float64)
-    forward = np.stack([np.sin(turns), np.zeros_like(turns), np.cos(turns)])
-    assert ((out * forward).sum(0) > 0).all()
-    normal = np.cross(line.T, forward.T)
-    up = np.cross(line.T, [0.0, 1.0, 0.0])
-    plane = normal + 0.25 * up
-    plane /= np.sqrt((plane * plane).sum(1, keepdims=True))
-    np.testing.assert_allclose((out.T * plane).sum(1), 0, atol=1e-5)
+    ahead, up = np.stack([np.sin(turns), np.zeros_like(turns), np.cos(turns)]), np.array([[0.0], [1.0], [0.0]])
+    # Square to the leg in the plane of the foot, to the front: forward for a leg that hangs, up for one laid out forward.
+    front = (0.1 - line[1]) * ahead + (line * ahead).sum(0) * up
+    front -= (front * line).sum(0) * line
+    front /= length(front)
+    np.testing.assert_allclose(out - (out * front).sum(0) * front, 0, atol=1e-5)
+    assert ((out * front).sum(0) > 0).all()
+
+
+def test_the_knee_of_who_lies_prone_bends_down() -> None:
+    leg = np.zeros((LEG_ROWS, 1), np.float32)
+    leg[ANKLE_X + 2] = -0.7
+    solve_knee(0, 1, THIGH, SHANK, leg)
+    assert leg[KNEE_X + 1, 0] < -0.1
 
 
 def test_an_angle_by_the_law_of_cosines() -> None:

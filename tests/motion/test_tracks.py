@@ -143,6 +143,7 @@ def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, ampl
         assert speeds[down] == pytest.approx(speeds[up] - 9.81 / leg * air, abs=1e-5)
 
 
-def test_on_a_seat_height_is_told_in_ways_down_to_it() -> None:
-    assert unit_of_height(slot("sit", 0.0, 5.0), 0.85, 0.34) == pytest.approx(0.4)
-    assert unit_of_height(slot("squat", 0.0, 5.0), 0.85, 0.34) == 1.0
+def test_on_a_seat_and_on_the_floor_height_is_told_in_ways_down_to_it() -> None:
+    assert unit_of_height(slot("sit", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.4)
+    assert unit_of_height(slot("kneel", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.94 / 0.85)
+    assert unit_of_height(slot("squat", 0.0, 5.0), 0.85, 0.6, 0.94) == 1.0

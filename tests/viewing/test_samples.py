@@ -11,11 +11,14 @@ from posegen.viewing.samples import seats_of
 
 def test_a_seat_stands_under_the_pelvis_for_each_stretch_of_sitting() -> None:
     joints = np.zeros((1, 8, 22, 3))
-    joints[0, :, 0, 0] = np.arange(8)
+    joints[0, :, 0, 0], joints[0, :, 0, 1] = np.arange(8), 0.55
     contact = np.zeros((1, 8, len(CONTACTS)), np.uint8)
     contact[0, [0, 1, 5, 6, 7], CONTACTS.index("seat")] = 1
     seats = seats_of(joints, contact, [0.45])
     assert [seat.top for seat in seats] == [pytest.approx((0.0, 0.45, 0.0)), pytest.approx((5.0, 0.45, 0.0))]
+    # Who lies touches the floor with the seat.
+    joints[0, :, 0, 1] = 0.1
+    assert seats_of(joints, contact, [0.45]) == []
 
 
 def test_who_does_not_sit_has_no_seat() -> None:

@@ -1,0 +1,69 @@
+"""Free fall: the centre of mass of whoever is in the air follows its parabola."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.evaluation.body import centre_of_mass
+from posegen.motion.engine import LEG_JOINTS
+from posegen.motion.flight import centre_height, fall_freely, mark_free
+from posegen.motion.rows import LEG_ROWS, ROOT_ROWS, RUN_WEIGHT
+
+Array = NDArray[Any]
+
+STEP = 0.02
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def body(seed: int, frames: int) -> tuple[Array, Array]:
+    """Joints and legs at random places."""
+    generator = np.random.default_rng(seed)
+    return tuple(generator.uniform(0, 2, shape).astype(np.float32) for shape in ((22, 3, frames), (2, LEG_ROWS, frames)))  # type: ignore[return-value]
+
+
+def whole(joints: Array, legs: Array) -> Array:
+    """All joints [frame, 22, 3]."""
+    every = joints.astype(np.float64)
+    for side in range(2):
+        for joint, row in LEG_JOINTS[side]:
+            every[joint] = legs[side, row : row + 3]
+    return np.asarray(np.moveaxis(every, -1, 0))
+
+
+@given(SEEDS)
+def test_height_of_the_centre_of_mass(seed: int) -> None:
+    joints, legs = body(seed, 3)
+    wanted = centre_of_mass(whole(joints, legs))[:, 1]
+    assert [centre_height(joints, legs, f) for f in range(3)] == pytest.approx(wanted, abs=1e-5)
+
+
+@given(SEEDS, st.integers(3, 25))
+def test_flights_fall_and_all_else_stays(seed: int, seconds: int) -> None:
+    joints, legs = body(seed, 40)
+    before, free = whole(joints, legs), np.zeros(40, np.bool_)
+    flight = slice(8, 8 + seconds)
+    free[flight] = True
+    fall_freely(free, 5, 38, STEP, joints, legs)
+    after = whole(joints, legs)
+    height = centre_of_mass(after)[flight, 1]
+    np.testing.assert_allclose(np.diff(height, 2) / STEP**2, -9.81, atol=0.03)
+    moved = (after - before)[flight]
+    np.testing.assert_allclose(moved, np.broadcast_to(moved[:, :1], moved.shape), atol=1e-6)  # as one, and only upright
+    assert (moved[:, :, [0, 2]] == 0).all()
+    still = np.ones(40, bool)
+    still[9 : 7 + seconds] = False
+    np.testing.assert_array_equal(after[still], before[still])
+
+
+def test_who_is_in_the_air() -> None:
+    root, planted = np.zeros((ROOT_ROWS, 5), np.float32), np.array([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0]], np.bool_)
+    root[RUN_WEIGHT, :4] = [1, 1, 1, 0.2]
+    free = np.array([0, 0, 0, 0, 1], np.bool_)
+    mark_free(root, planted, free)
+    assert free.tolist() == [True, False, False, True, True]
