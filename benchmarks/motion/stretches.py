@@ -11,7 +11,7 @@ from posegen.library import Library
 
 __all__ = ["in_stories", "stretches"]
 
-FAVOUR = 100
+FAVOUR = 1000
 FPS = 25
 
 
