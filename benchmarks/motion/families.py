@@ -24,7 +24,7 @@ from posegen.library import Library, load_library
 Array = NDArray[Any]
 
 LONGEST = 4.0
-SAMPLES = 300
+SAMPLES = 200
 MOST = 300
 """Stretches of a family, as many of each of its actions."""
 FEWEST = 10
