@@ -27,7 +27,7 @@ from posegen.library import Library, load_library
 Array = NDArray[Any]
 
 WANTED = 0.60
-SAMPLES = 150
+SAMPLES = 200
 MOST = 100
 """Generated stretches of a family, before mirroring."""
 LONGEST = 2.0

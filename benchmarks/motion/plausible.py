@@ -23,11 +23,13 @@ from posegen.evaluation.plausibility import contact_speeds, floor_depth
 from posegen.evaluation.recording import Recording, recordings_of_dataset
 from posegen.evaluation.skating import FAST, LOW, foot_skate
 from posegen.evaluation.spread import Spread, SpreadTally
+from posegen.library import Library, load_library
 from posegen.store.read import open_dataset
 
 Array = NDArray[Any]
 
 SAMPLES = 2000
+SUSPENDED = "floor"
 SLIDE, SLIDING = 0.2, 0.01
 DEPTH, FALL, OVERLAP = 0.005, 0.02, 0.02
 COMPARED = ("walk", "run")
@@ -72,9 +74,10 @@ class Found:
 def measure(folder: Path) -> Iterator[Figure]:
     samples = scaled(SAMPLES, 40)
     dataset = open_dataset(generate(folder / "dataset", "--samples", str(samples), "--workers", "2"))
+    held = held_up(load_library())
     found = Found()
     for recording in recordings_of_dataset(dataset, range(len(dataset))):
-        take_down(recording, found)
+        take_down(recording, found, held)
     spreads = found.spread.spreads()
     yield _contacts(found, spreads["skate of contacts"], samples)
     yield from _skating(found, captured())
@@ -87,14 +90,22 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure("limbs in one another, the deepest", told, f"at most {1000 * OVERLAP:.0f} mm", good, overlap.worst_clips)
 
 
-def take_down(recording: Recording, found: Found) -> None:
+def held_up(library: Library) -> frozenset[str]:
+    """Actions in which water, a wall or the floor holds a body up at whatever height: swimming is no flight."""
+    return frozenset(name for name in library.actions if library.action(name).support == SUSPENDED)
+
+
+def take_down(recording: Recording, found: Found, held: frozenset[str] = frozenset()) -> None:
     """Measure a clip and add it to what was found."""
     joints, fps, contact = recording.joints, recording.fps, recording.contact
     assert contact is not None
     speeds = contact_speeds(joints, contact, fps)
     found.contacts += len(speeds)
     found.sliding += int((speeds > SLIDE).sum())
-    falls = flight_errors(joints, fps, contact)
+    touching = contact.copy()
+    if recording.doing is not None:
+        touching[np.isin(recording.doing, list(held)), 0] = 1
+    falls = flight_errors(joints, fps, touching)
     found.flights += len(falls)
     farthest = 0.0
     for name, values in range_excess(joint_angles(joints)).items():

@@ -11,19 +11,21 @@ from posegen.library import Library
 
 __all__ = ["in_stories", "stretches"]
 
-FAVOUR = 100
+FAVOUR = 1000
 FPS = 25
 
 
-def in_stories(library: Library, action: str) -> bool:
-    """Whether samples can show an action."""
-    return any(theme.actions.get(action, 0.0) > 0 for theme in library.themes.values())
+def in_stories(library: Library, action: str) -> list[str]:
+    """Themes in which samples can show an action."""
+    return [name for name, theme in library.themes.items() if theme.actions.get(action, 0.0) > 0]
 
 
 def stretches(library: Library, action: str, samples: int) -> Iterator[Recording]:
     """Give stretches of an action, from its begin to its end."""
-    if in_stories(library, action):
-        for _config, recording in made([f"story.actions={{{action}: {FAVOUR}}}"], samples):
+    themes = in_stories(library, action)
+    if themes:
+        where = ", ".join(f"{name}: 1" for name in themes)
+        for _config, recording in made([f"story.actions={{{action}: {FAVOUR}}}", f"story.themes={{{where}}}"], samples):
             yield from segments(recording, [action])
     else:
         for recording in animated(shown(library, action, samples, FPS), library, FPS):

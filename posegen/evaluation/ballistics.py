@@ -19,7 +19,7 @@ FEWEST = 6
 """Frames that a flight must last: over fewer a parabola says little."""
 
 
-def flights(joints: ArrayLike, contact: ArrayLike | None = None) -> list[slice]:
+def flights(joints: ArrayLike, contact: ArrayLike | None = None, longest: int | None = None) -> list[slice]:
     """Find the stretches in which a body touches nothing, by labels where there are any and by heights.
 
     Parameters
@@ -28,6 +28,9 @@ def flights(joints: ArrayLike, contact: ArrayLike | None = None) -> list[slice]:
         Metres, floor at height 0.
     contact : int [frame, point], optional
         1 where a point touches.
+    longest : int, optional
+        Frames beyond which nobody flies, but is held up by what is not seen: a rope, water. Then stretches that a clip's begin
+        or end cuts off are left out, too, since how long they are is not known.
     """
     places = np.asarray(joints, np.float64)
     heights = np.concatenate([places[..., 1], sole_points(places)[..., 1]], axis=-1)
@@ -36,15 +39,20 @@ def flights(joints: ArrayLike, contact: ArrayLike | None = None) -> list[slice]:
         in_air &= ~(np.asarray(contact) == 1).any(-1)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], in_air, [False]]).astype(np.int8)))
     stretches = zip(edges[::2], edges[1::2], strict=True)
-    return [slice(int(start), int(stop)) for start, stop in stretches if stop - start >= FEWEST]
+    found = [slice(int(start), int(stop)) for start, stop in stretches if stop - start >= FEWEST]
+    if longest is None:
+        return found
+    return [
+        flight for flight in found if flight.stop - flight.start <= longest and flight.start > 0 and flight.stop < len(places)
+    ]
 
 
-def flight_errors(joints: ArrayLike, fps: float, contact: ArrayLike | None = None) -> NDArray[Any]:
+def flight_errors(joints: ArrayLike, fps: float, contact: ArrayLike | None = None, longest: int | None = None) -> NDArray[Any]:
     """How far the fall in each flight is from 9.81 m/s^2.
 
     Parameters
     ----------
-    joints, contact : see :func:`flights`
+    joints, contact, longest : see :func:`flights`
     fps : float
         Frames a second.
 
@@ -55,7 +63,7 @@ def flight_errors(joints: ArrayLike, fps: float, contact: ArrayLike | None = Non
     """
     height = centre_of_mass(joints)[:, 1]
     errors = []
-    for flight in flights(joints, contact):
+    for flight in flights(joints, contact, longest):
         times = np.arange(flight.stop - flight.start) / fps
         errors.append(abs(2 * np.polyfit(times, height[flight], 2)[0] + GRAVITY) / GRAVITY)
     return np.array(errors)

@@ -31,7 +31,7 @@ FIGURES = {
     "limits, farthest": "degrees outside the range, the farthest angle",
     "overlap": "share of frames with capsules more than 2 cm in one another",
     "overlap, deepest": "mm",
-    "flight": "relative error of the fall in the air against 9.81 m/s^2, the worst flight",
+    "flight": "relative error of the fall in the air against 9.81 m/s^2, the worst flight of up to 1 s",
     "balance": "share of quiet standing with the extrapolated centre of mass over 5 cm outside the feet",
     "SPARC, wrists": "spectral arc length of their speed, 5 Hz low pass, mean of windows of 1.6 s",
     "log jerk, wrists": "log dimensionless jerk of their speed, likewise",
@@ -42,6 +42,8 @@ FIGURES = {
 LOWER_IS_WORSE = frozenset({"SPARC, wrists", "log jerk, wrists"})
 DEEP, FAR = 0.02, 0.05
 WINDOW = 1.6
+LONGEST_FLIGHT = 1.0
+"""Seconds: who is off the ground for longer hangs, swims or climbs."""
 
 
 def figures_of_clip(recording: Recording) -> dict[str, float]:
@@ -56,7 +58,7 @@ def figures_of_clip(recording: Recording) -> dict[str, float]:
     skate = foot_skate(joints, fps)
     excess = np.stack([np.nan_to_num(values) for values in range_excess(joint_angles(joints)).values()]).max(0)
     overlap = body_overlap(joints)
-    flight = flight_errors(joints, fps, recording.contact)
+    flight = flight_errors(joints, fps, recording.contact, round(LONGEST_FLIGHT * fps))
     margin = balance_margin(joints, fps)
     contact = np.zeros(0) if recording.contact is None else contact_speeds(joints, recording.contact, fps)
     figures = {

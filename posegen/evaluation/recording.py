@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from posegen.errors import UsageError
 from posegen.evaluation.archive import read_archive
 from posegen.evaluation.body import longest_present
+from posegen.skeleton import PARTS
 from posegen.store.read import Dataset, open_dataset, strange
 
 __all__ = ["Recording", "recordings_of_dataset", "recordings_of_reference"]
 
 Array = NDArray[Any]
 SAMPLES_AT_ONCE = 20
+LEGS = PARTS.index("legs")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Recording:
         Empty for a captured clip.
     family : str
         What a captured clip shows, in a word; empty where that is not known, and for a generated clip.
+    doing : str [frame], optional
+        What the legs do, by the labels of each frame. Segments leave out what hardly shows; this does not.
     """
 
     name: str
@@ -53,11 +57,14 @@ class Recording:
     segments: Sequence[Mapping[str, Any]] = ()
     variant: str = ""
     family: str = ""
+    doing: Array | None = None
 
     def shown_at(self, frame: int) -> str:
         """What is shown at a frame: the family of a captured clip, or the action of the legs."""
         if self.family:
             return self.family
+        if self.doing is not None:
+            return str(self.doing[frame])
         base = (s for s in self.segments if "legs" in s["parts"] and s["start"] <= frame < s["end"])
         return str(next(base, {"action": ""})["action"])
 
@@ -78,7 +85,9 @@ def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recordin
         block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
         joints = dataset.arrays("joints", block)
         contact = dataset.arrays("contact", block) if "contact" in dataset.fields else None
+        action = dataset.arrays("action", block) if "action" in dataset.fields else None
         with strange(dataset.path):
+            names = np.array(dataset.header.field("action").attributes["names"]) if action is not None else None
             for i, sample in enumerate(chosen):
                 for v, row in enumerate(dataset.rows(sample)):
                     for a, actor in enumerate(row["actors"]):
@@ -89,7 +98,9 @@ def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recordin
                             segments = actor["segments"] if there.start == 0 else ()
                             places = joints[i, v, a, there].astype(np.float64)
                             fps = float(dataset.header.fps)
-                            yield Recording(name, str(actor["person"]), places, fps, touching, segments, row["variant"])
+                            doing = None if names is None or action is None else names[action[i, v, a, there, LEGS]]
+                            who = str(actor["person"])
+                            yield Recording(name, who, places, fps, touching, segments, row["variant"], doing=doing)
 
 
 def recordings_of_reference(path: Path) -> Iterator[Recording]:

@@ -65,6 +65,17 @@ def test_what_is_wrong_with_a_clip_is_taken_down() -> None:
     assert worst["skate of contacts"] == ("sample 1 base", pytest.approx(1 / 29))
 
 
+def test_who_swims_does_not_fly() -> None:
+    air = standing_recording()
+    air.joints[..., 1] += 1.0
+    air = replace(air, contact=np.zeros((30, 9), np.uint8), doing=np.array(["swimming"] * 30))
+    flying, swimming = Found(), Found()
+    take_down(air, flying)
+    take_down(air, swimming, frozenset({"swimming"}))
+    assert (flying.flights, swimming.flights) == (1, 0)
+    assert flying.spread.spreads()["fall, relative"].median == pytest.approx(1)
+
+
 @pytest.mark.parametrize("name", list(SETS))
 def test_features_know_no_place_heading_or_size(name: str) -> None:
     joints = wandering(3, 30)

@@ -137,6 +137,8 @@ def test_flight_is_judged_by_its_fall() -> None:
         joints[5:15, :, 1] += (0.2 + gravity / 2 * times * (times[-1] - times))[:, None]
         assert flights(joints) == [slice(5, 15)]
         assert flight_errors(joints, FPS) == pytest.approx([error], abs=1e-9)
+        assert [len(flights(joints, longest=frames)) for frames in (9, 10)] == [0, 1]
+        assert flights(joints[:15], longest=10) == []  # cut off: who knows how long
         touching = np.zeros((20, 9))
         touching[:, 4] = 1  # hanging by a hand
         assert flights(joints, touching) == []
