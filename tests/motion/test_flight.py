@@ -65,7 +65,7 @@ def test_flights_fall_and_all_else_stays(seed: int, seconds: int) -> None:
 def test_no_fall_takes_a_foot_into_the_floor() -> None:
     joints, legs = body(3, 40)
     legs[:, [HEEL_HEIGHT, TOE_HEIGHT]] = 0.01
-    before, free = whole(joints, legs), np.ones(40, np.bool_)
+    before, free = whole(joints, legs), np.arange(40) % 8 > 0
     fall_freely(free, 0, 40, STEP, joints, legs)
     moved = (whole(joints, legs) - before)[..., 1]
     assert moved.min() == pytest.approx(-0.01, abs=1e-6)
