@@ -86,6 +86,11 @@ def fall_freely(free: Array, first: int, last: int, step: Scalar, joints: Array,
             share = (g - begin) / (end - begin)
             fall = 0.5 * GRAVITY * step * step * (g - begin) * (end - g)
             lift = np.float32(low + share * (high - low) + fall - centre_height(joints, legs, g))
+            # Where a run only begins or ends, a foot may skim the floor: not into it.
+            sole = min(
+                min(legs[0, HEEL_HEIGHT, g], legs[0, TOE_HEIGHT, g]), min(legs[1, HEEL_HEIGHT, g], legs[1, TOE_HEIGHT, g])
+            )
+            lift = max(lift, -max(sole, np.float32(0.0)))
             joints[:, 1, g] += lift
             for side in range(2):
                 for row in UPRIGHT:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.gait import STEP, stride_rate
+from posegen.motion.gait import RUN, STEP, stride_rate
 from posegen.motion.manner import AHEAD, ASIDE, BOUNCES, CADENCE, STANDING_LIFT, STEP_LENGTH, add_manner, stance_share
 from posegen.motion.rows import (
     APART,
@@ -65,6 +65,8 @@ def goes_on(gait: Array, manner: Array, k: int) -> bool:
     """Whether the steps of gait slot `k` pass into those of the next slot; in another direction they stop and start again."""
     if k + 1 >= len(gait) or gait[k] == 0 or gait[k + 1] == 0:
         return False
+    if (gait[k] == RUN and gait[k + 1] == STEP) or (gait[k] == STEP and gait[k + 1] == RUN):
+        return False  # Nobody turns on the spot out of a run.
     return bool(manner[k, AHEAD] == manner[k + 1, AHEAD] and manner[k, ASIDE] == manner[k + 1, ASIDE])
 
 
@@ -100,14 +102,18 @@ def plan_ramps(gait: Array, manner: Array, start: Array, end: Array, speed: Arra
         half = _half_ramp(change, max(rate[k], rate[k + 1]), before, after)
         if here == STEP or there == STEP:
             half = min(half, 0.3)
-        early, late = at - 0.05 - 2 * half, at + 0.05 + 2 * half
-        down, up, steps = (early, at - 0.05), (at + 0.05, late), min(0.3, 2 * half)
-        step_down, step_up = (at - steps, at), (at, at + steps)
+        # A stop takes its time from the slot before, a start from the one behind.
+        stop, start_half = _half_ramp(change, rate[k], before, before), _half_ramp(change, rate[k + 1], after, after)
+        if here == STEP or there == STEP:
+            stop, start_half = stop if here == RUN else min(stop, 0.3), start_half if there == RUN else min(start_half, 0.3)
+        early, late = at - 0.05 - 2 * stop, at + 0.05 + 2 * start_half
+        down, up = (early, at - 0.05), (at + 0.05, late)
+        step_down, step_up = (at - min(0.3, 2 * stop), at), (at, at + min(0.3, 2 * start_half))
         if joined:
             down = up = step_down = step_up = (at - half, at + half)
         elif here and there:
             # The steps of the first stop a little before those of the second begin: both feet come to the ground.
-            step_down, down = (at - 0.1 - steps, at - 0.1), (early - 0.1, at - 0.15)
+            step_down, down = (at - 0.1 - min(0.3, 2 * stop), at - 0.1), (early - 0.1, at - 0.15)
         if not here:
             down = step_down = up
         if not there:

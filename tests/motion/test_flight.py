@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from posegen.evaluation.body import centre_of_mass
 from posegen.motion.engine import LEG_JOINTS
 from posegen.motion.flight import centre_height, fall_freely, mark_free
-from posegen.motion.rows import LEG_ROWS, ROOT_ROWS, RUN_WEIGHT
+from posegen.motion.rows import HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, RUN_WEIGHT, TOE_HEIGHT
 
 Array = NDArray[Any]
 
@@ -46,6 +46,7 @@ def test_height_of_the_centre_of_mass(seed: int) -> None:
 @given(SEEDS, st.integers(3, 25))
 def test_flights_fall_and_all_else_stays(seed: int, seconds: int) -> None:
     joints, legs = body(seed, 40)
+    legs[:, [HEEL_HEIGHT, TOE_HEIGHT]] = 9.0  # nothing that the floor could stop
     before, free = whole(joints, legs), np.zeros(40, np.bool_)
     flight = slice(8, 8 + seconds)
     free[flight] = True
@@ -59,6 +60,16 @@ def test_flights_fall_and_all_else_stays(seed: int, seconds: int) -> None:
     still = np.ones(40, bool)
     still[9 : 7 + seconds] = False
     np.testing.assert_array_equal(after[still], before[still])
+
+
+def test_no_fall_takes_a_foot_into_the_floor() -> None:
+    joints, legs = body(3, 40)
+    legs[:, [HEEL_HEIGHT, TOE_HEIGHT]] = 0.01
+    before, free = whole(joints, legs), np.arange(40) % 8 > 0
+    fall_freely(free, 0, 40, STEP, joints, legs)
+    moved = (whole(joints, legs) - before)[..., 1]
+    assert moved.min() == pytest.approx(-0.01, abs=1e-6)
+    assert moved.max() > 0.1
 
 
 def test_who_is_in_the_air() -> None:
