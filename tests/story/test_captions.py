@@ -57,6 +57,7 @@ STEMS = {
     "stairs_up": "stairs|steps",
     "stairs_down": "stairs|steps",
     "dribbling": "dribbl|bounc",
+    "lunge": "lung",
     "jumping_jack": "jumping jack|star jump",
     "kneel": "kneel|knees",
     "crouch": "crouch|duck",

@@ -151,7 +151,7 @@ def test_gaits_turns_and_sides(name):
     assert turned.min() > 39.99
     rate = turned / (scenes.end - scenes.start)[on_the_spot]
     assert rate.max() < 121
-    walking = gait == 1
+    walking = scenes.action == NAMES.index("walk")
     assert scenes.speed[walking].min() > 0.55
     assert scenes.speed[walking].max() < 2.0
     curved = scenes.turn[walking] != 0
