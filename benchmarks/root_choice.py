@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.library import load_library
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.cast import cast_of
 from posegen.motion.channels import gait_series
 from posegen.motion.engine import animate

@@ -33,7 +33,7 @@ KERNEL_SOURCES = (
     "randomness.py",
     "skeleton.py",
     "scene.py",
-    "library/models.py",
+    "library/channels.py",
     "motion/*.py",
     "store/hashing.py",
 )

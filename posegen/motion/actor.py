@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, slot_series
 from posegen.motion.flight import fall_freely, mark_free
 from posegen.motion.gait import HARMONICS, Gaits, warp_of, warped

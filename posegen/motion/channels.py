@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.gait import HARMONICS, HOP, RUN, RUN_SPEEDS, SKIP, STEP, Gaits, warped
 from posegen.motion.manner import AHEAD
 from posegen.motion.state import Clock, Person, Scratch, Slot

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z
 from posegen.motion.rows import GUIDED, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, PITCH
 from posegen.motion.state import Clock, Slot

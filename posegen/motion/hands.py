@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.library.models import ANCHORS, HAND_CHANNELS
+from posegen.library.channels import ANCHORS, HAND_CHANNELS
 from posegen.motion.channels import add_own_harmonics, fill_hold
 from posegen.motion.contacts import FIRST, LAST, find_stances, swing_row
 from posegen.motion.guided import mark_stretches

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, Action, Key
+from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS
+from posegen.library.models import Action, Key
 from posegen.motion.gait import GAITS, Gaits, gait_tables
 from posegen.motion.manner import half_cycle_later, manner_row
 from posegen.skeleton import CONTACTS, PARTS

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.library.models import CHANNELS, HAND_CHANNELS
+from posegen.library.channels import CHANNELS, HAND_CHANNELS
 from posegen.motion.state import Clock, Slot
 from posegen.motion.tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
 

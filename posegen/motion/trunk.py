@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.trigonometry import cos_turns, sin_turns
 
 __all__ = ["limb_rotation", "place_child", "trunk_rotation", "turn_rotation", "upper_body"]

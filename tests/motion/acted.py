@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.actor import actor_motion
 from posegen.motion.state import Clock, Person, Role, Scratch, scratch
 from posegen.motion.tables import tables

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.skeleton import JOINTS, PARENTS
 
 __all__ = ["about_x", "about_y", "about_z", "central", "forward_kinematics", "limb"]

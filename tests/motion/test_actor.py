@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.actor import actor_motion, add_sway, lean_into_curves, look_ahead, mark_airborne
 from posegen.motion.engine import LEG_JOINTS
 from posegen.motion.rows import HEADING, ROOT_ROWS, SPEED, TURNING

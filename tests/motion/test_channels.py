@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import CHANNELS, Action
+from posegen.library.channels import CHANNELS
+from posegen.library.models import Action
 from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series
 from posegen.motion.gait import HARMONICS, RUN, STEP, WALK, WALK_SPEEDS, warp_of, warped
 from posegen.motion.state import Clock, Scratch, scratch

@@ -204,5 +204,5 @@ def test_knees_that_touch_are_at_the_floor(stature: float) -> None:
             touching = motion.contact[0, 0, :, CONTACTS.index(f"{side}_knee")] == 1
             height = motion.joints[0, 0, touching, JOINTS.index(f"{side}_knee"), 1]
             assert touching.any()
-            assert 0.0 < height.min()
+            assert height.min() > 0.0
             assert height.max() < 0.075 * stature

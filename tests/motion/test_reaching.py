@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import CHANNELS, Action
+from posegen.library.channels import CHANNELS
+from posegen.library.models import Action
 from posegen.motion.state import Scratch
 from posegen.motion.trunk import upper_body
 from posegen.scene import LEFT, RIGHT

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.root import carry_height, hips, pelvis_path, pelvis_rotation, run_rise
 from posegen.motion.rows import (
     BEATS,

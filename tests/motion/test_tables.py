@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.library import Library
-from posegen.library.models import ANCHORS, CHANNELS, Action
+from posegen.library.channels import ANCHORS, CHANNELS
+from posegen.library.models import Action
 from posegen.motion.tables import CYCLE, ENTER, EXIT, PLANTED, SCALARS, SUPPORTS, ActionTables, tables
 from posegen.skeleton import PARTS
 from tests.motion.scripted import LIBRARY

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.library.models import CHANNELS
+from posegen.library.channels import CHANNELS
 from posegen.motion.trunk import limb_rotation, place_child, trunk_rotation, turn_rotation, upper_body
 from posegen.scene import empty_scenes
 from posegen.skeleton import JOINTS, PARENTS, body_offsets
