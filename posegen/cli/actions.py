@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import config_option, example, json_option, note, print_json, quiet_option
+from posegen.errors import PosegenError
 from posegen.wording import printable
 
 if TYPE_CHECKING:
@@ -63,6 +64,30 @@ def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: 
         print_json({"path": str(place), "name": name, "frames": clip.joints.shape[1], "fps": clip.fps})
         return
     note(f"wrote {place}", quiet=quiet)
+
+
+@actions.command(epilog=example("posegen actions page -o docs"))
+@click.option(
+    "-o", "out", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="[default: here]"
+)
+@config_option
+@json_option
+@quiet_option
+def page(out: Path, config: str | None, as_json: bool, quiet: bool) -> None:
+    """Write a page, actions.md, with a picture of each action."""
+    library = _library(config)
+    # Only now, since the kernels take a moment to load.
+    from posegen.viewing.gallery import write_gallery
+
+    try:
+        written = list(write_gallery(library, out))
+    except OSError as error:
+        msg = f"{out}: cannot write the page there ({error.strerror}). Name a folder that you may write to with -o"
+        raise PosegenError(msg) from error
+    if as_json:
+        print_json({"path": str(written[-1]), "pictures": len(written) - 1})
+        return
+    note(f"wrote {written[-1]} and {len(written) - 1} pictures beside it", quiet=quiet)
 
 
 def _library(config: str | None) -> Library:

@@ -19,10 +19,14 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Seat:
-    """A box to sit on: the centre of its top in metres (x, y, z), and its breadth and depth."""
+    """A box to sit or stand on: the centre of its top in metres (x, y, z), its breadth and depth, and its thickness.
+
+    Without a thickness it stands on the floor.
+    """
 
     top: tuple[float, float, float]
     size: float = 0.42
+    thickness: float | None = None
 
 
 @dataclass(frozen=True)

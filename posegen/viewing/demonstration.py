@@ -12,7 +12,7 @@ from posegen.motion.engine import animate
 from posegen.scene import BOTH, RIGHT, Scenes, empty_scenes
 from posegen.story.repertoire import NO_GAIT, STEP, Repertoire, repertoire
 from posegen.viewing.clip import Clip, make_clip
-from posegen.viewing.samples import seats_of, tracks_of
+from posegen.viewing.samples import seats_of, tracks_of, treads_of
 
 __all__ = ["demonstrate", "demonstration"]
 
@@ -50,7 +50,7 @@ def demonstrate(library: Library, name: str) -> Clip:
         title=name.replace("_", " "),
         actions=tracks_of(motion.action[0], library.actions),
         contacts=contact,
-        seats=seats_of(joints, contact, scenes.seat_height[0].tolist()),
+        seats=seats_of(joints, contact, scenes.seat_height[0].tolist()) + treads_of(joints, contact),
     )
 
 

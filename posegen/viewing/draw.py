@@ -80,13 +80,13 @@ def _inside(start: Array, direction: Array, slabs: Sequence[tuple[Array, float]]
 
 
 def draw_seats(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, seats: Sequence[Seat]) -> None:
-    """Seats as boxes that stand on the floor."""
-    for seat in seats:
+    """Seats as boxes that stand on the floor, treads and rungs as slabs, the far ones first."""
+    for seat in sorted(seats, key=lambda seat: float(placement.depth(np.array(seat.top)))):
         half = seat.size / 2
         corners = np.array([[-half, -half], [half, -half], [half, half], [-half, half]])
         top = np.array([[seat.top[0] + x, seat.top[1], seat.top[2] + z] for x, z in corners])
-        floor = top * np.array([1.0, 0.0, 1.0])
-        sides = [np.stack([top[i], top[i - 1], floor[i - 1], floor[i]]) for i in range(4)]
+        bottom = top * np.array([1.0, 0.0, 1.0]) if seat.thickness is None else top - np.array([0.0, seat.thickness, 0.0])
+        sides = [np.stack([top[i], top[i - 1], bottom[i - 1], bottom[i]]) for i in range(4)]
         for side in sorted(sides, key=lambda side: float(placement.depth(side.mean(0)))):
             _polygon(canvas, placement.pixels(side, centre), COLOURS["seat_side"])
         _polygon(canvas, placement.pixels(top, centre), COLOURS["seat"])

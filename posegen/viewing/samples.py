@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.viewing.clip import Clip, Seat, make_clip
 
-__all__ = ["clip_of_sequence", "seats_of", "tracks_of"]
+__all__ = ["clip_of_sequence", "seats_of", "tracks_of", "treads_of"]
+
+TREAD, TREAD_THICKNESS, BALL_HEIGHT, LEAST_RISE = 0.26, 0.04, 0.02, 0.08
+"""Metres: breadth and thickness of what a foot stands on, the ball's joint above the sole, and the least height of a tread."""
 
 Array = NDArray[Any]
 
@@ -51,8 +54,12 @@ def clip_of_sequence(
         title=f"sample {row['sample']}, {row['variant']}",
         actions=None if action is None else tracks_of(action, names),
         contacts=contact,
-        seats=() if contact is None else seats_of(joints, contact, [actor["seat_height"] for actor in row.get("actors", ())]),
+        seats=() if contact is None else _surfaces(joints, contact, row),
     )
+
+
+def _surfaces(joints: Array, contact: Array, row: Mapping[str, Any]) -> list[Seat]:
+    return seats_of(joints, contact, [actor["seat_height"] for actor in row.get("actors", ())]) + treads_of(joints, contact)
 
 
 def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
@@ -73,6 +80,27 @@ def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Se
         begins = np.flatnonzero(touching & ~np.roll(touching, 1) | (touching & (np.arange(len(touching)) == 0)))
         seats += [Seat((float(places[f, 0]), float(height), float(places[f, 2]))) for f in begins if places[f, 1] > height]
     return seats
+
+
+def treads_of(joints: Array, contact: Array) -> list[Seat]:
+    """Find what is stood on above the floor, such as treads and rungs: one slab for each time that a foot is set down there.
+
+    Parameters
+    ----------
+    joints : float [actors, frames, 22, 3]
+    contact : [actors, frames, 9]
+    """
+    treads = []
+    for side in ("left", "right"):
+        ball, point = JOINTS.index(f"{side}_foot"), CONTACTS.index(f"{side}_toe")
+        for places, touching in zip(joints[..., ball, :], contact[..., point] == 1, strict=True):
+            begins = np.flatnonzero(touching & ~np.concatenate([[False], touching[:-1]]))
+            treads += [
+                Seat((float(places[f, 0]), float(places[f, 1]) - BALL_HEIGHT, float(places[f, 2])), TREAD, TREAD_THICKNESS)
+                for f in begins
+                if places[f, 1] > LEAST_RISE
+            ]
+    return treads
 
 
 def tracks_of(action: Array, names: Sequence[str]) -> dict[str, tuple[str, ...]]:

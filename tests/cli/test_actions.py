@@ -75,3 +75,9 @@ def test_an_unknown_action_is_bad_usage_and_writes_nothing(
     assert main(["actions", "show", "wve"]) == 2
     assert "did you mean 'wave'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_cannot_be_written_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("here", encoding="utf-8")
+    assert main(["actions", "page", "-o", str(tmp_path / "file" / "docs")]) == 1
+    assert "cannot write the page there" in capsys.readouterr().err

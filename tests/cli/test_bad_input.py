@@ -106,8 +106,8 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
         ("--set=frames=3\x07", "without control characters"),
         ("--set=frames=\udcff", r"'--set=frames=\udcff': must be one line of UTF-8 text"),
         (
-            "--set=story.actions={walk: 0, run: 0, turn: 0, stand: 0, point: 0, wave: 0}",
-            "--set story.actions: leaves the theme 'street' without an action; raise one of them, or drop the theme",
+            "--set=story.actions={walk: 0, turn: 0, stand: 0, salute: 0, wave: 0, clap: 0, shout: 0, celebrate: 0}",
+            "--set story.actions: leaves the theme 'parade' without an action; raise one of them, or drop the theme",
         ),
         ("--set=story.themes={nowhere: 1}", "--set story.themes.nowhere: unknown theme; there are"),
         ("--set=population={persons: 2}", "population.persons: is 2, and story.actors.max asks for 3 different ones; raise it"),

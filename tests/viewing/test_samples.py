@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posegen.skeleton import CONTACTS
-from posegen.viewing.samples import seats_of
+from posegen.skeleton import CONTACTS, JOINTS
+from posegen.viewing.samples import seats_of, treads_of
 
 
 def test_a_seat_stands_under_the_pelvis_for_each_stretch_of_sitting() -> None:
@@ -23,3 +23,15 @@ def test_a_seat_stands_under_the_pelvis_for_each_stretch_of_sitting() -> None:
 
 def test_who_does_not_sit_has_no_seat() -> None:
     assert seats_of(np.zeros((2, 4, 22, 3)), np.zeros((2, 4, len(CONTACTS)), np.uint8), [0.0, 0.0]) == []
+
+
+def test_a_tread_lies_under_each_foot_that_is_set_down_above_the_floor() -> None:
+    joints, contact = np.zeros((1, 9, 22, 3)), np.zeros((1, 9, len(CONTACTS)), np.uint8)
+    left, right = JOINTS.index("left_foot"), JOINTS.index("right_foot")
+    joints[0, :, left, 1], joints[0, :, right, 1] = 0.02, 0.19
+    joints[0, :, right, 2] = np.arange(9)
+    contact[0, [0, 1, 4, 5], CONTACTS.index("right_toe")] = 1
+    contact[0, :, CONTACTS.index("left_toe")] = 1  # on the floor
+    treads = treads_of(joints, contact)
+    assert [tread.top for tread in treads] == [pytest.approx((0.0, 0.17, 0.0)), pytest.approx((0.0, 0.17, 4.0))]
+    assert all(tread.thickness is not None for tread in treads)
