@@ -31,7 +31,7 @@ __all__ = [
 
 Array = NDArray[Any]
 
-ROOT_HEIGHT, ROOT_FORWARD = CHANNELS.index("root_height"), CHANNELS.index("root_forward")
+ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
 PELVIS_TILT = CHANNELS.index("pelvis_tilt")
 FIRST_LEFT, FIRST_RIGHT = CHANNELS.index("left_hip_flexion"), CHANNELS.index("right_hip_flexion")
 FIRST_FOOT, LAST_FOOT = (CHANNELS.index(f"left_foot_{c}") - FIRST_LEFT for c in ("forward", "pitch"))
@@ -149,7 +149,9 @@ def key_size(slot: Slot, draws: Array, c: int, stage: int, number: int, at: Scal
     # A hand that has to be somewhere does not depend on that either, but nobody hits the same spot twice.
     if c >= FIRST_HAND:
         return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
-    return slot.amplitude * (1.0 + 0.14 * (draws[(5 * number + c) % len(draws)] - 0.5))
+    # Root and feet go together: who strides further goes further.
+    together = c in (ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL) or is_foot(c)
+    return slot.amplitude * (1.0 + 0.14 * (draws[(5 * number + (0 if together else c)) % len(draws)] - 0.5))
 
 
 @kernel

@@ -78,7 +78,7 @@ def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Se
     pelvis, point = JOINTS.index("pelvis"), CONTACTS.index("seat")
     for height, places, touching in zip(heights, joints[..., pelvis, :], contact[..., point] == 1, strict=False):
         begins = np.flatnonzero(touching & ~np.roll(touching, 1) | (touching & (np.arange(len(touching)) == 0)))
-        seats += [Seat((float(places[f, 0]), float(height), float(places[f, 2]))) for f in begins if places[f, 1] > height]
+        seats += [Seat((float(places[f, 0]), float(height), float(places[f, 2]))) for f in begins if places[f, 1] > height > 0]
     return seats
 
 

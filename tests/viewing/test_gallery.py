@@ -17,7 +17,7 @@ def test_each_action_has_its_picture_and_its_words(tmp_path: Path) -> None:
         themes=whole.themes,
         words=whole.words,
         entries={name: whole.action(name) for name in ("kneel", "stand", "wave")},
-        families={"some": names},
+        families={"some": names, "others": ("stand",)},
     )
     written = list(write_gallery(some, tmp_path))
     assert [path.name for path in written] == ["kneel.png", "stand.png", "wave.png", "actions.md"]
