@@ -77,6 +77,82 @@ def home_ahead(neutral: Array, thigh: Scalar, shank: Scalar) -> Scalar:
 
 
 @kernel
+def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, counts: Array) -> bool:
+    """Plan both feet's stances and prints; tells whether an action sets a foot down above what is there.
+
+    `counts` is int [2], written: how many stances each foot has. For the rest see :func:`plant_and_swing`.
+    """
+    root, raised = scratch.root, False
+    thigh, shank = -person.offsets[4, 1], -person.offsets[7, 1]
+    for side in range(2):
+        leg, planted, stances = scratch.legs[side], scratch.planted[side], scratch.stances[side]
+        mark_planted(root, side, scratch.lifted[side], planted)
+        counts[side] = find_stances(planted, stances)
+        flatten_feet(leg, stances, counts[side], root[RATE], step)
+        plan_prints(root, leg, side, person.widths, person.foot, stances, counts[side])
+        if guided:
+            channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
+            guide_pitch(root, channels[3], leg)
+            home, length = home_ahead(person.neutral, thigh, shank), float(thigh + shank)
+            raised |= guide_prints(root, channels, leg[FORWARD], side, length, home, stances, counts[side])
+    keep_apart(root, scratch.stances, counts, 2.0 * person.widths[0])
+    return raised
+
+
+@kernel
+def stand_feet(scratch: Scratch, person: Person, steps: Array, raised: bool, counts: Array) -> bool:
+    """Put planted feet onto their prints and onto what is there to stand on; tells whether that is other than the floor."""
+    root, legs = scratch.root, scratch.legs
+    for side in range(2):
+        for i in range(counts[side]):
+            hold_stance(legs[side], scratch.stances[side, i], person.foot)
+    levels = np.zeros((2, scratch.stances.shape[1]))
+    uneven = climb(root[RISING], scratch.stances, counts, levels) or raised or len(steps) > 0
+    if uneven:
+        for side in range(2):
+            fill_ground(steps, scratch.stances[side], counts[side], levels[side], legs[side, GROUND])
+        raise_body(root, legs, scratch.planted)
+    return uneven
+
+
+@kernel
+def keep_in_reach(scratch: Scratch, person: Person, step: Scalar) -> None:
+    """Lower the pelvis where a planted foot would be out of reach, and place the hips."""
+    root, place, pelvis, offsets = scratch.root, scratch.joints[0], scratch.turns[6], person.offsets
+    root[LOWERING, :] = np.float32(0.0)
+    hips(root, pelvis, offsets, place, scratch.legs)
+    for side in range(2):
+        add_lack(scratch.legs[side], scratch.planted[side], REACH * (-offsets[4, 1] - offsets[7, 1]), root[LOWERING])
+    smooth_cover(root[LOWERING], max(1, int(YIELD_SECONDS / step + 0.5)), root[WORK])
+    hips(root, pelvis, offsets, place, scratch.legs)
+
+
+@kernel
+def swing_leg(
+    scratch: Scratch, person: Person, side: int, guided: bool, uneven: bool, count: int, step: Scalar, first: int, last: int
+) -> None:
+    """Swing one foot from stance to stance, clear of the ground, and bend its knee in the scratch frames `first` to `last`."""
+    root, leg, stances, planted = scratch.root, scratch.legs[side], scratch.stances[side], scratch.planted[side]
+    foot, thigh, shank = person.foot, -person.offsets[4, 1], -person.offsets[7, 1]
+    nominal_feet(root, leg, person.widths[2] if side == 0 else -person.widths[2], scratch.nominal)
+    if guided:
+        channels, length = scratch.channels[FOOT[side] : FOOT[side] + 4], float(thigh + shank)
+        high = foot[FOOT_ANKLE_HEIGHT]
+        guide_swings(root, channels, side, length, high, scratch.airborne, stances, count, scratch.nominal)
+    swing_foot(leg, scratch.nominal, stances, count, int(PASSING_SECONDS / step))
+    if uneven:
+        raise_feet(leg, planted, -1.0, True)
+    clear_swings(leg, stances, count, foot, root[LIFT])
+    if uneven:
+        raise_feet(leg, planted, 1.0, True)
+    place_foot(first, last, foot, leg)
+    if uneven:
+        raise_feet(leg, planted, -1.0, False)
+    ease_reach(first, last, thigh, shank, planted, leg)
+    solve_knee(first, last, thigh, shank, leg)
+
+
+@kernel
 def plant_and_swing(
     scratch: Scratch, person: Person, steps: Array, guided: bool, step: Scalar, margin: int, frames: int
 ) -> None:
@@ -94,53 +170,9 @@ def plant_and_swing(
     margin, frames : int
         The scratch frames to bend the knees in.
     """
-    root, legs, place, pelvis = scratch.root, scratch.legs, scratch.joints[0], scratch.turns[6]
-    offsets, foot, widths = person.offsets, person.foot, person.widths
-    thigh, shank = -offsets[4, 1], -offsets[7, 1]
-    leg = float(thigh + shank)
     counts = np.zeros(2, np.int64)
-    root[LOWERING, :] = np.float32(0.0)
-    uneven = len(steps) > 0
+    raised = plan_feet(scratch, person, guided, step, counts)
+    uneven = stand_feet(scratch, person, steps, raised, counts)
+    keep_in_reach(scratch, person, step)
     for side in range(2):
-        planted, stances = scratch.planted[side], scratch.stances[side]
-        mark_planted(root, side, scratch.lifted[side], planted)
-        counts[side] = find_stances(planted, stances)
-        flatten_feet(legs[side], stances, counts[side], root[RATE], step)
-        plan_prints(root, legs[side], side, widths, foot, stances, counts[side])
-        if guided:
-            channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
-            guide_pitch(root, channels[3], legs[side])
-            home = home_ahead(person.neutral, thigh, shank)
-            uneven |= guide_prints(root, channels, legs[side, FORWARD], side, leg, home, stances, counts[side])
-    keep_apart(root, scratch.stances, counts, 2.0 * widths[0])
-    for side in range(2):
-        for i in range(counts[side]):
-            hold_stance(legs[side], scratch.stances[side, i], foot)
-    levels = np.zeros((2, scratch.stances.shape[1]))
-    uneven |= climb(root[RISING], scratch.stances, counts, levels)
-    if uneven:
-        for side in range(2):
-            fill_ground(steps, scratch.stances[side], counts[side], levels[side], legs[side, GROUND])
-        raise_body(root, legs, scratch.planted)
-    hips(root, pelvis, offsets, place, legs)
-    for side in range(2):
-        add_lack(legs[side], scratch.planted[side], REACH * (thigh + shank), root[LOWERING])
-    smooth_cover(root[LOWERING], max(1, int(YIELD_SECONDS / step + 0.5)), root[WORK])
-    hips(root, pelvis, offsets, place, legs)
-    for side in range(2):
-        nominal_feet(root, legs[side], widths[2] if side == 0 else -widths[2], scratch.nominal)
-        if guided:
-            channels = scratch.channels[FOOT[side] : FOOT[side] + 4]
-            high, count = foot[FOOT_ANKLE_HEIGHT], counts[side]
-            guide_swings(root, channels, side, leg, high, scratch.airborne, scratch.stances[side], count, scratch.nominal)
-        swing_foot(legs[side], scratch.nominal, scratch.stances[side], counts[side], int(PASSING_SECONDS / step))
-        if uneven:
-            raise_feet(legs[side], scratch.planted[side], -1.0, True)
-        clear_swings(legs[side], scratch.stances[side], counts[side], foot, root[LIFT])
-        if uneven:
-            raise_feet(legs[side], scratch.planted[side], 1.0, True)
-        place_foot(margin, margin + frames, foot, legs[side])
-        if uneven:
-            raise_feet(legs[side], scratch.planted[side], -1.0, False)
-        ease_reach(margin, margin + frames, thigh, shank, scratch.planted[side], legs[side])
-        solve_knee(margin, margin + frames, thigh, shank, legs[side])
+        swing_leg(scratch, person, side, guided, uneven, counts[side], step, margin, margin + frames)
