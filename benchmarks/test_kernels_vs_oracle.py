@@ -29,10 +29,10 @@ def philox_pair() -> tuple[Work, Work]:
 
 def waves_pair() -> tuple[Work, Work]:
     phase = np.linspace(0, 9, FRAMES, dtype=np.float32)
-    waves = np.zeros((2 * HARMONICS, FRAMES), np.float32)
+    waves, unwarped = np.zeros((2 * HARMONICS, FRAMES), np.float32), np.zeros(FRAMES, np.float32)
 
     def kernel() -> NDArray[np.generic]:
-        fill_waves(phase, waves)
+        fill_waves(phase, unwarped, waves)
         return waves
 
     def oracle() -> NDArray[np.generic]:
