@@ -47,7 +47,8 @@ def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -
     RESULTS.mkdir(exist_ok=True)
     machine = _machine()
     document = {"section": section, "machine": machine, "seconds": round(seconds), "figures": [asdict(f) for f in figures]}
-    text = json.dumps(document, indent=1) + "\n"
+    # NumPy's numbers and truths become plain ones.
+    text = json.dumps(document, indent=1, default=lambda value: value.item()) + "\n"
     (RESULTS / f"{section}.json").write_text(_without_places(text), encoding="utf-8")
     lines = [f"# {title}", "", f"`make judge SECTION={section}` took {seconds / 60:.0f} minutes on {sentence(machine)}.", ""]
     lines += ["| measure | found | wanted | |", "|---|---|---|---|"]

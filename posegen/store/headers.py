@@ -70,14 +70,20 @@ def load_header(path: Path) -> Header:
         msg = f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made"
         raise UsageError(msg)
     file = path / HEADER_FILE
-    cure = f"Run `posegen verify {path} --repair`, or delete it and run the generate command that made the dataset again"
+    again = "run the generate command that made the dataset again: complete shards are kept."
+    # Without a sound copy nothing but the config tells what the header was.
+    repair = f"Run `posegen verify {path} --repair`, or " if load_copy(path) else ""
     try:
         data = read_file(file, _MOST_BYTES)
     except FileNotFoundError as error:
         if os.path.lexists(path / COPY_FILE):
-            msg = f"{file}: is missing. {cure}: complete shards are kept."
+            msg = f"{file}: is missing. {_sentence(repair + again)}"
             raise PosegenError(msg) from error
         msg = f"{path}: is not a dataset: there is no {HEADER_FILE} in it. Name a folder that `posegen generate` has made"
         raise UsageError(msg) from error
-    source = Source(str(file), f"{cure}: complete shards are kept.")
+    source = Source(str(file), _sentence(f"{repair}delete it and {again}"))
     return Header.from_json(unseal(data, source), source)
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]

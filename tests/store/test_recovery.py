@@ -126,6 +126,15 @@ def test_without_a_copy_nothing_is_made_up(dataset: Path) -> None:
     assert (dataset / HEADER).read_bytes() == b"{}"
 
 
+@pytest.mark.parametrize(("how", "cure"), [("damaged", r"\. Delete it and run"), ("gone", r"is missing\. Run the generate")])
+def test_without_a_copy_the_cure_is_to_generate_again(how: str, cure: str, dataset: Path) -> None:
+    lose(dataset, how)
+    (dataset / "dataset.copy.json").write_bytes(b"{}")
+    with pytest.raises(PosegenError, match=cure) as raised:
+        open_dataset(dataset)
+    assert "--repair" not in str(raised.value)
+
+
 def test_a_damaged_copy_is_named_and_keeps_nobody_from_reading(dataset: Path) -> None:
     (dataset / "dataset.copy.json").write_bytes(b"{}")
     assert [(problem.file, problem.curable) for problem in verify(dataset)] == [("dataset.copy.json", True)]
