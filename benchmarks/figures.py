@@ -23,6 +23,7 @@ PLACES = {
     sys.base_prefix: "PYTHON",
     str(Path.home()): "HOME",
     tempfile.gettempdir(): "TEMPORARY",
+    "/dev/shm": "MEMORY",
 }
 """What a message may hold of the machine, and what stands for it in results that are committed."""
 PACKAGES = ("numpy", "numba", "zarr", "pyarrow")
