@@ -11,8 +11,9 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from posegen.library.channels import check_channels, check_hand, check_pose
+from posegen.library.ranges import check_range
 
-__all__ = ["Action", "ActionFile", "Harmonics", "Key", "Lift", "Manner", "Theme", "Touch"]
+__all__ = ["Action", "ActionFile", "Harmonics", "Key", "Lift", "Manner", "Range", "Theme", "Touch"]
 
 Speeds = tuple[Annotated[float, Field(ge=0, le=15)], Annotated[float, Field(ge=0, le=15)]]
 Angles = tuple[Annotated[float, Field(ge=-720, le=720)], Annotated[float, Field(ge=-720, le=720)]]
@@ -134,6 +135,17 @@ class Manner(Strict):
     holds: list[Part] = []
 
 
+class Range(Strict):
+    """A joint's range of motion where an action needs a wider one than is usual, in degrees, and the publication that has it.
+
+    An end that is not given is the usual one.
+    """
+
+    min: Annotated[float, Field(ge=-360, le=360)] | None = None
+    max: Annotated[float, Field(ge=-360, le=360)] | None = None
+    source: Annotated[str, Field(min_length=1, max_length=256)]
+
+
 class Action(Strict):
     """One action.
 
@@ -166,6 +178,7 @@ class Action(Strict):
     flight : seconds in the air, and the share of the cycle at which a flight begins; a third number begins a second one
     lifts : when a foot leaves the ground
     touches : when hands, knees or seat touch something, besides what `support` says
+    ranges : joints that it bends further than usual, by angle; see :data:`posegen.skeleton.JOINT_LIMITS`
     weight : how often the story picks it, relative to others
     """
 
@@ -191,12 +204,15 @@ class Action(Strict):
     flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
     lifts: Annotated[list[Lift], Field(max_length=64)] = []
     touches: Annotated[list[Touch], Field(max_length=64)] = []
+    ranges: dict[str, Range] = {}
     weight: Weight = 1.0
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_pose(self.pose)
         check_channels(list(self.harmonics))
+        for channel, range_ in self.ranges.items():
+            check_range(channel, range_.min, range_.max)
         keys = bool(self.enter_keys or self.cycle_keys or self.exit_keys)
         problems = {
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None)

@@ -17,6 +17,7 @@ from posegen.motion.hands import move_hands
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
 from posegen.motion.manner import BOUNCES, stance_share
 from posegen.motion.plant import plant_and_swing
+from posegen.motion.resting import rest_forearms
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise
 from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
@@ -253,5 +254,6 @@ def actor_motion(
     plant_and_swing(scratch, person, role.steps, guided, clock.step, margin, frames)
     upper_body(channels, scratch.turns[6], offsets, scratch.joints, scratch.turns)
     move_hands(scratch, role, person, actions, clock, margin, margin + frames)
+    rest_forearms(scratch, person, margin, margin + frames)
     mark_free(scratch.root, scratch.planted, scratch.airborne)
     fall_freely(scratch.airborne, margin, margin + frames, clock.step, scratch.joints, scratch.legs)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
+from posegen.motion.leaving import leave_row
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
 from posegen.motion.rows import (
     ANKLE_X,
@@ -47,6 +48,7 @@ __all__ = [
     "mark_planted",
     "plan_prints",
     "rest_frame",
+    "roll_forward",
     "smooth_cover",
     "swing_foot",
 ]
@@ -299,12 +301,12 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, longest: 
             row = leg[ANKLE_X + r]
             if lift >= 0 and land < frames:
                 swing_row(row, nominal[r], lift, land, longest)
+            elif lift >= 0:
+                leave_row(row, nominal[r], lift, -1, longest)
+            elif land < frames:
+                leave_row(row, nominal[r], land, 1, longest)
             else:
-                # Before the first stance and behind the last one the correction stays what it is at that stance.
-                edge = land if lift < 0 else lift
-                keep = row[edge] - nominal[r, edge] if 0 <= edge < frames else np.float32(0.0)
-                for f in range(lift + 1, land):
-                    row[f] = nominal[r, f] + keep
+                row[:] = nominal[r]
 
 
 @kernel

@@ -199,7 +199,7 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
     """Strides a second.
 
     Walking: cadence = sqrt(60 v / .0064) steps a minute at a leg of .9 m, the walk ratio growing with the leg. Running: 155
-    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 45 degrees turned.
+    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 36 degrees turned.
     Hopping: 2 hops a second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991); skipping: about 1 stride a second.
 
     Parameters
@@ -213,7 +213,7 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
     """
     if gait == 3:
         # Both feet must come round; the feet start and end later than the slot by .15 s each.
-        steps = max(2.0, np.floor(abs(turn) * 8.0 + 0.999))
+        steps = max(2.0, np.floor(abs(turn) * 10.0 + 0.999))
         return 0.5 * steps / max(seconds - 0.3, 0.3)
     if gait == 2:
         return (155.0 + 7.0 * (speed - 2.65) + 7.0 * max(speed - 4.5, 0.0)) / 120.0 * np.sqrt(0.9 / leg)

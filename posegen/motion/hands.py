@@ -20,6 +20,7 @@ from posegen.motion.rows import HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.tables import SUPPORTS, ActionTables
 from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel
+from posegen.motion.trigonometry import eased
 from posegen.skeleton import CONTACTS
 
 __all__ = ["anchor_axes", "draw_wrist", "move_hands", "solve_elbow"]
@@ -42,13 +43,6 @@ ROOMY = 1.1
 """Times the shortest distance between shoulder and wrist from which a folding arm gives way."""
 STRAIGHT = 0.05
 """How far off the line from shoulder to wrist, in upper arms, an elbow must be for its side to be known."""
-
-
-@kernel
-def eased(distance: Scalar, easy: Scalar, last: Scalar) -> Scalar:
-    """Distance that is kept up to `easy` and then comes ever closer to `last`, from either side."""
-    over = (distance - easy) / (last - easy)
-    return distance if over <= 0 else easy + (last - easy) * over / (np.float32(1.0) + over)
 
 
 @kernel

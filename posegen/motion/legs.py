@@ -31,7 +31,7 @@ from posegen.motion.rows import (
     TOE_HEIGHT,
     YAW,
 )
-from posegen.motion.trigonometry import cos_turns, sin_turns
+from posegen.motion.trigonometry import cos_turns, eased, sin_turns
 
 __all__ = ["FOOT_ANKLE_HEIGHT", "FOOT_BALL", "FOOT_HEEL", "ease_reach", "nominal_leg", "place_foot", "solve_knee"]
 
@@ -41,6 +41,8 @@ FOOT_HEEL, FOOT_BALL, FOOT_BALL_HEIGHT, FOOT_ANKLE_HEIGHT = range(4)
 """Entries of a foot in metres: heel behind the ankle, ball before it, heights of ball joint and ankle above the sole."""
 ROUND = np.float32(0.04)
 """Sine of the pitch below which the sole's deepest point passes from heel to ball."""
+COS_FOLDED, ROOMY = np.float32(-0.8660254), np.float32(1.1)
+"""Cosine of 150 degrees, the most that a knee bends; times the distance from hip to ankle then, from which it gives way."""
 
 
 @kernel
@@ -118,15 +120,15 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
     """Two-bone inverse kinematics: the knee between hip and ankle, bent towards where the foot points.
 
     An ankle out of reach is drawn in along the line from the hip, since bones keep their length; `reach` in
-    :mod:`posegen.motion.contacts` sees to it that a planted one is not.
+    :mod:`posegen.motion.contacts` sees to it that a planted one is not. One too near gives way before the knee is folded.
     """
     thigh, shank = np.float32(thigh_length), np.float32(shank_length)
     longest = np.float32(0.9995) * (thigh + shank)
-    shortest = np.float32(1.02) * abs(thigh - shank) + np.float32(0.2) * thigh
+    shortest = np.sqrt(thigh * thigh + shank * shank + np.float32(2.0) * COS_FOLDED * thigh * shank)
     for f in range(first, last):
         dx, dy, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Y, f] - leg[HIP_Y, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
-        wanted = min(max(distance, shortest), longest)
+        wanted = min(-eased(-distance, -ROOMY * shortest, -shortest), longest)
         fit = wanted / distance
         dx, dy, dz = dx * fit, dy * fit, dz * fit
         moved_x, moved_y, moved_z = (

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
+from posegen.motion.ankles import ease_ankles
 from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
     add_lack,
@@ -24,6 +25,7 @@ from posegen.motion.contacts import (
 from posegen.motion.ground import climb, fill_ground, raise_body, raise_feet
 from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
+from posegen.motion.release import ignore_touches, release
 from posegen.motion.root import hips
 from posegen.motion.rows import (
     DOWN,
@@ -87,6 +89,7 @@ def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, coun
     for side in range(2):
         leg, planted, stances = scratch.legs[side], scratch.planted[side], scratch.stances[side]
         mark_planted(root, side, scratch.lifted[side], planted)
+        ignore_touches(planted)
         counts[side] = find_stances(planted, stances)
         flatten_feet(leg, stances, counts[side], root[RATE], step)
         plan_prints(root, leg, side, person.widths, person.foot, stances, counts[side])
@@ -96,6 +99,9 @@ def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, coun
             home, length = home_ahead(person.neutral, thigh, shank), float(thigh + shank)
             raised |= guide_prints(root, channels, leg[FORWARD], side, length, home, stances, counts[side])
     keep_apart(root, scratch.stances, counts, 2.0 * person.widths[0])
+    for side in range(2):
+        planted, stances = scratch.planted[side], scratch.stances[side]
+        release(root, scratch.legs[side], person.foot, float(thigh + shank), planted, stances, counts[side])
     return raised
 
 
@@ -145,6 +151,7 @@ def swing_leg(
     clear_swings(leg, stances, count, foot, root[LIFT])
     if uneven:
         raise_feet(leg, planted, 1.0, True)
+    ease_ankles(first, last, thigh, shank, foot, leg)
     place_foot(first, last, foot, leg)
     if uneven:
         raise_feet(leg, planted, -1.0, False)

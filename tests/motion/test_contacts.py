@@ -294,19 +294,25 @@ def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
     assert leg[ANKLE_Y, 30] > ANKLE_HEIGHT + 0.017
 
 
-def test_before_the_first_stance_and_behind_the_last_the_correction_is_kept() -> None:
-    frames = 30
+def test_before_the_first_stance_and_behind_the_last_the_correction_passes_off() -> None:
+    frames, passing = 60, 10
     leg = np.zeros((LEG_ROWS, frames), np.float32)
-    stances = np.array([[10, 20, 0.3, 0.5, 0.1]])
+    stances = np.array([[20, 40, 0.3, 0.5, 0.1]])
     hold(leg, stances)
     nominal = np.zeros((4, frames), np.float32)
     nominal[2] = np.linspace(0, 1, frames)
-    nominal[1] = 0.5
-    swing_foot(leg, nominal, stances, 1, frames)
-    clear_swings(leg, stances, 1, FOOT, np.full(frames, 0.018, np.float32))
-    np.testing.assert_allclose(leg[ANKLE_X], 0.3, atol=1e-6)
-    np.testing.assert_allclose(leg[ANKLE_Z, :10], 0.5 + nominal[2, :10] - nominal[2, 10], atol=1e-6)
-    np.testing.assert_allclose(leg[ANKLE_Z, 20:], 0.5 + nominal[2, 20:] - nominal[2, 19], atol=1e-6)
+    swing_foot(leg, nominal, stances, 1, passing)
+    # The same as if another stance lay far off, where the foot is on its nominal course anyway.
+    wanted = np.zeros((LEG_ROWS, 3 * frames), np.float32)
+    far = np.array([[0, 2, 0, 0, 0], [20 + frames, 40 + frames, 0.3, 0.5, 0.1], [178, 180, 0, 0, 0]])
+    wanted[:, frames : 2 * frames] = leg
+    long = np.zeros((4, 3 * frames), np.float32)
+    long[2, frames : 2 * frames] = nominal[2]
+    long[2, 2 * frames :] = nominal[2, -1]
+    swing_foot(wanted, long, far, 3, passing)
+    np.testing.assert_allclose(leg[[ANKLE_X, ANKLE_Z, YAW]], wanted[[ANKLE_X, ANKLE_Z, YAW], frames : 2 * frames], atol=1e-6)
+    np.testing.assert_allclose(leg[ANKLE_Z, [0, 9, 50, 59]], nominal[2, [0, 9, 50, 59]], atol=1e-6)
+    assert abs(leg[ANKLE_X, 42]) > 0.2
 
 
 @given(SEEDS)

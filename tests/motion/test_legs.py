@@ -163,6 +163,19 @@ def test_the_knee_bends_to_where_the_foot_points(seed: int) -> None:
     assert ((out * front).sum(0) > 0).all()
 
 
+def test_a_knee_gives_way_before_it_is_folded() -> None:
+    near = np.linspace(0.0, 0.4, 200)[1:] * (THIGH + SHANK)
+    leg = np.zeros((LEG_ROWS, len(near)), np.float32)
+    leg[ANKLE_X + 1] = -near
+    solve_knee(0, len(near), THIGH, SHANK, leg)
+    hip, knee, ankle = (part(leg, row) for row in (HIP_X, KNEE_X, ANKLE_X))
+    bend = np.degrees(np.arccos(((knee - hip) * (ankle - knee)).sum(0) / (THIGH * SHANK)))
+    assert bend.max() < 150
+    assert (np.diff(bend) < 0).all()
+    asked = np.degrees(np.arccos(np.clip((THIGH**2 + SHANK**2 - near**2) / (2 * THIGH * SHANK), -1, 1)))
+    np.testing.assert_allclose(bend[asked > 35], 180 - asked[asked > 35], atol=0.1)
+
+
 def test_the_knee_of_who_lies_prone_bends_down() -> None:
     leg = np.zeros((LEG_ROWS, 1), np.float32)
     leg[ANKLE_X + 2] = -0.7
