@@ -255,14 +255,14 @@ def lean_on_floor(
     leaning[:] = False
     mark_stretches(slot, actions, draws, clock, HAND_POINTS[side], leaning)
     count = find_stances(leaning, stances)
-    longest = int(PASSING_SECONDS / clock.step)
+    longest = PASSING_SECONDS / clock.step
     for axis, path in ((0, PATH_X), (2, PATH_Z)):
         row, going = origin[axis], scratch.root[path]
         for i in range(count):
             first, last = int(stances[i, FIRST]), int(stances[i, LAST])
             row[first:last] = going[(first + last) // 2]
         for i in range(count - 1):
-            swing_row(row, going, int(stances[i, LAST]) - 1, int(stances[i + 1, FIRST]), longest)
+            swing_row(row, going, int(stances[i, LAST]) - 1, int(stances[i + 1, FIRST]), 0.0, 0.0, longest, longest)
 
 
 @kernel

@@ -43,6 +43,8 @@ ROUND = np.float32(0.04)
 """Sine of the pitch below which the sole's deepest point passes from heel to ball."""
 COS_FOLDED, ROOMY = np.float32(-0.8660254), np.float32(1.1)
 """Cosine of 150 degrees, the most that a knee bends; times the distance from hip to ankle then, from which it gives way."""
+EASY, LONGEST, SOFT = np.float32(0.985), np.float32(0.9995), np.float32(0.002)
+"""Shares of its length: that a swinging leg spans unchanged, that it spans at most, and how softly it comes to that."""
 
 
 @kernel
@@ -96,17 +98,18 @@ def place_foot(first: int, last: int, foot: Array, leg: Array) -> None:
 def ease_reach(first: int, last: int, thigh_length: Scalar, shank_length: Scalar, planted: Array, leg: Array) -> None:
     """Let a swinging foot give way before its leg is straight, so that the knee does not snap; ankle and ball move together.
 
-    A planted foot stays where it is: the pelvis has come within its reach.
+    A planted foot stays where it is: the pelvis has come within its reach. What a leg lacks to its length is kept above 0 by a
+    hyperbola so narrow that a leg nearly straight, as it is just before it lands, is hardly bent by it.
     """
     length = np.float32(thigh_length + shank_length)
-    easy, longest = np.float32(0.985) * length, np.float32(0.9995) * length
     for f in range(first, last):
         dx, dy, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Y, f] - leg[HIP_Y, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
-        if planted[f] or distance <= easy:
+        if planted[f] or distance <= EASY * length:
             continue
-        over = (distance - easy) / (longest - easy)
-        change = (easy + (longest - easy) * over / (np.float32(1.0) + over)) / distance - np.float32(1.0)
+        lack = LONGEST * length - distance
+        wanted = np.float32(0.5) * (lack + np.sqrt(lack * lack + SOFT * SOFT * length * length))
+        change = (LONGEST * length - wanted) / distance - np.float32(1.0)
         leg[ANKLE_X, f] += change * dx
         leg[ANKLE_Y, f] += change * dy
         leg[ANKLE_Z, f] += change * dz

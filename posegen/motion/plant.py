@@ -12,19 +12,19 @@ from posegen.library.channels import CHANNELS
 from posegen.motion.ankles import ease_ankles
 from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
-    add_lack,
     clear_swings,
     find_stances,
     flatten_feet,
     hold_stance,
     mark_planted,
     plan_prints,
-    smooth_cover,
     swing_foot,
+    time_stances,
 )
 from posegen.motion.ground import climb, fill_ground, raise_body, raise_feet
 from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
+from posegen.motion.reach import add_lack, smooth_cover
 from posegen.motion.release import ignore_touches, release
 from posegen.motion.root import hips
 from posegen.motion.rows import (
@@ -56,7 +56,9 @@ REACH = 0.9992
 """Share of its length that a planted leg spans at most: 4.6 degrees of flexion are left in the knee."""
 PASSING_SECONDS = 0.32
 """Longest time that a foot takes from where it lifts to its free course, and from there to where it lands."""
-YIELD_SECONDS = 0.05
+RISING_SECONDS = 0.08
+"""The same for its height after the lift: toes leave the floor at once, as they do where a foot has rolled off over their tips."""
+YIELD_SECONDS = 0.03
 """How long before it has to the pelvis begins to come down."""
 
 
@@ -91,6 +93,7 @@ def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, coun
         mark_planted(root, side, scratch.lifted[side], planted)
         ignore_touches(planted)
         counts[side] = find_stances(planted, stances)
+        time_stances(root, side, stances, counts[side])
         flatten_feet(leg, stances, counts[side], root[RATE], step)
         plan_prints(root, leg, side, person.widths, person.foot, stances, counts[side])
         if guided:
@@ -145,7 +148,7 @@ def swing_leg(
         channels, length = scratch.channels[FOOT[side] : FOOT[side] + 4], float(thigh + shank)
         high = foot[FOOT_ANKLE_HEIGHT]
         guide_swings(root, channels, side, length, high, scratch.airborne, stances, count, scratch.nominal)
-    swing_foot(leg, scratch.nominal, stances, count, int(PASSING_SECONDS / step))
+    swing_foot(leg, scratch.nominal, stances, count, RISING_SECONDS / step, PASSING_SECONDS / step)
     if uneven:
         raise_feet(leg, planted, -1.0, True)
     clear_swings(leg, stances, count, foot, root[LIFT])

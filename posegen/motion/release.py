@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.contacts import FIRST, LAST, PRINT_X, PRINT_Z, roll_forward
+from posegen.motion.contacts import FIRST, LAST, LATE, PRINT_X, PRINT_Z, roll_forward
 from posegen.motion.rows import GAIT_WEIGHT, PITCH, ROOT_X, ROOT_Z
 
 __all__ = ["ignore_touches", "release"]
@@ -43,7 +43,7 @@ def release(root: Array, leg: Array, foot: Array, length: Scalar, planted: Array
     length : float
         Of the leg, metres.
     planted : bool [frames], changed
-    stances : float [stances, 6], changed
+    stances : float [stances, 8], changed
         Only where they end; their prints are planned already.
     count : int
     """
@@ -56,4 +56,4 @@ def release(root: Array, leg: Array, foot: Array, length: Scalar, planted: Array
                 break
             last -= 1
             planted[last] = False
-        stances[i, LAST] = last
+            stances[i, LAST], stances[i, LATE] = last, 0.0

@@ -166,7 +166,7 @@ class Scratch(NamedTuple):
     planted : bool [2, frames]
     airborne : bool [frames]
     lifted : bool [2, frames]
-    stances : float [2, stances, 6]
+    stances : float [2, stances, 8]
     times : float [knots]
     knots : float [4, knots]
     moving : bool [knots]
@@ -208,7 +208,7 @@ def scratch(frames: int, slots: int, knots: int = KNOTS) -> Scratch:
         airborne=np.zeros(frames, bool),
         lifted=np.zeros((2, frames), bool),
         # Between two stances a foot is off the ground for a frame at least.
-        stances=np.zeros((2, frames // 2 + 1, 6)),
+        stances=np.zeros((2, frames // 2 + 1, 8)),
         times=np.zeros(knots),
         knots=np.zeros((4, knots)),
         moving=np.zeros(knots, bool),

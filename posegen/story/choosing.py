@@ -85,9 +85,13 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
 
 
 def speed_of(known: Repertoire, action: Array, leg: Array, draws: Array) -> Array:
-    """Speed of locomotion in metres a second; shorter legs are slower by the root of their length (equal Froude number)."""
+    """Speed of locomotion in metres a second; shorter legs are slower by the root of their length (equal Froude number).
+
+    Its distribution is a triangle: the middle of what an action ranges over is what people do most, its ends are rare.
+    """
     slow, fast = known.slow[action], known.fast[action]
-    return np.asarray((slow + draws * (fast - slow)) * np.sqrt(leg / _AVERAGE_LEG))
+    share = np.where(draws < 0.5, np.sqrt(0.5 * draws), 1.0 - np.sqrt(np.maximum(0.5 * (1.0 - draws), 0.0)))
+    return np.asarray((slow + share * (fast - slow)) * np.sqrt(leg / _AVERAGE_LEG))
 
 
 def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Array, draws: Array) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ def released(speed: float, weight: float = 1.0, over: int = 12) -> tuple[int, li
     root[ROOT_X], root[ROOT_Z], root[GAIT_WEIGHT] = 3 + 0.6 * away, -2 + 0.8 * away, weight
     planted = np.zeros(FRAMES, bool)
     planted[5:25] = True
-    stances = np.array([[5, 25, 3.0, -2.0, 0.1, 0.0]])
+    stances = np.array([[5, 25, 3.0, -2.0, 0.1, 0.0, 0.0, 0.5]])
     release(root, leg, FOOT, LEG, planted, stances, 1)
     return int(stances[0, 1]), planted.tolist()
 
