@@ -126,6 +126,10 @@ def test_bones_keep_their_length(seed: int) -> None:
     np.testing.assert_allclose(length(part(leg, KNEE_X) - part(leg, HIP_X)), THIGH, atol=1e-5)
     np.testing.assert_allclose(length(part(leg, ANKLE_X) - part(leg, KNEE_X)), SHANK, atol=1e-5)
     np.testing.assert_allclose(length(part(leg, BALL_X) - part(leg, ANKLE_X)), foot, atol=1e-5)
+    # The whole foot has come along: what it leaves to the floor is that of a foot placed where the ankle is now.
+    heights = leg[[HEEL_HEIGHT, TOE_HEIGHT]]
+    place_foot(0, leg.shape[1], FOOT, leg)
+    np.testing.assert_allclose(heights, leg[[HEEL_HEIGHT, TOE_HEIGHT]], atol=1e-5)
 
 
 @given(SEEDS)
@@ -206,3 +210,4 @@ def test_a_swinging_foot_gives_way_before_its_leg_is_straight() -> None:
     assert reached[1] < reached[2] < 0.9995 * length
     assert reached[3] == pytest.approx(reaches[3], abs=1e-6)  # planted feet stay
     np.testing.assert_allclose(legs[ANKLE_X + 1] - legs[BALL_X + 1], 0.05, atol=1e-6)
+    np.testing.assert_allclose(legs[[HEEL_HEIGHT, TOE_HEIGHT]], np.stack([1.0 - reached - (1.0 - reaches)] * 2), atol=1e-6)

@@ -79,6 +79,10 @@ STEMS = {
     "flying": "fl(y|ies)",
     "climbing": "climb",
     "dance": "danc|music",
+    "salsa": "salsa",
+    "arm_circles": "arm",
+    "elbow_to_knee": "elbow|crunch",
+    "reach": "reach",
 }
 COUNTS = {"1": "once|takes? a bow|taking a bow|a squat", "2": "twice|two times"}
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
