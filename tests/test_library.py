@@ -188,6 +188,36 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
             "actions.x",
             "is `sided`",
         ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexoin: {{max: 160, source: A}}}}}}}}",
+            "actions.x",
+            "'knee_flexoin' is no angle with a range; did you mean 'knee_flexion'",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{near_knee_flexion: {{max: 160, source: A}}}}}}}}",
+            "actions.x",
+            "'near_knee_flexion' is no angle with a range",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{max: 140, source: A}}}}}}}}",
+            "actions.x",
+            "knee_flexion is not widened by that: its range is 0 to 150 degrees already",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{min: 5, source: A}}}}}}}}",
+            "actions.x",
+            "knee_flexion is not widened",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{source: A}}}}}}}}",
+            "actions.x",
+            "knee_flexion needs `min` or `max`",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{max: 160}}}}}}}}",
+            "actions.x.ranges.knee_flexion.source",
+            "is missing",
+        ),
         (f"family: a\nactions: {{x: {{{STAND}, weight: -1}}}}", "actions.x.weight", "at least 0"),
         (f"family: a\nactions: {{x: {{{STAND}, pose: {{knee: 3}}}}}}", "actions.x", "unknown channel 'knee'"),
         (
