@@ -121,7 +121,8 @@ def test_a_ball_is_struck_by_thigh_then_shank_then_foot() -> None:
     assert 18 / 2 < foot.value < 22
     # Behind the ball the thigh still rises; what drives the foot is what it did before.
     thigh, shank = (
-        bone("kicking", upper, lower, until=foot.at) for upper, lower in (("right_hip", "right_knee"), ("right_knee", "right_ankle"))
+        bone("kicking", upper, lower, until=foot.at)
+        for upper, lower in (("right_hip", "right_knee"), ("right_knee", "right_ankle"))
     )
     knee = speed("kicking", "right_knee", until=foot.at)
     assert speed("kicking", "pelvis", until=foot.at).at < knee.at < foot.at
