@@ -15,7 +15,7 @@ ACTIONS: Mapping[str, Sequence[str]] = {
     "walk": ("walk",),
     "run": ("run",),
     "jump": ("jump",),
-    "dance": ("dance", "salsa"),
+    "dance": ("ballet", "dance", "salsa"),
     "kick": ("kick",),
     "crouch": ("squat",),
     "exercise": ("elbow_to_knee", "arm_circles", "jumping_jack", "lunge", "stretch"),
@@ -33,7 +33,7 @@ ACTIONS: Mapping[str, Sequence[str]] = {
 
 Its clips called crouch are quick, deep squats, pick_up sets something down on the floor, throw is a shot at a basket, kick is
 a kick to the front, jump hops with both legs, reach grabs something high up, exercise is elbows to knees, turning arms and a
-medley, and of its dances most are salsa, the rest ballet.
+medley, and its dances are salsa and ballet.
 Acrobatics, balance, martial (whole kata) and wash have no counterpart in the list of actions that is asked for.
 """
 

@@ -80,6 +80,7 @@ STEMS = {
     "climbing": "climb",
     "dance": "danc|music",
     "salsa": "salsa",
+    "ballet": "ballet|arabesque",
     "arm_circles": "arm",
     "elbow_to_knee": "elbow|crunch",
     "reach": "reach",
