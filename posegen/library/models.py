@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from posegen.library.channels import check_channels, check_hand, check_pose
+from posegen.library.channels import check_channels, check_hand, check_hand_of_layer, check_pose
 
 __all__ = ["Action", "ActionFile", "Harmonics", "Key", "Lift", "Manner", "Theme", "Touch"]
 
@@ -227,6 +227,8 @@ class Action(Strict):
         moved = {*self.pose, *self.harmonics, *(channel for key in stages for channel in key.pose)}
         for hand in ("near", "far"):
             check_hand(hand, set(self.pose), moved)
+            if self.layered:
+                check_hand_of_layer(hand, moved, set(self.parts))
         return self
 
 
