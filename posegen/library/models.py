@@ -87,7 +87,10 @@ class Lift(Strict):
 
 
 class Touch(Strict):
-    """A stretch of a stage in which a point of the body that is no foot touches a surface, as shares of its duration."""
+    """A stretch of a stage in which a point of the body that is no foot touches something, as shares of the stage's duration.
+
+    That is a surface, or the other hand.
+    """
 
     point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
     stage: Stage = "cycle"
