@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from posegen.library.channels import check_channels, check_hand, check_pose
+from posegen.library.channels import check_channels, check_hand, check_hand_of_layer, check_pose
 from posegen.library.ranges import check_range
 
 __all__ = ["Action", "ActionFile", "Harmonics", "Key", "Lift", "Manner", "Range", "Theme", "Touch"]
@@ -88,7 +88,10 @@ class Lift(Strict):
 
 
 class Touch(Strict):
-    """A stretch of a stage in which a point of the body that is no foot touches a surface, as shares of its duration."""
+    """A stretch of a stage in which a point of the body that is no foot touches something, as shares of the stage's duration.
+
+    That is a surface, or the other hand.
+    """
 
     point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
     stage: Stage = "cycle"
@@ -243,6 +246,8 @@ class Action(Strict):
         moved = {*self.pose, *self.harmonics, *(channel for key in stages for channel in key.pose)}
         for hand in ("near", "far"):
             check_hand(hand, set(self.pose), moved)
+            if self.layered:
+                check_hand_of_layer(hand, moved, set(self.parts))
         return self
 
 

@@ -121,6 +121,8 @@ def stand_feet(scratch: Scratch, person: Person, steps: Array, raised: bool, cou
         for side in range(2):
             fill_ground(steps, scratch.stances[side], counts[side], levels[side], legs[side, GROUND])
         raise_body(root, legs, scratch.planted)
+    else:
+        legs[:, GROUND] = np.float32(0.0)
     return uneven
 
 

@@ -107,6 +107,10 @@ class Person(NamedTuple):
         -1 to 1.
     draws : float [DRAWS]
         Uniform on 0 to 1, for small irregularities.
+    posture : float [channels]
+        Turns by which the person's style differs from the usual posture; `neutral` has it already.
+    style : float [7]
+        How the style changes steps and arms; see :mod:`posegen.motion.styles`.
     """
 
     offsets: Array
@@ -117,6 +121,8 @@ class Person(NamedTuple):
     stature: Scalar
     energy: Scalar
     draws: Array
+    posture: Array
+    style: Array
 
 
 @kernel
