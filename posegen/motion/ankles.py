@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL
-from posegen.motion.rows import ANKLE_X, ANKLE_Y, ANKLE_Z, HIP_X, HIP_Y, HIP_Z, PITCH, YAW
+from posegen.motion.rows import ANKLE_X, ANKLE_Y, ANKLE_Z, GAIT_WEIGHT, HIP_X, HIP_Y, HIP_Z, PITCH, RISING, RUN_WEIGHT, YAW
 from posegen.motion.trigonometry import atan_turns, cos_turns, eased, sin_turns, smooth_step
 
 __all__ = ["ease_ankles", "shank_lean"]
@@ -18,6 +18,10 @@ Array = NDArray[Any]
 
 EASY, FARTHEST = np.float32(33.0 / 360.0), np.float32(40.0 / 360.0)
 """Turns of dorsiflexion that an ankle under load has to spare, and its most: 40.6 degrees (Calatayud et al. 2015)."""
+WALKING = np.float32(16.0 / 360.0)
+"""By how much less it is bent in walking, where the heel comes off long before."""
+POINTED, STRAIGHT = np.float32(-50.0 / 360.0), np.float32(-62.0 / 360.0)
+"""Turns to which toes point down freely, and at most."""
 RAISED = np.float32(1.35)
 """Turns that a heel must rise for each that the ankle is to be spared: the shank leans further as the ankle comes up."""
 LONG, UPRIGHT = np.float32(0.96), np.float32(0.3)
@@ -40,8 +44,12 @@ def shank_lean(ahead: Scalar, high: Scalar, square: Scalar, thigh: Scalar, shank
 
 
 @kernel
-def ease_ankles(first: int, last: int, thigh_length: Scalar, shank_length: Scalar, foot: Array, leg: Array) -> None:
+def ease_ankles(
+    first: int, last: int, thigh_length: Scalar, shank_length: Scalar, foot: Array, root: Array, planted: Array, leg: Array
+) -> None:
     """Roll a foot about its ball, by degrees, where the shank leans over it further than an ankle goes.
+
+    A swinging foot whose toes would point further than they can is turned up about the ankle.
 
     Parameters
     ----------
@@ -51,6 +59,8 @@ def ease_ankles(first: int, last: int, thigh_length: Scalar, shank_length: Scala
         Metres.
     foot : float [4]
         See :mod:`posegen.motion.legs`.
+    root : float32 [rows, frames]
+    planted : bool [frames]
     leg : float32 [rows, frames], changed
         Hip, ankle, yaw and pitch; the point of the sole under the ball stays where it is.
     """
@@ -63,11 +73,15 @@ def ease_ankles(first: int, last: int, thigh_length: Scalar, shank_length: Scala
         ahead, square = x * s_yaw + z * c_yaw, x * x + high * high + z * z
         # Who lies or swims with the hips as low as the ankles does not stand on them.
         standing = smooth_step((high / length - np.float32(0.1)) / np.float32(0.15))
-        if standing <= 0 or (square > LONG * LONG * length * length and ahead < UPRIGHT * high):
-            continue
         pitch = leg[PITCH, f]
+        if standing <= 0 or (square > LONG * LONG * length * length and ahead < UPRIGHT * high and pitch > POINTED):
+            continue
         bent = shank_lean(ahead, high, square, thigh, shank) + pitch
-        rise = standing * RAISED * (bent - eased(bent, EASY, FARTHEST))
+        if bent < POINTED and not planted[f]:
+            leg[PITCH, f] = pitch + standing * (eased(bent, POINTED, STRAIGHT) - bent)
+            continue
+        less = WALKING * (root[GAIT_WEIGHT, f] - root[RUN_WEIGHT, f] if root[RISING, f] == 0 else np.float32(0.0))
+        rise = standing * RAISED * (bent - eased(bent, EASY - less, FARTHEST - less))
         if rise <= 0:
             continue
         before, behind = sin_turns(pitch), cos_turns(pitch)

@@ -154,7 +154,7 @@ def swing_leg(
     clear_swings(leg, stances, count, foot, root[LIFT])
     if uneven:
         raise_feet(leg, planted, 1.0, True)
-    ease_ankles(first, last, thigh, shank, foot, leg)
+    ease_ankles(first, last, thigh, shank, foot, root, planted, leg)
     place_foot(first, last, foot, leg)
     if uneven:
         raise_feet(leg, planted, -1.0, False)

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 from posegen.evaluation.limits import joint_angles
 from posegen.motion.ankles import ease_ankles, shank_lean
 from posegen.motion.legs import place_foot, solve_knee
-from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, LEG_ROWS, PITCH, TOE_HEIGHT, YAW
+from posegen.motion.rows import (
+    ANKLE_X,
+    BALL_X,
+    GAIT_WEIGHT,
+    HEEL_HEIGHT,
+    HIP_X,
+    KNEE_X,
+    LEG_ROWS,
+    PITCH,
+    ROOT_ROWS,
+    TOE_HEIGHT,
+    YAW,
+)
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS
 
 Array = NDArray[Any]
@@ -32,6 +44,11 @@ def squatting(ahead: Array, down: Array, yaw: float = 0.1) -> Array:
     leg[HIP_X + 1] = HIGH + length * down
     leg[HIP_X + 2] = length * ahead * np.cos(2 * np.pi * yaw)
     return leg
+
+
+def still(frames: int) -> Array:
+    """Rows of the root of who does not walk."""
+    return np.zeros((ROOT_ROWS, frames), np.float32)
 
 
 def solved(leg: Array) -> Array:
@@ -64,7 +81,7 @@ def test_a_deep_squat_takes_the_heels_off_and_no_ankle_too_far(ahead: float) -> 
     asked = solved(squatting(np.full(FRAMES, ahead), down))
     leg = squatting(np.full(FRAMES, ahead), down)
     before = leg.copy()
-    ease_ankles(0, FRAMES, THIGH, SHANK, FOOT, leg)
+    ease_ankles(0, FRAMES, THIGH, SHANK, FOOT, still(FRAMES), np.ones(FRAMES, bool), leg)
     bent = solved(leg)
     assert asked.max() > 48
     assert bent.max() < 44
@@ -84,5 +101,29 @@ def test_a_deep_squat_takes_the_heels_off_and_no_ankle_too_far(ahead: float) -> 
 
 def test_who_lies_does_not_stand_on_the_feet() -> None:
     leg = squatting(np.full(4, -0.5), np.array([0.09, 0.0, -0.2, 0.05]))
-    ease_ankles(0, 4, THIGH, SHANK, FOOT, leg)
+    ease_ankles(0, 4, THIGH, SHANK, FOOT, still(4), np.ones(4, bool), leg)
     np.testing.assert_array_equal(leg[PITCH], 0)
+
+
+def test_a_walker_leaves_the_heel_down_for_less_long() -> None:
+    down = np.linspace(0.95, 0.6, FRAMES)
+    root = still(FRAMES)
+    root[GAIT_WEIGHT] = 1
+    leg = squatting(np.full(FRAMES, 0.15), down)
+    ease_ankles(0, FRAMES, THIGH, SHANK, FOOT, root, np.ones(FRAMES, bool), leg)
+    assert 20 < solved(leg).max() < 27
+
+
+def test_the_toes_of_a_swinging_foot_point_no_further_than_they_can() -> None:
+    pitches = np.linspace(-0.1, -0.33, FRAMES).astype(np.float32)
+    bends = []
+    for planted in (False, True):
+        leg = squatting(np.full(FRAMES, 0.0), np.full(FRAMES, 0.93))
+        leg[PITCH] = pitches
+        before = leg[ANKLE_X : ANKLE_X + 3].copy()
+        ease_ankles(0, FRAMES, THIGH, SHANK, FOOT, still(FRAMES), np.full(FRAMES, planted), leg)
+        np.testing.assert_array_equal(leg[ANKLE_X : ANKLE_X + 3], before)
+        bends.append(solved(leg))
+    assert bends[1].min() < -85
+    assert -62 < bends[0].min() < -58
+    np.testing.assert_allclose(bends[0][bends[1] > -50], bends[1][bends[1] > -50], atol=0.01)
