@@ -20,16 +20,12 @@ from posegen.motion.contacts import (
     PRINT_X,
     PRINT_YAW,
     PRINT_Z,
-    clear_floor,
-    clear_swings,
     find_stances,
     flatten_feet,
     hold_stance,
     mark_planted,
     plan_prints,
     rise_on_toes,
-    swing_foot,
-    swing_row,
     time_stances,
 )
 from posegen.motion.reach import add_lack, smooth_cover
@@ -56,6 +52,7 @@ from posegen.motion.rows import (
     ROOT_ROWS,
     YAW,
 )
+from posegen.motion.swings import clear_floor, clear_swings, swing_foot, swing_row
 from tests.motion.rotations import about_x, about_y
 
 Array = NDArray[Any]
@@ -323,7 +320,7 @@ def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
     nominal = np.zeros((4, frames), np.float32)
     nominal[0], nominal[1] = 0.12, ANKLE_HEIGHT
     nominal[2] = np.linspace(-0.2, 0.9, frames)
-    swing_foot(leg, nominal, stances, 2, frames, frames)
+    swing_foot(leg, nominal, stances, 2, np.zeros(frames, np.float32), frames, frames)
     clear_swings(leg, stances, 2, FOOT, np.full(frames, 0.018, np.float32))
     assert np.abs(np.diff(leg[ANKLE_Z])).max() < 0.1
     assert np.abs(np.diff(leg[ANKLE_Y])).max() < 0.02
@@ -339,7 +336,7 @@ def test_before_the_first_stance_and_behind_the_last_the_correction_is_kept() ->
     nominal = np.zeros((4, frames), np.float32)
     nominal[2] = np.linspace(0, 1, frames)
     nominal[1] = 0.5
-    swing_foot(leg, nominal, stances, 1, frames, frames)
+    swing_foot(leg, nominal, stances, 1, np.zeros(frames, np.float32), frames, frames)
     clear_swings(leg, stances, 1, FOOT, np.full(frames, 0.018, np.float32))
     np.testing.assert_allclose(leg[ANKLE_X], 0.3, atol=1e-6)
     np.testing.assert_allclose(leg[ANKLE_Z, :10], 0.5 + nominal[2, :10] - nominal[2, 10], atol=1e-6)
