@@ -42,7 +42,7 @@ GRAVITY = 9.81
 SEAT_BELOW_PELVIS = 0.058
 """Surface of a seat below the pelvis joint of who sits on it, as a fraction of stature."""
 LIFTED_FEET = (LIFTED["left"], LIFTED["right"])
-FOOT_ROLL, LANDING_ANKLE = 0.14, 0.1
+FOOT_ROLL, LANDING_ANKLE = 0.18, 0.1
 """Shares of the leg: of its travel over a running stance half of what the rolling foot adds; height of the ankle at landing."""
 SWAY_OUT = 0.025
 """By how much the pelvis is to the side of the stance leg in walking, as a share of the leg."""

@@ -1,7 +1,7 @@
 """Planted feet: when each foot is on the ground, where its print lies, and how the ankle follows from that.
 
-The channels give a nominal foot. While a foot is planted it is held to its print, rolling over heel and ball; while it swings,
-the difference between held and nominal passes smoothly from what it was at the lift to what it will be at the landing.
+The channels give a nominal foot. While a foot is planted it is held to its print, rolling over heel and ball; for how it swings
+see :mod:`posegen.motion.swings`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.leaving import RATE_OF_PASSING, leave_row
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
 from posegen.motion.rows import (
     ANKLE_X,
@@ -30,6 +29,8 @@ from posegen.motion.rows import (
     PATH_Z,
     PHASE,
     PITCH,
+    RATE,
+    RISING,
     RUN_WEIGHT,
     SPEED,
     YAW,
@@ -37,27 +38,27 @@ from posegen.motion.rows import (
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
 __all__ = [
-    "clear_swings",
     "find_stances",
     "flatten_feet",
     "hold_stance",
     "mark_planted",
     "plan_prints",
     "rest_frame",
+    "rise_on_toes",
     "roll_forward",
-    "swing_foot",
+    "rolled_height",
     "time_stances",
 ]
 
 Array = NDArray[Any]
 
 FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT, EARLY, LATE = range(8)
-"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, how far above
-what is there (floor or step) the foot stands, in metres, and by how many frames it lands before the first and lifts behind the
-last one that is planted: between 0 and 1, so that a step is the same at any frame rate."""
-PRINT_BACK = 0.15
+"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, how far
+above what is there (floor or step) the foot stands, in metres, and by how many frames it lands before the first and lifts
+behind the last one that is planted: between 0 and 1, so that a step is the same at any frame rate."""
+PRINT_BACK, RUN_PRINT_BACK = 0.15, 0.25
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
-when it lands, on a leg that is nearly straight."""
+when it lands, on a leg that is nearly straight; the second number is how much more in running."""
 
 
 FAST_WALK, FAST_PRINT_BACK = 1.35, 0.07
@@ -65,8 +66,11 @@ FAST_WALK, FAST_PRINT_BACK = 1.35, 0.07
 trailing foot on its toes can span, which is longer than a leading one on its heel."""
 
 
+LONGER_LAST_STEP, MOST_BEFORE = 0.02, 0.09
+"""Metres: by how much the last step before rest may lead further than those in walking, and how far at most a foot rests behind
+its place for the sake of that."""
 ON_TOES = 0.0045
-"""Metres that the ball of the foot rises while it still touches; toes, over which it would rise on, the skeleton does not have."""
+"""Metres that the ball of the foot rises while it still touches; over toes, which the skeleton lacks, it would rise on."""
 
 
 @kernel
@@ -87,7 +91,7 @@ def find_stances(planted: Array, stances: Array) -> int:
 
 @kernel
 def time_between(root: Array, side: int, on: int, off: int) -> Scalar:
-    """How many frames from a planted one towards its neighbour off the ground the phase comes to where the foot lands or lifts."""
+    """How many frames from a planted frame towards one off the ground the phase says that the foot lands or lifts."""
     phase = root[PHASE, on] + 0.5 * side
     moved = phase - (root[PHASE, off] + 0.5 * side)
     if abs(moved) < 1e-6 or root[BEATS, on] == 4:
@@ -189,7 +193,13 @@ def plan_prints(root: Array, leg: Array, side: int, widths: Array, foot: Array, 
                 total += weight * (along + leg[FORWARD, j] - roll_forward(leg[PITCH, j], foot))
                 weights += weight
             fast = max(0.0, abs(root[SPEED, f]) - FAST_WALK) * (1.0 - root[RUN_WEIGHT, f])
-            forward = total / max(weights, 1e-3) - PRINT_BACK * foot[FOOT_BALL] - FAST_PRINT_BACK * fast
+            back = PRINT_BACK + RUN_PRINT_BACK * root[RUN_WEIGHT, f]
+            forward = total / max(weights, 1e-3) - back * foot[FOOT_BALL] - FAST_PRINT_BACK * fast
+        elif first > 0 and root[RATE, first] > 0 and root[RISING, first] == 0:
+            # Where the body will rest may be too long a last step from where it lands: then it rests a little before it.
+            far = (x - root[PATH_X, first]) * s + (z - root[PATH_Z, first]) * c + forward
+            usual = leg[FORWARD, first] - PRINT_BACK * foot[FOOT_BALL] + LONGER_LAST_STEP
+            forward -= min(max(far - max(usual, 0.0), 0.0), MOST_BEFORE)
         aside = out * (widths[1] + gait * (widths[0] - widths[1]) + root[APART, f])
         stances[i, PRINT_X] = x + forward * s + aside * c
         stances[i, PRINT_Z] = z + forward * c - aside * s
@@ -228,79 +238,28 @@ def hold_pitch(leg: Array, first: int, last: int, landed: Scalar, landing: Scala
 
 @kernel
 def rise_on_toes(s: Scalar) -> Scalar:
-    """How far the ball of a foot is above the floor when the sine of its pitch is `s`: at the end it rolls over the toes; metres."""
+    """How far the ball of a foot is above the floor when the sine of its pitch is `s`, as it rolls off; metres."""
     share = min(max((-s - np.float32(0.6)) / np.float32(0.3), np.float32(0.0)), np.float32(1.0))
     return np.float32(ON_TOES) * share * share * (np.float32(3.0) - np.float32(2.0) * share)
 
 
 @kernel
+def rolled_height(pitch: Scalar, foot: Array) -> Scalar:
+    """Height of the ankle of a planted foot above what it stands on; metres."""
+    s, c = sin_turns(pitch), cos_turns(pitch)
+    return foot[FOOT_ANKLE_HEIGHT] * c + (foot[FOOT_HEEL] * s if s > 0 else -foot[FOOT_BALL] * s + rise_on_toes(s))
+
+
+@kernel
 def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
     """Ankle and yaw of a planted foot: toes up it turns about the heel, heel up about the ball."""
-    heel, ball, high = foot[FOOT_HEEL], foot[FOOT_BALL], foot[FOOT_ANKLE_HEIGHT]
     s_yaw, c_yaw = sin_turns(stance[PRINT_YAW]), cos_turns(stance[PRINT_YAW])
     for f in range(int(stance[FIRST]), int(stance[LAST])):
-        s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
         forward = roll_forward(leg[PITCH, f], foot)
-        up = high * c + (heel * s if s > 0 else -ball * s + rise_on_toes(s))
         leg[ANKLE_X, f] = stance[PRINT_X] + forward * s_yaw
-        leg[ANKLE_Y, f] = up
+        leg[ANKLE_Y, f] = rolled_height(leg[PITCH, f], foot)
         leg[ANKLE_Z, f] = stance[PRINT_Z] + forward * c_yaw
         leg[YAW, f] = stance[PRINT_YAW]
-
-
-@kernel
-def swing_row(
-    row: Array, nominal: Array, lift: int, land: int, early: Scalar, late: Scalar, leaving: Scalar, longest: Scalar
-) -> None:
-    """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
-
-    The correction is a cubic that starts with the value and rate that it has at the lift (`late` frames behind frame `lift`, the
-    last one planted) and ends with those at the landing (`early` frames before frame `land`), so that the foot neither jumps nor
-    jerks. Within `leaving` frames a foot loses the one value, within `longest` it takes on the other; rates pass in a quarter of them,
-    so that they do not take the foot far from its course.
-    """
-    begin, end = lift + late, land - early
-    whole = max(end - begin, 1.0)
-    away, span = min(whole, leaving), min(whole, longest)
-    away_rate, span_rate = max(min(whole, 0.25 * leaving), 1.0), max(min(whole, 0.25 * longest), 1.0)
-    # Rates are taken over the same time at any frame rate: of the planted foot while it is planted, of its course while it is not.
-    over = min(max(int(RATE_OF_PASSING * longest + 0.5), 1), land - lift)
-    held = (row[lift] - row[lift - over]) / over if lift >= over else np.float32(0.0)
-    free = (nominal[lift + over] - nominal[lift]) / over
-    here, v0 = np.float32(row[lift] - nominal[lift] + (held - free) * late), np.float32((held - free) * away_rate)
-    held = (row[land + over] - row[land]) / over if land + over < len(row) else np.float32(0.0)
-    free = (nominal[land] - nominal[land - over]) / over
-    there, v1 = np.float32(row[land] - nominal[land] - (held - free) * early), np.float32((held - free) * span_rate)
-    for f in range(lift + 1, land):
-        x, y = np.float32(min((f - begin) / away, 1.0)), np.float32(min((end - f) / span, 1.0))
-        # Where both are the whole swing, x + y = 1, and these are Hermite's four.
-        going, coming = np.float32(1.0) - x, np.float32(1.0) - y
-        value = here * (going * going * (np.float32(1.0) + np.float32(2.0) * x))
-        value += there * (coming * coming * (np.float32(1.0) + np.float32(2.0) * y))
-        x, y = np.float32(min((f - begin) / away_rate, 1.0)), np.float32(min((end - f) / span_rate, 1.0))
-        going, coming = np.float32(1.0) - x, np.float32(1.0) - y
-        row[f] = nominal[f] + value + v0 * (x * going * going) - v1 * (coming * coming * y)
-
-
-@kernel
-def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, foot: Array, clearance: Scalar) -> None:
-    """Raise a swinging foot so that its sole stays above the floor, most in the middle of the swing; times as in `swing_row`."""
-    heel, ball, high = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL]), np.float32(foot[FOOT_ANKLE_HEIGHT])
-    begin, whole = lift + late, max(land - early - lift - late, 1.0)
-    for f in range(lift + 1, land):
-        x = np.float32((f - begin) / whole)
-        s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
-        sole = leg[ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
-        least = np.float32(4.0 * clearance) * x * (np.float32(1.0) - x)
-        lack = least - sole
-        soft = np.float32(0.006)
-        leg[ANKLE_Y, f] += (
-            np.float32(0.5)
-            * (lack + np.sqrt(lack * lack + soft * soft))
-            * min(np.float32(1.0), np.float32(8.0) * x * (np.float32(1.0) - x))
-        )
-        sole = leg[ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
-        leg[ANKLE_Y, f] += max(-sole, np.float32(0.0))
 
 
 @kernel
@@ -319,48 +278,3 @@ def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scal
         landed, landing = (0.35 * toe, toe) if rate[first] < 0 else (0.0, heel)
         lifted, lifting = (0.0, heel) if rate[last - 1] < 0 else (0.35 * toe, toe)
         hold_pitch(leg, first, last, landed - early, landing - early, lifting - late, lifted - late)
-
-
-@kernel
-def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, rising: Scalar, longest: Scalar) -> None:
-    """Ankle and yaw of one foot while it is off the ground.
-
-    Parameters
-    ----------
-    leg : float32 [rows, frames], changed
-    nominal : float32 [4, frames]
-        Nominal ankle x, y, z in metres and yaw in turns.
-    stances : float [stances, 8]
-    count : int
-        How many stances.
-    rising, longest : float
-        Frames in which its height leaves what it was at the lift; for the rest see :func:`swing_row`.
-    """
-    frames = leg.shape[1]
-    for i in range(count + 1):
-        lift = int(stances[i - 1, LAST]) - 1 if i > 0 else -1
-        land = int(stances[i, FIRST]) if i < count else frames
-        if land - lift <= 1:
-            continue
-        for r in range(4):
-            row = leg[ANKLE_X + r]
-            if lift >= 0 and land < frames:
-                early, late = stances[i, EARLY], stances[i - 1, LATE]
-                swing_row(row, nominal[r], lift, land, early, late, rising if r == 1 else longest, longest)
-            elif lift >= 0:
-                leave_row(row, nominal[r], lift, -1, stances[i - 1, LATE], rising if r == 1 else longest, longest)
-            elif land < frames:
-                leave_row(row, nominal[r], land, 1, stances[i, EARLY], longest, longest)
-            else:
-                row[:] = nominal[r]
-
-
-@kernel
-def clear_swings(leg: Array, stances: Array, count: int, foot: Array, clearance: Array) -> None:
-    """Keep the sole of one foot above the floor in all its swings; `clearance` is metres in mid swing, over the frames."""
-    for i in range(count + 1):
-        lift = int(stances[i - 1, LAST]) - 1 if i > 0 else -1
-        land = int(stances[i, FIRST]) if i < count else leg.shape[1]
-        if land - lift > 1:
-            early, late = stances[i, EARLY] if i < count else 0.0, stances[i - 1, LATE] if i > 0 else 0.0
-            clear_floor(leg, lift, land, early, late, foot, clearance[(lift + land) // 2])

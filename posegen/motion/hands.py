@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import ANCHORS, HAND_CHANNELS
 from posegen.motion.channels import add_own_harmonics, fill_hold
-from posegen.motion.contacts import FIRST, LAST, find_stances, swing_row
+from posegen.motion.contacts import FIRST, LAST, find_stances
 from posegen.motion.guided import mark_stretches
 from posegen.motion.rows import GROUND, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
+from posegen.motion.swings import swing_row
 from posegen.motion.tables import SUPPORTS, ActionTables
 from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel
 from posegen.motion.trigonometry import eased

@@ -26,7 +26,7 @@ def leave_row(row: Array, nominal: Array, edge: int, inward: int, beyond: Scalar
 
     Parameters
     ----------
-    row, nominal, leaving, longest : see `swing_row` of :mod:`posegen.motion.contacts`
+    row, nominal, leaving, longest : see `swing_row` of :mod:`posegen.motion.swings`
     edge : int
         Last planted frame, or the first one.
     inward : int

@@ -43,8 +43,10 @@ ROUND = np.float32(0.04)
 """Sine of the pitch below which the sole's deepest point passes from heel to ball."""
 COS_FOLDED, ROOMY = np.float32(-0.8660254), np.float32(1.1)
 """Cosine of 150 degrees, the most that a knee bends; times the distance from hip to ankle then, from which it gives way."""
-EASY, LONGEST, SOFT = np.float32(0.985), np.float32(0.9995), np.float32(0.002)
-"""Shares of its length: that a swinging leg spans unchanged, that it spans at most, and how softly it comes to that."""
+EASY, LONGEST = np.float32(0.9), np.float32(0.9995)
+"""Shares of its length: that a swinging leg spans unchanged, and that it spans at most."""
+SOFT, RUNNING_SOFT = np.float32(0.002), np.float32(0.018)
+"""How softly it comes to that, and by how much more softly in running; shares of its length."""
 
 
 @kernel
@@ -95,11 +97,14 @@ def place_foot(first: int, last: int, foot: Array, leg: Array) -> None:
 
 
 @kernel
-def ease_reach(first: int, last: int, thigh_length: Scalar, shank_length: Scalar, planted: Array, leg: Array) -> None:
-    """Let a swinging foot give way before its leg is straight, so that the knee does not snap; the foot moves as one.
+def ease_reach(
+    first: int, last: int, thigh_length: Scalar, shank_length: Scalar, planted: Array, running: Array, leg: Array
+) -> None:
+    """Let a swinging foot give way before its leg is straight, so that the knee does not snap; ankle and ball move together.
 
     A planted foot stays where it is: the pelvis has come within its reach. What a leg lacks to its length is kept above 0 by a
-    hyperbola so narrow that a leg nearly straight, as it is just before it lands, is hardly bent by it.
+    hyperbola so narrow that a leg nearly straight, as it is just before it lands in walking, is hardly bent by it; runners,
+    whose `running` is 1, land with the knee bent.
     """
     length = np.float32(thigh_length + shank_length)
     for f in range(first, last):
@@ -107,8 +112,8 @@ def ease_reach(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
         if planted[f] or distance <= EASY * length:
             continue
-        lack = LONGEST * length - distance
-        wanted = np.float32(0.5) * (lack + np.sqrt(lack * lack + SOFT * SOFT * length * length))
+        lack, soft = LONGEST * length - distance, (SOFT + RUNNING_SOFT * running[f]) * length
+        wanted = np.float32(0.5) * (lack + np.sqrt(lack * lack + soft * soft))
         change = (LONGEST * length - wanted) / distance - np.float32(1.0)
         leg[ANKLE_X, f] += change * dx
         leg[ANKLE_Y, f] += change * dy
@@ -116,8 +121,6 @@ def ease_reach(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
         leg[BALL_X, f] += change * dx
         leg[BALL_Y, f] += change * dy
         leg[BALL_Z, f] += change * dz
-        leg[HEEL_HEIGHT, f] += change * dy
-        leg[TOE_HEIGHT, f] += change * dy
 
 
 @kernel
@@ -125,7 +128,7 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
     """Two-bone inverse kinematics: the knee between hip and ankle, bent towards where the foot points.
 
     An ankle out of reach is drawn in along the line from the hip, since bones keep their length; `reach` in
-    :mod:`posegen.motion.contacts` sees to it that a planted one is not. One too near gives way before the knee is folded.
+    :mod:`posegen.motion.reach` sees to it that a planted one is not. One too near gives way before the knee is folded.
     """
     thigh, shank = np.float32(thigh_length), np.float32(shank_length)
     longest = np.float32(0.9995) * (thigh + shank)
@@ -147,8 +150,6 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
         leg[BALL_X, f] += moved_x
         leg[BALL_Y, f] += moved_y
         leg[BALL_Z, f] += moved_z
-        leg[HEEL_HEIGHT, f] += moved_y
-        leg[TOE_HEIGHT, f] += moved_y
         inverse = np.float32(1.0) / wanted
         ux, uy, uz = dx * inverse, dy * inverse, dz * inverse
         along = (thigh * thigh - shank * shank + wanted * wanted) * np.float32(0.5) * inverse

@@ -60,8 +60,9 @@ Array = NDArray[Any]
 ) = range(11)
 MANNERS = 11
 """Columns of :attr:`posegen.motion.tables.ActionTables.manner`."""
-STANDING_LIFT = 0.018
-"""Metres between sole and floor in the middle of a plain swing, at least (Winter 1992: 1 to 2.5 cm)."""
+STANDING_LIFT = 0.032
+"""Metres between the ball of the foot and the floor in the middle of a plain swing, at least. Toes, which reach some 5 cm
+beyond the ball and point down by 15 to 20 degrees then, are 1 to 2.5 cm above it (Winter 1992)."""
 
 _AHEAD = {"forward": 1.0, "backward": -1.0, "sideways": 0.0}
 _BOUNCES = {RUN: 2.0, HOP: 1.0, SKIP: 4.0}

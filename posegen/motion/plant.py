@@ -9,20 +9,18 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.ankles import ease_ankles
 from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
-    clear_swings,
     find_stances,
     flatten_feet,
     hold_stance,
     mark_planted,
     plan_prints,
-    swing_foot,
     time_stances,
 )
 from posegen.motion.ground import climb, fill_ground, raise_body, raise_feet
 from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
+from posegen.motion.heels import raise_heels, relax_ankles, yield_heels
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
 from posegen.motion.reach import add_lack, smooth_cover
 from posegen.motion.release import ignore_touches, release
@@ -41,9 +39,11 @@ from posegen.motion.rows import (
     LOWERING,
     RATE,
     RISING,
+    RUN_WEIGHT,
     WORK,
 )
 from posegen.motion.state import Person, Scratch
+from posegen.motion.swings import clear_swings, swing_foot
 from posegen.motion.trigonometry import sin_turns
 
 __all__ = ["plant_and_swing"]
@@ -57,7 +57,7 @@ REACH = 0.9992
 PASSING_SECONDS = 0.32
 """Longest time that a foot takes from where it lifts to its free course, and from there to where it lands."""
 RISING_SECONDS = 0.08
-"""The same for its height after the lift: toes leave the floor at once, as they do where a foot has rolled off over their tips."""
+"""The same for its height after the lift: the ball leaves the floor at once, as where a foot has rolled off over its toes."""
 YIELD_SECONDS = 0.03
 """How long before it has to the pelvis begins to come down."""
 
@@ -101,6 +101,7 @@ def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, coun
             guide_pitch(root, channels[3], leg)
             home, length = home_ahead(person.neutral, thigh, shank), float(thigh + shank)
             raised |= guide_prints(root, channels, leg[FORWARD], side, length, home, stances, counts[side])
+        raise_heels(root, leg, person.foot, stances, counts[side], step)
     keep_apart(root, scratch.stances, counts, 2.0 * person.widths[0])
     for side in range(2):
         planted, stances = scratch.planted[side], scratch.stances[side]
@@ -150,17 +151,19 @@ def swing_leg(
         channels, length = scratch.channels[FOOT[side] : FOOT[side] + 4], float(thigh + shank)
         high = foot[FOOT_ANKLE_HEIGHT]
         guide_swings(root, channels, side, length, high, scratch.airborne, stances, count, scratch.nominal)
-    swing_foot(leg, scratch.nominal, stances, count, RISING_SECONDS / step, PASSING_SECONDS / step)
-    if uneven:
-        raise_feet(leg, planted, -1.0, True)
-    clear_swings(leg, stances, count, foot, root[LIFT])
-    if uneven:
-        raise_feet(leg, planted, 1.0, True)
-    ease_ankles(first, last, thigh, shank, foot, leg)
+    swing_foot(leg, scratch.nominal, stances, count, root[RUN_WEIGHT], RISING_SECONDS / step, PASSING_SECONDS / step)
+    # On stairs a foot is raised so far that its ankle bends anew.
+    for _ in range(2 if uneven else 1):
+        relax_ankles(root, leg, planted, float(thigh), float(shank))
+        if uneven:
+            raise_feet(leg, planted, -1.0, True)
+        clear_swings(leg, stances, count, foot, root[LIFT])
+        if uneven:
+            raise_feet(leg, planted, 1.0, True)
     place_foot(first, last, foot, leg)
     if uneven:
         raise_feet(leg, planted, -1.0, False)
-    ease_reach(first, last, thigh, shank, planted, leg)
+    ease_reach(first, last, thigh, shank, planted, root[RUN_WEIGHT], leg)
     solve_knee(first, last, thigh, shank, leg)
 
 
@@ -186,5 +189,7 @@ def plant_and_swing(
     raised = plan_feet(scratch, person, guided, step, counts)
     uneven = stand_feet(scratch, person, steps, raised, counts)
     keep_in_reach(scratch, person, step)
+    thigh, shank = -float(person.offsets[4, 1]), -float(person.offsets[7, 1])
     for side in range(2):
+        yield_heels(scratch.root, scratch.legs[side], person.foot, scratch.stances[side], counts[side], thigh, shank, step)
         swing_leg(scratch, person, side, guided, uneven, counts[side], step, margin, margin + frames)

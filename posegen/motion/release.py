@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.motion.contacts import FIRST, LAST, LATE, PRINT_X, PRINT_Z, roll_forward
-from posegen.motion.rows import GAIT_WEIGHT, PITCH, ROOT_X, ROOT_Z
+from posegen.motion.rows import GAIT_WEIGHT, PITCH, ROOT_X, ROOT_Z, RUN_WEIGHT
 
 __all__ = ["ignore_touches", "release"]
 
 Array = NDArray[Any]
 
-FARTHEST = 0.58
-"""Lengths of the leg by which a flat foot's ankle may be behind the body, over the floor: 35 degrees of a straight leg."""
+FARTHEST, RUNNING = 0.58, 0.06
+"""Lengths of the leg by which a flat foot's ankle may be behind the body, over the floor: 35 degrees of a straight leg; by how
+much less that is in running, where the pelvis is low."""
 FEWEST = 3
 """Frames that are left of a stance."""
 
@@ -47,11 +48,11 @@ def release(root: Array, leg: Array, foot: Array, length: Scalar, planted: Array
         Only where they end; their prints are planned already.
     count : int
     """
-    farthest = FARTHEST * length
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
         while last - first > FEWEST and last < len(planted) and root[GAIT_WEIGHT, last - 1] > 0:
             x, z = root[ROOT_X, last - 1] - stances[i, PRINT_X], root[ROOT_Z, last - 1] - stances[i, PRINT_Z]
+            farthest = (FARTHEST - RUNNING * root[RUN_WEIGHT, last - 1]) * length
             if np.sqrt(x * x + z * z) - roll_forward(leg[PITCH, last - 1], foot) <= farthest:
                 break
             last -= 1

@@ -149,9 +149,10 @@ def key_size(slot: Slot, draws: Array, c: int, stage: int, number: int, at: Scal
     # A hand that has to be somewhere does not depend on that either, but nobody hits the same spot twice.
     if c >= FIRST_HAND:
         return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
-    # Root and feet go together: who strides further goes further.
+    # Root and feet go together: who strides further goes further, but by less, since legs are no longer for it.
     together = c in (ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL) or is_foot(c)
-    return slot.amplitude * (1.0 + 0.14 * (draws[(5 * number + (0 if together else c)) % len(draws)] - 0.5))
+    size = slot.amplitude * (1.0 + 0.14 * (draws[(5 * number + (0 if together else c)) % len(draws)] - 0.5))
+    return 1.0 + 0.5 * (size - 1.0) if together else size
 
 
 @kernel

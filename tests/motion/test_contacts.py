@@ -20,16 +20,12 @@ from posegen.motion.contacts import (
     PRINT_X,
     PRINT_YAW,
     PRINT_Z,
-    clear_floor,
-    clear_swings,
     find_stances,
     flatten_feet,
     hold_stance,
     mark_planted,
     plan_prints,
     rise_on_toes,
-    swing_foot,
-    swing_row,
     time_stances,
 )
 from posegen.motion.reach import add_lack, smooth_cover
@@ -56,6 +52,7 @@ from posegen.motion.rows import (
     ROOT_ROWS,
     YAW,
 )
+from posegen.motion.swings import clear_floor, clear_swings, swing_foot, swing_row
 from tests.motion.rotations import about_x, about_y
 
 Array = NDArray[Any]
@@ -323,7 +320,7 @@ def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
     nominal = np.zeros((4, frames), np.float32)
     nominal[0], nominal[1] = 0.12, ANKLE_HEIGHT
     nominal[2] = np.linspace(-0.2, 0.9, frames)
-    swing_foot(leg, nominal, stances, 2, frames, frames)
+    swing_foot(leg, nominal, stances, 2, np.zeros(frames, np.float32), frames, frames)
     clear_swings(leg, stances, 2, FOOT, np.full(frames, 0.018, np.float32))
     assert np.abs(np.diff(leg[ANKLE_Z])).max() < 0.1
     assert np.abs(np.diff(leg[ANKLE_Y])).max() < 0.02
@@ -345,8 +342,8 @@ def test_before_the_first_stance_and_behind_the_last_the_correction_passes_off()
     far[:, :2], far[1, 2:] = [[0, 2], [20 + frames, 40 + frames], [178, 180]], stances[0, 2:]
     long = np.zeros((4, 3 * frames), np.float32)
     long[2] = np.linspace(-1 - 1 / (frames - 1), 2 + 1 / (frames - 1), 3 * frames)
-    swing_foot(leg, nominal, stances, 1, passing, passing)
-    swing_foot(wanted, long, far, 3, passing, passing)
+    swing_foot(leg, nominal, stances, 1, np.zeros(frames, np.float32), passing, passing)
+    swing_foot(wanted, long, far, 3, np.zeros(3 * frames, np.float32), passing, passing)
     rows = [ANKLE_X, ANKLE_Z, YAW]
     np.testing.assert_allclose(leg[rows], wanted[rows, frames : 2 * frames], atol=1e-6)
     np.testing.assert_allclose(leg[ANKLE_Z, [0, 9, 50, 59]], nominal[2, [0, 9, 50, 59]], atol=1e-6)

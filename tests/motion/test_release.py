@@ -6,8 +6,9 @@ import numpy as np
 
 from posegen.motion.release import FARTHEST, FEWEST, ignore_touches, release
 from posegen.motion.rows import GAIT_WEIGHT, LEG_ROWS, ROOT_ROWS, ROOT_X, ROOT_Z
-from tests.motion.test_ankles import FOOT
+from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS
 
+FOOT = 1.7 * np.array([HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"]])
 FRAMES, LEG = 30, 0.9
 
 

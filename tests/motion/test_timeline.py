@@ -66,7 +66,7 @@ def manners(slots: list[Slot]) -> Array:
     """Rows of plain steps, but for what the slots say."""
     rows = np.zeros((len(slots), MANNERS))
     rows[:, AHEAD] = rows[:, CADENCE] = 1
-    rows[:, CLEARANCE] = 0.018
+    rows[:, CLEARANCE] = 0.032
     rows[:, BOUNCES] = [{RUN: 2, HOP: 1}.get(slot.gait, 0) for slot in slots]
     for row, slot in zip(rows, slots, strict=True):
         for column, value in slot.manner:

@@ -1,0 +1,174 @@
+"""Heels that rise: of runners, whose foot is left far behind, and wherever the ankle would otherwise bend too far.
+
+Speed and the time on the ground say how far behind a runner's foot is when it lifts, which at most speeds is more than the
+published angles span. The heel then rises more, instead of the knee being pulled straight. And where a body sinks over its
+foot, on the way downstairs or in a deep stop, the shank leans forward until the ankle bends no further; then the heel comes up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.motion.contacts import FIRST, LAST, LATE, PRINT_X, PRINT_Z, roll_forward, rolled_height
+from posegen.motion.rows import (
+    ANKLE_X,
+    ANKLE_Y,
+    ANKLE_Z,
+    FORWARD,
+    GAIT_WEIGHT,
+    HEADING_COS,
+    HEADING_SIN,
+    HIP_X,
+    HIP_Y,
+    HIP_Z,
+    PATH_X,
+    PATH_Z,
+    PITCH,
+    RUN_WEIGHT,
+    YAW,
+)
+from posegen.motion.trigonometry import atan_turns, cos_turns, eased, sin_turns, smooth_step
+
+__all__ = ["raise_heels", "relax_ankles", "yield_heels"]
+
+Array = NDArray[Any]
+
+TURNS_A_METRE = 0.5
+"""By how much the heel rises for each metre that the foot is behind: about half of what would take all of it up."""
+RETURN_SECONDS = 0.25
+"""In which a swinging foot comes back to its own pitch."""
+MOST_BEND, SOFT_BEND = 22.0 / 360.0, 3.0 / 360.0
+"""Turns of dorsiflexion from which on the heel of a planted foot rises, and how softly that begins."""
+MORE_STANDING = 16.0 / 360.0
+"""By how much more the ankle bends of who squats, lunges or crouches: to 40.6 degrees at most (Calatayud et al. 2015)."""
+POINTED, STRAIGHT = np.float32(-50.0 / 360.0), np.float32(-62.0 / 360.0)
+"""Turns to which the toes of a swinging foot point down freely, and at most."""
+HEEL_FOR_BEND = 1.3
+"""By how much the heel must rise for each turn of dorsiflexion: the leg grows shorter by it, and the knee bends more."""
+
+
+@kernel
+def raise_heels(root: Array, leg: Array, foot: Array, stances: Array, count: int, step: Scalar) -> None:
+    """Turn the pitch of planted feet in gaits with flights further down where they are behind; `step` is seconds a frame.
+
+    Parameters
+    ----------
+    root, leg : float32 [rows, frames]
+        The pitch is changed, of the planted foot and on into its swing.
+    foot : float [4]
+    stances : float [stances, 8]
+    count, step : see :func:`posegen.motion.contacts.flatten_feet`
+    """
+    frames = root.shape[1]
+    for i in range(count):
+        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+        more = np.float32(0.0)
+        for f in range(first, last):
+            more = np.float32(0.0)
+            if root[RUN_WEIGHT, f] > 0 and leg[PITCH, f] < 0:
+                along = (root[PATH_X, f] - stances[i, PRINT_X]) * root[HEADING_SIN, f]
+                along += (root[PATH_Z, f] - stances[i, PRINT_Z]) * root[HEADING_COS, f]
+                behind = along + leg[FORWARD, f] - roll_forward(leg[PITCH, f], foot)
+                passed = (f - first + 1.0) / (last - first)
+                more = np.float32(root[RUN_WEIGHT, f] * passed * TURNS_A_METRE * max(behind, 0.0))
+                leg[PITCH, f] -= more
+        end = min(int(stances[i + 1, FIRST]), frames) if i + 1 < count else frames
+        lower_toes(leg, float(more), last - 1 + stances[i, LATE], last, end, step)
+
+
+@kernel
+def lower_toes(leg: Array, more: Scalar, lift: Scalar, first: int, end: int, step: Scalar) -> None:
+    """Take by `more` turns, less and less after frame `lift`, from the pitch of a swinging foot."""
+    if more != 0:
+        for f in range(first, end):
+            leg[PITCH, f] -= np.float32(more) * (np.float32(1.0) - smooth_step((f - lift) * step / RETURN_SECONDS))
+
+
+@kernel
+def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> Scalar:
+    """Turns by which a shank leans forward, seen along its foot, where hip and ankle put the knee; lengths in metres."""
+    dx, up, dz = leg[HIP_X, f] - leg[ANKLE_X, f], leg[HIP_Y, f] - leg[ANKLE_Y, f], leg[HIP_Z, f] - leg[ANKLE_Z, f]
+    squared = dx * dx + up * up + dz * dz
+    ahead = dx * sin_turns(leg[YAW, f]) + dz * cos_turns(leg[YAW, f])
+    # Cosine of the angle between the shank and the line to the hip, times that line; see `solve_knee`.
+    cosine = min((shank * shank + squared - thigh * thigh) / (2.0 * shank), np.sqrt(squared))
+    sine = np.sqrt(max(squared - cosine * cosine, 0.0))
+    forward, upward = (ahead * cosine + up * sine) / squared, (up * cosine - ahead * sine) / squared
+    return 2.0 * atan_turns(forward / (1.0 + max(upward, 0.0)))
+
+
+@kernel
+def too_far_bent(leg: Array, f: int, gait: Scalar, thigh: Scalar, shank: Scalar) -> Scalar:
+    """Turns by which an ankle bends too far, softly from 0; `gait` is 1 in a gait and 0 in standing, lengths are metres."""
+    dx, dy, dz = leg[HIP_X, f] - leg[ANKLE_X, f], leg[HIP_Y, f] - leg[ANKLE_Y, f], leg[HIP_Z, f] - leg[ANKLE_Z, f]
+    ahead = dx * sin_turns(leg[YAW, f]) + dz * cos_turns(leg[YAW, f])
+    nearly = np.float32(0.96) * (thigh + shank)
+    # Most legs are nearly straight and not far before their foot: no need to look closer. Who lies has no weight on it.
+    straight = dx * dx + dy * dy + dz * dz > nearly * nearly and ahead < np.float32(0.12) * dy and leg[PITCH, f] <= 0
+    if straight or dy < np.float32(0.3) * nearly:
+        return 0.0
+    over = shank_lean(leg, f, thigh, shank) + leg[PITCH, f] - MOST_BEND - MORE_STANDING * (1.0 - gait)
+    if over <= -SOFT_BEND:
+        return 0.0
+    return float(over) if over >= SOFT_BEND else (over + SOFT_BEND) * (over + SOFT_BEND) / (4.0 * SOFT_BEND)
+
+
+@kernel
+def relax_ankles(root: Array, leg: Array, planted: Array, thigh_length: Scalar, shank_length: Scalar) -> None:
+    """Let the toes of a swinging foot hang lower where its ankle would bend too far, and point no further than they can.
+
+    Lengths are in metres.
+    """
+    for f in range(len(planted)):
+        if planted[f]:
+            continue
+        leg[PITCH, f] -= np.float32(too_far_bent(leg, f, root[GAIT_WEIGHT, f], thigh_length, shank_length))
+        if leg[PITCH, f] < POINTED and leg[HIP_Y, f] > leg[ANKLE_Y, f]:
+            bent = np.float32(shank_lean(leg, f, thigh_length, shank_length)) + leg[PITCH, f]
+            leg[PITCH, f] += eased(bent, POINTED, STRAIGHT) - bent
+
+
+@kernel
+def yield_heels(
+    root: Array,
+    leg: Array,
+    foot: Array,
+    stances: Array,
+    count: int,
+    thigh_length: Scalar,
+    shank_length: Scalar,
+    step: Scalar,
+) -> None:
+    """Raise the heel of a planted foot where its ankle would bend by more than it can.
+
+    Parameters
+    ----------
+    root, leg : float32 [rows, frames]
+        Hips and planted ankles are in place; ankle and pitch are changed.
+    foot : float [4]
+    stances : float [stances, 8]
+    count : int
+    thigh_length, shank_length : float
+        Metres.
+    step : float
+        Seconds a frame.
+    """
+    for i in range(count):
+        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+        more = 0.0
+        for f in range(first, last):
+            more = HEEL_FOR_BEND * too_far_bent(leg, f, root[GAIT_WEIGHT, f], thigh_length, shank_length)
+            if more == 0:
+                continue
+            before, after = leg[PITCH, f], np.float32(leg[PITCH, f] - more)
+            forward = roll_forward(after, foot) - roll_forward(before, foot)
+            leg[ANKLE_X, f] += np.float32(forward) * sin_turns(leg[YAW, f])
+            leg[ANKLE_Z, f] += np.float32(forward) * cos_turns(leg[YAW, f])
+            leg[ANKLE_Y, f] += np.float32(rolled_height(after, foot) - rolled_height(before, foot))
+            leg[PITCH, f] = after
+        end = int(stances[i + 1, FIRST]) if i + 1 < count else leg.shape[1]
+        lower_toes(leg, float(more), last - 1 + stances[i, LATE], last, end, step)
