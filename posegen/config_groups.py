@@ -78,7 +78,7 @@ Number = Annotated[float, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Weight = Annotated[Number, Field(ge=0, le=1000)]
-Years = Annotated[Number, Field(ge=16, le=100)]
+Years = Annotated[Number, Field(ge=6, le=100)]
 Frames = Annotated[Whole, Field(ge=SHORTEST, le=10_000)]
 
 

@@ -360,7 +360,7 @@ def test_a_user_adds_a_style_without_code(base: Path, tmp_path: Path) -> None:
     assert message_of(base, mine).startswith(
         f"{mine / 'words/en.yaml'}: styles.bold: is missing; give the style `subjects` and"
     )
-    who = "{person: [a person], man: [a man], woman: [a woman], older_man: [a man], older_woman: [a woman]}"
+    who = "{person: [a], boy: [a], girl: [a], man: [a], woman: [a], older_man: [a], older_woman: [a]}"
     words = "{subjects: " + who + ", manner: [so]}"
     write(mine / "words/en.yaml", f"styles: {{grim: {words}, bold: {words}}}")
     library = read_library(base, mine)

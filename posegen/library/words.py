@@ -23,6 +23,8 @@ Details = dict[str, Phrases]
 
 class _People(Strict):
     person: Phrases
+    boy: Phrases
+    girl: Phrases
     man: Phrases
     woman: Phrases
     older_man: Phrases
@@ -38,6 +40,8 @@ class _StyleWords(Strict):
 
 class _Possessives(Strict):
     person: Text
+    boy: Text
+    girl: Text
     man: Text
     woman: Text
     older_man: Text

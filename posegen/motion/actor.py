@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.channels import add_gait, add_layer, add_track, ease_posture, fill_waves, slot_series
+from posegen.motion.channels import add_gait, add_layer, add_track, counter_lean, ease_posture, fill_waves, slot_series
 from posegen.motion.flight import fall_freely, mark_free
 from posegen.motion.gait import HARMONICS, Gaits, warp_of, warped
 from posegen.motion.guided import glide, mark_guided, mark_stretches
@@ -22,7 +22,7 @@ from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_
 from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.styles import step_in_style
-from posegen.motion.tables import FLIGHT, FLOOR, LIFTED, ActionTables
+from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
 from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, travel
 from posegen.motion.tracks import flight_begin, flight_seconds, flights, unit_of_height
 from posegen.motion.trigonometry import cos_turns, sin_turns
@@ -200,6 +200,7 @@ def fill_channels(
             continue  # Planned for faster variants, which show more of the scene.
         if k >= role.base:
             add_layer(scratch, slot, actions, person, clock, scratch.root[WORK], scratch.root[WORK2])
+            counter_lean(scratch.channels, slot, actions, clock, scratch.root[WORK2])
         elif slot.gait:
             add_gait(scratch, k, slot, leg, person, actions, gaits, scratch.root[WORK])
             if actions.manner[slot.kind, BOUNCES] > 0:
@@ -211,8 +212,7 @@ def fill_channels(
             add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, seat, stand), clock)
             if slot.support == FLIGHT:
                 mark_airborne(slot, person.draws, clock, scratch.airborne)
-            elif slot.support == FLOOR:
-                ease_posture(scratch.channels, slot, person, clock, scratch.root[WORK])
+            ease_posture(scratch.channels, slot, actions, person, clock, scratch.root[WORK])
     lean_into_curves(scratch.root, scratch.channels[TRUNK_LATERAL])
     look_ahead(scratch.root, scratch.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
 

@@ -17,7 +17,7 @@ from posegen.motion.gait import HARMONICS, HOP, RUN, RUN_SPEEDS, SKIP, STEP, WAL
 from posegen.motion.manner import AHEAD
 from posegen.motion.state import Clock, Person, Scratch, Slot
 from posegen.motion.styles import SWING, add_bounce, bounces
-from posegen.motion.tables import ActionTables
+from posegen.motion.tables import FLOOR, ActionTables
 from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel, slot_stages
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
@@ -26,6 +26,7 @@ __all__ = [
     "add_layer",
     "add_own_harmonics",
     "add_track",
+    "counter_lean",
     "ease_posture",
     "fill_hold",
     "fill_waves",
@@ -36,6 +37,14 @@ Array = NDArray[Any]
 
 FIRST_ARM = CHANNELS.index("left_collar_elevation") - CHANNELS.index("left_hip_flexion")
 FIRST_LEFT, FIRST_RIGHT = CHANNELS.index("left_hip_flexion"), CHANNELS.index("right_hip_flexion")
+TRUNK_FLEXION, TRUNK_LATERAL = CHANNELS.index("trunk_flexion"), CHANNELS.index("trunk_lateral")
+SHOULDER_FLEXION, SHOULDER_ABDUCTION = (
+    tuple(CHANNELS.index(f"{side}_shoulder_{c}") for side in ("left", "right")) for c in ("flexion", "abduction")
+)
+HANGING = 0.05
+"""Turns that an arm is off the trunk before it counts as raised."""
+LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
+"""By how much the trunk leans away for each turn that an arm is raised aside, or ahead: 3 degrees for one held out."""
 GRAVITY = 9.81
 
 
@@ -102,6 +111,12 @@ def add_series(
 
 
 @kernel
+def hangs(channel: int) -> bool:
+    """Whether a channel is one of an arm, whose posture is that of an arm that hangs."""
+    return channel >= FIRST_LEFT and (channel - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) >= FIRST_ARM
+
+
+@kernel
 def slot_series(
     slot: Slot, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, channel: int, series: Array
 ) -> bool:
@@ -116,7 +131,7 @@ def slot_series(
         return False
     if swings:
         gait_series(slot.gait, slot.speed * abs(actions.manner[kind, AHEAD]), leg, gaits, channel, series)
-        if channel >= FIRST_LEFT and (channel - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) >= FIRST_ARM:
+        if hangs(channel):
             series[1:] *= np.float32(slot.amplitude * (1.0 + 0.15 * person.energy) * person.style[SWING])
         series[0] += np.float32(person.posture[channel])
     else:
@@ -209,19 +224,50 @@ def fill_hold(row: Array, slot: Slot, first: int, last: int, clock: Clock) -> No
 
 
 @kernel
-def ease_posture(channels: Array, slot: Slot, person: Person, clock: Clock, weight: Array) -> None:
-    """Take a style's posture back in a slot on the floor, which bears who lies there; `weight` is float32 [frames], scratch."""
+def ease_posture(channels: Array, slot: Slot, actions: ActionTables, person: Person, clock: Clock, weight: Array) -> None:
+    """Take a style's posture back where a base slot has its own: in arms that it moves, and on the floor, which bears who lies.
+
+    `weight` is float32 [frames], scratch.
+    """
     f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
     f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
-    if slot.enter > 0 and slot.exit > 0:
-        fill_hold(weight, slot, f0, f1, clock)
-    else:
-        weight[f0:f1] = np.float32(1.0)
+    filled = False
     for c in range(FIRST_HAND):
         less = np.float32(person.posture[c])
-        if less != 0:
-            for f in range(f0, f1):
-                channels[c, f] -= weight[f] * less
+        if less == 0 or not (slot.support == FLOOR or (hangs(c) and actions.used[slot.kind, c])):
+            continue
+        if not filled and slot.enter > 0 and slot.exit > 0:
+            fill_hold(weight, slot, f0, f1, clock)
+        elif not filled:
+            weight[f0:f1] = np.float32(1.0)
+        filled = True
+        for f in range(f0, f1):
+            channels[c, f] -= weight[f] * less
+
+
+@kernel
+def counter_lean(channels: Array, slot: Slot, actions: ActionTables, clock: Clock, weight: Array) -> None:
+    """Lean the trunk away from arms that a layer has raised aside or ahead, unless the layer moves the trunk itself.
+
+    An arm is a twentieth of the body: held out it brings the centre of mass nearly 2 cm to its side, and the trunk makes up for
+    about half of that. `weight` is float32 [frames], as :func:`add_layer` leaves it.
+    """
+    kind = slot.kind
+    f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
+    f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
+    if actions.owned[kind, TRUNK_FLEXION] or actions.owned[kind, TRUNK_LATERAL]:
+        return
+    for side in range(2):
+        flexion, abduction = channels[SHOULDER_FLEXION[side]], channels[SHOULDER_ABDUCTION[side]]
+        if not actions.owned[kind, SHOULDER_FLEXION[side]]:
+            continue
+        to_left = np.float32(-LEAN_ASIDE if side == 0 else LEAN_ASIDE)
+        hanging, most = np.float32(HANGING), np.float32(0.25)
+        for f in range(f0, f1):
+            aside = min(max(abduction[f] - hanging, np.float32(0.0)), most)
+            ahead = min(max(flexion[f] - hanging, np.float32(0.0)), most)
+            channels[TRUNK_LATERAL, f] += weight[f] * to_left * aside
+            channels[TRUNK_FLEXION, f] -= weight[f] * np.float32(LEAN_BACK) * ahead
 
 
 @kernel
@@ -243,13 +289,14 @@ def add_layer(
     for c in range(FIRST_HAND):
         if not actions.owned[a, c]:
             continue
+        usual = person.neutral[c] - person.posture[c] if hangs(c) and actions.used[a, c] else person.neutral[c]
         if keyed and actions.used[a, c]:
-            row[f0:f1] = np.float32(person.neutral[c])
+            row[f0:f1] = np.float32(usual)
             n = knots_of_channel(slot, actions, draws, 1.0, c, 1.0, scratch.times, scratch.knots, scratch.moving)
             hold_ends(scratch.knots, scratch.moving, n)
             fill_track(row, scratch.knots, n, clock)
         else:
-            row[f0:f1] = np.float32(person.neutral[c] + actions.pose[a, c] * size)
+            row[f0:f1] = np.float32(usual + actions.pose[a, c] * size)
         add_own_harmonics(row, slot, actions, draws, c, clock)
         for f in range(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])

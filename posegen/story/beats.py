@@ -16,7 +16,7 @@ from posegen.story.telling import Told
 
 __all__ = ["Actor", "Beat", "Segment", "actors_of"]
 
-_OLDER = 60.0
+_GROWN, _OLDER = 16.0, 60.0
 
 
 class Segment(NamedTuple):
@@ -38,8 +38,8 @@ class Beat(NamedTuple):
 class Actor(NamedTuple):
     """An actor of one sequence.
 
-    `who` is man, woman, older_man or older_woman; `style` is empty for who has none, or where none of it is seen; `complete` is
-    as :class:`Told` has it.
+    `who` is boy, girl, man, woman, older_man or older_woman; `style` is empty for who has none, or where none of it is seen;
+    `complete` is as :class:`Told` has it.
     """
 
     number: int
@@ -62,7 +62,7 @@ def actors_of(scenes: Scenes, library: Library, told: Told) -> list[tuple[Actor,
         tuple(
             Actor(
                 a,
-                ("older_" if age[i][a] >= _OLDER else "") + ("man" if male[i][a] else "woman"),
+                _who(male[i][a], age[i][a]),
                 styles[i * most + a],
                 told.complete[i * most + a],
                 _beats(told, facts, bounds[i * most + a], bounds[i * most + a + 1], (standing, seated, gaits)),
@@ -71,6 +71,12 @@ def actors_of(scenes: Scenes, library: Library, told: Told) -> list[tuple[Actor,
         )
         for i, actors in enumerate(scenes.actors.tolist())
     ]
+
+
+def _who(male: bool, age: float) -> str:
+    if age < _GROWN:
+        return "boy" if male else "girl"
+    return ("older_" if age >= _OLDER else "") + ("man" if male else "woman")
 
 
 def _styles_seen(scenes: Scenes, library: Library, told: Told, upright: list[bool]) -> list[str]:

@@ -5,6 +5,7 @@ Person 12 is the same body with the same handedness in whatever scene it plays, 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,18 @@ __all__ = ["leg_height", "persons", "seat_height"]
 Array = NDArray[Any]
 
 _STATURE_MEN, _STATURE_WOMEN = (1.759, 0.067), (1.618, 0.063)
+_GROWTH = (
+    (6.0, 0.66, 0.71),
+    (8.0, 0.73, 0.785),
+    (10.0, 0.79, 0.85),
+    (12.0, 0.85, 0.925),
+    (14.0, 0.93, 0.98),
+    (16.0, 0.985, 0.995),
+    (18.0, 1.0, 1.0),
+)
+"""Years, and shares of their later stature that boys and girls have reached: medians of the CDC's charts of 2000."""
+_SHORT_LEGS = (12.0, 0.0085)
+"""Years from which on legs are as long for the stature as later, and by which share shorter they are for each year before."""
 _LIMIT = 2.5
 _VARIATION = {"legs": 0.02, "arms": 0.025, "shoulders": 0.035, "hips": 0.04}
 _ENERGY_SPREAD = 0.45
@@ -59,10 +72,11 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
     def single(values: Array) -> Array:
         return values.astype(np.float32).reshape(number.shape)
 
+    sizes[:, 2] += np.minimum(age - _SHORT_LEGS[0], 0.0) * _SHORT_LEGS[1] / _VARIATION["legs"]
     factors = {name: single(1.0 + spread * sizes[:, 2 + i]) for i, (name, spread) in enumerate(_VARIATION.items())}
     return Persons(
         index=number.copy(),
-        stature=single(mean + spread * sizes[:, 0]),
+        stature=single((mean + spread * sizes[:, 0]) * _grown(age, male)),
         age=single(age),
         male=male.reshape(number.shape),
         left_handed=(draws[:, 1] < population.left_handed).reshape(number.shape),
@@ -70,6 +84,16 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
         style=_styles(config, library, age, draws[:, 3]).astype(np.int16).reshape(number.shape),
         **factors,
     )
+
+
+def _grown(age: Array, male: Array) -> Array:
+    """Share of the later stature that each person has."""
+    share = np.ones(len(age))
+    for (year, *boy_and_girl), (later, *grown) in pairwise(_GROWTH):
+        part = (age - year) / (later - year)
+        boy, girl = (one + part * (two - one) for one, two in zip(boy_and_girl, grown, strict=True))
+        share = np.where((age >= year) & (age < later), np.where(male, boy, girl), share)
+    return share
 
 
 def _styles(config: Config, library: Library, age: Array, draws: Array) -> Array:

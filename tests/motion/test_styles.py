@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 from posegen.evaluation.gait_report import Walk, walk_of
 from posegen.evaluation.recording import Recording
 from posegen.library.channels import CHANNELS
+from posegen.motion import state
 from posegen.motion.cast import cast_of
+from posegen.motion.channels import HANGING, LEAN_ASIDE, LEAN_BACK, counter_lean, ease_posture
 from posegen.motion.engine import animate
 from posegen.motion.gait import HARMONICS, WALK
 from posegen.motion.manner import CADENCE, CLEARANCE, MANNERS, STANCE, WIDTH
-from posegen.motion.state import Person
+from posegen.motion.state import Clock, Person
 from posegen.motion.styles import BOUNCE, SIDEWAYS, add_bounce, step_in_style, style_tables
+from posegen.motion.tables import tables
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import JOINTS, MIRROR_JOINTS, sole_points
 from tests.motion.acted import acted, rotations_of
-from tests.motion.scripted import LIBRARY, Slot, scripted
+from tests.motion.scripted import LIBRARY, Slot, scripted, slot
 
 Array = NDArray[Any]
 
@@ -211,3 +214,51 @@ def test_bounce_never_lifts_the_body_off_its_legs(more: float, highest: float, l
     values = series[0] + np.cos(turns) @ series[1 : 1 + HARMONICS] + np.sin(turns) @ series[1 + HARMONICS :]
     assert values.max() == pytest.approx(0.02, abs=1e-4)
     assert phase[np.argmax(values)] == pytest.approx(0.32, abs=0.01)
+
+
+CLOCK = Clock(0.0, 0.04)
+FRAMES = 200
+
+
+def hold(slot: state.Slot) -> Array:
+    """How far a slot has taken over, by minimum jerk."""
+    times = CLOCK.first + np.arange(FRAMES) * CLOCK.step
+    rise, fall = (np.clip(x, 0, 1) for x in ((times - slot.start) / slot.enter, (slot.end - times) / slot.exit))
+    return np.asarray(np.prod([10 * x**3 - 15 * x**4 + 6 * x**5 for x in (rise, fall)], axis=0))
+
+
+@pytest.mark.parametrize("action", ["squat", "lie_down", "bow"])
+def test_an_action_takes_back_the_posture_of_what_it_moves_itself(action: str) -> None:
+    actions = tables(LIBRARY).actions
+    doing = slot(action, 1.0, 9.0, repetitions=1)
+    cast = cast_of(in_style("old", frames=1), style_tables(LIBRARY))
+    someone = Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
+    channels = np.zeros((len(CHANNELS), FRAMES), np.float32)
+    ease_posture(channels, doing, actions, someone, CLOCK, np.zeros(FRAMES, np.float32))
+    wanted = np.zeros(channels.shape)
+    for c, name in enumerate(CHANNELS):
+        arm = any(part in name for part in ("collar", "shoulder", "elbow"))
+        if action == "lie_down" or (arm and actions.used[doing.kind, c]):
+            wanted[c] = -hold(doing) * someone.posture[c]
+    np.testing.assert_allclose(channels, wanted, atol=1e-6)
+    assert wanted.any()
+
+
+@pytest.mark.parametrize(("action", "right"), [("point", True), ("wave", False), ("whisper", True)])
+def test_the_trunk_leans_away_from_a_raised_arm(action: str, right: bool) -> None:
+    actions = tables(LIBRARY).actions
+    doing = slot(action, 1.0, 6.0, repetitions=3, right=right)
+    channels = np.zeros((len(CHANNELS), FRAMES), np.float32)
+    sides = {"right" if right else "left": (0.24, 0.15), "left" if right else "right": (0.3, 0.02)}
+    for side, (flexion, abduction) in sides.items():
+        channels[CHANNELS.index(f"{side}_shoulder_flexion")] = flexion
+        channels[CHANNELS.index(f"{side}_shoulder_abduction")] = abduction
+    before, weight = channels.copy(), hold(doing).astype(np.float32)
+    counter_lean(channels, doing, actions, CLOCK, weight)
+    wanted = before.astype(np.float64)
+    if action != "whisper":  # which leans by itself
+        near = "right" if right else "left"
+        flexion, abduction = (np.clip(v - HANGING, 0, 0.25) for v in sides[near])
+        wanted[CHANNELS.index("trunk_lateral")] += weight * LEAN_ASIDE * abduction * (1 if right else -1)
+        wanted[CHANNELS.index("trunk_flexion")] -= weight * LEAN_BACK * flexion
+    np.testing.assert_allclose(channels, wanted, atol=1e-6)

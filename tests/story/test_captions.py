@@ -23,6 +23,7 @@ CONFIGS = {
     "default": {},
     "crowd": {"story": {"actors": {"min": 2, "max": 4}}},
     "cut": {"length": {"min": 20, "max": 150}},
+    "children": {"population": {"age": {"min": 6, "max": 20}}},
 }
 OTHER_SIDE = {"left": "right", "right": "left"}
 STEMS = {
@@ -233,6 +234,18 @@ def test_variety():
     assert len(texts) > 0.85 * 3 * COUNT
     words = {word for text in texts for word in re.findall(r"\w+", text.lower())}
     assert len(words) > 90
+
+
+def test_children_are_boys_and_girls():
+    people = scenes_of("children", "base").persons
+    told = Counter()
+    for row, male, age in zip(captions_of("children", "base"), people.male[:, 0], people.age[:, 0], strict=True):
+        who = {claim["value"] for caption in row for claim in caption["statements"] if claim["kind"] == "people"} - {"1"}
+        assert who <= {("boy" if male else "girl") if age < 16 else ("man" if male else "woman")}
+        for word in who:
+            told[word] += 1
+            assert any(re.search(rf"\b{word}\b", caption["text"]) for caption in row)
+    assert min(told[word] for word in ("boy", "girl", "man", "woman")) > 10
 
 
 def test_every_number_of_people_is_spelt_right():

@@ -49,6 +49,24 @@ def test_shares_and_sizes():
     assert CROWD.energy[CROWD.age > 65].mean() < CROWD.energy[CROWD.age < 30].mean()
 
 
+def test_children_grow_up():
+    config = Config.model_validate({"population": {"age": {"min": 6, "max": 30}}})
+    people = persons(config, LIBRARY, np.arange(40_000))
+    for male, statures in (
+        (True, {6: 1.16, 8: 1.28, 10: 1.39, 13: 1.56, 17: 1.75}),
+        (False, {6: 1.15, 9: 1.33, 12: 1.51, 16: 1.62}),
+    ):
+        for age, stature in statures.items():
+            near = (people.male == male) & (np.abs(people.age - age) < 0.5)
+            assert abs(people.stature[near].mean() - stature) < 0.03, (male, age)
+    assert np.ptp([people.stature[(people.age > a) & (people.age < a + 1)].mean() for a in range(18, 30)]) < 0.02
+    assert abs(people.legs[people.age < 8].mean() - 0.957) < 0.01
+    assert abs(people.legs[people.age > 12].mean() - 1) < 0.002
+    same = persons(Config.model_validate({"population": {"age": {"min": 18, "max": 18}}}), LIBRARY, np.arange(500))
+    child = persons(Config.model_validate({"population": {"age": {"min": 7, "max": 7}}}), LIBRARY, np.arange(500))
+    assert np.corrcoef(same.stature[same.male], child.stature[same.male])[0, 1] > 0.999  # who will be tall is tall
+
+
 def test_config_sets_the_shares():
     config = Config.model_validate({"population": {"female": 1.0, "left_handed": 0.0, "age": {"min": 30, "max": 40}}})
     people = persons(config, LIBRARY, np.arange(500))
