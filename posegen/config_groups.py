@@ -58,6 +58,13 @@ def _some(weights: dict[str, float]) -> dict[str, float]:
     return weights
 
 
+def _some_style(weights: dict[str, float]) -> dict[str, float]:
+    if not any(weights.values()):
+        msg = f"must give some style a weight above 0, such as neutral: 1 (got {shown(weights)})"
+        raise ValueError(msg)
+    return weights
+
+
 def _path_in_text(path: Path) -> Path:
     text = str(path)
     if len(text) > _LONGEST_PATH or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
@@ -131,12 +138,29 @@ class AgeRange(Group):
 
 
 class Population(Group):
-    """The people who play the actors: how many there are, and the shares of women and of left-handers among them."""
+    """The people who play the actors.
+
+    Attributes
+    ----------
+    persons : how many there are
+    female, left_handed : shares of them
+    age : of the youngest and the oldest
+    styles : weight of each style that may occur; that of a style of later life grows with the years above it
+    """
 
     persons: Annotated[Whole, Field(ge=1, le=10_000_000)] = 1000
     female: Share = 0.5
     left_handed: Share = 0.1
     age: Annotated[AgeRange, AfterValidator(ordered)] = AgeRange()
+    styles: Annotated[dict[str, Weight], AfterValidator(_some_style)] = {
+        "neutral": 0.6,
+        "energetic": 0.08,
+        "tired": 0.08,
+        "careful": 0.06,
+        "old": 0.3,
+        "happy": 0.08,
+        "sad": 0.06,
+    }
 
 
 class ActorRange(Group):

@@ -45,6 +45,8 @@ class Persons:
     male, left_handed : bool
     energy : float32
         -1 (tired) to 1 (energetic); scales the amplitude of movements.
+    style : int16
+        Index into the library's styles; 0 for who has none.
     """
 
     index: Array
@@ -57,6 +59,7 @@ class Persons:
     male: Array
     left_handed: Array
     energy: Array
+    style: Array
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,7 @@ def empty_scenes(n: int, actors: int, slots: int) -> Scenes:
         male=np.zeros(who, bool),
         left_handed=np.zeros(who, bool),
         energy=np.zeros(who, np.float32),
+        style=np.zeros(who, np.int16),
     )
     return Scenes(
         sample=np.arange(n, dtype=np.int64),

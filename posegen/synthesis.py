@@ -89,6 +89,7 @@ def rows_schema() -> pa.Schema:
             ("age", pa.float32()),
             ("male", pa.bool_()),
             ("left_handed", pa.bool_()),
+            ("style", pa.string()),
             ("seat_height", pa.float32()),
             ("segments", pa.list_(segment)),
         ]
@@ -120,14 +121,15 @@ def _move(name: str, v: int, scenes: Scenes, parameters: VariantParameters, moti
         animate_into(scenes, library, fps, motion, v)
 
 
-def _actors(scenes: Scenes, segments: list[list[list[Row]]]) -> list[list[Row]]:
-    persons = scenes.persons
+def _actors(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -> list[list[Row]]:
+    persons, styles = scenes.persons, list(library.styles)
     columns = {
         "person": persons.index.tolist(),
         "stature": persons.stature.tolist(),
         "age": persons.age.tolist(),
         "male": persons.male.tolist(),
         "left_handed": persons.left_handed.tolist(),
+        "style": [[styles[style] for style in row] for row in persons.style.tolist()],
         "seat_height": scenes.seat_height.tolist(),
     }
     names = list(columns)
@@ -143,7 +145,7 @@ def _actors(scenes: Scenes, segments: list[list[list[Row]]]) -> list[list[Row]]:
 def _describe(scenes: Scenes, library: Library, config: Config) -> Described:
     """Say who does what in each sequence."""
     told = tell(scenes, library, config.fps)
-    actors = _actors(scenes, visible_segments(scenes, library, config.fps, told))
+    actors = _actors(scenes, library, visible_segments(scenes, library, config.fps, told))
     return captions(scenes, library, config, told=told), actors
 
 

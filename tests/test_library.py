@@ -130,6 +130,7 @@ def test_one_family_may_have_several_files(base: Path) -> None:
 
 
 STAND = "parts: [legs], duration: [1, 2]"
+HAND = "pose: {far_hand_aside: 0, far_hand_up: 0, far_hand_forward: 0, far_hand_reach: 1}"
 WALKING = "support: gait, gait: walk, speed: [1, 2]"
 
 
@@ -188,6 +189,36 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
             "actions.x",
             "is `sided`",
         ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexoin: {{max: 160, source: A}}}}}}}}",
+            "actions.x",
+            "'knee_flexoin' is no angle with a range; did you mean 'knee_flexion'",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{near_knee_flexion: {{max: 160, source: A}}}}}}}}",
+            "actions.x",
+            "'near_knee_flexion' is no angle with a range",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{max: 140, source: A}}}}}}}}",
+            "actions.x",
+            "knee_flexion is not widened by that: its range is 0 to 150 degrees already",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{min: 5, source: A}}}}}}}}",
+            "actions.x",
+            "knee_flexion is not widened",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{source: A}}}}}}}}",
+            "actions.x",
+            "knee_flexion needs `min` or `max`",
+        ),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{max: 160}}}}}}}}",
+            "actions.x.ranges.knee_flexion.source",
+            "is missing",
+        ),
         (f"family: a\nactions: {{x: {{{STAND}, weight: -1}}}}", "actions.x.weight", "at least 0"),
         (f"family: a\nactions: {{x: {{{STAND}, pose: {{knee: 3}}}}}}", "actions.x", "unknown channel 'knee'"),
         (
@@ -223,6 +254,11 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
         ),
         (f"family: a\nactions: {{{'x' * 65}: {{{STAND}}}}}", "actions", "is no name"),
         (f"family: a\nactions: {{x: {{{STAND}, layered: true, enter: 1}}}}", "actions.x", "needs `enter` and `exit`"),
+        (
+            f"family: a\nactions: {{x: {{{STAND}, layered: true, sided: true, enter: 1, exit: 1, {HAND}}}}}",
+            "actions.x",
+            "far_hand_aside moves the far arm, which is not among `parts`: add far_arm",
+        ),
         ("actions: {}", "family", "is missing"),
         ("famly: a\nfamily: b\nactions: {}", "famly", "did you mean 'family'"),
         ("family: a\nactions: [x]", "actions", "group of keys"),
@@ -287,6 +323,51 @@ def test_bad_words(base: Path, tmp_path: Path, content: str, key: str, reason: s
     assert message.startswith(f"{file}: {key}: ")
     assert reason in message
     assert "\n" not in message
+
+
+POSTURE = "styles: {limp: {posture: "
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "reason"),
+    [
+        ("styles: {neutral: {tempo: 1.1}}", "styles.neutral", "is how people move who have no style"),
+        ("styles: {Grim: {}}", "styles", "'Grim' is no name"),
+        ("styles: {grim: {tmpo: 1}}", "styles.grim.tmpo", "did you mean 'styles.grim.tempo'"),
+        ("styles: {grim: {speed: 3}}", "styles.grim.speed", "at most 1.5"),
+        ("styles: {}\nstyle: {}", "style", "did you mean 'styles'"),
+        (POSTURE + "{both_elbow_flexio: 3}}}", "styles.limp", "did you mean 'both_elbow_flexion'"),
+        (POSTURE + "{trunk_lateral: 3}}}", "styles.limp", "trunk_lateral is no posture"),
+        (POSTURE + "{near_elbow_flexion: 3}}}", "styles.limp", "near_elbow_flexion is no posture"),
+        (POSTURE + "{root_height: 0.1}}}", "styles.limp", "root_height is no posture"),
+        (POSTURE + "{trunk_flexion: 50}}}", "styles.limp", "at most 45 either way"),
+        (POSTURE + "{both_knee_flexion: 5}}}", "styles.limp", "feet would not be flat"),
+    ],
+)
+def test_bad_styles(base: Path, content: str, key: str, reason: str) -> None:
+    file = write(base / "styles.yaml", content)
+    message = message_of(base)
+    assert message.startswith(f"{file}: {key}: ")
+    assert reason in message
+    assert "\n" not in message
+
+
+def test_a_user_adds_a_style_without_code(base: Path, tmp_path: Path) -> None:
+    before = read_library(base)
+    assert list(before.styles) == ["neutral"]
+    mine = tmp_path / "mine"
+    write(mine / "styles.yaml", "styles: {grim: {speed: 0.9}, bold: {posture: {both_knee_flexion: 4, both_hip_flexion: 4}}}")
+    assert message_of(base, mine).startswith(
+        f"{mine / 'words/en.yaml'}: styles.bold: is missing; give the style `subjects` and"
+    )
+    who = "{person: [a person], man: [a man], woman: [a woman], older_man: [a man], older_woman: [a woman]}"
+    words = "{subjects: " + who + ", manner: [so]}"
+    write(mine / "words/en.yaml", f"styles: {{grim: {words}, bold: {words}}}")
+    library = read_library(base, mine)
+    assert list(library.styles) == ["neutral", "bold", "grim"]
+    assert library.styles["grim"].speed == 0.9
+    assert library.as_data()["styles"]["bold"]["posture"] == {"both_knee_flexion": 4.0, "both_hip_flexion": 4.0}
+    assert library.as_data() != before.as_data()
 
 
 def test_a_seat_needs_words_for_what_is_done_on_it(base: Path, tmp_path: Path) -> None:

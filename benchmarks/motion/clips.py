@@ -16,6 +16,7 @@ from posegen import load_config, synthesize
 from posegen.config import Config
 from posegen.evaluation.body import longest_present
 from posegen.evaluation.recording import Recording
+from posegen.library import load_library
 from posegen.story.population import persons
 
 __all__ = ["ONE_VARIANT", "SCALE", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments"]
@@ -86,6 +87,6 @@ def segments(recording: Recording, actions: Sequence[str]) -> Iterator[Recording
 
 
 def is_neutral_adult(config: Config, recording: Recording) -> bool:
-    """Whether who moves is an adult, not old, and neither tired nor energetic."""
-    person = persons(config, np.array([int(recording.person)]))
-    return bool(person.age[0] <= OLDEST and person.age[0] >= 18 and abs(person.energy[0]) <= NEUTRAL)
+    """Whether who moves is an adult of neutral style, not old, and neither tired nor energetic."""
+    person = persons(config, load_library(config.story.library), np.array([int(recording.person)]))
+    return bool(person.style[0] == 0 and person.age[0] <= OLDEST and person.age[0] >= 18 and abs(person.energy[0]) <= NEUTRAL)

@@ -15,12 +15,12 @@ ACTIONS: Mapping[str, Sequence[str]] = {
     "walk": ("walk",),
     "run": ("run",),
     "jump": ("jump",),
-    "dance": ("dance",),
+    "dance": ("ballet", "dance", "salsa"),
     "kick": ("kick",),
     "crouch": ("squat",),
-    "exercise": ("jumping_jack", "lunge", "stretch"),
+    "exercise": ("elbow_to_knee", "arm_circles", "jumping_jack", "lunge", "stretch"),
     "pick_up": ("put_down", "pick_up"),
-    "reach": ("reach", "reach_up", "reaching"),
+    "reach": ("reach",),
     "lie": ("lie_down",),
     "sneak": ("sneak",),
     "throw": ("shooting",),
@@ -31,8 +31,9 @@ ACTIONS: Mapping[str, Sequence[str]] = {
 }
 """Class of the reference: the actions that show what its clips show, as far as the library has them.
 
-Its clips called crouch are squats, pick_up sets something down on the floor, throw is a shot at a basket, kick is a kick to
-the front, jump hops with both legs, reach grabs something high up, exercise is elbows to knees, turning arms and a medley.
+Its clips called crouch are quick, deep squats, pick_up sets something down on the floor, throw is a shot at a basket, kick is
+a kick to the front, jump hops with both legs, reach grabs something high up, exercise is elbows to knees, turning arms and a
+medley, and its dances are salsa and ballet.
 Acrobatics, balance, martial (whole kata) and wash have no counterpart in the list of actions that is asked for.
 """
 

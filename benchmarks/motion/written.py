@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from benchmarks.motion.clips import NEUTRAL, OLDEST
 from posegen import load_config
 from posegen.evaluation.recording import Recording
-from posegen.library import Library
+from posegen.library import Library, load_library
 from posegen.motion.engine import animate
 from posegen.scene import BOTH, LEFT, RIGHT, Persons, Scenes, empty_scenes
 from posegen.story.population import persons, seat_height
@@ -25,8 +25,9 @@ SEED = 4
 def people(count: int, slots: int, *, neutral: bool = False) -> Scenes:
     """Scenes with one person of the default population in each, neutral adults only if asked for."""
     config = load_config("default")
-    everybody = persons(config, np.arange(config.population.persons))
-    chosen = (np.abs(everybody.energy) <= NEUTRAL) & (everybody.age <= OLDEST) if neutral else np.isfinite(everybody.age)
+    everybody = persons(config, load_library(), np.arange(config.population.persons))
+    calm = (np.abs(everybody.energy) <= NEUTRAL) & (everybody.age <= OLDEST) & (everybody.style == 0)
+    chosen = calm if neutral else np.isfinite(everybody.age)
     numbers = np.resize(np.flatnonzero(chosen), count)[:, None]
     draws = np.random.default_rng(SEED)
     scenes = empty_scenes(count, 1, slots)

@@ -50,6 +50,7 @@ def list_actions(config: str | None, as_json: bool) -> None:
 @quiet_option
 def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: bool) -> None:
     """Draw one action by itself, done by somebody of average build."""
+    from posegen.library.ranges import widest
     from posegen.viewing.render import check_path, render_all
 
     library = _library(config)
@@ -60,10 +61,14 @@ def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: 
 
     clip = demonstrate(library, name)
     render_all([clip], place)
+    widened = library.action(name).ranges.items()
+    ranges = {channel: (*widest(channel, wide.min, wide.max), wide.source) for channel, wide in widened}
     if as_json:
-        print_json({"path": str(place), "name": name, "frames": clip.joints.shape[1], "fps": clip.fps})
+        print_json({"path": str(place), "name": name, "frames": clip.joints.shape[1], "fps": clip.fps, "ranges": ranges})
         return
     note(f"wrote {place}", quiet=quiet)
+    for channel, (low, high, source) in ranges.items():
+        note(f"{channel} goes from {low:g} to {high:g} degrees: {source}", quiet=quiet)
 
 
 @actions.command(epilog=example("posegen actions page -o docs"))

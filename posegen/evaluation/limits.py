@@ -6,6 +6,7 @@ foot. Captured joints are centres that software estimated, so a range counts as 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,20 @@ def joint_angles(joints: ArrayLike) -> dict[str, Array]:
     return angles
 
 
-def range_excess(angles: dict[str, Array]) -> dict[str, Array]:
-    """By how many degrees each angle of :func:`joint_angles` is outside its range of motion; 0 inside, NaN if unknown."""
+def range_excess(angles: Mapping[str, Array], ranges: Mapping[str, Array] | None = None) -> dict[str, Array]:
+    """By how many degrees each angle of :func:`joint_angles` is outside its range of motion; 0 inside, NaN if unknown.
+
+    Parameters
+    ----------
+    angles : mapping of str to float [...]
+        Degrees.
+    ranges : mapping of str to float [2, ...], optional
+        Smallest and largest value of those whose range is not :data:`posegen.skeleton.JOINT_LIMITS`.
+    """
     excess = {}
     for name, values in angles.items():
-        low, high = JOINT_LIMITS[name.removeprefix("left_").removeprefix("right_")]
+        usual = JOINT_LIMITS[name.removeprefix("left_").removeprefix("right_")]
+        low, high = usual if ranges is None or name not in ranges else ranges[name]
         if name.endswith("shoulder_flexion"):
             high = np.inf  # beyond straight up it cannot be told from extension with the arm to the side
         excess[name] = np.maximum(np.maximum(low - values, values - high), 0.0)

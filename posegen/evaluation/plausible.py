@@ -27,7 +27,7 @@ FIGURES = {
     "skate of contacts": "share of labelled contacts of soles faster than .2 m/s",
     "penetration": "mm that a sole or a joint sinks into the floor at most",
     "bone length": "mm that a bone differs from its mean at most",
-    "limits": f"share of frames with any angle more than {TOLERANCE:.0f} degrees outside its range",
+    "limits": f"share of frames with any angle more than {TOLERANCE:.0f} degrees outside its range for the action",
     "limits, farthest": "degrees outside the range, the farthest angle",
     "overlap": "share of frames with capsules more than 2 cm in one another",
     "overlap, deepest": "mm",
@@ -56,7 +56,9 @@ def figures_of_clip(recording: Recording) -> dict[str, float]:
     """
     joints, fps = recording.joints, recording.fps
     skate = foot_skate(joints, fps)
-    excess = np.stack([np.nan_to_num(values) for values in range_excess(joint_angles(joints)).values()]).max(0)
+    excess = np.stack([np.nan_to_num(values) for values in range_excess(joint_angles(joints), recording.ranges).values()]).max(
+        0
+    )
     overlap = body_overlap(joints)
     flight = flight_errors(joints, fps, recording.contact, round(LONGEST_FLIGHT * fps))
     margin = balance_margin(joints, fps)

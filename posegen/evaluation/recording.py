@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from posegen.errors import UsageError
 from posegen.evaluation.archive import read_archive
 from posegen.evaluation.body import longest_present
+from posegen.evaluation.ranges import library_of, ranges_of_frames
 from posegen.skeleton import PARTS
 from posegen.store.read import Dataset, open_dataset, strange
 
@@ -47,6 +48,8 @@ class Recording:
         What a captured clip shows, in a word; empty where that is not known, and for a generated clip.
     doing : str [frame], optional
         What the legs do, by the labels of each frame. Segments leave out what hardly shows; this does not.
+    ranges : mapping of str to float [2, frame]
+        Of the angles that an action shown widens; see :mod:`posegen.evaluation.ranges`.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Recording:
     variant: str = ""
     family: str = ""
     doing: Array | None = None
+    ranges: Mapping[str, Array] = field(default_factory=dict)
 
     def shown_at(self, frame: int) -> str:
         """What is shown at a frame: the family of a captured clip, or the action of the legs."""
@@ -80,6 +84,7 @@ def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recordin
     if "joints" not in dataset.fields:
         msg = f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}"
         raise UsageError(msg)
+    library = library_of(dataset.header.config)
     for first in range(0, len(samples), SAMPLES_AT_ONCE):
         chosen = samples[first : first + SAMPLES_AT_ONCE]
         block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
@@ -98,9 +103,12 @@ def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recordin
                             segments = actor["segments"] if there.start == 0 else ()
                             places = joints[i, v, a, there].astype(np.float64)
                             fps = float(dataset.header.fps)
-                            doing = None if names is None or action is None else names[action[i, v, a, there, LEGS]]
-                            who = str(actor["person"])
-                            yield Recording(name, who, places, fps, touching, segments, row["variant"], doing=doing)
+                            doing, ranges = None, {}
+                            if names is not None and action is not None:
+                                doing = names[action[i, v, a, there, LEGS]]
+                                ranges = ranges_of_frames(library, names.tolist(), action[i, v, a, there], fps)
+                            who, variant = str(actor["person"]), row["variant"]
+                            yield Recording(name, who, places, fps, touching, segments, variant, "", doing, ranges)
 
 
 def recordings_of_reference(path: Path) -> Iterator[Recording]:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["ANCHORS", "CHANNELS", "FOOT_PLACE", "HAND_CHANNELS", "SIDED_CHANNELS", "check_channels", "check_hand", "check_pose"]
+__all__ = [
+    "ANCHORS",
+    "CHANNELS",
+    "FOOT_PLACE",
+    "HAND_CHANNELS",
+    "SIDED_CHANNELS",
+    "check_channels",
+    "check_hand",
+    "check_hand_of_layer",
+    "check_pose",
+]
 
 SIDED_CHANNELS = (
     "hip_flexion",
@@ -115,4 +125,12 @@ def check_hand(hand: str, pose: set[str], moved: set[str]) -> None:
         raise ValueError(msg)
     if named and "hand_reach" not in named:
         msg = f"{hand}_hand_reach is missing: say how far the hand follows, from 0 (not at all) to 1"
+        raise ValueError(msg)
+
+
+def check_hand_of_layer(hand: str, moved: set[str], parts: set[str]) -> None:
+    """Check that a layer that says where a hand is takes over its arm, since only then the hand goes there."""
+    named = sorted(moved & {f"{side}_{c}" for side in (hand, "both") for c in HAND_CHANNELS})
+    if named and f"{hand}_arm" not in parts and not {"left_arm", "right_arm"} <= parts:
+        msg = f"{named[0]} moves the {hand} arm, which is not among `parts`: add {hand}_arm"
         raise ValueError(msg)

@@ -1,8 +1,8 @@
 """Reading the library's files, each checked by its model, into one :class:`Library`.
 
-The package's own folder holds ``actions/*.yaml``, ``themes.yaml`` and ``words/en.yaml``. A user's folder holds action files
-``*.yaml`` and, where it wants, a ``themes.yaml`` and a ``words/en.yaml`` of its own; what it names anew is added, what it
-names again is replaced.
+The package's own folder holds ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml`` and ``words/en.yaml``. A user's folder holds
+action files ``*.yaml`` and, where it wants, a ``themes.yaml``, ``styles.yaml`` and ``words/en.yaml`` of its own; what it names
+anew is added, what it names again is replaced.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from posegen.errors import UsageError
 from posegen.library.models import Action, ActionFile, Strict, Theme
+from posegen.library.styles import NEUTRAL, Style, StyleFile
 from posegen.library.words import check_words
 from posegen.validation import Where, validated
 from posegen.wording import did_you_mean, shown
@@ -25,6 +26,7 @@ from posegen.yaml_files import read_yaml
 __all__ = ["Library", "load_library", "read_library"]
 
 _THEMES = "themes.yaml"
+_STYLES = "styles.yaml"
 _WORDS = "words/en.yaml"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_FILES = 1000
@@ -48,12 +50,15 @@ class Library:
         By name, in the order of names.
     words : mapping
         The English words, as parsed.
+    styles : mapping of str to Style
+        By name: ``neutral`` first, then in the order of names; the place in it is the style's number.
     """
 
     entries: Mapping[str, Action]
     families: Mapping[str, tuple[str, ...]]
     themes: Mapping[str, Theme]
     words: Mapping[str, Any]
+    styles: Mapping[str, Style] = field(default_factory=lambda: {NEUTRAL: Style()})
 
     @cached_property
     def actions(self) -> tuple[str, ...]:
@@ -104,6 +109,7 @@ class Library:
             "families": {name: list(members) for name, members in self.families.items()},
             "themes": {name: theme.model_dump(mode="json") for name, theme in self.themes.items()},
             "words": dict(self.words),
+            "styles": {name: style.model_dump(mode="json") for name, style in self.styles.items()},
         }
 
 
@@ -134,7 +140,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     Parameters
     ----------
     base : Path
-        Folder with ``actions/*.yaml``, ``themes.yaml`` and ``words/en.yaml``.
+        Folder with ``actions/*.yaml``, ``themes.yaml`` and ``words/en.yaml``, and ``styles.yaml`` where there are styles.
     addition : Path, optional
         A user's folder of action files.
 
@@ -145,14 +151,16 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     actions, family_of = _read_actions(base / "actions")
     themes = _read_themes(base / _THEMES, actions, {})
     words = _read_words(base / _WORDS)
+    styles = _read_styles(base / _STYLES)
     if addition is not None:
         more_actions, more_families = _read_actions(addition)
         actions, family_of = actions | more_actions, family_of | more_families
         if os.path.lexists(addition / _THEMES):
             themes |= _read_themes(addition / _THEMES, actions, themes)
+        styles |= _read_styles(addition / _STYLES)
         if os.path.lexists(addition / _WORDS):
             words = _merged(words, _read_words(addition / _WORDS))
-    check_words(words, actions, str((base if addition is None else addition) / _WORDS))
+    check_words(words, actions, styles, str((base if addition is None else addition) / _WORDS))
     families: dict[str, list[str]] = {family: [] for family in sorted(set(family_of.values()))}
     for name in sorted(actions):
         families[family_of[name]].append(name)
@@ -161,6 +169,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
         families={family: tuple(names) for family, names in families.items()},
         themes={name: themes[name] for name in sorted(themes)},
         words=words,
+        styles={NEUTRAL: Style()} | {name: styles[name] for name in sorted(styles)},
     )
 
 
@@ -174,8 +183,8 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     if not os.path.isdir(folder):
         msg = f"{folder}: there is no such folder of action files; check the path"
         raise UsageError(msg)
-    files = [file for file in sorted(folder.glob("*.yaml")) if file.name != _THEMES]
-    if not files:
+    files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES)]
+    if not files and not os.path.lexists(folder / _STYLES):
         msg = f"{folder}: holds no action file; put one there whose name ends in .yaml"
         raise UsageError(msg)
     if len(files) > _MOST_FILES:
@@ -210,6 +219,19 @@ def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str,
         msg = f"{file}: themes: must give some theme a weight above 0"
         raise UsageError(msg)
     return themes
+
+
+def _read_styles(file: Path) -> dict[str, Style]:
+    """Read a file of styles; there need not be one."""
+    if not os.path.lexists(file):
+        return {}
+    styles = validated(StyleFile, _mapping(file), _place(file)).styles
+    for name in styles:
+        _check_name(file, "styles", name)
+        if name == NEUTRAL:
+            msg = f"{file}: styles.{name}: is how people move who have no style; give yours another name"
+            raise UsageError(msg)
+    return styles
 
 
 def _read_words(file: Path) -> dict[str, Any]:

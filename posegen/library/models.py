@@ -10,10 +10,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from posegen.library.channels import check_channels, check_hand, check_pose
+from posegen.library.channels import check_channels, check_hand, check_hand_of_layer, check_pose
+from posegen.library.ranges import check_range
 from posegen.library.signs import Signs
 
-__all__ = ["Action", "ActionFile", "Harmonics", "Key", "Lift", "Manner", "Theme", "Touch"]
+__all__ = ["Action", "ActionFile", "Harmonics", "Key", "Lift", "Manner", "Range", "Theme", "Touch"]
 
 Speeds = tuple[Annotated[float, Field(ge=0, le=15)], Annotated[float, Field(ge=0, le=15)]]
 Angles = tuple[Annotated[float, Field(ge=-720, le=720)], Annotated[float, Field(ge=-720, le=720)]]
@@ -88,7 +89,10 @@ class Lift(Strict):
 
 
 class Touch(Strict):
-    """A stretch of a stage in which a point of the body that is no foot touches a surface, as shares of its duration."""
+    """A stretch of a stage in which a point of the body that is no foot touches something, as shares of the stage's duration.
+
+    That is a surface, or the other hand.
+    """
 
     point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
     stage: Stage = "cycle"
@@ -128,11 +132,22 @@ class Manner(Strict):
     cadence: Annotated[float, Field(ge=0.3, le=3)] = 1.0
     step: Annotated[float, Field(ge=0.1, le=1)] | None = None
     stance: Annotated[float, Field(ge=0.08, le=0.8)] | None = None
-    clearance: Annotated[float, Field(ge=0, le=0.4)] = 0.018
+    clearance: Annotated[float, Field(ge=0, le=0.4)] = 0.03
     width: Annotated[float, Field(ge=-0.3, le=0.3)] = 0.0
     limp: Annotated[float, Field(ge=0, le=0.1)] = 0.0
     rise: Annotated[float, Field(ge=-0.25, le=0.25)] = 0.0
     holds: list[Part] = []
+
+
+class Range(Strict):
+    """A joint's range of motion where an action needs a wider one than is usual, in degrees, and the publication that has it.
+
+    An end that is not given is the usual one.
+    """
+
+    min: Annotated[float, Field(ge=-360, le=360)] | None = None
+    max: Annotated[float, Field(ge=-360, le=360)] | None = None
+    source: Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class Action(Strict):
@@ -168,6 +183,7 @@ class Action(Strict):
     lifts : when a foot leaves the ground
     touches : when hands, knees or seat touch something, besides what `support` says
     signs : where it shows in the joints which side it is done with, and how often
+    ranges : joints that it bends further than usual, by angle; see :data:`posegen.skeleton.JOINT_LIMITS`
     weight : how often the story picks it, relative to others
     """
 
@@ -194,12 +210,15 @@ class Action(Strict):
     lifts: Annotated[list[Lift], Field(max_length=64)] = []
     touches: Annotated[list[Touch], Field(max_length=64)] = []
     signs: Signs = Signs()
+    ranges: dict[str, Range] = {}
     weight: Weight = 1.0
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_pose(self.pose)
         check_channels(list(self.harmonics))
+        for channel, range_ in self.ranges.items():
+            check_range(channel, range_.min, range_.max)
         keys = bool(self.enter_keys or self.cycle_keys or self.exit_keys)
         problems = {
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None)
@@ -230,6 +249,8 @@ class Action(Strict):
         moved = {*self.pose, *self.harmonics, *(channel for key in stages for channel in key.pose)}
         for hand in ("near", "far"):
             check_hand(hand, set(self.pose), moved)
+            if self.layered:
+                check_hand_of_layer(hand, moved, set(self.parts))
         return self
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from posegen.errors import UsageError
 from posegen.library.models import Action, Strict
+from posegen.library.styles import Style
 from posegen.validation import validated
 
 __all__ = ["check_words"]
@@ -26,6 +27,13 @@ class _People(Strict):
     woman: Phrases
     older_man: Phrases
     older_woman: Phrases
+
+
+class _StyleWords(Strict):
+    """Words of one style: who is of it, and how that one does things."""
+
+    subjects: _People
+    manner: Phrases
 
 
 class _Possessives(Strict):
@@ -75,6 +83,7 @@ class _ActionWords(Strict):
     """Words of one action.
 
     `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile.
+    `manner` says that the style may be told with it.
     """
 
     verbs: Verbs
@@ -82,6 +91,7 @@ class _ActionWords(Strict):
     finished: Verbs = Field(default_factory=list)
     during: Phrases = Field(default_factory=list)
     count: Annotated[bool, Field(strict=True)] = False
+    manner: Annotated[bool, Field(strict=True)] = False
     side: Details = Field(default_factory=dict)
     direction: Details = Field(default_factory=dict)
     speed: Details = Field(default_factory=dict)
@@ -90,8 +100,9 @@ class _ActionWords(Strict):
 
 class _Words(Strict):
     language: Text
-    details: list[Literal["side", "direction", "count", "speed", "path"]]
+    details: list[Literal["side", "direction", "count", "speed", "path", "style"]]
     subjects: _People
+    styles: dict[str, _StyleWords]
     again: _People
     their: _Possessives
     several: _Several
@@ -105,8 +116,8 @@ class _Words(Strict):
     actions: dict[str, _ActionWords]
 
 
-def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], file: str) -> None:
-    """Check that there are words for every action, and that captions can be made of them.
+def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles: Mapping[str, Style], file: str) -> None:
+    """Check that there are words for every action and style, and that captions can be made of them.
 
     Parameters
     ----------
@@ -114,6 +125,8 @@ def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], file: s
         As parsed, a user's merged into posegen's own.
     actions : mapping of str to Action
         All actions of the library.
+    styles : mapping of str to Style
+        All styles that have a name.
     file : str
         What messages name as the place.
 
@@ -122,7 +135,12 @@ def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], file: s
     UsageError
         With one line for each problem.
     """
-    known = validated(_Words, dict(words), lambda _key: f"{file}: ").actions
+    checked = validated(_Words, dict(words), lambda _key: f"{file}: ")
+    known = checked.actions
+    for name in sorted(styles):
+        if name not in checked.styles:
+            msg = f"{file}: styles.{name}: is missing; give the style `subjects` and `manner`, as the styles there have them"
+            raise UsageError(msg)
     for name, action in actions.items():
         if name not in known:
             msg = f"{file}: actions.{name}: is missing; give the action words, such as {{verbs: [[nods, nodding]]}}"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.channels import add_gait, add_layer, add_track, fill_waves, slot_series
+from posegen.motion.channels import add_gait, add_layer, add_track, ease_posture, fill_waves, slot_series
 from posegen.motion.flight import fall_freely, mark_free
 from posegen.motion.gait import HARMONICS, Gaits, warp_of, warped
 from posegen.motion.guided import glide, mark_guided, mark_stretches
@@ -17,10 +17,12 @@ from posegen.motion.hands import move_hands
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
 from posegen.motion.manner import BOUNCES, stance_share
 from posegen.motion.plant import plant_and_swing
+from posegen.motion.resting import rest_forearms
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise
 from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
-from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
+from posegen.motion.styles import step_in_style
+from posegen.motion.tables import FLIGHT, FLOOR, LIFTED, ActionTables
 from posegen.motion.timeline import course, plan_ramps, plan_rates, slot_rates, travel
 from posegen.motion.tracks import flight_begin, flight_seconds, flights, unit_of_height
 from posegen.motion.trigonometry import cos_turns, sin_turns
@@ -142,7 +144,9 @@ def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
 
 
 @kernel
-def walk_the_path(scratch: Scratch, role: Role, actions: ActionTables, leg: Scalar, clock: Clock, margin: int) -> Array:
+def walk_the_path(
+    scratch: Scratch, role: Role, person: Person, actions: ActionTables, leg: Scalar, clock: Clock, margin: int
+) -> Array:
     """Fill the root's rows of speed, phase, heading and path from the base slots; `leg` is the height of the hip in metres.
 
     Returns the strides a second of each base slot.
@@ -152,6 +156,7 @@ def walk_the_path(scratch: Scratch, role: Role, actions: ActionTables, leg: Scal
     for k in range(base):
         gait[k] = slot_of(role, k).gait
         manner[k, :] = actions.manner[role.kinds[k]]
+        step_in_style(manner[k], gait[k], role.numbers[k, 5], person.style)
     rate, turning, ramps = np.zeros(base), np.zeros(base), np.zeros((base, 8))
     start, end, speed = role.numbers[:base, 0], role.numbers[:base, 1], role.numbers[:base, 5]
     slot_rates(gait, manner, start, end, speed, role.turn, leg, rate)
@@ -206,6 +211,8 @@ def fill_channels(
             add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, seat, stand), clock)
             if slot.support == FLIGHT:
                 mark_airborne(slot, person.draws, clock, scratch.airborne)
+            elif slot.support == FLOOR:
+                ease_posture(scratch.channels, slot, person, clock, scratch.root[WORK])
     lean_into_curves(scratch.root, scratch.channels[TRUNK_LATERAL])
     look_ahead(scratch.root, scratch.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
 
@@ -237,7 +244,7 @@ def actor_motion(
     """
     offsets, neutral = person.offsets, person.neutral
     leg = -float(offsets[4, 1] + offsets[7, 1])
-    rate = walk_the_path(scratch, role, actions, leg + float(person.foot[FOOT_ANKLE_HEIGHT]), clock, margin)
+    rate = walk_the_path(scratch, role, person, actions, leg + float(person.foot[FOOT_ANKLE_HEIGHT]), clock, margin)
     stand = nominal_height(neutral[HIP[0]], neutral[KNEE[0]], neutral[ANKLE[0]], neutral[TILT], person)
     fill_channels(scratch, role, person, actions, gaits, leg, stand, rate, clock)
     channels = scratch.channels
@@ -253,5 +260,6 @@ def actor_motion(
     plant_and_swing(scratch, person, role.steps, guided, clock.step, margin, frames)
     upper_body(channels, scratch.turns[6], offsets, scratch.joints, scratch.turns)
     move_hands(scratch, role, person, actions, clock, margin, margin + frames)
+    rest_forearms(scratch, person, margin, margin + frames)
     mark_free(scratch.root, scratch.planted, scratch.airborne)
     fall_freely(scratch.airborne, margin, margin + frames, clock.step, scratch.joints, scratch.legs)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
+from posegen.motion.styles import PLAIN, StyleTables
 from posegen.scene import Persons, Scenes
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS, body_offsets
 
@@ -69,9 +70,11 @@ class Cast(NamedTuple):
     stature: Array
     energy: Array
     draws: Array
+    posture: Array
+    style: Array
 
 
-def _postures(persons: Persons, draws: Array) -> tuple[Array, Array]:
+def _postures(persons: Persons, draws: Array, styles: StyleTables) -> tuple[Array, Array]:
     """Neutral posture and sway of each person: nobody stands quite like another."""
     neutral = np.broadcast_to(_NEUTRAL_ROW, (*persons.stature.shape, len(CHANNELS))).astype(np.float32)
     habits = {"trunk_flexion": (8.0, 0), "neck_flexion": (8.0, 1), "shoulder_abduction": (6.0, 2), "elbow_flexion": (16.0, 3)}
@@ -84,11 +87,12 @@ def _postures(persons: Persons, draws: Array) -> tuple[Array, Array]:
     old = np.clip((persons.age - 60) / 20, 0, 1)
     neutral[..., CHANNELS.index("trunk_flexion")] += (old * 8 / 360).astype(np.float32)
     sway = _SWAY_ROW * (0.8 + 0.4 * draws[..., 4:5] + 0.5 * old[..., None])
-    return neutral.astype(np.float32), sway.astype(np.float64)
+    neutral = (neutral + styles.posture[persons.style]).astype(np.float32)
+    return neutral, (sway * styles.sway[persons.style][..., None]).astype(np.float64)
 
 
-def cast_of(scenes: Scenes) -> Cast:
-    """Bodies and postures of all actors of planned scenes."""
+def cast_of(scenes: Scenes, styles: StyleTables = PLAIN) -> Cast:
+    """Bodies and postures of all actors of planned scenes, whose persons have these styles."""
     persons = scenes.persons
     stature = persons.stature.astype(np.float64)
     leg = PROPORTIONS["hip_height"] * stature
@@ -98,7 +102,7 @@ def cast_of(scenes: Scenes) -> Cast:
     # Step width .12 to .13 of the leg (Donelan 2001); the feet stand about as far apart as the hips; 7 degrees of toe-out.
     toe_out = (4 + 6 * scenes.draws[..., 5]) / 360
     widths = np.stack([0.0625 * leg, 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6]), toe_out], -1)
-    neutral, sway = _postures(persons, scenes.draws)
+    neutral, sway = _postures(persons, scenes.draws, styles)
     cast = Cast(
         body_offsets(persons),
         foot,
@@ -108,6 +112,8 @@ def cast_of(scenes: Scenes) -> Cast:
         stature,
         persons.energy.astype(np.float64),
         scenes.draws.astype(np.float64),
+        styles.posture[persons.style],
+        styles.steps[persons.style],
     )
     # One layout, whatever the number of samples: another one is another compilation.
     return Cast(*(np.ascontiguousarray(a) for a in cast))

@@ -13,14 +13,24 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.gait import HARMONICS, HOP, RUN, RUN_SPEEDS, SKIP, STEP, Gaits, warped
+from posegen.motion.gait import HARMONICS, HOP, RUN, RUN_SPEEDS, SKIP, STEP, WALK, Gaits, warped
 from posegen.motion.manner import AHEAD
 from posegen.motion.state import Clock, Person, Scratch, Slot
+from posegen.motion.styles import SWING, add_bounce, bounces
 from posegen.motion.tables import ActionTables
 from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel, slot_stages
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
-__all__ = ["add_gait", "add_layer", "add_own_harmonics", "add_track", "fill_hold", "fill_waves", "slot_series"]
+__all__ = [
+    "add_gait",
+    "add_layer",
+    "add_own_harmonics",
+    "add_track",
+    "ease_posture",
+    "fill_hold",
+    "fill_waves",
+    "slot_series",
+]
 
 Array = NDArray[Any]
 
@@ -95,21 +105,25 @@ def add_series(
 def slot_series(
     slot: Slot, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, channel: int, series: Array
 ) -> bool:
-    """Series of one channel in a gait slot: the gait's curve, wider in the arms of large movements, and what the action adds.
+    """Series of one channel in a gait slot: its gait's curve, wider in arms that swing more, with what style and action add.
 
     Returns whether the slot moves the channel at all.
     """
     kind = slot.kind
     swings = gaits.moved[channel] and not (actions.held[kind, channel] or slot.gait in (HOP, SKIP))
-    if not (swings or actions.held[kind, channel] or actions.used[kind, channel]):
+    bouncing = slot.gait == WALK and bounces(channel, person.style)
+    if not (swings or actions.held[kind, channel] or actions.used[kind, channel] or bouncing):
         return False
     if swings:
         gait_series(slot.gait, slot.speed * abs(actions.manner[kind, AHEAD]), leg, gaits, channel, series)
         if channel >= FIRST_LEFT and (channel - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) >= FIRST_ARM:
-            series[1:] *= np.float32(slot.amplitude * (1.0 + 0.15 * person.energy))
+            series[1:] *= np.float32(slot.amplitude * (1.0 + 0.15 * person.energy) * person.style[SWING])
+        series[0] += np.float32(person.posture[channel])
     else:
         series[:] = np.float32(0.0)
         series[0] = np.float32(person.neutral[channel])
+    if bouncing:
+        add_bounce(channel, person.style, series, 1 + HARMONICS)
     series[0] += np.float32(actions.pose[kind, channel])
     for i in range(slot.first_series, slot.last_series):
         if actions.series_channel[i] == channel:
@@ -192,6 +206,22 @@ def fill_hold(row: Array, slot: Slot, first: int, last: int, clock: Clock) -> No
     end, fall = (slot.end - clock.first) / (slot.end - leaving), clock.step / (slot.end - leaving)
     for f in range(first, last):
         row[f] = smooth_step(begin + f * rise) * smooth_step(end - f * fall)
+
+
+@kernel
+def ease_posture(channels: Array, slot: Slot, person: Person, clock: Clock, weight: Array) -> None:
+    """Take a style's posture back in a slot on the floor, which bears who lies there; `weight` is float32 [frames], scratch."""
+    f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
+    f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
+    if slot.enter > 0 and slot.exit > 0:
+        fill_hold(weight, slot, f0, f1, clock)
+    else:
+        weight[f0:f1] = np.float32(1.0)
+    for c in range(FIRST_HAND):
+        less = np.float32(person.posture[c])
+        if less != 0:
+            for f in range(f0, f1):
+                channels[c, f] -= weight[f] * less
 
 
 @kernel

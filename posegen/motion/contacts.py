@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
+from posegen.motion.leaving import RATE_OF_PASSING, leave_row
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
 from posegen.motion.rows import (
     ANKLE_X,
@@ -23,9 +24,6 @@ from posegen.motion.rows import (
     FORWARD,
     GAIT_WEIGHT,
     HEADING,
-    HIP_X,
-    HIP_Y,
-    HIP_Z,
     LONE_FOOT,
     ODOMETER,
     PATH_X,
@@ -39,7 +37,6 @@ from posegen.motion.rows import (
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
 __all__ = [
-    "add_lack",
     "clear_swings",
     "find_stances",
     "flatten_feet",
@@ -47,16 +44,18 @@ __all__ = [
     "mark_planted",
     "plan_prints",
     "rest_frame",
-    "smooth_cover",
+    "roll_forward",
     "swing_foot",
+    "time_stances",
 ]
 
 Array = NDArray[Any]
 
-FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT = range(6)
-"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, and how
-far above what is there (floor or step) the foot stands, in metres."""
-PRINT_BACK = 0.11
+FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT, EARLY, LATE = range(8)
+"""Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, how far above
+what is there (floor or step) the foot stands, in metres, and by how many frames it lands before the first and lifts behind the
+last one that is planted: between 0 and 1, so that a step is the same at any frame rate."""
+PRINT_BACK = 0.15
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight."""
 
@@ -64,6 +63,10 @@ when it lands, on a leg that is nearly straight."""
 FAST_WALK, FAST_PRINT_BACK = 1.35, 0.07
 """Above this speed in m/s, prints lie further back by this many metres for each m/s: the longer the step, the more of it a
 trailing foot on its toes can span, which is longer than a leading one on its heel."""
+
+
+ON_TOES = 0.0045
+"""Metres that the ball of the foot rises while it still touches; toes, over which it would rise on, the skeleton does not have."""
 
 
 @kernel
@@ -80,6 +83,26 @@ def find_stances(planted: Array, stances: Array) -> int:
         else:
             f += 1
     return count
+
+
+@kernel
+def time_between(root: Array, side: int, on: int, off: int) -> Scalar:
+    """How many frames from a planted one towards its neighbour off the ground the phase comes to where the foot lands or lifts."""
+    phase = root[PHASE, on] + 0.5 * side
+    moved = phase - (root[PHASE, off] + 0.5 * side)
+    if abs(moved) < 1e-6 or root[BEATS, on] == 4:
+        return 0.0
+    into = phase - np.floor(phase)
+    return min(max(into / moved if moved > 0 else (into - root[DUTY, on]) / moved, 0.0), 1.0)
+
+
+@kernel
+def time_stances(root: Array, side: int, stances: Array, count: int) -> None:
+    """Write how much earlier and later than in whole frames each stance begins and ends."""
+    for i in range(count):
+        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+        stances[i, EARLY] = time_between(root, side, first, first - 1) if first > 0 else 0.0
+        stances[i, LATE] = time_between(root, side, last - 1, last) if last < root.shape[1] else 0.0
 
 
 @kernel
@@ -131,7 +154,7 @@ def plan_prints(root: Array, leg: Array, side: int, widths: Array, foot: Array, 
     widths : float [3]
         Half the distance between the feet walking and standing (metres), toe-out (turns).
     foot : float [4]
-    stances : float [stances, 6], changed
+    stances : float [stances, 8], changed
     count : int
     """
     out = 1.0 if side == 0 else -1.0
@@ -158,12 +181,15 @@ def plan_prints(root: Array, leg: Array, side: int, widths: Array, foot: Array, 
         s, c = sin_turns(heading), cos_turns(heading)
         if gait > 0:
             # Where the nominal foot is along the path, its roll over heel and ball taken off, in the mean over the stance.
-            total = 0.0
+            total, weights = 0.0, 0.0
             for j in range(first, last):
+                # The ends count for the parts of frames that they stand for.
+                weight = (0.5 + stances[i, EARLY] if j == first else 1.0) + (stances[i, LATE] - 0.5 if j == last - 1 else 0.0)
                 along = (root[PATH_X, j] - x) * s + (root[PATH_Z, j] - z) * c
-                total += along + leg[FORWARD, j] - roll_forward(leg[PITCH, j], foot)
+                total += weight * (along + leg[FORWARD, j] - roll_forward(leg[PITCH, j], foot))
+                weights += weight
             fast = max(0.0, abs(root[SPEED, f]) - FAST_WALK) * (1.0 - root[RUN_WEIGHT, f])
-            forward = total / (last - first) - PRINT_BACK * foot[FOOT_BALL] - FAST_PRINT_BACK * fast
+            forward = total / max(weights, 1e-3) - PRINT_BACK * foot[FOOT_BALL] - FAST_PRINT_BACK * fast
         aside = out * (widths[1] + gait * (widths[0] - widths[1]) + root[APART, f])
         stances[i, PRINT_X] = x + forward * s + aside * c
         stances[i, PRINT_Z] = z + forward * c - aside * s
@@ -201,6 +227,13 @@ def hold_pitch(leg: Array, first: int, last: int, landed: Scalar, landing: Scala
 
 
 @kernel
+def rise_on_toes(s: Scalar) -> Scalar:
+    """How far the ball of a foot is above the floor when the sine of its pitch is `s`: at the end it rolls over the toes; metres."""
+    share = min(max((-s - np.float32(0.6)) / np.float32(0.3), np.float32(0.0)), np.float32(1.0))
+    return np.float32(ON_TOES) * share * share * (np.float32(3.0) - np.float32(2.0) * share)
+
+
+@kernel
 def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
     """Ankle and yaw of a planted foot: toes up it turns about the heel, heel up about the ball."""
     heel, ball, high = foot[FOOT_HEEL], foot[FOOT_BALL], foot[FOOT_ANKLE_HEIGHT]
@@ -208,7 +241,7 @@ def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
     for f in range(int(stance[FIRST]), int(stance[LAST])):
         s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
         forward = roll_forward(leg[PITCH, f], foot)
-        up = high * c + (heel * s if s > 0 else -ball * s)
+        up = high * c + (heel * s if s > 0 else -ball * s + rise_on_toes(s))
         leg[ANKLE_X, f] = stance[PRINT_X] + forward * s_yaw
         leg[ANKLE_Y, f] = up
         leg[ANKLE_Z, f] = stance[PRINT_Z] + forward * c_yaw
@@ -216,36 +249,46 @@ def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
 
 
 @kernel
-def swing_row(row: Array, nominal: Array, lift: int, land: int, longest: int) -> None:
+def swing_row(
+    row: Array, nominal: Array, lift: int, land: int, early: Scalar, late: Scalar, leaving: Scalar, longest: Scalar
+) -> None:
     """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
 
-    The correction is a cubic that starts with the value and rate that it has at the lift (frame `lift`, the last one planted)
-    and ends with those at the landing (frame `land`), so that the foot neither jumps nor jerks. Within `longest` frames a foot
-    loses the one value, within as many it takes on the other; rates pass in half of them, so that they do not take the foot
-    far from its course.
+    The correction is a cubic that starts with the value and rate that it has at the lift (`late` frames behind frame `lift`, the
+    last one planted) and ends with those at the landing (`early` frames before frame `land`), so that the foot neither jumps nor
+    jerks. Within `leaving` frames a foot loses the one value, within `longest` it takes on the other; rates pass in a quarter of them,
+    so that they do not take the foot far from its course.
     """
-    span = min(land - lift, longest)
-    brief = max(min(land - lift, (longest + 1) // 2), 1)
-    here, there = row[lift] - nominal[lift], row[land] - nominal[land]
-    v0 = (here - (row[lift - 1] - nominal[lift - 1])) * brief if lift > 0 else np.float32(0.0)
-    v1 = ((row[land + 1] - nominal[land + 1]) - there) * brief if land + 1 < len(row) else np.float32(0.0)
+    begin, end = lift + late, land - early
+    whole = max(end - begin, 1.0)
+    away, span = min(whole, leaving), min(whole, longest)
+    away_rate, span_rate = max(min(whole, 0.25 * leaving), 1.0), max(min(whole, 0.25 * longest), 1.0)
+    # Rates are taken over the same time at any frame rate: of the planted foot while it is planted, of its course while it is not.
+    over = min(max(int(RATE_OF_PASSING * longest + 0.5), 1), land - lift)
+    held = (row[lift] - row[lift - over]) / over if lift >= over else np.float32(0.0)
+    free = (nominal[lift + over] - nominal[lift]) / over
+    here, v0 = np.float32(row[lift] - nominal[lift] + (held - free) * late), np.float32((held - free) * away_rate)
+    held = (row[land + over] - row[land]) / over if land + over < len(row) else np.float32(0.0)
+    free = (nominal[land] - nominal[land - over]) / over
+    there, v1 = np.float32(row[land] - nominal[land] - (held - free) * early), np.float32((held - free) * span_rate)
     for f in range(lift + 1, land):
-        x, y = np.float32(min((f - lift) / span, 1.0)), np.float32(min((land - f) / span, 1.0))
-        # Where span and brief are the whole swing, x + y = 1, and these are Hermite's four.
-        leaving, arriving = np.float32(1.0) - x, np.float32(1.0) - y
-        value = here * (leaving * leaving * (np.float32(1.0) + np.float32(2.0) * x))
-        value += there * (arriving * arriving * (np.float32(1.0) + np.float32(2.0) * y))
-        x, y = np.float32(min((f - lift) / brief, 1.0)), np.float32(min((land - f) / brief, 1.0))
-        leaving, arriving = np.float32(1.0) - x, np.float32(1.0) - y
-        row[f] = nominal[f] + value + v0 * (x * leaving * leaving) - v1 * (arriving * arriving * y)
+        x, y = np.float32(min((f - begin) / away, 1.0)), np.float32(min((end - f) / span, 1.0))
+        # Where both are the whole swing, x + y = 1, and these are Hermite's four.
+        going, coming = np.float32(1.0) - x, np.float32(1.0) - y
+        value = here * (going * going * (np.float32(1.0) + np.float32(2.0) * x))
+        value += there * (coming * coming * (np.float32(1.0) + np.float32(2.0) * y))
+        x, y = np.float32(min((f - begin) / away_rate, 1.0)), np.float32(min((end - f) / span_rate, 1.0))
+        going, coming = np.float32(1.0) - x, np.float32(1.0) - y
+        row[f] = nominal[f] + value + v0 * (x * going * going) - v1 * (coming * coming * y)
 
 
 @kernel
-def clear_floor(leg: Array, lift: int, land: int, foot: Array, clearance: Scalar) -> None:
-    """Raise a swinging foot so that its sole stays above the floor, most in the middle of the swing."""
+def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, foot: Array, clearance: Scalar) -> None:
+    """Raise a swinging foot so that its sole stays above the floor, most in the middle of the swing; times as in `swing_row`."""
     heel, ball, high = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL]), np.float32(foot[FOOT_ANKLE_HEIGHT])
+    begin, whole = lift + late, max(land - early - lift - late, 1.0)
     for f in range(lift + 1, land):
-        x = np.float32((f - lift) / (land - lift))
+        x = np.float32((f - begin) / whole)
         s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
         sole = leg[ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
         least = np.float32(4.0 * clearance) * x * (np.float32(1.0) - x)
@@ -268,16 +311,18 @@ def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scal
     """
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        heel = max(1.0, min(0.13 / step, 0.25 * (last - first)))
-        toe = max(1.0, min(0.42 / step, 0.58 * (last - first)))
+        early, late = stances[i, EARLY], stances[i, LATE]
+        whole = last - 1 + late - (first - early)
+        heel = max(1.0, min(0.13 / step, 0.25 * whole))
+        toe = max(1.0, min(0.42 / step, 0.58 * whole))
         # The heel is fully free well before the toe leaves.
         landed, landing = (0.35 * toe, toe) if rate[first] < 0 else (0.0, heel)
         lifted, lifting = (0.0, heel) if rate[last - 1] < 0 else (0.35 * toe, toe)
-        hold_pitch(leg, first, last, landed, landing, lifting, lifted)
+        hold_pitch(leg, first, last, landed - early, landing - early, lifting - late, lifted - late)
 
 
 @kernel
-def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, longest: int) -> None:
+def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, rising: Scalar, longest: Scalar) -> None:
     """Ankle and yaw of one foot while it is off the ground.
 
     Parameters
@@ -285,9 +330,11 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, longest: 
     leg : float32 [rows, frames], changed
     nominal : float32 [4, frames]
         Nominal ankle x, y, z in metres and yaw in turns.
-    stances : float [stances, 6]
-    count, longest : int
-        How many stances; see :func:`swing_row`.
+    stances : float [stances, 8]
+    count : int
+        How many stances.
+    rising, longest : float
+        Frames in which its height leaves what it was at the lift; for the rest see :func:`swing_row`.
     """
     frames = leg.shape[1]
     for i in range(count + 1):
@@ -298,13 +345,14 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, longest: 
         for r in range(4):
             row = leg[ANKLE_X + r]
             if lift >= 0 and land < frames:
-                swing_row(row, nominal[r], lift, land, longest)
+                early, late = stances[i, EARLY], stances[i - 1, LATE]
+                swing_row(row, nominal[r], lift, land, early, late, rising if r == 1 else longest, longest)
+            elif lift >= 0:
+                leave_row(row, nominal[r], lift, -1, stances[i - 1, LATE], rising if r == 1 else longest, longest)
+            elif land < frames:
+                leave_row(row, nominal[r], land, 1, stances[i, EARLY], longest, longest)
             else:
-                # Before the first stance and behind the last one the correction stays what it is at that stance.
-                edge = land if lift < 0 else lift
-                keep = row[edge] - nominal[r, edge] if 0 <= edge < frames else np.float32(0.0)
-                for f in range(lift + 1, land):
-                    row[f] = nominal[r, f] + keep
+                row[:] = nominal[r]
 
 
 @kernel
@@ -314,33 +362,5 @@ def clear_swings(leg: Array, stances: Array, count: int, foot: Array, clearance:
         lift = int(stances[i - 1, LAST]) - 1 if i > 0 else -1
         land = int(stances[i, FIRST]) if i < count else leg.shape[1]
         if land - lift > 1:
-            clear_floor(leg, lift, land, foot, clearance[(lift + land) // 2])
-
-
-@kernel
-def add_lack(leg: Array, planted: Array, reach: Scalar, lack: Array) -> None:
-    """Raise `lack` to how far the hip is too high for a planted ankle to be within `reach` of it; metres."""
-    for f in range(len(lack)):
-        if planted[f]:
-            dx, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
-            high = np.float32(reach * reach) - dx * dx - dz * dz
-            high = np.sqrt(max(high, np.float32(0.0)))
-            lack[f] = max(lack[f], leg[HIP_Y, f] - leg[ANKLE_Y, f] - high)
-
-
-@kernel
-def smooth_cover(lack: Array, radius: int, work: Array) -> None:
-    """Replace a row by a smooth one that is nowhere below it: the mean over a window of the maximum over that window."""
-    frames = len(lack)
-    for f in range(frames):
-        most = lack[f]
-        for g in range(max(0, f - radius), min(frames, f + radius + 1)):
-            most = max(most, lack[g])
-        work[f] = most
-    for f in range(frames):
-        total, weights = np.float32(0.0), np.float32(0.0)
-        for g in range(max(0, f - radius), min(frames, f + radius + 1)):
-            weight = np.float32(radius + 1 - abs(g - f))
-            total += weight * work[g]
-            weights += weight
-        lack[f] = total / weights
+            early, late = stances[i, EARLY] if i < count else 0.0, stances[i - 1, LATE] if i > 0 else 0.0
+            clear_floor(leg, lift, land, early, late, foot, clearance[(lift + land) // 2])

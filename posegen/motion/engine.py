@@ -16,6 +16,7 @@ from posegen.motion.gait import Gaits
 from posegen.motion.guided import mark_stretches
 from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, TOE_HEIGHT
 from posegen.motion.state import Clock, Person, Role, Scratch, scratch, slot_of
+from posegen.motion.styles import style_tables
 from posegen.motion.tables import SCALARS, SEAT, ActionTables, tables
 from posegen.motion.tracks import slot_stages
 from posegen.scene import LEFT, RIGHT, Scenes
@@ -166,6 +167,8 @@ def person_of(cast: Cast, i: int, who: int) -> Person:
         cast.stature[i, who],
         cast.energy[i, who],
         cast.draws[i, who],
+        cast.posture[i, who],
+        cast.style[i, who],
     )
 
 
@@ -308,5 +311,5 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = scratch(frames + 2 * margin, scenes.action.shape[2], knots)
     arrays = (motion.joints, motion.action, motion.contact)
-    roles, cast = _roles(scenes, scalars), cast_of(scenes)
+    roles, cast = _roles(scenes, scalars), cast_of(scenes, style_tables(library))
     animate_scenes(roles, cast, known.actions, known.gaits, LEG_JOINTS, work, 1.0 / fps, margin, variant, *arrays)

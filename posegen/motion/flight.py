@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.rows import ANKLE_Y, BALL_Y, HEEL_HEIGHT, HIP_Y, KNEE_Y, RUN_WEIGHT, TOE_HEIGHT
+from posegen.motion.rows import ANKLE_Y, BALL_Y, GAIT_WEIGHT, HEEL_HEIGHT, HIP_Y, KNEE_Y, TOE_HEIGHT
 from posegen.skeleton import JOINTS
 
 __all__ = ["centre_height", "fall_freely", "mark_free"]
@@ -29,9 +29,9 @@ UPRIGHT = (HIP_Y, KNEE_Y, ANKLE_Y, BALL_Y, HEEL_HEIGHT, TOE_HEIGHT)
 
 @kernel
 def mark_free(root: Array, planted: Array, airborne: Array) -> None:
-    """Mark the frames of jumps, in `airborne` already, and those in which a gait with flights has no foot on the ground."""
+    """Mark the frames of jumps, in `airborne` already, and those in which a gait has no foot on the ground."""
     for f in range(len(airborne)):
-        airborne[f] = airborne[f] or (root[RUN_WEIGHT, f] > 0 and not planted[0, f] and not planted[1, f])
+        airborne[f] = airborne[f] or (root[GAIT_WEIGHT, f] > 0 and not planted[0, f] and not planted[1, f])
 
 
 @kernel

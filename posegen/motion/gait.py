@@ -82,6 +82,8 @@ SHOULDER: Series = (-9.32, [-14.40, 0.19, -0.53], [-0.31, -1.32, 0.48])
 ELBOW: Series = (36.22, [-12.16, 2.46, 0.08], [-1.79, 0.27, -0.67])
 SHOULDER_ABDUCTION: Series = (11.1, [-3.22], [0.0])
 TRUNK_ROTATION: Series = (0.0, [7.43], [0.0])
+HEAD_STEADIED = 0.9
+"""Share of the swing of pelvis and trunk that the neck makes up for."""
 ARMS_BY_SPEED = (0.08, 0.55, 0.78, 1.0, 1.22, 1.45)
 
 RUN_HIP: Series = (17.9, [19.1, -7.2, -2.2, -0.1, -0.3], [-11.2, 2.6, 1.3, 0.4, 0.0])
@@ -158,7 +160,19 @@ def _walk_table(knot: int) -> Array:
     table[CHANNELS.index("trunk_rotation")] = _row(TRUNK_ROTATION, arms)
     table[CHANNELS.index("trunk_flexion")] = _row((-8.5, [], []))
     table[CHANNELS.index("trunk_lateral")] = _row(OBLIQUITY, 0.9 * OBLIQUITY_BY_SPEED[knot])
+    _steady_head(table)
     return table
+
+
+def _steady_head(table: Array) -> None:
+    """Let the neck make up for how pelvis and trunk swing: in walking and running the head hardly does (Pozzo et al. 1990)."""
+    pelvis = {name: table[CHANNELS.index(f"pelvis_{name}")] for name in ("rotation", "obliquity", "tilt")}
+    trunk = {name: table[CHANNELS.index(f"trunk_{name}")] for name in ("rotation", "lateral", "flexion")}
+    turning = -(pelvis["rotation"] + trunk["rotation"])
+    leaning = pelvis["obliquity"] - trunk["lateral"]
+    nodding = -(pelvis["tilt"] + trunk["flexion"])
+    for name, swing in (("rotation", turning), ("lateral", leaning), ("flexion", nodding)):
+        table[CHANNELS.index(f"neck_{name}"), 1:] = HEAD_STEADIED * swing[1:]
 
 
 def _widened(series: Series, factor: float, raised: float = 0.0) -> Series:
@@ -183,6 +197,7 @@ def _run_table(fast: bool) -> Array:
     table[CHANNELS.index("trunk_flexion")] = _row(RUN_TRUNK)
     table[CHANNELS.index("trunk_lateral")] = _row(OBLIQUITY, 1.0)
     table[CHANNELS.index("neck_flexion")] = _row((-6.0, [], []))
+    _steady_head(table)
     return table
 
 
@@ -199,7 +214,7 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
     """Strides a second.
 
     Walking: cadence = sqrt(60 v / .0064) steps a minute at a leg of .9 m, the walk ratio growing with the leg. Running: 155
-    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 45 degrees turned.
+    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 36 degrees turned.
     Hopping: 2 hops a second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991); skipping: about 1 stride a second.
 
     Parameters
@@ -213,7 +228,7 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
     """
     if gait == 3:
         # Both feet must come round; the feet start and end later than the slot by .15 s each.
-        steps = max(2.0, np.floor(abs(turn) * 8.0 + 0.999))
+        steps = max(2.0, np.floor(abs(turn) * 10.0 + 0.999))
         return 0.5 * steps / max(seconds - 0.3, 0.3)
     if gait == 2:
         return (155.0 + 7.0 * (speed - 2.65) + 7.0 * max(speed - 4.5, 0.0)) / 120.0 * np.sqrt(0.9 / leg)

@@ -16,10 +16,11 @@ from posegen.library.channels import ANCHORS, HAND_CHANNELS
 from posegen.motion.channels import add_own_harmonics, fill_hold
 from posegen.motion.contacts import FIRST, LAST, find_stances, swing_row
 from posegen.motion.guided import mark_stretches
-from posegen.motion.rows import HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2
+from posegen.motion.rows import GROUND, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.tables import SUPPORTS, ActionTables
 from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel
+from posegen.motion.trigonometry import eased
 from posegen.skeleton import CONTACTS
 
 __all__ = ["anchor_axes", "draw_wrist", "move_hands", "solve_elbow"]
@@ -45,15 +46,11 @@ STRAIGHT = 0.05
 
 
 @kernel
-def eased(distance: Scalar, easy: Scalar, last: Scalar) -> Scalar:
-    """Distance that is kept up to `easy` and then comes ever closer to `last`, from either side."""
-    over = (distance - easy) / (last - easy)
-    return distance if over <= 0 else easy + (last - easy) * over / (np.float32(1.0) + over)
+def anchor_axes(anchor: int, scratch: Scratch, level: Scalar, axes: Array, origin: Array) -> tuple[Array, Array]:
+    """Rotation [9, frames] and origin [3, frames] of an anchor; those of the floor are written to `axes` and `origin`.
 
-
-@kernel
-def anchor_axes(anchor: int, scratch: Scratch, axes: Array, origin: Array) -> tuple[Array, Array]:
-    """Rotation [9, frames] and origin [3, frames] of an anchor; those of the floor are written to `axes` and `origin`."""
+    `level` is how high the floor is, in metres.
+    """
     if anchor == HEAD:
         return scratch.turns[4], scratch.joints[HEAD_JOINT]
     if anchor != FLOOR:
@@ -61,7 +58,7 @@ def anchor_axes(anchor: int, scratch: Scratch, axes: Array, origin: Array) -> tu
     root = scratch.root
     axes[:] = np.float32(0.0)
     axes[4, :] = np.float32(1.0)
-    origin[1, :] = np.float32(0.0)
+    origin[1, :] = np.float32(level)
     for f in range(root.shape[1]):
         axes[0, f] = axes[8, f] = root[HEADING_COS, f]
         axes[2, f] = root[HEADING_SIN, f]
@@ -261,14 +258,21 @@ def lean_on_floor(
     leaning[:] = False
     mark_stretches(slot, actions, draws, clock, HAND_POINTS[side], leaning)
     count = find_stances(leaning, stances)
-    longest = int(PASSING_SECONDS / clock.step)
+    longest = PASSING_SECONDS / clock.step
     for axis, path in ((0, PATH_X), (2, PATH_Z)):
         row, going = origin[axis], scratch.root[path]
         for i in range(count):
             first, last = int(stances[i, FIRST]), int(stances[i, LAST])
             row[first:last] = going[(first + last) // 2]
         for i in range(count - 1):
-            swing_row(row, going, int(stances[i, LAST]) - 1, int(stances[i + 1, FIRST]), longest)
+            swing_row(row, going, int(stances[i, LAST]) - 1, int(stances[i + 1, FIRST]), 0.0, 0.0, longest, longest)
+
+
+@kernel
+def level_of(scratch: Scratch, slot: Slot, clock: Clock) -> Scalar:
+    """Height of what the feet stand on as a slot begins, metres: behind stairs the floor is another one."""
+    at = min(max(0, int(np.ceil((slot.start - clock.first) / clock.step))), scratch.legs.shape[2] - 1)
+    return 0.5 * (scratch.legs[0, GROUND, at] + scratch.legs[1, GROUND, at])
 
 
 @kernel
@@ -305,7 +309,8 @@ def move_hand(
         else:
             weight[:] = np.float32(1.0)
         fill_hand(scratch, slot, actions, person.draws, channel, layered, clock)
-        axes, origin = anchor_axes(actions.anchors[slot.kind, side], scratch, scratch.turns[0], scratch.turns[1])
+        level = level_of(scratch, slot, clock)
+        axes, origin = anchor_axes(actions.anchors[slot.kind, side], scratch, level, scratch.turns[0], scratch.turns[1])
         if slot.support == SUPPORTED_BY_FLOOR and slot.speed > 0:
             lean_on_floor(scratch, slot, actions, person.draws, clock, side, origin)
         draw_wrist(hand, axes, origin, upper + fore, sign, weight, shoulder, wrist, f0, f1, goal)

@@ -31,7 +31,7 @@ from posegen.motion.rows import (
     TOE_HEIGHT,
     YAW,
 )
-from posegen.motion.trigonometry import cos_turns, sin_turns
+from posegen.motion.trigonometry import cos_turns, eased, sin_turns
 
 __all__ = ["FOOT_ANKLE_HEIGHT", "FOOT_BALL", "FOOT_HEEL", "ease_reach", "nominal_leg", "place_foot", "solve_knee"]
 
@@ -41,6 +41,10 @@ FOOT_HEEL, FOOT_BALL, FOOT_BALL_HEIGHT, FOOT_ANKLE_HEIGHT = range(4)
 """Entries of a foot in metres: heel behind the ankle, ball before it, heights of ball joint and ankle above the sole."""
 ROUND = np.float32(0.04)
 """Sine of the pitch below which the sole's deepest point passes from heel to ball."""
+COS_FOLDED, ROOMY = np.float32(-0.8660254), np.float32(1.1)
+"""Cosine of 150 degrees, the most that a knee bends; times the distance from hip to ankle then, from which it gives way."""
+EASY, LONGEST, SOFT = np.float32(0.985), np.float32(0.9995), np.float32(0.002)
+"""Shares of its length: that a swinging leg spans unchanged, that it spans at most, and how softly it comes to that."""
 
 
 @kernel
@@ -92,25 +96,28 @@ def place_foot(first: int, last: int, foot: Array, leg: Array) -> None:
 
 @kernel
 def ease_reach(first: int, last: int, thigh_length: Scalar, shank_length: Scalar, planted: Array, leg: Array) -> None:
-    """Let a swinging foot give way before its leg is straight, so that the knee does not snap; ankle and ball move together.
+    """Let a swinging foot give way before its leg is straight, so that the knee does not snap; the foot moves as one.
 
-    A planted foot stays where it is: the pelvis has come within its reach.
+    A planted foot stays where it is: the pelvis has come within its reach. What a leg lacks to its length is kept above 0 by a
+    hyperbola so narrow that a leg nearly straight, as it is just before it lands, is hardly bent by it.
     """
     length = np.float32(thigh_length + shank_length)
-    easy, longest = np.float32(0.985) * length, np.float32(0.9995) * length
     for f in range(first, last):
         dx, dy, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Y, f] - leg[HIP_Y, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
-        if planted[f] or distance <= easy:
+        if planted[f] or distance <= EASY * length:
             continue
-        over = (distance - easy) / (longest - easy)
-        change = (easy + (longest - easy) * over / (np.float32(1.0) + over)) / distance - np.float32(1.0)
+        lack = LONGEST * length - distance
+        wanted = np.float32(0.5) * (lack + np.sqrt(lack * lack + SOFT * SOFT * length * length))
+        change = (LONGEST * length - wanted) / distance - np.float32(1.0)
         leg[ANKLE_X, f] += change * dx
         leg[ANKLE_Y, f] += change * dy
         leg[ANKLE_Z, f] += change * dz
         leg[BALL_X, f] += change * dx
         leg[BALL_Y, f] += change * dy
         leg[BALL_Z, f] += change * dz
+        leg[HEEL_HEIGHT, f] += change * dy
+        leg[TOE_HEIGHT, f] += change * dy
 
 
 @kernel
@@ -118,15 +125,15 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
     """Two-bone inverse kinematics: the knee between hip and ankle, bent towards where the foot points.
 
     An ankle out of reach is drawn in along the line from the hip, since bones keep their length; `reach` in
-    :mod:`posegen.motion.contacts` sees to it that a planted one is not.
+    :mod:`posegen.motion.contacts` sees to it that a planted one is not. One too near gives way before the knee is folded.
     """
     thigh, shank = np.float32(thigh_length), np.float32(shank_length)
     longest = np.float32(0.9995) * (thigh + shank)
-    shortest = np.float32(1.02) * abs(thigh - shank) + np.float32(0.2) * thigh
+    shortest = np.sqrt(thigh * thigh + shank * shank + np.float32(2.0) * COS_FOLDED * thigh * shank)
     for f in range(first, last):
         dx, dy, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Y, f] - leg[HIP_Y, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
-        wanted = min(max(distance, shortest), longest)
+        wanted = min(-eased(-distance, -ROOMY * shortest, -shortest), longest)
         fit = wanted / distance
         dx, dy, dz = dx * fit, dy * fit, dz * fit
         moved_x, moved_y, moved_z = (
@@ -140,6 +147,8 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
         leg[BALL_X, f] += moved_x
         leg[BALL_Y, f] += moved_y
         leg[BALL_Z, f] += moved_z
+        leg[HEEL_HEIGHT, f] += moved_y
+        leg[TOE_HEIGHT, f] += moved_y
         inverse = np.float32(1.0) / wanted
         ux, uy, uz = dx * inverse, dy * inverse, dz * inverse
         along = (thigh * thigh - shank * shank + wanted * wanted) * np.float32(0.5) * inverse

@@ -9,21 +9,23 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
+from posegen.motion.ankles import ease_ankles
 from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
-    add_lack,
     clear_swings,
     find_stances,
     flatten_feet,
     hold_stance,
     mark_planted,
     plan_prints,
-    smooth_cover,
     swing_foot,
+    time_stances,
 )
 from posegen.motion.ground import climb, fill_ground, raise_body, raise_feet
 from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
+from posegen.motion.reach import add_lack, smooth_cover
+from posegen.motion.release import ignore_touches, release
 from posegen.motion.root import hips
 from posegen.motion.rows import (
     DOWN,
@@ -54,7 +56,9 @@ REACH = 0.9992
 """Share of its length that a planted leg spans at most: 4.6 degrees of flexion are left in the knee."""
 PASSING_SECONDS = 0.32
 """Longest time that a foot takes from where it lifts to its free course, and from there to where it lands."""
-YIELD_SECONDS = 0.05
+RISING_SECONDS = 0.08
+"""The same for its height after the lift: toes leave the floor at once, as they do where a foot has rolled off over their tips."""
+YIELD_SECONDS = 0.03
 """How long before it has to the pelvis begins to come down."""
 
 
@@ -87,7 +91,9 @@ def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, coun
     for side in range(2):
         leg, planted, stances = scratch.legs[side], scratch.planted[side], scratch.stances[side]
         mark_planted(root, side, scratch.lifted[side], planted)
+        ignore_touches(planted)
         counts[side] = find_stances(planted, stances)
+        time_stances(root, side, stances, counts[side])
         flatten_feet(leg, stances, counts[side], root[RATE], step)
         plan_prints(root, leg, side, person.widths, person.foot, stances, counts[side])
         if guided:
@@ -96,6 +102,9 @@ def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, coun
             home, length = home_ahead(person.neutral, thigh, shank), float(thigh + shank)
             raised |= guide_prints(root, channels, leg[FORWARD], side, length, home, stances, counts[side])
     keep_apart(root, scratch.stances, counts, 2.0 * person.widths[0])
+    for side in range(2):
+        planted, stances = scratch.planted[side], scratch.stances[side]
+        release(root, scratch.legs[side], person.foot, float(thigh + shank), planted, stances, counts[side])
     return raised
 
 
@@ -112,6 +121,8 @@ def stand_feet(scratch: Scratch, person: Person, steps: Array, raised: bool, cou
         for side in range(2):
             fill_ground(steps, scratch.stances[side], counts[side], levels[side], legs[side, GROUND])
         raise_body(root, legs, scratch.planted)
+    else:
+        legs[:, GROUND] = np.float32(0.0)
     return uneven
 
 
@@ -139,12 +150,13 @@ def swing_leg(
         channels, length = scratch.channels[FOOT[side] : FOOT[side] + 4], float(thigh + shank)
         high = foot[FOOT_ANKLE_HEIGHT]
         guide_swings(root, channels, side, length, high, scratch.airborne, stances, count, scratch.nominal)
-    swing_foot(leg, scratch.nominal, stances, count, int(PASSING_SECONDS / step))
+    swing_foot(leg, scratch.nominal, stances, count, RISING_SECONDS / step, PASSING_SECONDS / step)
     if uneven:
         raise_feet(leg, planted, -1.0, True)
     clear_swings(leg, stances, count, foot, root[LIFT])
     if uneven:
         raise_feet(leg, planted, 1.0, True)
+    ease_ankles(first, last, thigh, shank, foot, leg)
     place_foot(first, last, foot, leg)
     if uneven:
         raise_feet(leg, planted, -1.0, False)

@@ -107,6 +107,10 @@ class Person(NamedTuple):
         -1 to 1.
     draws : float [DRAWS]
         Uniform on 0 to 1, for small irregularities.
+    posture : float [channels]
+        Turns by which the person's style differs from the usual posture; `neutral` has it already.
+    style : float [7]
+        How the style changes steps and arms; see :mod:`posegen.motion.styles`.
     """
 
     offsets: Array
@@ -117,6 +121,8 @@ class Person(NamedTuple):
     stature: Scalar
     energy: Scalar
     draws: Array
+    posture: Array
+    style: Array
 
 
 @kernel
@@ -166,7 +172,7 @@ class Scratch(NamedTuple):
     planted : bool [2, frames]
     airborne : bool [frames]
     lifted : bool [2, frames]
-    stances : float [2, stances, 6]
+    stances : float [2, stances, 8]
     times : float [knots]
     knots : float [4, knots]
     moving : bool [knots]
@@ -208,7 +214,7 @@ def scratch(frames: int, slots: int, knots: int = KNOTS) -> Scratch:
         airborne=np.zeros(frames, bool),
         lifted=np.zeros((2, frames), bool),
         # Between two stances a foot is off the ground for a frame at least.
-        stances=np.zeros((2, frames // 2 + 1, 6)),
+        stances=np.zeros((2, frames // 2 + 1, 8)),
         times=np.zeros(knots),
         knots=np.zeros((4, knots)),
         moving=np.zeros(knots, bool),

@@ -72,6 +72,8 @@ _PART_CHANNELS = {
         for side in ("left", "right")
     },
 }
+_HELD_CHANNELS = _PART_CHANNELS | {"trunk": (*_PART_CHANNELS["trunk"], "neck_lateral", "neck_rotation")}
+"""What keeps its pose with a part: a head that made up for a trunk that does not turn would turn itself."""
 
 
 class ActionTables(NamedTuple):
@@ -197,7 +199,7 @@ def _parts(names: Iterable[str], near: str) -> set[str]:
 
 def _held(action: Action, near: str) -> Array:
     parts = _parts(action.manner.holds if action.manner else (), near)
-    return np.array([any(c in _PART_CHANNELS.get(part, ()) for part in parts) for c in CHANNELS])
+    return np.array([any(c in _HELD_CHANNELS.get(part, ()) for part in parts) for c in CHANNELS])
 
 
 def _series(action: Action, near: str) -> list[tuple[int, Array, Array]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from posegen.kernels import Scalar, kernel
 
-__all__ = ["atan_turns", "cos_turns", "sin_turns", "smooth_step"]
+__all__ = ["atan_turns", "cos_turns", "eased", "sin_turns", "smooth_step"]
 
 # Adding and subtracting 1.5 * 2^23 rounds a float32 below 2^22 to the nearest whole number, in any vector width.
 _ROUND = np.float32(12582912.0)
@@ -63,3 +63,10 @@ def smooth_step(x: Scalar) -> Scalar:
     """Minimum-jerk rise from 0 at 0 to 1 at 1 (Flash and Hogan 1985)."""
     x = min(max(np.float32(x), np.float32(0.0)), np.float32(1.0))
     return x * x * x * (np.float32(10.0) + x * (np.float32(-15.0) + np.float32(6.0) * x))
+
+
+@kernel
+def eased(value: Scalar, easy: Scalar, last: Scalar) -> Scalar:
+    """Value that is kept up to `easy` and then comes ever closer to `last`, from either side."""
+    over = (value - easy) / (last - easy)
+    return value if over <= 0 else easy + (last - easy) * over / (np.float32(1.0) + over)

@@ -20,6 +20,8 @@ NECK_FLEXION = CHANNELS.index("neck_flexion")
 LEFT_ARM, RIGHT_ARM = CHANNELS.index("left_collar_elevation"), CHANNELS.index("right_collar_elevation")
 COLLAR_ELEVATION, COLLAR_PROTRACTION, SHOULDER_FLEXION, SHOULDER_ABDUCTION, SHOULDER_ROTATION, ELBOW = range(6)
 SPINE1, SPINE2, SPINE3, NECK, HEAD = 3, 6, 9, 12, 15
+BENT, FOLDED = np.float32(138.0 / 360.0), np.float32(150.0 / 360.0)
+"""Turns that an elbow bends without resistance, and at most: a large person's gesture ends there too."""
 
 
 @kernel
@@ -114,7 +116,12 @@ def arm(
     )
     turn_rotation(turns[0], turns[1], turns[2])
     place_child(turns[2], offsets[elbow], joints[shoulder], joints[elbow])
-    limb_rotation(channels[first + ELBOW], still, still, turns[1], sign)
+    bend, none = turns[3, 1], np.float32(0.0)
+    for f in range(len(bend)):
+        asked = channels[first + ELBOW, f]
+        over = max((asked - BENT) / (FOLDED - BENT), none)
+        bend[f] = min(asked, BENT) + (FOLDED - BENT) * over / (np.float32(1.0) + over)
+    limb_rotation(bend, still, still, turns[1], sign)
     turn_rotation(turns[2], turns[1], turns[0])
     place_child(turns[0], offsets[wrist], joints[elbow], joints[wrist])
 

@@ -36,10 +36,15 @@ class Beat(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """An actor of one sequence; `who` is man, woman, older_man or older_woman, `complete` as :class:`Told` has it."""
+    """An actor of one sequence.
+
+    `who` is man, woman, older_man or older_woman; `style` is empty for who has none, or where none of it is seen; `complete` is
+    as :class:`Told` has it.
+    """
 
     number: int
     who: str
+    style: str
     complete: bool
     beats: tuple[Beat, ...]
 
@@ -52,17 +57,28 @@ def actors_of(scenes: Scenes, library: Library, told: Told) -> list[tuple[Actor,
     bounds, most = told.bounds, scenes.action.shape[1]
     facts = _facts(told, seated)
     male, age = scenes.persons.male.tolist(), scenes.persons.age.tolist()
+    styles = _styles_seen(scenes, library, told, [gait or action == standing for action, gait in enumerate(gaits)])
     return [
         tuple(
             Actor(
                 a,
                 ("older_" if age[i][a] >= _OLDER else "") + ("man" if male[i][a] else "woman"),
+                styles[i * most + a],
                 told.complete[i * most + a],
                 _beats(told, facts, bounds[i * most + a], bounds[i * most + a + 1], (standing, seated, gaits)),
             )
             for a in range(actors)
         )
         for i, actors in enumerate(scenes.actors.tolist())
+    ]
+
+
+def _styles_seen(scenes: Scenes, library: Library, told: Told, upright: list[bool]) -> list[str]:
+    """Name the style of each actor who has one and is told to stand or go along, where it shows; empty for the others."""
+    names, bounds, actions = ["", *list(library.styles)[1:]], told.bounds, told.action
+    return [
+        names[style] if style and any(upright[action] for action in actions[bounds[i] : bounds[i + 1]]) else ""
+        for i, style in enumerate(scenes.persons.style.reshape(-1).tolist())
     ]
 
 

@@ -26,16 +26,17 @@ __all__ = ["KINDS", "Caption", "captions"]
 Caption = dict[str, Any]
 """Text, kind and statements.
 
-A statement is a claim: actor, kind (action, side, count, speed, direction, order, path or people), segment, action and
+A statement is a claim: actor, kind (action, side, count, speed, direction, order, path, style or people), segment, action and
 value. The actor is -1 where the scene is meant, the segment -1 where no single one is; segments are numbered as those
 that are told of the actor. The value is left or right for a side, left, right or around for a direction, slow, normal or
-fast for speed, straight, left or right for a path, a number for a count; for people a number or what kind of person;
-``after 0`` or ``during 0``, with the number of the other segment, for order; ``finished`` for an action of which its end
-is told too.
+fast for speed, straight, left or right for a path, a number for a count; for people a number or what kind of person; the
+name of a style; ``after 0`` or ``during 0``, with the number of the other segment, for order; ``finished`` for an action of
+which its end is told too.
 """
 
 KINDS = ("short", "full", "narrative")
 
+_BY_SUBJECT, _BY_MANNER = 0, 1
 _DETAILS = {"short": "none", "full": "all", "narrative": "some"}
 
 
@@ -87,10 +88,15 @@ def _of_one(wording: Wording, actor: Actor) -> Said:
     words, grammar = wording.grammar.words, wording.grammar
     own = wording.choice[Draw.WHO] * 2 < CHOICES
     who = actor.who if own else "person"
-    subject = grammar.pick(words["subjects"][who], wording.choice[Draw.SUBJECT])
+    styled = bool(actor.style) and _style_told(wording) == _BY_SUBJECT
+    subjects = words["styles"][actor.style]["subjects"] if styled else words["subjects"]
+    subject = grammar.pick(subjects[who], wording.choice[Draw.SUBJECT])
     people = [statement(-1, "people", -1, "", "1")]
     if own:
         people.append(statement(actor.number, "people", -1, "", who))
+    if styled:
+        people.append(statement(actor.number, "style", -1, "", actor.style))
+    wording = _with_style(wording, actor)
     if wording.kind == "narrative":
         text, statements = sentences(wording, actor, subject, who)
     else:
@@ -102,6 +108,15 @@ def _of_one(wording: Wording, actor: Actor) -> Said:
     return Said(text.replace("{their}", words["their"][who]), people + statements)
 
 
+def _style_told(wording: Wording) -> int:
+    """Whether a caption tells the style by its subject, by how something is done, or, for another number, not at all."""
+    return wording.choice[Draw.WHO] % 3
+
+
+def _with_style(wording: Wording, actor: Actor) -> Wording:
+    return wording._replace(style=actor.style if _style_told(wording) == _BY_MANNER else "")
+
+
 def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> Said:
     words, pick, choice = wording.grammar.words, wording.grammar.pick, wording.choice
     several: Mapping[str, Any] = words["several"]
@@ -111,7 +126,7 @@ def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> Said:
     subjects = [pick(several[key], choice[Draw.SUBJECT], salt) for salt, key in enumerate(("one", "other"))]
     clauses = []
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
-        text, claims = chain(wording, actor, "does")
+        text, claims = chain(_with_style(wording, actor), actor, "does")
         clauses.append(f"{subject} {text}")
         statements += claims
     if wording.kind == "narrative":

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from posegen.randomness import choose
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
-from posegen.story.repertoire import NO_GAIT, STEP, Repertoire
+from posegen.story.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 
 __all__ = ["LayerDraw", "SlotDraw", "action_of", "side_of", "speed_of", "turn_of"]
 
@@ -22,6 +22,10 @@ _AGAIN = 0.3
 _LEAST_CURVE, _LEAST_TURN = 30.0, 40.0
 _CURVE_RATE = 45.0
 _AVERAGE_LEG = 0.9
+_WALKING, _RUNNING = (0.5, 1.9), (2.2, 7.0)
+"""Metres a second of an average leg between which a style may bring walks and runs."""
+_ELSE = (0.85, 1.15)
+"""Shares of an action's own slowest and fastest speed between which it may bring all else."""
 
 
 class SlotDraw(IntEnum):
@@ -84,10 +88,20 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
     return choose(draws, chosen)
 
 
-def speed_of(known: Repertoire, action: Array, leg: Array, draws: Array) -> Array:
-    """Speed of locomotion in metres a second; shorter legs are slower by the root of their length (equal Froude number)."""
-    slow, fast = known.slow[action], known.fast[action]
-    return np.asarray((slow + draws * (fast - slow)) * np.sqrt(leg / _AVERAGE_LEG))
+def speed_of(known: Repertoire, action: Array, leg: Array, style: Array, draws: Array) -> Array:
+    """Speed of locomotion in metres a second; shorter legs are slower by the root of their length (equal Froude number).
+
+    Its distribution is a triangle: the middle of what an action ranges over is what people do most, its ends are rare. `style` is
+    the factor of the person's style, which works as far as the gait allows.
+    """
+    slow, fast, gait = known.slow[action], known.fast[action], known.gait[action]
+    least, most = _ELSE[0] * slow, _ELSE[1] * fast
+    for kind, (slowest, fastest) in ((WALK, _WALKING), (RUN, _RUNNING)):
+        least = np.where(gait == kind, np.minimum(slow, slowest), least)
+        most = np.where(gait == kind, np.maximum(fast, fastest), most)
+    share = np.where(draws < 0.5, np.sqrt(0.5 * draws), 1.0 - np.sqrt(np.maximum(0.5 * (1.0 - draws), 0.0)))
+    speed = np.clip((slow + share * (fast - slow)) * style, least, most)
+    return np.asarray(speed * np.sqrt(leg / _AVERAGE_LEG))
 
 
 def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Array, draws: Array) -> tuple[Array, Array]:

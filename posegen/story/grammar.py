@@ -33,7 +33,10 @@ _Detail = tuple[str, str, list[str]]
 
 
 class Facts(NamedTuple):
-    """What is to be said of one segment; see :class:`posegen.story.telling.Told`. What is done 0 times is not counted."""
+    """What is to be said of one segment; see :class:`posegen.story.telling.Told`.
+
+    What is done 0 times is not counted. `style` is empty where the style is not to be told.
+    """
 
     action: int
     side: int = BOTH
@@ -42,6 +45,7 @@ class Facts(NamedTuple):
     path: int = 0
     direction: int = 0
     finished: bool = False
+    style: str = ""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -149,8 +153,14 @@ class Grammar:
             "path": PATHS[facts.path],
         }
         details: list[_Detail] = []
+        styled = facts.style if words.get("manner") else ""
         for kind in self.words["details"]:
-            if kind == "count":
+            if kind == "style":
+                if styled:
+                    details.append((kind, styled, self.words["styles"][styled]["manner"]))
+            elif kind == "speed" and styled:
+                continue  # "Walks wearily slowly" says it twice.
+            elif kind == "count":
                 if facts.times and words.get("count"):
                     details.append((kind, str(facts.times), self._counts(facts.times)))
             elif values[kind] and values[kind] in words.get(kind, {}):

@@ -62,8 +62,10 @@ def plan(config: Config, library: Library, samples: ArrayLike, attempt: int = 0)
     actors = integers(single(Stream.ACTORS), config.story.actors.min, most)
     shortest, longest = (config.frames,) * 2 if config.length is None else (config.length.min, config.length.max)
     length = integers(single(Stream.LENGTH), shortest, longest)
-    people = persons(config, _cast(config, index, attempt))
+    people = persons(config, library, _cast(config, index, attempt))
     weights = action_weights(config, library)[theme]
+    styles = list(library.styles.values())
+    factors = {name: np.array([getattr(style, name) for style in styles]) for name in ("tempo", "amplitude", "speed")}
     tracks = []
     for number in range(most):
         there = np.flatnonzero(actors > number)
@@ -80,6 +82,7 @@ def plan(config: Config, library: Library, samples: ArrayLike, attempt: int = 0)
             leg=leg_height(person),
             energy=person.energy,
             left_handed=person.left_handed,
+            **{name: values[person.style] for name, values in factors.items()},
         )
         tracks.append((there, *plan_track(config, known, actor)))
     scenes = _assemble(len(index), most, tracks)

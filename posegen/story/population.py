@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.config import Config
-from posegen.randomness import Stream, normal, uniform
+from posegen.errors import UsageError
+from posegen.library import Library
+from posegen.randomness import Stream, choose, normal, uniform
 from posegen.scene import Persons
 from posegen.skeleton import PROPORTIONS
+from posegen.wording import did_you_mean
 
 __all__ = ["leg_height", "persons", "seat_height"]
 
@@ -25,14 +28,17 @@ _VARIATION = {"legs": 0.02, "arms": 0.025, "shoulders": 0.035, "hips": 0.04}
 _ENERGY_SPREAD = 0.45
 _ENERGY_LOST_PER_YEAR = 0.006
 _MIDDLE_AGE = 45.0
+_YEARS_TO_THE_WHOLE_WEIGHT = 10.0
 
 
-def persons(config: Config, index: ArrayLike) -> Persons:
+def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
     """Persons of the config's population.
 
     Parameters
     ----------
     config : Config
+    library : Library
+        Of the styles.
     index : int64 [...]
         Numbers in the population.
 
@@ -43,7 +49,7 @@ def persons(config: Config, index: ArrayLike) -> Persons:
     """
     number = np.asarray(index, np.int64)
     population = config.population
-    draws = uniform(config.seed, number.ravel(), Stream.PERSON, 3)
+    draws = uniform(config.seed, number.ravel(), Stream.PERSON, 4)
     sizes = np.clip(normal(config.seed, number.ravel(), Stream.BODY, 2 + len(_VARIATION)), -_LIMIT, _LIMIT)
     male = draws[:, 0] >= population.female
     mean, spread = (np.where(male, men, women) for men, women in zip(_STATURE_MEN, _STATURE_WOMEN, strict=True))
@@ -61,8 +67,23 @@ def persons(config: Config, index: ArrayLike) -> Persons:
         male=male.reshape(number.shape),
         left_handed=(draws[:, 1] < population.left_handed).reshape(number.shape),
         energy=single(energy),
+        style=_styles(config, library, age, draws[:, 3]).astype(np.int16).reshape(number.shape),
         **factors,
     )
+
+
+def _styles(config: Config, library: Library, age: Array, draws: Array) -> Array:
+    """Draw each person's style; who may have none of those that are asked for is neutral."""
+    asked = config.population.styles
+    for name in asked:
+        if name not in library.styles:
+            msg = f"population.styles.{name}: unknown style{did_you_mean(name, library.styles)}"
+            raise UsageError(msg)
+    begins = np.array([style.from_age for style in library.styles.values()])
+    years = np.maximum(age[:, None] - begins, 0.0) / _YEARS_TO_THE_WHOLE_WEIGHT
+    weights = np.array([float(asked.get(name, 0.0)) for name in library.styles]) * np.where(begins > 0, years, 1.0)
+    cumulative = np.cumsum(weights, axis=1)
+    return np.where(cumulative[:, -1] > 0, choose(draws, cumulative), 0)
 
 
 def leg_height(people: Persons) -> Array:

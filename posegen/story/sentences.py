@@ -35,13 +35,17 @@ class Said(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """How a caption is worded: in which language, of which kind, how fully, set where, and by which numbers."""
+    """How a caption is worded: in which language, of which kind, how fully, set where, and by which numbers.
+
+    `style` is that of the actor, where it is to be told by how something is done.
+    """
 
     grammar: Grammar
     kind: str
     detail: str
     theme: str
     choice: tuple[int, ...]
+    style: str = ""
 
 
 class _Spoken(NamedTuple):
@@ -109,7 +113,7 @@ def _spoken(wording: Wording, actor: Actor, form: str) -> list[_Spoken]:
     grammar, detail, choices = wording.grammar, wording.detail, wording.choice
     joining, number = grammar.words["joining"], actor.number
     spoken: list[_Spoken] = []
-    said = ""
+    said, style = "", wording.style
     for (segment, slot, facts), over, during in actor.beats:
         choice = choices[_FIRST + slot % _SLOTS]
         clause = grammar.clause(facts, detail, choice)
@@ -119,6 +123,12 @@ def _spoken(wording: Wording, actor: Actor, form: str) -> list[_Spoken]:
             if over is None:
                 continue
             text = _form(form, grammar.pick(joining["goes_on"], choice))
+        elif style:
+            # Told once; by then it is known.
+            manner = grammar.clause(facts._replace(style=style), detail, choice)
+            if any(kind == "style" for kind, _ in manner.claims):
+                text, statements = manner.does if form == "does" else manner.doing, manner.statements(number, segment)
+                style = ""
         said = clause.does
         if over is not None:
             other = grammar.clause(over.facts, detail, choices[_FIRST + over.slot % _SLOTS])

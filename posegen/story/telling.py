@@ -32,7 +32,8 @@ _SPEED_BOUNDS = {WALK: (0.95, 1.55), RUN: (2.7, 3.3)}
 _AVERAGE_LEG = 0.9
 _CURVE, _AROUND = 35.0, 150.0
 _DEGREES = 180.0 / 3.141592653589793
-_LEAST_GAIT, _LEAST_LEGS = 1.0, 1.3
+_LEAST_GAIT, _LEAST_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7
+"""Seconds of a gait, and legs that it must lead along: less where its steps are shorter than those of a walk this slow, m/s."""
 _LEAST_STAND, _LEAST_HOLD, _LEAST_SEATED = 1.0, 0.4, 0.3
 _BEGUN = 0.25
 _SLACK = 1e-3
@@ -182,7 +183,8 @@ def _worth_telling(known: Repertoire, scenes: Scenes, seen: Array, finished: Arr
     action = scenes.action
     gait, enter = known.gait[action], known.enter[action] / scenes.tempo
     held = seen >= enter + np.where(known.seated[action], _LEAST_SEATED, _LEAST_HOLD)
-    walked = (seen >= _LEAST_GAIT) & (seen * scenes.speed >= _LEAST_LEGS * leg)
+    least = _LEAST_LEGS * np.minimum(known.slow[action] / _WALKING_SPEED, 1.0) * leg
+    walked = (seen >= _LEAST_GAIT) & (seen * scenes.speed >= least)
     plain = np.where(action == known.standing, seen >= _LEAST_STAND, held)
     moved = np.where(gait == NO_GAIT, plain, np.where(gait == STEP, finished, walked))
     return np.where(known.counted[action], completed > 0, moved)

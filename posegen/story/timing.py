@@ -15,19 +15,22 @@ __all__ = ["amplitude_of", "span_of", "target_of", "tempo_of", "turning_span"]
 Array = NDArray[Any]
 
 _TEMPO, _AMPLITUDE = (0.85, 1.2), (0.8, 1.2)
+_STYLED_TEMPO, _STYLED_AMPLITUDE = (0.65, 1.25), (0.6, 1.2)
 _HOLD = 0.8
 _NEXT_SLOT = 1.3
 _TURNING_RATE = (90.0, 120.0)
 
 
-def tempo_of(energy: Array, draws: Array) -> Array:
-    """Factor on the pace: an energetic person is quicker."""
-    return np.clip(1.02 + 0.08 * energy + 0.24 * (draws - 0.5), *_TEMPO)
+def tempo_of(energy: Array, style: Array, draws: Array) -> Array:
+    """Factor on the pace: an energetic person is quicker; `style` is the factor of the person's style."""
+    own = np.clip(1.02 + 0.08 * energy + 0.24 * (draws - 0.5), *_TEMPO)
+    return np.asarray(np.clip(style * own, *_STYLED_TEMPO))
 
 
-def amplitude_of(energy: Array, draws: Array) -> Array:
-    """Factor on the size of a movement: an energetic person makes larger ones."""
-    return np.clip(1.0 + 0.1 * energy + 0.26 * (draws - 0.5), *_AMPLITUDE)
+def amplitude_of(energy: Array, style: Array, draws: Array) -> Array:
+    """Factor on the size of a movement: an energetic person makes larger ones; `style` is that of the person's style."""
+    own = np.clip(1.0 + 0.1 * energy + 0.26 * (draws - 0.5), *_AMPLITUDE)
+    return np.asarray(np.clip(style * own, *_STYLED_AMPLITUDE))
 
 
 def target_of(remaining: Array, left: Array, usual: Array, draws: Array) -> Array:
@@ -84,9 +87,12 @@ def span_of(known: Repertoire, action: Array, tempo: Array, target: Array, room:
     return np.where(counted, (around + repetitions * cycle) / tempo, held), repetitions
 
 
-def turning_span(known: Repertoire, action: Array, degrees: Array, span: Array, draws: Array) -> Array:
-    """Seconds of each slot, where turns on the spot take as long as their angle needs and others keep `span`."""
-    rate = _TURNING_RATE[0] + draws * (_TURNING_RATE[1] - _TURNING_RATE[0])
+def turning_span(known: Repertoire, action: Array, degrees: Array, span: Array, style: Array, draws: Array) -> Array:
+    """Seconds of each slot, where turns on the spot take as long as their angle needs and others keep `span`.
+
+    `style` is the factor of the person's style on the pace.
+    """
+    rate = (_TURNING_RATE[0] + draws * (_TURNING_RATE[1] - _TURNING_RATE[0])) * style
     needed = np.maximum(np.abs(degrees) / rate, known.shortest[action])
     return np.where(known.gait[action] == STEP, needed, span)
 

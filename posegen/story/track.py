@@ -42,6 +42,7 @@ class Actor:
     segments : slots that should start within the clip
     leg : height of the hip, metres
     energy, left_handed : of the person
+    tempo, amplitude, speed : factors of the person's style
     """
 
     number: int
@@ -54,6 +55,9 @@ class Actor:
     leg: Array
     energy: Array
     left_handed: Array
+    tempo: Array
+    amplitude: Array
+    speed: Array
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def _performed(known: Repertoire, actor: Actor, state: _State, number: int, draw
     """The action that a slot is about, whether it carries the body or is performed standing."""
     remaining, left = actor.shown - state.time, actor.segments - number
     room = room_of(remaining, left)
-    tempo = tempo_of(actor.energy, draws[:, SlotDraw.TEMPO])
+    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SlotDraw.TEMPO])
     action = action_of(known, actor.weights, state.previous, state.layer, room, draws[:, SlotDraw.ACTION])
     usual = actor.shown / actor.segments
     target = target_of(remaining, left, usual, draws[:, SlotDraw.TARGET])
@@ -142,16 +146,16 @@ def _performed(known: Repertoire, actor: Actor, state: _State, number: int, draw
     span, repetitions = span_of(known, action, tempo, target, np.minimum(room, usual * 3.0), draws[:, SlotDraw.REPETITIONS])
     straight_before = state.straight & (action == state.previous)
     degrees, _ = turn_of(known, action, straight_before, span, draws)
-    span = turning_span(known, action, degrees, span, draws[:, SlotDraw.RATE])
+    span = turning_span(known, action, degrees, span, actor.tempo, draws[:, SlotDraw.RATE])
     slots = Slots(
         action=action,
         start=state.time,
         end=state.time + span,
         side=side_of(known, action, actor.left_handed, draws[:, SlotDraw.SIDE]),
-        speed=speed_of(known, action, actor.leg, draws[:, SlotDraw.SPEED]),
+        speed=speed_of(known, action, actor.leg, actor.speed, draws[:, SlotDraw.SPEED]),
         turn=degrees * _RADIANS,
         tempo=tempo,
-        amplitude=amplitude_of(actor.energy, draws[:, SlotDraw.AMPLITUDE]),
+        amplitude=amplitude_of(actor.energy, actor.amplitude, draws[:, SlotDraw.AMPLITUDE]),
         repetitions=repetitions,
     )
     return action, slots
@@ -167,7 +171,7 @@ def _layer(config: Config, known: Repertoire, actor: Actor, state: _State, base:
         substream=actor.number,
         first=number * _LAYER_DRAWS,
     )
-    tempo = tempo_of(actor.energy, draws[:, LayerDraw.TEMPO])
+    tempo = tempo_of(actor.energy, actor.tempo, draws[:, LayerDraw.TEMPO])
     numbers = np.arange(len(known.names))
     recent = (numbers == state.previous[:, None]) | (numbers == state.layer[:, None])
     layer = lay_over(
@@ -186,7 +190,7 @@ def _layer(config: Config, known: Repertoire, actor: Actor, state: _State, base:
         speed=np.zeros(len(tempo)),
         turn=np.zeros(len(tempo)),
         tempo=tempo,
-        amplitude=amplitude_of(actor.energy, draws[:, LayerDraw.AMPLITUDE]),
+        amplitude=amplitude_of(actor.energy, actor.amplitude, draws[:, LayerDraw.AMPLITUDE]),
         repetitions=layer.repetitions,
     )
 

@@ -68,6 +68,16 @@ def test_an_action_is_drawn_as_an_animation(
         assert getattr(picture, "n_frames", 1) > 20
 
 
+def test_wider_ranges_are_shown_with_their_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["actions", "show", "squat", "-o", "squat.png"]) == 0
+    assert "ankle_dorsiflexion goes from -62 to 40 degrees: weight-bearing lunge" in capsys.readouterr().err
+    assert main(["actions", "show", "squat", "-o", "squat.png", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ranges"]["ankle_dorsiflexion"][:2] == [-62, 40]
+
+
 def test_an_unknown_action_is_bad_usage_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,12 @@ from posegen.evaluation.filtering import CUT_OFF, low_pass
 from posegen.evaluation.geometry import geometric_features
 from posegen.evaluation.kinetics import kinetic_features
 from posegen.evaluation.limits import joint_angles, range_excess
+from posegen.evaluation.ranges import library_of, ranges_of_frames
 from posegen.evaluation.skating import foot_skate
 from posegen.evaluation.smoothness import log_dimensionless_jerk, sparc
-from posegen.skeleton import JOINTS
+from posegen.library import load_library
+from posegen.library.models import Range
+from posegen.skeleton import JOINTS, PARTS
 from tests.evaluation.figures import FPS, posed, standing, turn, wandering
 
 Array = NDArray[Any]
@@ -107,6 +112,41 @@ def test_excess_is_what_lies_beyond_the_range() -> None:
     assert bent["left_knee_flexion"] == pytest.approx(15)
     assert bent["left_elbow_flexion"] == pytest.approx(8, abs=0.1)
     assert bent["right_knee_flexion"] == pytest.approx(0)
+
+
+def test_an_action_widens_a_range_while_it_is_shown_and_half_a_second_around() -> None:
+    library = load_library()
+    wide = library.action("squat").model_copy(
+        update={"ranges": {"knee_flexion": Range(max=160, source="A"), "trunk_flexion": Range(min=-50, source="B")}}
+    )
+    library = replace(library, entries={"stand": library.action("stand"), "squat": wide})
+    labels = np.zeros((100, len(PARTS)), np.uint16)
+    labels[40:50, PARTS.index("legs")] = 1
+    labels[90:] = 65535
+    ranges = ranges_of_frames(library, ["stand", "squat"], labels, 25)
+    assert set(ranges) == {"left_knee_flexion", "right_knee_flexion"}  # the trunk does something else
+    low, high = ranges["left_knee_flexion"]
+    assert (low == 0).all()
+    assert high.tolist() == [160 if 28 <= frame < 62 else 150 for frame in range(100)]
+    angles = {"left_knee_flexion": np.full(100, 158.0), "left_elbow_flexion": np.full(100, 151.0)}
+    beyond = range_excess(angles, ranges)
+    assert beyond["left_knee_flexion"].tolist() == [0 if 28 <= frame < 62 else 8 for frame in range(100)]
+    assert beyond["left_elbow_flexion"].tolist() == [1] * 100
+    labels[0, PARTS.index("trunk")] = 1
+    assert ranges_of_frames(library, ["stand", "squat"], labels, 25)["trunk_flexion"][:, 12:14].tolist() == [
+        [-50, -30],
+        [90, 90],
+    ]
+
+
+def test_a_dataset_is_measured_by_the_ranges_of_its_own_actions(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    bow = "parts: [trunk], duration: [1, 2], ranges: {trunk_flexion: {max: 120, source: mine}}"
+    (mine / "own.yaml").write_text(f"family: mine\nactions: {{bow: {{{bow}}}}}", encoding="utf-8")
+    assert library_of({"story": {"library": str(mine)}}).action("bow").ranges["trunk_flexion"].max == 120
+    for config in ({}, {"story": {"library": None}}, {"story": {"library": str(tmp_path / "gone")}}):
+        assert library_of(config).action("bow").ranges == {}
 
 
 @given(SEEDS)

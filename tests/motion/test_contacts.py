@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
+    EARLY,
     FIRST,
     LAST,
+    LATE,
     PRINT_BACK,
     PRINT_X,
     PRINT_YAW,
     PRINT_Z,
-    add_lack,
     clear_floor,
     clear_swings,
     find_stances,
@@ -26,10 +27,12 @@ from posegen.motion.contacts import (
     hold_stance,
     mark_planted,
     plan_prints,
-    smooth_cover,
+    rise_on_toes,
     swing_foot,
     swing_row,
+    time_stances,
 )
+from posegen.motion.reach import add_lack, smooth_cover
 from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Y,
@@ -65,7 +68,7 @@ masks = st.lists(st.booleans(), min_size=1, max_size=60).map(lambda given_mask: 
 
 @given(masks)
 def test_stances_are_the_stretches_of_planted_frames(planted: Array) -> None:
-    stances = np.zeros((40, 6))
+    stances = np.zeros((40, 8))
     count = find_stances(planted, stances)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], planted.astype(int), [0]])))
     assert stances[:count, FIRST].tolist() == edges[::2].tolist()
@@ -73,7 +76,7 @@ def test_stances_are_the_stretches_of_planted_frames(planted: Array) -> None:
 
 
 def test_no_more_stances_than_there_is_room_for() -> None:
-    assert find_stances(np.array([True, False] * 5), np.zeros((3, 6))) == 3
+    assert find_stances(np.array([True, False] * 5), np.zeros((3, 8))) == 3
 
 
 def rows(frames: int, **values: float | Array) -> Array:
@@ -134,7 +137,7 @@ def test_prints_lie_where_the_body_passes_over_them() -> None:
     frames, speed, step = 60, 1.2, 0.04
     seconds = step * np.arange(frames)
     root = rows(frames, phase=seconds, duty=0.6, gait=1.0, z=speed * seconds, odometer=speed * seconds)
-    leg, stances = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((4, 6))
+    leg, stances = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((4, 8))
     widths = np.array([0.05, 0.09, 0.02])
     leg[FORWARD] = 0.3 - speed * (seconds % 1)  # a nominal foot that stays where it lands
     planted = np.zeros(frames, np.bool_)
@@ -153,7 +156,7 @@ def test_prints_lie_where_the_body_passes_over_them() -> None:
 
 @pytest.mark.parametrize("standing", [None, 0, 1])
 def test_prints_of_side_steps_lie_apart(standing: int | None) -> None:
-    root, stances = rows(60, gait=1.0), np.zeros((2, 2, 6))
+    root, stances = rows(60, gait=1.0), np.zeros((2, 2, 8))
     root[ASIDE_SPEED] = 0.3
     stances[0, :, FIRST], stances[0, :, LAST] = [0, 30], [20, 60]
     stances[1, :, FIRST], stances[1, :, LAST] = [10, 40], [35, 60]
@@ -192,8 +195,8 @@ def test_a_planted_foot_turns_about_heel_or_ball(seed: int) -> None:
     generator = np.random.default_rng(seed)
     frames, x, z, yaw = 40, *generator.uniform(-2, 2, 2), generator.uniform(-0.5, 0.5)
     leg = np.zeros((LEG_ROWS, frames), np.float32)
-    leg[PITCH] = np.linspace(0.07, -0.12, frames)
-    stances = np.array([[5, 35, x, z, yaw]])
+    leg[PITCH] = np.linspace(0.07, -0.10, frames)
+    stances = np.array([[5, 35, x, z, yaw, 0, 0, 0]])
     hold(leg, stances)
     forward = np.array([np.sin(2 * np.pi * yaw), 0, np.cos(2 * np.pi * yaw)])
     flat = 0
@@ -216,10 +219,16 @@ def test_backwards_a_foot_lands_as_it_otherwise_lifts() -> None:
     for rate in (1.0, -1.0):
         leg = np.zeros((LEG_ROWS, 40), np.float32)
         leg[PITCH] = 0.1
-        hold(leg, np.array([[5, 35, 0.0, 0.0, 0.0]]), rate)
+        hold(leg, np.array([[5, 35, *[0.0] * 6]]), rate)
         pitches.append(leg[PITCH, 5:35])
     np.testing.assert_allclose(pitches[1], pitches[0][::-1], atol=1e-6)
     assert np.abs(pitches[1] - pitches[0]).max() > 0.05
+
+
+def hermite(s: Array, here: float, there: float, v0: float, v1: float) -> Array:
+    return np.asarray(
+        here * (1 + 2 * s) * (1 - s) ** 2 + there * s**2 * (3 - 2 * s) + v0 * s * (1 - s) ** 2 - v1 * s**2 * (1 - s)
+    )
 
 
 @given(SEEDS)
@@ -227,34 +236,62 @@ def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
     generator = np.random.default_rng(seed)
     frames = int(generator.integers(40, 400))
     lift, land = frames // 4, 3 * frames // 4
-    x = np.linspace(0, 1, frames)
-    nominal = (generator.normal() * x + generator.normal() * np.sin(5 * x)).astype(np.float32)
-    held = generator.normal(size=2)[:, None] + generator.normal(size=2)[:, None] * x
-    row = np.where(np.arange(frames) <= lift, held[0], held[1]).astype(np.float32)
-    before = row.copy()
-    swing_row(row, nominal, lift, land, 2 * frames)
-    np.testing.assert_array_equal(row[: lift + 1], before[: lift + 1])
-    np.testing.assert_array_equal(row[land:], before[land:])
-    # A cubic's second differences are small: of the order of the square of the step.
-    extra = (row - nominal).astype(np.float64)
-    bend = np.abs(np.diff(extra, 2))
-    span = land - lift
-    size = np.abs(extra).max() + span * np.abs(np.diff(extra)).max()
-    assert bend[lift - 1 : land].max() < 16 * size / span**2 + 1e-5
-    # And it is the cubic of Hermite.
-    s = (np.arange(lift + 1, land) - lift) / span
-    here, there = extra[lift], extra[land]
-    v0, v1 = (extra[lift] - extra[lift - 1]) * span, (extra[land + 1] - extra[land]) * span
-    cubic = here * (1 + 2 * s) * (1 - s) ** 2 + there * s**2 * (3 - 2 * s) + v0 * s * (1 - s) ** 2 - v1 * s**2 * (1 - s)
-    np.testing.assert_allclose(extra[lift + 1 : land], cubic, atol=1e-4)
+    early, late = generator.random(2)
+    times = np.arange(frames, dtype=np.float64)
+    held, course = generator.normal(size=(2, 2)), generator.normal(size=2)
+    # Both stances and the course between are lines, of which what is found between frames is exact.
+    before = [line[0] + line[1] * times / frames for line in held]
+    nominal = (course[0] + course[1] * times / frames).astype(np.float32)
+    row = np.where(times <= lift, before[0], before[1]).astype(np.float32)
+    kept = row.copy()
+    swing_row(row, nominal, lift, land, early, late, 8.0, float(frames))
+    np.testing.assert_array_equal(row[: lift + 1], kept[: lift + 1])
+    np.testing.assert_array_equal(row[land:], kept[land:])
+    begin, end = lift + late, land - early
+    between = np.arange(lift + 1, land)
+    extra = (row - nominal)[between].astype(np.float64)
+    rates = (held[:, 1] - course[1]) / frames
+    ends = [line[0] - course[0] + rate * at for line, rate, at in zip(held, rates, (begin, end), strict=True)]
+    # It leaves the one within 8 frames, its rate within 2 of them; it comes to the other over the whole swing, its rate within
+    # a quarter of what is given: halves of cubics.
+    away = hermite(np.minimum((between - begin) / 8, 1), ends[0], 0, 0, 0)
+    away += hermite(np.minimum((between - begin) / 2, 1), 0, 0, 2 * rates[0], 0)
+    coming = hermite((between - begin) / (end - begin), 0, ends[1], 0, 0)
+    coming += hermite(1 - np.minimum((end - between) / (frames / 4), 1), 0, 0, 0, rates[1] * frames / 4)
+    np.testing.assert_allclose(extra, away + coming, atol=1e-4)
 
 
 def test_a_foot_long_off_the_ground_goes_its_own_way() -> None:
     row, nominal = np.zeros(100, np.float32), np.sin(np.arange(100) / 9).astype(np.float32)
     row[:11], row[90:] = 0.5 + 0.02 * np.arange(11), 2.0
-    swing_row(row, nominal, 10, 90, 15)
+    swing_row(row, nominal, 10, 90, 0.0, 0.0, 15, 15)
     np.testing.assert_allclose(row[26:75], nominal[26:75], atol=1e-6)
     assert np.abs(np.diff(row, 2)).max() < 0.08
+
+
+@pytest.mark.parametrize("forward", [1.0, -1.0])
+def test_a_step_lasts_as_long_at_any_frame_rate(forward: float) -> None:
+    for frames in (50, 97, 400):
+        phase = forward * np.linspace(0.03, 3.98, frames)
+        root, planted, stances = rows(frames, phase=phase, duty=0.62), np.zeros(frames, np.bool_), np.zeros((6, 8))
+        mark_planted(root, 1, np.zeros(frames, np.bool_), planted)
+        count = find_stances(planted, stances)
+        time_stances(root, 1, stances, count)
+        step = 3.95 / (frames - 1)
+        begin = (stances[:count, FIRST] - stances[:count, EARLY]) * step
+        end = (stances[:count, LAST] - 1 + stances[:count, LATE]) * step
+        inner = (stances[:count, FIRST] > 0) & (stances[:count, LAST] < frames)
+        assert inner.sum() >= 2
+        np.testing.assert_allclose((end - begin)[inner], 0.62, atol=2e-4)
+        lands = forward * (0.03 + begin[inner]) + 0.5  # The right foot lands at halves, and backwards where it otherwise lifts.
+        np.testing.assert_allclose(lands - np.floor(lands), 0.0 if forward > 0 else 0.62, atol=2e-4)
+
+
+@given(st.floats(-1, 1))
+def test_a_foot_rises_over_its_toes_as_long_as_it_touches(s: float) -> None:
+    rise = float(rise_on_toes(np.float32(s)))
+    share = np.clip((-s - 0.6) / 0.3, 0, 1)
+    assert rise == pytest.approx(0.0045 * share**2 * (3 - 2 * share), abs=1e-7)
 
 
 @given(SEEDS, st.floats(0.005, 0.04))
@@ -265,7 +302,7 @@ def test_a_swinging_sole_stays_above_the_floor(seed: int, clearance: float) -> N
     leg[ANKLE_Y] = ANKLE_HEIGHT + generator.uniform(-0.05, 0.1, frames)
     leg[PITCH] = generator.uniform(-0.1, 0.06, frames)
     before = leg.copy()
-    clear_floor(leg, 3, 16, FOOT, clearance)
+    clear_floor(leg, 3, 16, 0.0, 0.0, FOOT, clearance)
     for f in range(4, 16):
         lowest = min(point[1] for point in sole_points_of(leg, f))
         assert lowest > -1e-6
@@ -281,12 +318,12 @@ def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
     frames = 60
     leg = np.zeros((LEG_ROWS, frames), np.float32)
     leg[PITCH] = pitch
-    stances = np.array([[0, 20, 0.1, 0.0, 0.02], [40, 60, 0.1, 0.7, 0.02]])
+    stances = np.array([[0, 20, 0.1, 0.0, 0.02, 0, 0, 0], [40, 60, 0.1, 0.7, 0.02, 0, 0, 0]])
     hold(leg, stances)
     nominal = np.zeros((4, frames), np.float32)
     nominal[0], nominal[1] = 0.12, ANKLE_HEIGHT
     nominal[2] = np.linspace(-0.2, 0.9, frames)
-    swing_foot(leg, nominal, stances, 2, frames)
+    swing_foot(leg, nominal, stances, 2, frames, frames)
     clear_swings(leg, stances, 2, FOOT, np.full(frames, 0.018, np.float32))
     assert np.abs(np.diff(leg[ANKLE_Z])).max() < 0.1
     assert np.abs(np.diff(leg[ANKLE_Y])).max() < 0.02
@@ -294,19 +331,26 @@ def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
     assert leg[ANKLE_Y, 30] > ANKLE_HEIGHT + 0.017
 
 
-def test_before_the_first_stance_and_behind_the_last_the_correction_is_kept() -> None:
-    frames = 30
+def test_before_the_first_stance_and_behind_the_last_the_correction_passes_off() -> None:
+    frames, passing = 60, 10
     leg = np.zeros((LEG_ROWS, frames), np.float32)
-    stances = np.array([[10, 20, 0.3, 0.5, 0.1]])
+    stances = np.array([[20, 40, 0.3, 0.5, 0.1, 0, 0.4, 0.7]])
     hold(leg, stances)
     nominal = np.zeros((4, frames), np.float32)
     nominal[2] = np.linspace(0, 1, frames)
-    nominal[1] = 0.5
-    swing_foot(leg, nominal, stances, 1, frames)
-    clear_swings(leg, stances, 1, FOOT, np.full(frames, 0.018, np.float32))
-    np.testing.assert_allclose(leg[ANKLE_X], 0.3, atol=1e-6)
-    np.testing.assert_allclose(leg[ANKLE_Z, :10], 0.5 + nominal[2, :10] - nominal[2, 10], atol=1e-6)
-    np.testing.assert_allclose(leg[ANKLE_Z, 20:], 0.5 + nominal[2, 20:] - nominal[2, 19], atol=1e-6)
+    # The same as if another stance lay far off, where the foot is on its nominal course anyway.
+    wanted = np.zeros((LEG_ROWS, 3 * frames), np.float32)
+    wanted[:, frames : 2 * frames] = leg
+    far = np.zeros((3, 8))
+    far[:, :2], far[1, 2:] = [[0, 2], [20 + frames, 40 + frames], [178, 180]], stances[0, 2:]
+    long = np.zeros((4, 3 * frames), np.float32)
+    long[2] = np.linspace(-1 - 1 / (frames - 1), 2 + 1 / (frames - 1), 3 * frames)
+    swing_foot(leg, nominal, stances, 1, passing, passing)
+    swing_foot(wanted, long, far, 3, passing, passing)
+    rows = [ANKLE_X, ANKLE_Z, YAW]
+    np.testing.assert_allclose(leg[rows], wanted[rows, frames : 2 * frames], atol=1e-6)
+    np.testing.assert_allclose(leg[ANKLE_Z, [0, 9, 50, 59]], nominal[2, [0, 9, 50, 59]], atol=1e-6)
+    assert abs(leg[ANKLE_X, 42]) > 0.2
 
 
 @given(SEEDS)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from posegen.evaluation.body import centre_of_mass
 from posegen.motion.engine import LEG_JOINTS
 from posegen.motion.flight import centre_height, fall_freely, mark_free
-from posegen.motion.rows import HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, RUN_WEIGHT, TOE_HEIGHT
+from posegen.motion.rows import GAIT_WEIGHT, HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, TOE_HEIGHT
 
 Array = NDArray[Any]
 
@@ -74,7 +74,7 @@ def test_no_fall_takes_a_foot_into_the_floor() -> None:
 
 def test_who_is_in_the_air() -> None:
     root, planted = np.zeros((ROOT_ROWS, 5), np.float32), np.array([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0]], np.bool_)
-    root[RUN_WEIGHT, :4] = [1, 1, 1, 0.2]
+    root[GAIT_WEIGHT, :4] = [1, 1, 1, 0.2]
     free = np.array([0, 0, 0, 0, 1], np.bool_)
     mark_free(root, planted, free)
     assert free.tolist() == [True, False, False, True, True]

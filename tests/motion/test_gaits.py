@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass
+from posegen.evaluation.limits import joint_angles
 from posegen.motion.engine import Motion
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import CONTACTS, JOINTS, sole_points
@@ -149,6 +150,22 @@ def test_stairs_lead_a_rise_for_each_tread(action: str, sign: int) -> None:
     on = soles[motion.contact[0, 0, :, :4] == 1] / 0.17
     np.testing.assert_allclose(on, np.rint(on), atol=0.05)
     assert soles.min() > -0.006
+
+
+@pytest.mark.parametrize(("action", "knee", "hip"), [("stairs_up", 60.0, 53.0), ("stairs_down", 77.6, None)])
+def test_knees_and_hips_on_stairs(action: str, knee: float, hip: float | None) -> None:
+    # Lin 2004, rise of 18 cm. Upstairs the leg that comes down is bent most as it does; downstairs the one that stays behind is
+    # bent so far when the other foot reaches its tread. What swings bends more than either, by some 90 degrees.
+    motion = act(action, 0.49)
+    angles = joint_angles(motion.joints[0, 0].astype(np.float64))
+    mine, other = "right", "left"
+    heel = 2 * ("left", "right").index(mine if action == "stairs_up" else other)
+    touching = (motion.contact[0, 0, :, heel : heel + 2] == 1).any(-1)
+    landing = STEADY.start + np.flatnonzero(np.diff(touching[STEADY].astype(int)) == 1) + 1
+    assert angles[f"{mine}_knee_flexion"][landing].mean() == pytest.approx(knee, abs=6)
+    if hip is not None:
+        assert angles[f"{mine}_hip_flexion"][landing].mean() == pytest.approx(hip, abs=6)
+    assert 80 < angles[f"{mine}_knee_flexion"][STEADY].max() < 100
 
 
 def test_running_the_bases_curves_to_the_left() -> None:

@@ -126,6 +126,10 @@ def test_bones_keep_their_length(seed: int) -> None:
     np.testing.assert_allclose(length(part(leg, KNEE_X) - part(leg, HIP_X)), THIGH, atol=1e-5)
     np.testing.assert_allclose(length(part(leg, ANKLE_X) - part(leg, KNEE_X)), SHANK, atol=1e-5)
     np.testing.assert_allclose(length(part(leg, BALL_X) - part(leg, ANKLE_X)), foot, atol=1e-5)
+    # The whole foot has come along: what it leaves to the floor is that of a foot placed where the ankle is now.
+    heights = leg[[HEEL_HEIGHT, TOE_HEIGHT]]
+    place_foot(0, leg.shape[1], FOOT, leg)
+    np.testing.assert_allclose(heights, leg[[HEEL_HEIGHT, TOE_HEIGHT]], atol=1e-5)
 
 
 @given(SEEDS)
@@ -163,6 +167,19 @@ def test_the_knee_bends_to_where_the_foot_points(seed: int) -> None:
     assert ((out * front).sum(0) > 0).all()
 
 
+def test_a_knee_gives_way_before_it_is_folded() -> None:
+    near = np.linspace(0.0, 0.4, 200)[1:] * (THIGH + SHANK)
+    leg = np.zeros((LEG_ROWS, len(near)), np.float32)
+    leg[ANKLE_X + 1] = -near
+    solve_knee(0, len(near), THIGH, SHANK, leg)
+    hip, knee, ankle = (part(leg, row) for row in (HIP_X, KNEE_X, ANKLE_X))
+    bend = np.degrees(np.arccos(((knee - hip) * (ankle - knee)).sum(0) / (THIGH * SHANK)))
+    assert bend.max() < 150
+    assert (np.diff(bend) < 0).all()
+    asked = np.degrees(np.arccos(np.clip((THIGH**2 + SHANK**2 - near**2) / (2 * THIGH * SHANK), -1, 1)))
+    np.testing.assert_allclose(bend[asked > 35], 180 - asked[asked > 35], atol=0.1)
+
+
 def test_the_knee_of_who_lies_prone_bends_down() -> None:
     leg = np.zeros((LEG_ROWS, 1), np.float32)
     leg[ANKLE_X + 2] = -0.7
@@ -181,7 +198,7 @@ def test_an_angle_by_the_law_of_cosines() -> None:
 def test_a_swinging_foot_gives_way_before_its_leg_is_straight() -> None:
     legs = np.zeros((LEG_ROWS, 4), np.float32)
     legs[HIP_X + 1] = 1.0
-    reaches = np.array([0.97, 0.99, 1.05, 1.05]) * (THIGH + SHANK)
+    reaches = np.array([0.97, 0.99, 1.005, 1.05]) * (THIGH + SHANK)
     legs[ANKLE_X + 1] = 1.0 - reaches
     legs[BALL_X + 1] = legs[ANKLE_X + 1] - 0.05
     planted = np.array([False, False, False, True])
@@ -189,7 +206,8 @@ def test_a_swinging_foot_gives_way_before_its_leg_is_straight() -> None:
     reached = 1.0 - legs[ANKLE_X + 1]
     length = THIGH + SHANK
     assert reached[0] == pytest.approx(reaches[0], abs=1e-6)  # within reach
-    assert 0.985 * length < reached[1] < reaches[1]
+    assert reached[1] == pytest.approx(reaches[1], rel=2e-4)  # nearly straight, and hardly bent
     assert reached[1] < reached[2] < 0.9995 * length
     assert reached[3] == pytest.approx(reaches[3], abs=1e-6)  # planted feet stay
     np.testing.assert_allclose(legs[ANKLE_X + 1] - legs[BALL_X + 1], 0.05, atol=1e-6)
+    np.testing.assert_allclose(legs[[HEEL_HEIGHT, TOE_HEIGHT]], np.stack([1.0 - reached - (1.0 - reaches)] * 2), atol=1e-6)

@@ -278,9 +278,9 @@ def test_who_hops_is_on_one_foot() -> None:
 
 
 @given(st.floats(-0.5, 0.5), st.floats(0.8, 3))
-def test_turning_takes_a_step_for_each_eighth_of_a_turn(turn: float, seconds: float) -> None:
+def test_turning_takes_a_step_for_each_tenth_of_a_turn(turn: float, seconds: float) -> None:
     steps = 2 * stride_rate(STEP, 0.0, LEG, turn, seconds) * max(seconds - 0.3, 0.3)
-    assert steps == pytest.approx(max(2, np.ceil(abs(turn) * 8)), abs=1e-6) or abs(turn) * 8 % 1 < 2e-3
+    assert steps == pytest.approx(max(2, np.ceil(abs(turn) * 10)), abs=1e-6) or abs(turn) * 10 % 1 < 2e-3
 
 
 @pytest.mark.parametrize(("speed", "seconds"), [(3.0, 0.280), (4.5, 0.209), (6.0, 0.168)])

@@ -15,6 +15,7 @@ from posegen.library.models import Action
 from posegen.motion.cast import cast_of
 from posegen.motion.state import Person
 from posegen.scene import LEFT, RIGHT, Scenes
+from posegen.skeleton import CONTACTS, JOINTS
 from tests.motion.acted import acted, rotations_of, shown
 from tests.motion.scripted import LIBRARY, Slot, animated, scripted
 
@@ -162,3 +163,38 @@ def test_who_has_no_side_is_the_same_on_both(name: str) -> None:
     one_sided = {c for c in moved if c.startswith(("near_", "far_")) or c.endswith(("lateral", "_rotation", "obliquity"))}
     one_sided -= {c for c in moved if c.startswith("both_")}
     assert action.sided or action.gait or not one_sided
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_clapping_hands_touch_where_they_meet(body: tuple[float, float, float]) -> None:
+    action, scenes = LIBRARY.action("clap"), scene("clap", RIGHT, body)
+    motion = animated(scenes, int(scenes.length[0]), FPS)
+    joints = motion.joints[0, 0].astype(np.float64)
+    apart = np.linalg.norm(joints[:, JOINTS.index("left_wrist")] - joints[:, JOINTS.index("right_wrist")], axis=-1)
+    hands = motion.contact[0, 0][:, [CONTACTS.index(f"{side}_hand") for side in ("left", "right")]] == 1
+    np.testing.assert_array_equal(hands[:, 0], hands[:, 1])
+    # Between the wrists of palms that touch there are two palms, and fingers that part.
+    assert apart[hands[:, 0]].max() < 0.065 * body[0]
+    assert apart[~hands[:, 0]].min() > 0.05 * body[0]
+    claps = (np.diff(hands[:, 0].astype(int)) == 1).sum()
+    assert claps == repetitions(action)
+
+
+@pytest.mark.parametrize("stairs", ["stairs_up", "stairs_down"])
+def test_behind_stairs_the_hand_goes_to_the_floor_that_is_there(stairs: str) -> None:
+    lowest = {}
+    for before, speed in (("walk", 1.0), (stairs, 0.5)):
+        pick = LIBRARY.action("pick_up")
+        end = 6 + pick.enter + pick.cycle + pick.exit
+        slots = (
+            Slot("stand", -2, 1),
+            Slot(before, 1, 5, speed=speed),
+            Slot("stand", 5, 6),
+            Slot("pick_up", 6, end, side=RIGHT, repetitions=1),
+            Slot("stand", end, 20),
+        )
+        motion = animated(scripted(*slots, frames=round(end * FPS)), round(end * FPS), FPS)
+        joints = motion.joints[0, 0].astype(np.float64)[6 * FPS :]
+        floor = joints[0, JOINTS.index("left_ankle"), 1]
+        lowest[before] = joints[:, JOINTS.index("right_wrist"), 1].min() - floor
+    assert lowest[stairs] == pytest.approx(lowest["walk"], abs=0.01)

@@ -86,7 +86,7 @@ def test_products_and_children(seed: int) -> None:
 @given(SEEDS)
 def test_upper_body_is_forward_kinematics(seed: int) -> None:
     generator = np.random.default_rng(seed)
-    channels = generator.uniform(-0.4, 0.4, (len(CHANNELS), 3)).astype(np.float32)
+    channels = generator.uniform(-0.38, 0.38, (len(CHANNELS), 3)).astype(np.float32)
     pelvis, root = random_rotations(generator, 3), generator.uniform(-2, 2, (3, 3)).astype(np.float32)
     joints = upper(channels, rows(pelvis), root)
     for f in range(3):
@@ -148,3 +148,13 @@ def test_rest_pose_hangs() -> None:
     assert rest["left_shoulder"][X] > 0 > rest["right_shoulder"][X]
     assert rest["left_wrist"][Y] < rest["left_elbow"][Y] < rest["left_shoulder"][Y] < rest["head"][Y]
     np.testing.assert_allclose(rest["left_wrist"] * [-1, 1, 1], rest["right_wrist"], atol=FLOAT32)
+
+
+def test_no_elbow_is_folded_further_than_it_goes() -> None:
+    asked = [130.0, 137.0, 140.0, 150.0, 170.0, 220.0]
+    places = [posed(left_elbow_flexion=degrees) for degrees in asked]
+    arms = [(p["left_elbow"] - p["left_shoulder"], p["left_wrist"] - p["left_elbow"]) for p in places]
+    bends = [np.degrees(np.arccos((a @ b) / np.sqrt((a @ a) * (b @ b)))) for a, b in arms]
+    assert bends[:2] == pytest.approx(asked[:2], abs=0.05)
+    assert (np.diff(bends) > 0.3).all()
+    assert 143 < bends[3] < bends[5] < 150

@@ -9,17 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.config import Config
+from posegen.library import load_library
 from posegen.scene import Persons
 from posegen.story.population import leg_height, persons, seat_height
 
 CONFIG = Config()
-CROWD = persons(CONFIG, np.arange(20_000))
+LIBRARY = load_library()
+CROWD = persons(CONFIG, LIBRARY, np.arange(20_000))
 
 
 @given(st.lists(st.integers(0, 19_999), min_size=1, max_size=6))
 @settings(max_examples=30)
 def test_a_person_is_the_same_in_any_company(numbers):
-    company = persons(CONFIG, np.array([numbers]))
+    company = persons(CONFIG, LIBRARY, np.array([numbers]))
     for field in fields(Persons):
         found = getattr(company, field.name)
         assert found.shape == (1, len(numbers))
@@ -27,7 +29,7 @@ def test_a_person_is_the_same_in_any_company(numbers):
 
 
 def test_another_seed_is_another_population():
-    assert (persons(Config(seed=1), np.arange(100)).stature != CROWD.stature[:100]).any()
+    assert (persons(Config(seed=1), LIBRARY, np.arange(100)).stature != CROWD.stature[:100]).any()
 
 
 def test_shares_and_sizes():
@@ -49,7 +51,7 @@ def test_shares_and_sizes():
 
 def test_config_sets_the_shares():
     config = Config.model_validate({"population": {"female": 1.0, "left_handed": 0.0, "age": {"min": 30, "max": 40}}})
-    people = persons(config, np.arange(500))
+    people = persons(config, LIBRARY, np.arange(500))
     assert not people.male.any()
     assert not people.left_handed.any()
     assert people.age.min() >= 30

@@ -44,6 +44,13 @@ def test_a_walk_is_told_from_its_second_step_on():
     assert told(one(1.6, walk | {"speed": 0.5})) == []
 
 
+def test_small_steps_are_told_after_as_many_of_them():
+    step = {"action": "side_step", "end": 6.0, "speed": 0.35, "side": LEFT}
+    assert told(one(0.9, step)) == []
+    assert [segment["action"] for segment in told(one(2.5, step))] == ["side_step"]
+    assert told(one(1.1, step | {"speed": 0.2})) == []
+
+
 def test_repetitions_are_counted_as_far_as_they_are_completed():
     jump = LIBRARY.action("jump")
     whole = {"action": "jump", "end": jump.enter + 3 * jump.cycle + jump.exit, "repetitions": 3}

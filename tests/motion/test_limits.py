@@ -1,0 +1,89 @@
+"""Joints in their ranges, limbs out of one another, nothing under the floor: default samples, and each action by several bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.config import load_config
+from posegen.evaluation.collisions import body_overlap
+from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.plausibility import floor_depth
+from posegen.evaluation.ranges import ranges_of_frames
+from posegen.motion.engine import animate
+from posegen.scene import LEFT, RIGHT
+from posegen.skeleton import JOINTS, PARTS
+from posegen.synthesis import synthesize
+from posegen.viewing.demonstration import demonstration
+from tests.motion.scripted import LIBRARY
+
+Array = NDArray[Any]
+
+FPS = 25
+DEEP, SUNK = 0.02, 0.005
+BODIES = {
+    "a child": (1.1, 0.94, 1.05, 1.03, 0.9),
+    "long arms": (1.65, 0.95, 1.05, 1.08, 1.15),
+    "long legs": (1.95, 1.05, 0.96, 0.95, 1.1),
+}
+"""Stature in metres, factors on legs, arms and hips, and the amplitude of what is done."""
+
+
+def wrongs(joints: Array, labels: Array) -> Iterator[str]:
+    """What is not as it should be in a clip [frame, 22, 3] with the labels [frame, part] of its actions."""
+    doing = [LIBRARY.actions[number] for number in labels[:, PARTS.index("legs")]]
+    for name, values in range_excess(joint_angles(joints), ranges_of_frames(LIBRARY, LIBRARY.actions, labels, FPS)).items():
+        beyond = np.nan_to_num(values)
+        if beyond.max() > TOLERANCE:
+            yield f"{name} {beyond.max():.0f} degrees beyond its range in {doing[int(beyond.argmax())]}"
+    overlap = body_overlap(joints)
+    if overlap.max() > DEEP:
+        yield f"limbs {100 * overlap.max():.1f} cm in one another in {doing[int(overlap.argmax())]}"
+    if floor_depth(joints) > SUNK:
+        yield f"{100 * floor_depth(joints):.1f} cm under the floor in {', '.join(dict.fromkeys(doing))}"
+
+
+def test_default_samples_stay_within_limits() -> None:
+    batch = synthesize(load_config("default"), range(40))
+    assert batch.joints.shape[:2] == (40, 5)
+    found = []
+    for sample, variant, actor in np.ndindex(batch.joints.shape[:3]):
+        there = ~np.isnan(batch.joints[sample, variant, actor, :, 0, 0])
+        if there.any():
+            clip = batch.joints[sample, variant, actor, there].astype(np.float64), batch.action[sample, variant, actor, there]
+            found += [f"sample {sample}, variant {variant}: {wrong}" for wrong in wrongs(*clip)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("body", list(BODIES))
+def test_each_action_stays_within_limits(body: str) -> None:
+    found = []
+    for name in LIBRARY.actions:
+        scenes = demonstration(LIBRARY, name)
+        people = scenes.persons
+        people.stature[:], people.legs[:], people.arms[:], people.hips[:], scenes.amplitude[:] = BODIES[body]
+        scenes.side[scenes.side == RIGHT] = LEFT if body == "long arms" else RIGHT
+        motion = animate(replace(scenes, persons=people), LIBRARY, int(scenes.length[0]), FPS)
+        found += [f"{name}: {wrong}" for wrong in wrongs(motion.joints[0, 0].astype(np.float64), motion.action[0, 0])]
+    assert not found, "\n".join(found)
+
+
+def test_what_is_wrong_is_found() -> None:
+    scenes = demonstration(LIBRARY, "stand")
+    motion = animate(scenes, LIBRARY, int(scenes.length[0]), FPS)
+    joints, labels = motion.joints[0, 0].astype(np.float64), motion.action[0, 0]
+    assert list(wrongs(joints, labels)) == []
+    pelvis, thigh = (joints[:, JOINTS.index(name)] for name in ("pelvis", "left_knee"))
+    inside = joints.copy()
+    inside[:, JOINTS.index("left_elbow")] = pelvis + np.array([0.2, 0.1, 0.0])
+    inside[:, JOINTS.index("left_wrist")] = 0.5 * (pelvis + thigh) + np.array([0.04, 0.0, 0.0])
+    assert any("in one another in stand" in wrong for wrong in wrongs(inside, labels))
+    folded = joints.copy()
+    folded[5, JOINTS.index("left_wrist")] = folded[5, JOINTS.index("left_shoulder")]
+    assert any("left_elbow_flexion" in wrong for wrong in wrongs(folded, labels))
+    assert any("3.0 cm under the floor" in wrong for wrong in wrongs(joints - np.array([0, 0.03, 0]), labels))

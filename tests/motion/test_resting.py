@@ -1,0 +1,112 @@
+"""Forearms that do not sink into thighs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.evaluation.collisions import segment_distance
+from posegen.motion.resting import EASY, forearm_gap, lies_near, press_out, rest_forearms
+from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
+from posegen.motion.state import Person, Scratch, scratch
+from posegen.skeleton import body_offsets
+from tests.motion.scripted import Slot, scripted
+
+Array = NDArray[Any]
+
+FRAMES = 80
+OFFSETS = body_offsets(scripted(Slot("stand", 0, 1), frames=1).persons)[0, 0]
+LEG = -float(OFFSETS[4, 1] + OFFSETS[7, 1])
+
+
+def lines(seed: int) -> list[Array]:
+    """Elbow, wrist, hip and knee over the frames, float32 [3, frames] each, often near each other."""
+    generator = np.random.default_rng(seed)
+    return [generator.uniform(-0.3, 0.3, (3, FRAMES)).astype(np.float32) for _ in range(4)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gap_is_the_shortest_way(seed: int) -> None:
+    elbow, wrist, hip, knee = lines(seed)
+    gaps = np.array([forearm_gap(elbow, wrist, hip, knee, f) for f in range(FRAMES)], np.float64)
+    wanted = segment_distance(*(points.T.astype(np.float64) for points in (elbow, wrist, hip, knee)))
+    np.testing.assert_allclose(gaps[:, 3], wanted, atol=2e-6)
+    on_arm = elbow.T + gaps[:, 4:5] * (wrist - elbow).T
+    on_thigh = hip.T + gaps[:, 5:6] * (knee - hip).T
+    np.testing.assert_allclose(gaps[:, :3], on_arm - on_thigh, atol=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_near_is_seen(seed: int) -> None:
+    elbow, wrist, hip, knee = lines(seed)
+    point = elbow + np.float32(0.6) * (wrist - elbow)
+    nearest = segment_distance(*(points.T.astype(np.float64) for points in (point, point, hip, knee)))[10:50].min()
+    work = np.zeros(FRAMES, np.float32)
+    assert lies_near(elbow, wrist, hip, knee, 0.6, nearest + 1e-3, 10, 50, work)
+    assert not lies_near(elbow, wrist, hip, knee, 0.6, nearest - 1e-3, 10, 50, work)
+
+
+def letting_down(steep: float) -> tuple[Scratch, Person]:
+    """Somebody who sits and lets the left forearm down until it points `steep` downwards for each metre forward."""
+    work, offsets = scratch(FRAMES, 1), OFFSETS.copy()
+    work.root[HEADING_COS] = 1
+    for side, sign in enumerate((1.0, -1.0)):
+        work.legs[side, HIP_X], work.legs[side, KNEE_X] = 0.08 * sign, 0.1 * sign
+        work.legs[side, KNEE_X + 2] = 0.5 * LEG
+        shoulder, elbow, wrist = (work.joints[j + side] for j in (16, 18, 20))
+        shoulder[:] = np.array([[0.19 * sign], [0.45], [0.0]])
+        elbow[:] = np.array([[0.2 * sign], [0.16], [0.08]])
+        slope = np.linspace(0.3, -steep, FRAMES) if side == 0 else np.full(FRAMES, 0.3)
+        ahead = np.stack([np.full(FRAMES, -0.3 * sign), slope, np.ones(FRAMES)])
+        wrist[:] = elbow - offsets[20 + side, 1] * ahead / np.sqrt((ahead * ahead).sum(0))
+        offsets[18 + side, 1] = -np.sqrt(((elbow - shoulder)[:, 0] ** 2).sum())
+    none = np.zeros(0)
+    return work, Person(offsets, none, none, none, none, 1.7, 0.0, none)
+
+
+def depth(work: Scratch) -> Array:
+    """How deep the left forearm is in the left thigh, as slim as both are measured, in metres."""
+    ends = (work.joints[18], work.joints[20], work.legs[0, HIP_X : HIP_X + 3], work.legs[0, KNEE_X : KNEE_X + 3])
+    return np.asarray(0.052 / 0.491 * LEG - segment_distance(*(points.T.astype(np.float64) for points in ends)))
+
+
+@pytest.mark.parametrize("steep", [0.9, 1.2])
+def test_a_hand_let_down_into_a_thigh_lies_on_it(steep: float) -> None:
+    work, person = letting_down(steep)
+    before = work.joints.copy()
+    assert depth(work).max() > 0.025
+    deep = depth(work)
+    rest_forearms(work, person, 0, FRAMES)
+    assert 0 < depth(work).max() < 0.015
+    free = deep < -EASY
+    np.testing.assert_array_equal(work.joints[:, :, free], before[:, :, free])
+    np.testing.assert_array_equal(work.joints[21], before[21])  # nothing is near the other one
+    # By degrees: it comes to rest on the way through what is soft, not at once.
+    speed = np.abs(np.diff(before[20], axis=1)).max()
+    assert np.abs(np.diff(work.joints[20], 2)).max() < 0.2 * speed
+
+
+def test_nothing_near_nothing_moved() -> None:
+    elbow, wrist, hip, knee = (points.copy() for points in lines(0))
+    hip += 2
+    knee += 2
+    root, goal = np.zeros((ROOT_ROWS, FRAMES), np.float32), np.zeros((3, FRAMES), np.float32)
+    assert not press_out(root, elbow, wrist, hip, knee, 0.09, 0, FRAMES, goal)
+    np.testing.assert_array_equal(goal, wrist)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pressing_out_in_the_mirror_is_the_mirror_of_it(seed: int) -> None:
+    root = np.random.default_rng(seed).uniform(-1, 1, (ROOT_ROWS, FRAMES)).astype(np.float32)
+    flipped = root.copy()
+    flipped[HEADING_SIN] *= -1
+    sides = []
+    for sign, course in ((1, root), (-1, flipped)):
+        points = [p * np.array([[sign], [1], [1]], np.float32) for p in lines(seed)]
+        goal = np.zeros((3, FRAMES), np.float32)
+        assert press_out(course, *points, 0.09, 0, FRAMES, goal)
+        sides.append(goal * np.array([[sign], [1], [1]], np.float32))
+    np.testing.assert_array_equal(sides[0], sides[1])

@@ -1,0 +1,213 @@
+"""Styles, measured from the joints: each does what is published of it, and none more than it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.evaluation.gait_report import Walk, walk_of
+from posegen.evaluation.recording import Recording
+from posegen.library.channels import CHANNELS
+from posegen.motion.cast import cast_of
+from posegen.motion.engine import animate
+from posegen.motion.gait import HARMONICS, WALK
+from posegen.motion.manner import CADENCE, CLEARANCE, MANNERS, STANCE, WIDTH
+from posegen.motion.state import Person
+from posegen.motion.styles import BOUNCE, SIDEWAYS, add_bounce, step_in_style, style_tables
+from posegen.scene import LEFT, RIGHT, Scenes
+from posegen.skeleton import JOINTS, MIRROR_JOINTS, sole_points
+from tests.motion.acted import acted, rotations_of
+from tests.motion.scripted import LIBRARY, Slot, scripted
+
+Array = NDArray[Any]
+
+FPS, SECONDS, SPEED = 50, 8, 1.2
+STYLES = list(LIBRARY.styles)
+NAMED = STYLES[1:]
+
+
+def in_style(name: str, *slots: Slot, frames: int, **others: Any) -> Scenes:
+    scenes = scripted(*slots, frames=frames, **others)
+    scenes.persons.style[:] = STYLES.index(name)
+    return scenes
+
+
+def place(joints: Array, joint: str) -> Array:
+    return joints[:, JOINTS.index(joint)].astype(np.float64)
+
+
+class Gait:
+    """A steady straight walk in a style, at the speed that the style makes of 1.2 m/s."""
+
+    def __init__(self, name: str) -> None:
+        speed = SPEED * LIBRARY.styles[name].speed
+        scenes = in_style(name, Slot("walk", -3, 11, speed=speed), frames=SECONDS * FPS)
+        motion = animate(scenes, LIBRARY, SECONDS * FPS, FPS)
+        joints, contact = motion.joints[0, 0], motion.contact[0, 0]
+        walk = walk_of(Recording(name, "1", joints.astype(np.float64), FPS, contact, []))
+        assert walk is not None
+        self.walk: Walk = walk
+        self.lean = self._pitch(joints, "pelvis", "neck").mean()
+        self.head = self._pitch(joints, "neck", "head").mean()
+        self.swing = np.ptp(self._pitch(joints, "left_wrist", "left_shoulder"))
+        self.rise = np.ptp(place(joints, "pelvis")[:, 1])
+        self.apart = np.abs(place(joints, "left_ankle") - place(joints, "right_ankle"))[:, 0].mean()
+        touching = contact[:, :4] == 1
+        slide = np.linalg.norm(np.diff(sole_points(joints.astype(np.float64))[..., [0, 2]], axis=0), axis=-1) * FPS
+        self.slides = (slide[touching[1:] & touching[:-1]] > 0.2).mean()
+
+    @staticmethod
+    def _pitch(joints: Array, low: str, high: str) -> Array:
+        """Degrees by which the way from one joint to the other leans forward."""
+        way = place(joints, high) - place(joints, low)
+        return np.asarray(np.degrees(np.arctan2(way[:, 2], way[:, 1])))
+
+
+@pytest.fixture(scope="module")
+def gaits() -> dict[str, Gait]:
+    return {name: Gait(name) for name in STYLES}
+
+
+def test_speeds_are_those_asked_for_and_feet_stay(gaits: dict[str, Gait]) -> None:
+    for name, gait in gaits.items():
+        assert gait.walk.speed == pytest.approx(SPEED * LIBRARY.styles[name].speed, rel=0.02)
+        assert gait.slides < 0.01
+    assert 0.85 < gaits["old"].walk.speed < 1.1
+    assert [gaits[name].walk.speed < 1.0 for name in ("tired", "careful", "sad")] == [True] * 3
+    assert [gaits[name].walk.speed > 1.3 for name in ("energetic", "happy")] == [True] * 2
+
+
+def test_cadence_is_the_laws_times_the_styles(gaits: dict[str, Gait]) -> None:
+    plain = gaits["neutral"].walk
+    for name, gait in gaits.items():
+        style = LIBRARY.styles[name]
+        assert gait.walk.cadence / plain.cadence == pytest.approx(np.sqrt(style.speed) * style.cadence, rel=0.02)
+        assert gait.walk.step / plain.step == pytest.approx(np.sqrt(style.speed) / style.cadence, rel=0.02)
+
+
+def test_old_and_careful_stay_longer_on_both_feet_further_apart(gaits: dict[str, Gait]) -> None:
+    plain = gaits["neutral"]
+    assert plain.walk.double_support is not None
+    for name in ("old", "careful"):
+        gait, style = gaits[name], LIBRARY.styles[name]
+        assert gait.walk.double_support is not None
+        assert gait.walk.double_support - plain.walk.double_support > 3.5
+        assert gait.walk.stance_error == pytest.approx(100 * style.stance, abs=1.5)
+        assert gait.apart - plain.apart == pytest.approx(style.width, abs=0.015)
+
+
+def test_the_bent_are_bent_and_the_sad_bow_their_heads(gaits: dict[str, Gait]) -> None:
+    plain = gaits["neutral"]
+    lean = {name: gait.lean - plain.lean for name, gait in gaits.items()}
+    head = {name: gait.head - plain.head for name, gait in gaits.items()}
+    for name in NAMED:
+        posture = LIBRARY.styles[name].posture
+        # From pelvis to neck, each of three vertebrae turns by a third; the head turns by all.
+        assert 0.4 < lean[name] / posture["trunk_flexion"] < 0.8
+        assert head[name] == pytest.approx(posture["trunk_flexion"] + posture["neck_flexion"], abs=1)
+    assert lean["old"] > 8
+    assert max(head, key=head.__getitem__) == "sad"
+    assert lean["happy"] < 0
+
+
+def test_arms_swing_and_bodies_bounce_by_style(gaits: dict[str, Gait]) -> None:
+    swing = {name: gait.swing / gaits["neutral"].swing for name, gait in gaits.items()}
+    rise = {name: gait.rise / gaits["neutral"].rise for name, gait in gaits.items()}
+    for name in ("energetic", "happy"):
+        assert 1.15 < swing[name] < 1.7
+        assert 1.2 < rise[name] < 1.7
+    for name in ("sad", "tired", "careful", "old"):
+        assert 0.25 < swing[name] < 0.8
+        assert 0.4 < rise[name] < 0.97
+    assert swing["sad"] == min(swing.values())
+    assert rise["sad"] == min(rise.values())
+    assert gaits["sad"].walk.sway > 1.25 * gaits["neutral"].walk.sway
+
+
+def test_the_neutral_style_adds_nothing() -> None:
+    scenes = scripted(Slot("walk", 0, 2, speed=1.0), frames=50)
+    plain, styled = cast_of(scenes), cast_of(scenes, style_tables(LIBRARY))
+    for one, other in zip(plain, styled, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not styled.posture.any()
+
+
+@pytest.mark.parametrize("name", ["sad", "happy"])
+def test_the_mirrored_walk_of_a_style_is_the_mirror_image(name: str) -> None:
+    slots = (Slot("stand", -2, 0.5), Slot("walk", 0.5, 4, speed=1.0, turn=40, side=LEFT), Slot("stand", 4, 9))
+    other = (Slot("stand", -2, 0.5), Slot("walk", 0.5, 4, speed=1.0, turn=-40, side=RIGHT), Slot("stand", 4, 9))
+    scenes, swapped = (in_style(name, *some, frames=120) for some in (slots, other))
+    # Sway and habits are drawn; without them left and right are each other's image.
+    one, two = (animate(some, LIBRARY, 120, 25).joints[0, 0].astype(np.float64) for some in (still(scenes), still(swapped)))
+    image = two[:, list(MIRROR_JOINTS)] * [-1, 1, 1]
+    np.testing.assert_allclose(image[:, 1:3], one[:, 1:3], atol=0.03)
+
+
+def still(scenes: Scenes) -> Scenes:
+    return replace(scenes, draws=np.full_like(scenes.draws, 0.5))
+
+
+@pytest.mark.parametrize("name", ["tired", "old"])
+def test_who_lies_is_borne_by_the_floor(name: str) -> None:
+    slots = (Slot("stand", -2, 0.5), Slot("lie_down", 0.5, 7), Slot("stand", 7, 12))
+    lying = [
+        animate(in_style(style, *slots, frames=200), LIBRARY, 200, 25).joints[0, 0, 90:100].astype(np.float64)
+        for style in ("neutral", name)
+    ]
+    for joint in ("neck", "head", "left_shoulder"):
+        plain, styled = (place(joints, joint)[:, 1].mean() for joints in lying)
+        assert styled == pytest.approx(plain, abs=0.02)
+
+
+@pytest.mark.parametrize(("action", "speed"), [("walk", 1.3), ("run", 3.0), ("sprint", 6.0)])
+def test_the_head_is_steadied(action: str, speed: float) -> None:
+    scenes = scripted(Slot(action, -3, 9, speed=speed), frames=3 * FPS)
+    cast = cast_of(scenes)
+    someone = Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
+    work = acted(scenes, LIBRARY, someone._replace(sway=np.zeros_like(someone.sway)), FPS)
+    frames = range(0, 3 * FPS, 3)
+    heads = np.array([rotations_of(work, frame)["head"] for frame in frames])
+    chests = np.array([rotations_of(work, frame)["chest"] for frame in frames])
+    yaw, chest_yaw = (np.unwrap(np.arctan2(r[:, 0, 2], r[:, 2, 2])) for r in (heads, chests))
+    pitch, roll = np.arcsin(-heads[:, 1, 2]), np.arctan2(heads[:, 1, 0], heads[:, 1, 1])
+    for angle in (yaw, pitch, roll):
+        assert np.degrees(np.ptp(angle)) < 4.0  # within 2 degrees to either side
+    assert np.ptp(chest_yaw) > 2 * np.ptp(yaw)
+
+
+def test_numbers_of_a_styles_steps() -> None:
+    style = style_tables(LIBRARY).steps[STYLES.index("careful")]
+    wanted = LIBRARY.styles["careful"]
+    manner = np.zeros(MANNERS)
+    manner[CADENCE], manner[CLEARANCE], manner[WIDTH] = 1.2, 0.02, 0.01
+    changed = manner.copy()
+    step_in_style(changed, WALK, 1.0, style)
+    assert changed[CADENCE] == pytest.approx(1.2 * wanted.cadence)
+    assert changed[CLEARANCE] == pytest.approx(0.02 + wanted.clearance)
+    assert changed[WIDTH] == pytest.approx(0.01 + wanted.width)
+    assert changed[STANCE] == pytest.approx(0.642 - 0.035 + wanted.stance)
+    other = manner.copy()
+    step_in_style(other, WALK + 1, 1.0, style)
+    np.testing.assert_array_equal(other, manner)
+
+
+@pytest.mark.parametrize(("more", "highest", "lowest"), [(0.01, 0.0, -0.02), (-0.004, 0.0, -0.008)])
+def test_bounce_never_lifts_the_body_off_its_legs(more: float, highest: float, lowest: float) -> None:
+    series, style = np.zeros(1 + 2 * HARMONICS, np.float32), np.zeros(7)
+    style[BOUNCE], style[SIDEWAYS] = more, 0.02
+    add_bounce(CHANNELS.index("root_height"), style, series, 1 + HARMONICS)
+    phase = np.linspace(0, 1, 200)
+    turns = 2 * np.pi * np.outer(phase, np.arange(1, HARMONICS + 1))
+    values = series[0] + np.cos(turns) @ series[1 : 1 + HARMONICS] + np.sin(turns) @ series[1 + HARMONICS :]
+    assert values.max() == pytest.approx(highest, abs=1e-4)
+    assert values.min() == pytest.approx(lowest, abs=1e-4)
+    assert phase[np.argmax(values)] % 0.5 == pytest.approx(0.32 if more > 0 else 0.07, abs=0.01)
+    series[:] = 0
+    add_bounce(CHANNELS.index("root_lateral"), style, series, 1 + HARMONICS)
+    values = series[0] + np.cos(turns) @ series[1 : 1 + HARMONICS] + np.sin(turns) @ series[1 + HARMONICS :]
+    assert values.max() == pytest.approx(0.02, abs=1e-4)
+    assert phase[np.argmax(values)] == pytest.approx(0.32, abs=0.01)

@@ -1,0 +1,81 @@
+"""How long the parts of everyday movements take, beside published times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.evaluation.body import centre_of_mass
+from posegen.scene import RIGHT
+from posegen.skeleton import CONTACTS, JOINTS
+from tests.motion.scripted import LIBRARY, Slot, animated, scripted
+
+Array = NDArray[Any]
+
+FPS = 100
+BEFORE = 1.0
+
+
+def once(action: str, amplitude: float = 1.0) -> tuple[Array, Array, float, float]:
+    """Joints and contacts of somebody who does an action once, and the seconds at which it begins and ends."""
+    known = LIBRARY.action(action)
+    end = BEFORE + (known.enter + known.cycle + known.exit if known.repetitions else 6.0)
+    slots = (
+        Slot("stand", -2, BEFORE),
+        Slot(action, BEFORE, end, side=RIGHT, repetitions=1 if known.repetitions else 0, amplitude=amplitude),
+        Slot("stand", end, end + 3),
+    )
+    frames = round((end + 1) * FPS)
+    motion = animated(scripted(*slots, frames=frames, seat=0.44), frames, FPS)
+    return motion.joints[0, 0].astype(np.float64), motion.contact[0, 0], BEFORE, end
+
+
+@pytest.mark.parametrize("amplitude", [0.85, 1.0, 1.15])
+def test_a_jump_goes_down_slowly_and_up_fast(amplitude: float) -> None:
+    joints, contact, begin, _ = once("jump", amplitude)
+    height = centre_of_mass(joints)[:, 1]
+    (air,) = np.nonzero((contact[:, :4] == 0).all(-1))
+    lowest = int(height[: air[0]].argmin())
+    begun = int(np.flatnonzero(height[round(begin * FPS)] - height > 0.002)[0])
+    assert 0.376 < (lowest - begun) / FPS < 0.625  # 484 ms
+    assert 0.193 < (air[0] - lowest) / FPS < 0.379  # 265 ms
+    assert 0.20 < height[0] - height[lowest] < 0.57  # trained jumpers go down by 25 to 57 cm
+    seconds = len(air) / FPS
+    assert 0.17 < 9.81 * seconds**2 / 8 < 0.35  # untrained people jump 25 to 35 cm, less when they jump small
+    landing = height[air[-1] : air[-1] + FPS]
+    assert landing.argmin() / FPS > 0.15  # the legs give way
+
+
+def test_who_gets_up_leans_forward_first_and_leaves_the_seat_then() -> None:
+    joints, contact, _, end = once("sit")
+    begin = end - LIBRARY.action("sit").exit
+    assert 1.7 <= end - begin <= 2.3
+    off = np.flatnonzero(contact[:, CONTACTS.index("seat")] == 1)[-1] / FPS
+    assert 0.29 < (off - begin) / (end - begin) < 0.36
+    trunk = joints[:, JOINTS.index("neck")] - joints[:, 0]
+    lean = np.degrees(np.arccos(trunk[:, 1] / np.sqrt((trunk**2).sum(-1))))[round(begin * FPS) :]
+    assert lean[0] < 15
+    assert 59 - 18 < lean.max() < 59 + 18
+    assert abs(lean.argmax() / FPS - (off - begin)) < 0.25  # the most where the seat is left
+
+
+@pytest.mark.parametrize("amplitude", [0.85, 1.15])
+def test_a_hand_reaches_by_one_smooth_movement(amplitude: float) -> None:
+    joints, _, begin, _ = once("reach", amplitude)
+    known = LIBRARY.action("reach")
+    wrist = joints[:, JOINTS.index("right_wrist")]
+    there = round((begin + known.enter + known.cycle_keys[0].at * known.cycle) * FPS)
+    way = wrist[round((begin + known.enter) * FPS) : there]
+    speed = np.sqrt((np.diff(way, axis=0) ** 2).sum(-1)) * FPS
+    # The arm swings round the shoulder by minimum jerk: the fastest is 1.875 times the mean, and half way.
+    assert speed.max() / speed.mean() == pytest.approx(1.875, rel=0.08)
+    assert abs(speed.argmax() / len(speed) - 0.5) < 0.1
+    assert wrist[there, 1] > joints[there, JOINTS.index("right_shoulder"), 1] + 0.1
+
+
+def test_how_high_a_hand_reaches_is_drawn() -> None:
+    low, high = (once("reach", amplitude)[0][:, JOINTS.index("right_wrist"), 1].max() for amplitude in (0.85, 1.15))
+    assert high - low > 0.1
