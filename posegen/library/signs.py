@@ -29,7 +29,7 @@ Signal = Literal[
 
 Heights of pelvis, head and foot (its ankle) are over the floor, that of a hand (its wrist) over the middle of the shoulders;
 `aside` is towards the side that is looked at, of the head from the pelvis, or of the pelvis from where it was first; `ahead` is
-as the shoulders face from their middle, or for a foot as the hips face from the pelvis; `reach` is from a wrist to its shoulder.
+as the shoulders face from their middle, or for a foot as the hips face from the pelvis; `reach` is from wrist to shoulder.
 """
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)

@@ -50,7 +50,7 @@ class Evidence(NamedTuple):
     ----------
     side : int8 [n]
         LEFT, RIGHT, or BOTH where neither side is ahead or the action has no sign for it.
-    count : int32 [n]
+    repetitions : int32 [n]
         Repetitions, UNSEEN where the action has no sign for them.
     turn : float64 [n]
         Degrees by which the hips turn; to the left positive.
@@ -59,7 +59,7 @@ class Evidence(NamedTuple):
     """
 
     side: Array
-    count: Array
+    repetitions: Array
     turn: Array
     slower: Array
     faster: Array
@@ -70,8 +70,8 @@ class _Signs(NamedTuple):
 
     side: Array
     side_sign: Array
-    count: Array
-    count_sign: Array
+    counted: Array
+    counted_sign: Array
 
 
 @kernel
@@ -95,7 +95,7 @@ def turned(joints: Array) -> Scalar:
     x, z = left_of(joints, 0, HIPS)
     for f in range(1, len(joints)):
         next_x, next_z = left_of(joints, f, HIPS)
-        # Of what is left of a figure that faces +z, at +x, the turn to the left leads to -z. Few degrees a frame: asin by its series.
+        # The left of who faces +z is +x, and turns on to -z. A frame turns by few degrees: arcsine by its series.
         s = x * -next_z + z * next_x
         angle += s + s * s * s / 6.0
         x, z = next_x, next_z
@@ -145,10 +145,10 @@ def look_at(
         if signs.side[action] >= 0:
             side = side_seen(seen, signs.side[action], signs.side_sign[action], left, right)
         out.side[i] = side
-        out.count[i] = UNSEEN
-        if signs.count[action] >= 0:
-            fill_signal(seen, signs.count[action], side, left)
-            out.count[i] = peaks(left, signs.count_sign[action] > 0)
+        out.repetitions[i] = UNSEEN
+        if signs.counted[action] >= 0:
+            fill_signal(seen, signs.counted[action], side, left)
+            out.repetitions[i] = peaks(left, signs.counted_sign[action] > 0)
         out.turn[i] = turned(seen)
         pace = np.sqrt(leg_seen(seen) / AVERAGE_LEG)
         for k in range(len(bounds)):
@@ -201,5 +201,13 @@ def look(joints: Array, stretches: Stretches, library: Library, bounds: Array, f
     found = Evidence(
         np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n), np.empty((n, len(bounds))), np.empty((n, len(bounds)))
     )
-    look_at(joints, Stretches(*(np.ascontiguousarray(c, np.int64) for c in stretches)), _signs(library), np.asarray(bounds, np.float64), 1.0 / fps, np.empty((2, frames)), found)
+    look_at(
+        joints,
+        Stretches(*(np.ascontiguousarray(c, np.int64) for c in stretches)),
+        _signs(library),
+        np.asarray(bounds, np.float64),
+        1.0 / fps,
+        np.empty((2, frames)),
+        found,
+    )
     return found._replace(turn=found.turn * DEGREES)
