@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 
 from posegen.library import Library
 from posegen.scene import LEFT, RIGHT
+from posegen.terms import AROUND, SPEED_BOUNDS
 from posegen.truth.evidence import UNSEEN, Evidence, Stretches, look
 
-__all__ = ["SPEED_BOUNDS", "Actor", "Checked", "check_statement", "see_actors"]
+__all__ = ["BOUNDS", "Actor", "check_statement", "direction_seen", "path_seen", "see_actors", "speed_seen"]
 
 Array = NDArray[Any]
 
-SPEED_BOUNDS = {"walk": (0.95, 1.55), "run": (2.7, 3.3)}
-"""Metres a second, for a hip .9 m high, between slow, normal and fast."""
-CURVE, AROUND = 20.0, 150.0
-"""Degrees from which a path is no longer straight, and from which a turn is one around."""
+CURVE = 20.0
+"""Degrees from which a path is no longer straight."""
 FACING = 15.0
 """Degrees by which who turns to a side has turned at least."""
 MOVING = 0.15
@@ -31,7 +30,8 @@ MOVING = 0.15
 MOST = 0.5
 """Share of the time that decides."""
 
-_BOUNDS = np.array([*SPEED_BOUNDS["walk"], *SPEED_BOUNDS["run"], MOVING])
+BOUNDS = np.array([*SPEED_BOUNDS["walk"], *SPEED_BOUNDS["run"], MOVING])
+"""Speeds that are asked about, metres a second for an average leg."""
 _SIDES = {LEFT: "left", RIGHT: "right"}
 
 
@@ -44,13 +44,6 @@ class Actor(NamedTuple):
     segments: Sequence[Mapping[str, Any]]
     evidence: Evidence
     first: int
-
-
-class Checked(NamedTuple):
-    """A statement with the verdict: True, False, or None where it cannot be measured."""
-
-    statement: Mapping[str, Any]
-    verdict: bool | None
 
 
 def see_actors(joints: Array, cast: Sequence[Sequence[Mapping[str, Any]]], library: Library, fps: float) -> list[list[Actor]]:
@@ -77,7 +70,7 @@ def see_actors(joints: Array, cast: Sequence[Sequence[Mapping[str, Any]]], libra
         for segment in actor["segments"]
     ]
     stretches = Stretches(*np.array(told, np.int64).reshape(-1, 5).T)
-    evidence = look(joints, stretches, library, _BOUNDS, fps)
+    evidence = look(joints, stretches, library, BOUNDS, fps)
     seen, first = [], 0
     for actors in cast:
         of_clip = []
@@ -143,12 +136,13 @@ def path_seen(turn: float) -> str:
     return "left" if turn > CURVE else "right" if turn < -CURVE else "straight"
 
 
-def speed_seen(evidence: Evidence, row: int, gait: str) -> str:
-    """Word for the speed that is kept most of the time: slow, normal, fast."""
+def speed_seen(evidence: Evidence, row: int, gait: str, share: float = MOST) -> str:
+    """Word for the speed that is kept most of the time: slow, normal, fast; nothing where none is kept for such a share."""
     first = 2 * list(SPEED_BOUNDS).index(gait)
-    if evidence.slower[row, first] > MOST:
-        return "slow"
-    return "fast" if evidence.faster[row, first + 1] > MOST else "normal"
+    slow, fast = evidence.slower[row, first], evidence.faster[row, first + 1]
+    kept = {"slow": slow, "normal": 1.0 - slow - fast, "fast": fast}
+    word = max(kept, key=lambda word: kept[word])
+    return word if kept[word] > share else ""
 
 
 def _in_order(actor: Actor, number: int, value: str, library: Library) -> bool:

@@ -11,6 +11,7 @@ from posegen.kernels import Scalar, kernel
 from posegen.library import Library
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
+from posegen.terms import AVERAGE_LEG
 from posegen.truth.signals import HIPS, fill_signal, left_of, number_of, peaks
 
 __all__ = ["DISTINCT", "UNSEEN", "Evidence", "Stretches", "look"]
@@ -23,8 +24,6 @@ DISTINCT = 0.01
 """Metres by which one side must be ahead of the other in the mean for the side to be seen."""
 STRIDE_SECONDS = 0.48
 """Speed is that over so long: about a step, so that what the pelvis sways is not counted."""
-AVERAGE_LEG = 0.9
-"""Height of the hip in metres at which speeds are what they are called; others' go with its root (equal Froude number)."""
 HIP_OVER_ANKLE = 0.92
 """Thigh and shank as a share of the height of the hip: the rest is below the ankle (Drillis and Contini)."""
 DEGREES = 180.0 / 3.141592653589793
