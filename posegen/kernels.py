@@ -35,6 +35,7 @@ KERNEL_SOURCES = (
     "scene.py",
     "library/channels.py",
     "motion/*.py",
+    "truth/*.py",
     "store/hashing.py",
 )
 """Where kernels, and the constants that they read, are written; patterns within the package."""

@@ -6,7 +6,7 @@ action library once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,17 @@ from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.scene import Scenes
 from posegen.story.captions import captions
 from posegen.story.planning import plan
-from posegen.story.telling import tell, visible_segments
+from posegen.story.telling import DIRECTIONS, PATHS, SPEEDS, Told, tell, visible_segments
 from posegen.story.variants import VariantParameters, apply_variant, variant_names, variant_parameters
+from posegen.truth.check import BOUNDS, direction_seen, path_seen, speed_seen
+from posegen.truth.evidence import Stretches, look
 
 __all__ = ["Batch", "rows_schema", "synthesize"]
 
 Array = NDArray[Any]
 Row = dict[str, Any]
+STEADY = 0.6
+"""Share of its time for which a gait must be slow, or fast, to be told so: half of it makes it true."""
 Described = tuple[list[list[Row]], list[list[Row]]]
 """Captions and actors of each sequence."""
 
@@ -142,9 +146,29 @@ def _actors(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -
     ]
 
 
-def _describe(scenes: Scenes, library: Library, config: Config) -> Described:
+def _as_seen(told: Told, motion: Motion, variant: int, library: Library, fps: int) -> Told:
+    """Take speeds, paths and directions from the joints: what is planned falls short where a start or the end cuts it."""
+    rows = [row for row, facts in enumerate(zip(told.pace, told.path, told.direction, strict=True)) if any(facts)]
+    variants, most = motion.joints.shape[1:3]
+    owner = np.repeat(np.arange(len(told.bounds) - 1), np.diff(told.bounds))[rows]
+    start, end, action = (np.array(column, np.int64)[rows] for column in (told.start, told.end, told.action))
+    stretches = Stretches(owner // most * variants + variant, owner % most, start, end, action)
+    evidence = look(motion.joints.reshape(-1, *motion.joints.shape[2:]), stretches, library, BOUNDS, fps)
+    pace, path, direction = list(told.pace), list(told.path), list(told.direction)
+    gaits = [library.action(name).gait for name in library.actions]
+    for i, row in enumerate(rows):
+        if pace[row]:
+            pace[row] = SPEEDS.index(speed_seen(evidence, i, gaits[told.action[row]] or "", STEADY))
+        if path[row]:
+            path[row] = path[row] if PATHS[path[row]] == path_seen(evidence.turn[i]) else 0
+        if direction[row]:
+            direction[row] = DIRECTIONS.index(direction_seen(evidence.turn[i]))
+    return replace(told, pace=pace, path=path, direction=direction)
+
+
+def _describe(scenes: Scenes, motion: Motion, variant: int, library: Library, config: Config) -> Described:
     """Say who does what in each sequence."""
-    told = tell(scenes, library, config.fps)
+    told = _as_seen(tell(scenes, library, config.fps), motion, variant, library, config.fps)
     actors = _actors(scenes, library, visible_segments(scenes, library, config.fps, told))
     return captions(scenes, library, config, told=told), actors
 
@@ -233,7 +257,7 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
         _move(name, v, scenes, parameters, motion, library, config.fps)
         # Elsewhere, the same is done by the same people: the words of the base serve.
         if name != "position":
-            described[name] = _describe(scenes, library, config)
+            described[name] = _describe(scenes, motion, v, library, config)
         words = described["base" if name == "position" else name]
         rows.append(_variant_rows(name, scenes, themes, parameters, words, config.fps))
     sample_major = [variant[i] for i in range(len(samples)) for variant in rows]

@@ -20,9 +20,9 @@ SOURCES = sorted((ROOT / "posegen").rglob("*.py"))
 LAYERS = (
     {
         "config", "config_groups", "errors", "identity", "kernels", "library", "overrides", "presets", "randomness", "scene",
-        "skeleton", "validation", "version", "wording", "yaml_files",
+        "skeleton", "terms", "validation", "version", "wording", "yaml_files",
     },
-    {"story", "motion"},
+    {"story", "motion", "truth"},
     {"synthesis", "store", "augment"},
     {"generation", "viewing", "exchange", "evaluation", "embedding", "training"},
     {"cli"},
@@ -31,7 +31,7 @@ LAYERS = (
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 FOUNDATION = 0
 
-CONTENT = ("kernels", "randomness", "scene", "skeleton", "story", "motion", "synthesis", "augment")
+CONTENT = ("kernels", "randomness", "scene", "skeleton", "story", "terms", "motion", "truth", "synthesis", "augment")
 """Parts that decide what samples hold: the same on every processor, so + - * / and sqrt only."""
 
 OTHERS_ARITHMETIC = {

@@ -35,6 +35,8 @@ def evaluate(
 ) -> None:
     """Measure how plausible the motion in DATASET is, from its joints alone: feet, joint ranges, flight, balance, gait.
 
+    What its captions say is held against the joints, too: sides, counts, directions, speeds, order.
+
     With --reference also how close it is to captured motion, next to the same figures of the reference itself, parted
     by its persons, and of the reference with joints 5 mm off. An .npz file has the arrays joints [frames, 22, 3] in metres
     with y up, offsets [clips + 1], subjects [clips], fps and, where it is known what each clip shows, classes [clips]. Of
@@ -90,8 +92,8 @@ def _plain(value: Any) -> Any:
 
 
 def _lines(path: Path, evaluation: Evaluation) -> list[str]:
-    from posegen.cli.evaluation_text import figure_lines, gait_lines, realism_lines
+    from posegen.cli.evaluation_text import claim_lines, figure_lines, gait_lines, realism_lines
 
     head = f"{path}: {evaluation.samples:,} samples, {evaluation.clips:,} clips"
     realism = realism_lines(evaluation.realism) if evaluation.realism else []
-    return [head, "", *figure_lines(evaluation), "", *gait_lines(evaluation), *realism]
+    return [head, "", *figure_lines(evaluation), "", *gait_lines(evaluation), "", *claim_lines(evaluation.claims), *realism]

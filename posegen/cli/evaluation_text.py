@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from posegen.evaluation.plausible import FIGURES
 
 if TYPE_CHECKING:
+    from posegen.evaluation.claims import Claims
     from posegen.evaluation.evaluate import Evaluation, Realism
     from posegen.evaluation.gait_report import Run, Walk
     from posegen.evaluation.gait_tally import Curve
     from posegen.evaluation.spread import Spread
 
-__all__ = ["figure_lines", "gait_lines", "realism_lines"]
+__all__ = ["claim_lines", "figure_lines", "gait_lines", "realism_lines"]
 
 WORST_SHOWN = 3
 LAWFUL_SPEEDS = (1.03, 1.8)
@@ -104,6 +105,20 @@ def _run_lines(runs: list[Run]) -> list[str]:
         f"{1000 * mean(r.flight for r in runs):.0f} ms (98, 143, 139)",
         f"  the centre of mass rises {100 * mean(r.rise for r in runs):.1f} cm (published 6.5 to 13.1)",
     ]
+
+
+def claim_lines(claims: dict[str, Claims] | None) -> list[str]:
+    """Print how many of the captions' statements the joints show."""
+    if claims is None:
+        return [
+            "Captions: not checked, since the dataset has no joints, or was made with another library than posegen finds now"
+        ]
+    lines = [f"What captions say, by the joints:{'true':>9}{'false':>9}{'open':>9}"]
+    for kind, found in claims.items():
+        lines.append(f"  {kind:<31}{found.true:>9,}{found.false:>9,}{found.open:>9,}")
+        if found.wrong:
+            lines.append(f"    false: {'; '.join(found.wrong[:WORST_SHOWN])}")
+    return lines
 
 
 def realism_lines(realism: Realism) -> list[str]:

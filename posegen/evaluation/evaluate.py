@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import PosegenError, UsageError
+from posegen.evaluation.claims import Claims, check_captions
 from posegen.evaluation.gait_report import Run, Walk
 from posegen.evaluation.gait_tally import Curve, GaitTally
 from posegen.evaluation.plausible import FIGURES, LOWER_IS_WORSE, figures_of_clip
@@ -63,7 +64,7 @@ class Realism:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All of it: figures by name as in :data:`posegen.evaluation.plausible.FIGURES`."""
+    """All of it: figures by name as in :data:`posegen.evaluation.plausible.FIGURES`, claims of captions by kind."""
 
     samples: int
     clips: int
@@ -71,6 +72,7 @@ class Evaluation:
     walks: list[Walk]
     runs: list[Run]
     curves: list[Curve]
+    claims: dict[str, Claims] | None
     reference: dict[str, Spread] | None
     realism: Realism | None
 
@@ -122,7 +124,9 @@ def evaluate(
             progress(number + 1, total)
     realism = _realism(captured, joined(kept), path) if captured else None
     spread = captured.spread if captured else None
-    return Evaluation(len(chosen), len(figures), figures.spreads(), gait.walks, gait.runs, gait.curves(), spread, realism)
+    claims = check_captions(dataset, chosen)
+    walked = (gait.walks, gait.runs, gait.curves())
+    return Evaluation(len(chosen), len(figures), figures.spreads(), *walked, claims, spread, realism)
 
 
 @dataclass(frozen=True)

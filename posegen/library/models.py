@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from posegen.library.channels import check_channels, check_hand, check_hand_of_layer, check_pose
 from posegen.library.ranges import check_range
+from posegen.library.signs import Signs
 
 __all__ = ["Action", "ActionFile", "Harmonics", "Key", "Lift", "Manner", "Range", "Theme", "Touch"]
 
@@ -181,6 +182,7 @@ class Action(Strict):
     flight : seconds in the air, and the share of the cycle at which a flight begins; a third number begins a second one
     lifts : when a foot leaves the ground
     touches : when hands, knees or seat touch something, besides what `support` says
+    signs : where it shows in the joints which side it is done with, and how often
     ranges : joints that it bends further than usual, by angle; see :data:`posegen.skeleton.JOINT_LIMITS`
     weight : how often the story picks it, relative to others
     """
@@ -207,6 +209,7 @@ class Action(Strict):
     flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
     lifts: Annotated[list[Lift], Field(max_length=64)] = []
     touches: Annotated[list[Touch], Field(max_length=64)] = []
+    signs: Signs = Signs()
     ranges: dict[str, Range] = {}
     weight: Weight = 1.0
 

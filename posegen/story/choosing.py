@@ -91,8 +91,8 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
 def speed_of(known: Repertoire, action: Array, leg: Array, style: Array, draws: Array) -> Array:
     """Speed of locomotion in metres a second; shorter legs are slower by the root of their length (equal Froude number).
 
-    Its distribution is a triangle: the middle of what an action ranges over is what people do most, its ends are rare. `style` is
-    the factor of the person's style, which works as far as the gait allows.
+    Its distribution is a triangle: the middle of what an action ranges over is what people do most, its ends are rare. `style`
+    is the factor of the person's style, which works as far as the gait allows.
     """
     slow, fast, gait = known.slow[action], known.fast[action], known.gait[action]
     least, most = _ELSE[0] * slow, _ELSE[1] * fast

@@ -17,6 +17,7 @@ from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
 from posegen.story.keeping import once_for_each_library
 from posegen.story.population import leg_height
 from posegen.story.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
+from posegen.terms import AROUND, AVERAGE_LEG, SPEED_BOUNDS
 
 __all__ = ["DIRECTIONS", "PATHS", "SIDES", "SPEEDS", "Told", "tell", "visible_segments"]
 
@@ -28,9 +29,8 @@ PATHS = ("", "straight", "left", "right")
 DIRECTIONS = ("", "left", "right", "around")
 """What the numbers in :class:`Told` mean."""
 
-_SPEED_BOUNDS = {WALK: (0.95, 1.55), RUN: (2.7, 3.3)}
-_AVERAGE_LEG = 0.9
-_CURVE, _AROUND = 35.0, 150.0
+_SPEED_BOUNDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
+_CURVE = 35.0
 _DEGREES = 180.0 / 3.141592653589793
 _LEAST_GAIT, _LEAST_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7
 """Seconds of a gait, and legs that it must lead along: less where its steps are shorter than those of a walk this slow, m/s."""
@@ -193,7 +193,7 @@ def _worth_telling(known: Repertoire, scenes: Scenes, seen: Array, finished: Arr
 def _pace(gait: Array, speed: Array, leg: Array) -> Array:
     pace = np.zeros(gait.shape, np.int64)
     for kind, (slow, fast) in _SPEED_BOUNDS.items():
-        relative = speed / np.sqrt(leg / _AVERAGE_LEG)
+        relative = speed / np.sqrt(leg / AVERAGE_LEG)
         pace = np.where(gait == kind, 2 - (relative < slow) + (relative > fast), pace)
     return pace
 
@@ -205,7 +205,7 @@ def _path(gait: Array, planned: Array, turn: Array) -> Array:
 
 
 def _direction(gait: Array, turn: Array) -> Array:
-    direction = np.where(np.abs(turn) > _AROUND, 3, np.where(turn > 0, 1, 2))
+    direction = np.where(np.abs(turn) > AROUND, 3, np.where(turn > 0, 1, 2))
     return np.where(gait == STEP, direction, 0)
 
 

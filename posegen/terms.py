@@ -1,0 +1,12 @@
+"""What words for speed and turning mean in numbers: one meaning for who plans, who tells and who checks."""
+
+from __future__ import annotations
+
+__all__ = ["AROUND", "AVERAGE_LEG", "SPEED_BOUNDS"]
+
+SPEED_BOUNDS = {"walk": (0.95, 1.55), "run": (2.7, 3.3)}
+"""Metres a second between slow and normal, and between normal and fast, for a hip at :data:`AVERAGE_LEG`."""
+AVERAGE_LEG = 0.9
+"""Height of the hip in metres at which speeds are what they are called; others' go with its root (equal Froude number)."""
+AROUND = 150.0
+"""Degrees from which a turn is no longer one to a side but around."""
