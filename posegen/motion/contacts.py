@@ -66,7 +66,7 @@ FAST_WALK, FAST_PRINT_BACK = 1.35, 0.07
 trailing foot on its toes can span, which is longer than a leading one on its heel."""
 
 
-LONGER_LAST_STEP, MOST_BEFORE = 0.02, 0.09
+LONGER_LAST_STEP, MOST_BEFORE = 0.02, 0.03
 """Metres: by how much the last step before rest may lead further than those in walking, and how far at most a foot rests behind
 its place for the sake of that."""
 ON_TOES = 0.0045
@@ -272,7 +272,7 @@ def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scal
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
         early, late = stances[i, EARLY], stances[i, LATE]
         whole = last - 1 + late - (first - early)
-        heel = max(1.0, min(0.10 / step, 0.25 * whole))
+        heel = max(1.0, min(0.12 / step, 0.25 * whole))
         toe = max(1.0, min(0.42 / step, 0.58 * whole))
         # The heel is fully free well before the toe leaves.
         landed, landing = (0.35 * toe, toe) if rate[first] < 0 else (0.0, heel)
