@@ -128,7 +128,7 @@ class Manner(Strict):
     cadence: Annotated[float, Field(ge=0.3, le=3)] = 1.0
     step: Annotated[float, Field(ge=0.1, le=1)] | None = None
     stance: Annotated[float, Field(ge=0.08, le=0.8)] | None = None
-    clearance: Annotated[float, Field(ge=0, le=0.4)] = 0.032
+    clearance: Annotated[float, Field(ge=0, le=0.4)] = 0.034
     width: Annotated[float, Field(ge=-0.3, le=0.3)] = 0.0
     limp: Annotated[float, Field(ge=0, le=0.1)] = 0.0
     rise: Annotated[float, Field(ge=-0.25, le=0.25)] = 0.0

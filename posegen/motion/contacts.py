@@ -56,7 +56,7 @@ FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT, EARLY, LATE = range(8)
 """Entries of a stance: first frame, frame behind the last, print of the ankle on the floor in metres, yaw in turns, how far
 above what is there (floor or step) the foot stands, in metres, and by how many frames it lands before the first and lifts
 behind the last one that is planted: between 0 and 1, so that a step is the same at any frame rate."""
-PRINT_BACK, RUN_PRINT_BACK = 0.15, 0.25
+PRINT_BACK, RUN_PRINT_BACK = 0.145, 0.255
 """How far behind the mean of the nominal foot a walking print lies, in lengths from ankle to ball: so the foot is within reach
 when it lands, on a leg that is nearly straight; the second number is how much more in running."""
 
@@ -66,7 +66,7 @@ FAST_WALK, FAST_PRINT_BACK = 1.35, 0.07
 trailing foot on its toes can span, which is longer than a leading one on its heel."""
 
 
-LONGER_LAST_STEP, MOST_BEFORE = 0.02, 0.09
+LONGER_LAST_STEP, MOST_BEFORE = 0.02, 0.03
 """Metres: by how much the last step before rest may lead further than those in walking, and how far at most a foot rests behind
 its place for the sake of that."""
 ON_TOES = 0.0045
@@ -272,7 +272,7 @@ def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scal
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
         early, late = stances[i, EARLY], stances[i, LATE]
         whole = last - 1 + late - (first - early)
-        heel = max(1.0, min(0.13 / step, 0.25 * whole))
+        heel = max(1.0, min(0.12 / step, 0.25 * whole))
         toe = max(1.0, min(0.42 / step, 0.58 * whole))
         # The heel is fully free well before the toe leaves.
         landed, landing = (0.35 * toe, toe) if rate[first] < 0 else (0.0, heel)

@@ -60,7 +60,7 @@ Array = NDArray[Any]
 ) = range(11)
 MANNERS = 11
 """Columns of :attr:`posegen.motion.tables.ActionTables.manner`."""
-STANDING_LIFT = 0.032
+STANDING_LIFT = 0.034
 """Metres between the ball of the foot and the floor in the middle of a plain swing, at least. Toes, which reach some 5 cm
 beyond the ball and point down by 15 to 20 degrees then, are 1 to 2.5 cm above it (Winter 1992)."""
 

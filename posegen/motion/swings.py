@@ -35,12 +35,12 @@ def swing_row(
     The correction is a cubic that starts with the value and rate that it has at the lift (`late` frames behind frame `lift`,
     the last one planted) and ends with those at the landing (`early` frames before frame `land`), so that the foot neither
     jumps nor jerks. Within `leaving` frames a foot loses the one value, within `longest` it takes on the other; rates pass in a
-    quarter of them, so that they do not take the foot far from its course.
+    quarter and in two fifths of them, so that they do not take the foot far from its course.
     """
     begin, end = lift + late, land - early
     whole = max(end - begin, 1.0)
     away, span = min(whole, leaving), min(whole, longest)
-    away_rate, span_rate = max(min(whole, 0.25 * leaving), 1.0), max(min(whole, 0.25 * longest), 1.0)
+    away_rate, span_rate = max(min(whole, 0.25 * leaving), 1.0), max(min(whole, 0.4 * longest), 1.0)
     # Rates are taken over the same time at any frame rate: of the foot while it is planted, of its course while it is not.
     over = min(max(int(RATE_OF_PASSING * longest + 0.5), 1), land - lift)
     held = (row[lift] - row[lift - over]) / over if lift >= over else np.float32(0.0)
@@ -69,7 +69,8 @@ def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, f
         x = np.float32((f - begin) / whole)
         s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
         sole = leg[ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
-        least = np.float32(4.0 * clearance) * x * (np.float32(1.0) - x)
+        # Highest in the middle, and level at both ends.
+        least = np.float32(16.0 * clearance) * x * x * (np.float32(1.0) - x) * (np.float32(1.0) - x)
         lack = least - sole
         soft = np.float32(0.006)
         leg[ANKLE_Y, f] += (

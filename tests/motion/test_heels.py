@@ -85,7 +85,7 @@ def lean(leg: Array) -> Array:
     return np.asarray(np.arctan2(forward, shank[1]) / (2 * np.pi))
 
 
-@given(st.floats(0.45, 0.88), st.floats(-0.2, 0.25), st.floats(-0.5, 0.5))
+@given(st.floats(0.45, 0.8), st.floats(-0.2, 0.2), st.floats(-0.5, 0.5))
 def test_the_lean_of_a_shank_is_that_of_the_knee_that_is_solved(lowest: float, ahead: float, yaw: float) -> None:
     leg, _ = sinking(9, lowest, ahead, yaw)
     wanted = lean(leg)

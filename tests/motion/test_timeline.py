@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.motion.gait import HOP, RUN, STEP, WALK, run_contact_seconds, stride_rate
-from posegen.motion.manner import AHEAD, ASIDE, BOUNCES, CADENCE, CLEARANCE, LIMP, LONE, MANNERS, STEP_LENGTH
+from posegen.motion.manner import AHEAD, ASIDE, BOUNCES, CADENCE, CLEARANCE, LIMP, LONE, MANNERS, STANDING_LIFT, STEP_LENGTH
 from posegen.motion.rows import (
     APART,
     ASIDE_SPEED,
@@ -66,7 +66,7 @@ def manners(slots: list[Slot]) -> Array:
     """Rows of plain steps, but for what the slots say."""
     rows = np.zeros((len(slots), MANNERS))
     rows[:, AHEAD] = rows[:, CADENCE] = 1
-    rows[:, CLEARANCE] = 0.032
+    rows[:, CLEARANCE] = STANDING_LIFT
     rows[:, BOUNCES] = [{RUN: 2, HOP: 1}.get(slot.gait, 0) for slot in slots]
     for row, slot in zip(rows, slots, strict=True):
         for column, value in slot.manner:

@@ -154,6 +154,10 @@ def test_gaits_turns_and_sides(name):
     walking = scenes.action == NAMES.index("walk")
     assert scenes.speed[walking].min() > 0.55
     assert scenes.speed[walking].max() < 2.0
+    # Most walk at about their free speed; slow and brisk walks are rarer, but there.
+    assert 1.15 < scenes.speed[walking].mean() < 1.4
+    assert 0.02 < (scenes.speed[walking] > 1.6).mean() < 0.2
+    assert 0.02 < (scenes.speed[walking] < 0.95).mean() < 0.2
     curved = scenes.turn[walking] != 0
     assert 0.2 < 1 - curved.mean() < 0.6
     assert 0.35 < (scenes.turn[walking][curved] > 0).mean() < 0.65
