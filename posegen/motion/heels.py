@@ -46,7 +46,7 @@ MOST_BEND, SOFT_BEND = 22.0 / 360.0, 3.0 / 360.0
 MORE_STANDING = 16.0 / 360.0
 """By how much more the ankle bends of who squats, lunges or crouches: to 40.6 degrees at most (Calatayud et al. 2015)."""
 POINTED, STRAIGHT = np.float32(-50.0 / 360.0), np.float32(-62.0 / 360.0)
-"""Turns to which the toes of a swinging foot point down freely, and at most."""
+"""Turns to which toes point down freely, and at most."""
 HEEL_FOR_BEND = 1.3
 """By how much the heel must rise for each turn of dorsiflexion: the leg grows shorter by it, and the knee bends more."""
 
@@ -108,13 +108,24 @@ def too_far_bent(leg: Array, f: int, gait: Scalar, thigh: Scalar, shank: Scalar)
     ahead = dx * sin_turns(leg[YAW, f]) + dz * cos_turns(leg[YAW, f])
     nearly = np.float32(0.96) * (thigh + shank)
     # Most legs are nearly straight and not far before their foot: no need to look closer. Who lies has no weight on it.
+    upright = min(max(dy / (0.1 * nearly) - 1.0, 0.0), 1.0)
     straight = dx * dx + dy * dy + dz * dz > nearly * nearly and ahead < np.float32(0.12) * dy and leg[PITCH, f] <= 0
-    if straight or dy < np.float32(0.3) * nearly:
+    if straight or upright == 0:
         return 0.0
     over = shank_lean(leg, f, thigh, shank) + leg[PITCH, f] - MOST_BEND - MORE_STANDING * (1.0 - gait)
     if over <= -SOFT_BEND:
         return 0.0
-    return float(over) if over >= SOFT_BEND else (over + SOFT_BEND) * (over + SOFT_BEND) / (4.0 * SOFT_BEND)
+    soft = float(over) if over >= SOFT_BEND else (over + SOFT_BEND) * (over + SOFT_BEND) / (4.0 * SOFT_BEND)
+    return upright * soft
+
+
+@kernel
+def too_far_pointed(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> Scalar:
+    """Turns by which toes point down too far; lengths in metres."""
+    if leg[PITCH, f] >= POINTED or leg[HIP_Y, f] <= leg[ANKLE_Y, f]:
+        return 0.0
+    bent = np.float32(shank_lean(leg, f, thigh, shank)) + leg[PITCH, f]
+    return float(eased(bent, POINTED, STRAIGHT) - bent)
 
 
 @kernel
@@ -127,9 +138,7 @@ def relax_ankles(root: Array, leg: Array, planted: Array, thigh_length: Scalar, 
         if planted[f]:
             continue
         leg[PITCH, f] -= np.float32(too_far_bent(leg, f, root[GAIT_WEIGHT, f], thigh_length, shank_length))
-        if leg[PITCH, f] < POINTED and leg[HIP_Y, f] > leg[ANKLE_Y, f]:
-            bent = np.float32(shank_lean(leg, f, thigh_length, shank_length)) + leg[PITCH, f]
-            leg[PITCH, f] += eased(bent, POINTED, STRAIGHT) - bent
+        leg[PITCH, f] += np.float32(too_far_pointed(leg, f, thigh_length, shank_length))
 
 
 @kernel
@@ -143,7 +152,7 @@ def yield_heels(
     shank_length: Scalar,
     step: Scalar,
 ) -> None:
-    """Raise the heel of a planted foot where its ankle would bend by more than it can.
+    """Raise the heel of a planted foot where its ankle would bend by more than it can, lower it where toes would point too far.
 
     Parameters
     ----------
@@ -162,6 +171,7 @@ def yield_heels(
         more = 0.0
         for f in range(first, last):
             more = HEEL_FOR_BEND * too_far_bent(leg, f, root[GAIT_WEIGHT, f], thigh_length, shank_length)
+            more -= too_far_pointed(leg, f, thigh_length, shank_length)
             if more == 0:
                 continue
             before, after = leg[PITCH, f], np.float32(leg[PITCH, f] - more)

@@ -98,6 +98,8 @@ def check_statement(statement: Mapping[str, Any], actors: Sequence[Actor], libra
         None where it cannot be measured.
     """
     kind, value = statement["kind"], str(statement["value"])
+    if kind == "style":
+        return None
     if kind == "people":
         return len(actors) == int(value) if statement["actor"] < 0 else None
     if not 0 <= statement["actor"] < len(actors):

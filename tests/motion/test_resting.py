@@ -86,7 +86,7 @@ def test_a_hand_let_down_into_a_thigh_lies_on_it(steep: float) -> None:
     np.testing.assert_array_equal(work.joints[21], before[21])  # nothing is near the other one
     # By degrees: it comes to rest on the way through what is soft, not at once.
     speed = np.abs(np.diff(before[20], axis=1)).max()
-    assert np.abs(np.diff(work.joints[20], 2)).max() < 0.2 * speed
+    assert np.abs(np.diff(work.joints[20], 2)).max() < 0.25 * speed
 
 
 def test_nothing_near_nothing_moved() -> None:
