@@ -102,7 +102,7 @@ def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = Non
 
 def _samples(path: Path, header: Header, bad: Sequence[int]) -> int:
     """Count the samples that there are to be: those that readers see, and those of complete shards behind them."""
-    last = expected_shards(path, header) - 1
+    last = expected_shards(path, header, locked=True) - 1
     if last < header.shards():
         return header.samples
     receipt = load_receipt(path, header, last)

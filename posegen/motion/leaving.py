@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 
-__all__ = ["RATE_OF_PASSING", "leave_row"]
+__all__ = ["RATE_LANDS", "RATE_LIFTS", "RATE_OF_PASSING", "leave_row"]
 
 Array = NDArray[Any]
 
 RATE_OF_PASSING = 0.125
 """Share of the time that a foot takes to pass to its free course, over which its rate before that is taken."""
+RATE_LIFTS, RATE_LANDS = 0.25, 0.4
+"""Shares of it in which the rate that a foot has at the lift passes off, and in which that at the landing comes about."""
 
 
 @kernel
@@ -35,7 +37,7 @@ def leave_row(row: Array, nominal: Array, edge: int, inward: int, beyond: Scalar
         Frames by which the stance lasts longer than to `edge`.
     """
     first, last, one = 0 if inward > 0 else edge + 1, edge if inward > 0 else len(row), np.float32(1.0)
-    over, brief = max(int(RATE_OF_PASSING * longest + 0.5), 1), max(0.25 * leaving, 1.0)
+    over, brief = max(int(RATE_OF_PASSING * longest + 0.5), 1), max((RATE_LANDS if inward > 0 else RATE_LIFTS) * leaving, 1.0)
     inner, outer, change = edge + inward * over, edge - inward * over, np.float32(0.0)
     if 0 <= inner < len(row) and 0 <= outer < len(row):
         change = (row[edge] - row[inner] - nominal[outer] + nominal[edge]) / over

@@ -100,7 +100,7 @@ def place_foot(first: int, last: int, foot: Array, leg: Array) -> None:
 def ease_reach(
     first: int, last: int, thigh_length: Scalar, shank_length: Scalar, planted: Array, running: Array, leg: Array
 ) -> None:
-    """Let a swinging foot give way before its leg is straight, so that the knee does not snap; ankle and ball move together.
+    """Let a swinging foot give way before its leg is straight, so that the knee does not snap; the foot moves as one.
 
     A planted foot stays where it is: the pelvis has come within its reach. What a leg lacks to its length is kept above 0 by a
     hyperbola so narrow that a leg nearly straight, as it is just before it lands in walking, is hardly bent by it; runners,
@@ -121,6 +121,8 @@ def ease_reach(
         leg[BALL_X, f] += change * dx
         leg[BALL_Y, f] += change * dy
         leg[BALL_Z, f] += change * dz
+        leg[HEEL_HEIGHT, f] += change * dy
+        leg[TOE_HEIGHT, f] += change * dy
 
 
 @kernel
@@ -150,6 +152,8 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
         leg[BALL_X, f] += moved_x
         leg[BALL_Y, f] += moved_y
         leg[BALL_Z, f] += moved_z
+        leg[HEEL_HEIGHT, f] += moved_y
+        leg[TOE_HEIGHT, f] += moved_y
         inverse = np.float32(1.0) / wanted
         ux, uy, uz = dx * inverse, dy * inverse, dz * inverse
         along = (thigh * thigh - shank * shank + wanted * wanted) * np.float32(0.5) * inverse

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.motion.contacts import EARLY, FIRST, LAST, LATE
-from posegen.motion.leaving import RATE_OF_PASSING, leave_row
+from posegen.motion.leaving import RATE_LANDS, RATE_LIFTS, RATE_OF_PASSING, leave_row
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
 from posegen.motion.rows import ANKLE_X, ANKLE_Y, PITCH
 from posegen.motion.trigonometry import cos_turns, sin_turns
@@ -40,7 +40,7 @@ def swing_row(
     begin, end = lift + late, land - early
     whole = max(end - begin, 1.0)
     away, span = min(whole, leaving), min(whole, longest)
-    away_rate, span_rate = max(min(whole, 0.25 * leaving), 1.0), max(min(whole, 0.4 * longest), 1.0)
+    away_rate, span_rate = max(min(whole, RATE_LIFTS * leaving), 1.0), max(min(whole, RATE_LANDS * longest), 1.0)
     # Rates are taken over the same time at any frame rate: of the foot while it is planted, of its course while it is not.
     over = min(max(int(RATE_OF_PASSING * longest + 0.5), 1), land - lift)
     held = (row[lift] - row[lift - over]) / over if lift >= over else np.float32(0.0)

@@ -113,13 +113,13 @@ def _header_problem(path: Path, fault: str, *, curable: bool) -> Problem:
     return Problem(None, HEADER_FILE, fault, curable)
 
 
-def expected_shards(path: Path, header: Header) -> int:
+def expected_shards(path: Path, header: Header, *, locked: bool = False) -> int:
     """Count the shards that ought to be complete: those that readers see, and any before one that is complete.
 
-    While a run is at work, gaps are its business.
+    While a run is at work, gaps are its business, unless it is who asks and has the dataset `locked`.
     """
     visible = header.shards()
-    if not is_being_written(path):
+    if locked or not is_being_written(path):
         for shard in reversed(_receipts(path)):
             if shard < visible:
                 break

@@ -10,6 +10,7 @@ import pytest
 import posegen
 from posegen.config import Config
 from posegen.errors import PosegenError
+from posegen.generation.repair import repair
 from posegen.store.verify import verify
 from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of, shards_to_make
@@ -84,4 +85,19 @@ def test_what_a_dead_run_began_goes_when_the_next_is_to_make_less(
     assert verify(path) == []
     # Complete shards stay, those behind the ten first samples among them.
     assert result.samples == 16
+    assert content_of(path) == content_of(undisturbed[18])[:16]
+
+
+def test_a_bad_shard_before_complete_ones_is_made_again_whatever_readers_see(
+    config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path
+) -> None:
+    path = place / "dataset"
+    posegen.generate(config, samples=1, workers=1, out=path)
+    # It makes shard 0 again, so that readers see no sample until it ends, and dies in the last shard.
+    assert forks.generate(path, "--samples", "18", POSEGEN_CRASH_AT="file_written@4#1").code == -signal.SIGKILL
+    hurt = path / "motion.zarr" / "contact" / "c.0.0.0.0.0"
+    hurt.write_bytes(hurt.read_bytes()[:-1] + b"?")
+    done = repair(path, verify(path), workers=1)
+    assert (done.made, done.dropped, done.left) == ((0,), (), ())
+    assert verify(path) == []
     assert content_of(path) == content_of(undisturbed[18])[:16]

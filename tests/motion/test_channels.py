@@ -307,4 +307,5 @@ def test_tracks_leave_from_and_return_to_standing(name: str) -> None:
 
 def test_size_goes_with_amplitude() -> None:
     small, large = (tracked("squat", amplitude, 2)[CHANNELS.index("root_height")].min() for amplitude in (0.8, 1.2))
-    assert large / small == pytest.approx(1.5, abs=0.02)
+    # The root goes half as far as the rest: who stands deeper by half would be too deep.
+    assert large / small == pytest.approx(1.1 / 0.9, abs=0.02)
