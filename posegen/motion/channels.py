@@ -132,7 +132,9 @@ def slot_series(
     if swings:
         gait_series(slot.gait, slot.speed * abs(actions.manner[kind, AHEAD]), leg, gaits, channel, series)
         if hangs(channel):
-            series[1:] *= np.float32(slot.amplitude * (1.0 + 0.15 * person.energy) * person.style[SWING])
+            # Runners swing their arms about as far as shoulders go, in whatever style.
+            swing = person.style[SWING] if slot.gait == WALK else min(person.style[SWING], 1.0)
+            series[1:] *= np.float32(slot.amplitude * (1.0 + 0.15 * person.energy) * swing)
         series[0] += np.float32(person.posture[channel])
     else:
         series[:] = np.float32(0.0)
