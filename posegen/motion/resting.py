@@ -24,7 +24,7 @@ YIELDING, EASY = 0.006, 0.014
 """Metres by which flesh gives way, and before which a wrist begins to."""
 TILTED = 0.02
 """Metres towards the front of the thigh by which the way out is tilted: an arm through the middle of it has none of its own."""
-PASSES = 3
+PASSES = 5
 """How often a wrist is moved: as it goes out, the elbow comes along, and what was deep inside is not quite out."""
 
 
@@ -127,6 +127,6 @@ def rest_forearms(scratch: Scratch, person: Person, first: int, last: int) -> No
             near = lies_near(elbow, wrist, hip, knee, 1.0, least + 2.0 * EASY, first, last, scratch.root[WORK])
             near = near or lies_near(elbow, wrist, hip, knee, 0.6, least + 2.0 * EASY, first, last, scratch.root[WORK])
             for again in range(PASSES if near else 0):
-                deep = least - 0.75 * EASY if again else least
+                deep = least - 0.5 * EASY if again else least
                 if press_out(scratch.root, elbow, wrist, hip, knee, deep, first, last, goal):
                     solve_elbow(upper, fore, 1.0 - 2.0 * side, scratch.turns[5], shoulder, goal, first, last, elbow, wrist)
