@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RESULTS", "Figure", "sentence", "write"]
+__all__ = ["RESULTS", "Figure", "took", "write", "write_again"]
 
 RESULTS = Path(__file__).parent / "results"
 PLACES = {
@@ -45,16 +45,50 @@ class Figure:
 
 def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
     """Write figures as JSON and as a table in Markdown, and give the path of the table."""
+    found = [asdict(figure) for figure in figures]
+    return _record(title, {"section": section, "machine": _machine(), "seconds": round(seconds), "figures": found, "again": []})
+
+
+def write_again(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
+    """Put figures in the place of those of the same names that are written down, which tells that they were measured later.
+
+    Raises
+    ------
+    ValueError
+        If a figure has no place there: then the whole section is to be measured.
+    """
+    document = json.loads((RESULTS / f"{section}.json").read_text(encoding="utf-8"))
+    found = {figure.name: asdict(figure) for figure in figures}
+    missing = found.keys() - {figure["name"] for figure in document["figures"]}
+    if missing:
+        msg = f"{section} has no figures yet of the names {sorted(missing)}"
+        raise ValueError(msg)
+    document["figures"] = [found.get(figure["name"], figure) for figure in document["figures"]]
+    document["again"] = [*document.get("again", []), {"figures": list(found), "seconds": round(seconds)}]
+    return _record(title, document)
+
+
+def took(document: dict[str, Any]) -> str:
+    """Say in words how long a section took, on what, and which of its figures were measured again later."""
+    minutes = f"{document['seconds'] / 60:.0f} minutes"
+    told = f"`make judge SECTION={document['section']}` took {minutes} on {sentence(document['machine'])}."
+    for later in document.get("again", []):
+        told += f" Measured again, after a mend, in {later['seconds'] / 60:.0f} minutes: {'; '.join(later['figures'])}."
+    return told
+
+
+def _record(title: str, document: dict[str, Any]) -> Path:
     RESULTS.mkdir(exist_ok=True)
-    machine = _machine()
-    document = {"section": section, "machine": machine, "seconds": round(seconds), "figures": [asdict(f) for f in figures]}
+    section = document["section"]
     # NumPy's numbers and truths become plain ones.
     text = json.dumps(document, indent=1, default=lambda value: value.item()) + "\n"
     (RESULTS / f"{section}.json").write_text(_without_places(text), encoding="utf-8")
-    lines = [f"# {title}", "", f"`make judge SECTION={section}` took {seconds / 60:.0f} minutes on {sentence(machine)}.", ""]
-    lines += ["| measure | found | wanted | |", "|---|---|---|---|"]
+    lines = [f"# {title}", "", took(document), "", "| measure | found | wanted | |", "|---|---|---|---|"]
     mark = {True: "good", False: "**bad**", None: ""}
-    lines += [f"| {figure.name} | {figure.found} | {figure.wanted} | {mark[figure.good]} |" for figure in figures]
+    lines += [
+        f"| {f['name']} | {f['found']} | {f['wanted']} | {mark[None if f['good'] is None else bool(f['good'])]} |"
+        for f in document["figures"]
+    ]
     table = RESULTS / f"{section}.md"
     table.write_text(_without_places("\n".join(lines) + "\n"), encoding="utf-8")
     return table

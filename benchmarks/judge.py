@@ -16,12 +16,12 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks import generate, keep, motion
-from benchmarks.figures import Figure, write
+from benchmarks.figures import Figure, write, write_again
 
 SECTIONS = {"generate": generate, "keep": keep, "motion": motion}
 
 
-def judge(section: str, names: list[str], folder: Path | None) -> bool:
+def judge(section: str, names: list[str], folder: Path | None, *, again: bool = False) -> bool:
     """Take the measures of a section, all unless some are named; tell whether none was bad."""
     module = SECTIONS[section]
     chosen = [measure for measure in module.MEASURES if not names or measure.__name__.rpartition(".")[2] in names]
@@ -32,8 +32,9 @@ def judge(section: str, names: list[str], folder: Path | None) -> bool:
             for figure in measure.measure(Path(place)):
                 figures.append(figure)
                 print(f"{figure.name}: {figure.found}{' BAD' if figure.good is False else ''}", flush=True)
-    if not names and "POSEGEN_JUDGE_SCALE" not in os.environ:
-        print(write(section, module.TITLE, figures, time.monotonic() - start))
+    if (again or not names) and "POSEGEN_JUDGE_SCALE" not in os.environ:
+        record = write_again if again else write
+        print(record(section, module.TITLE, figures, time.monotonic() - start))
         for page in getattr(module, "PAGES", []):
             print(import_module(page).write())
     return all(figure.good is not False for figure in figures)
@@ -43,10 +44,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("section", choices=["all", *SECTIONS], default="all", nargs="?")
     parser.add_argument("--only", action="append", default=[], help="a measure by name; nothing is written then")
+    parser.add_argument("--again", action="store_true", help="write what --only measured into the results there are, saying so")
     parser.add_argument("--folder", type=Path, help="on the disk that is meant; that of temporary files unless given")
     options = parser.parse_args()
+    if options.again and not options.only:
+        parser.error("--again goes with --only")
     sections = list(SECTIONS) if options.section == "all" else [options.section]
-    good = [judge(section, options.only, options.folder) for section in sections]
+    good = [judge(section, options.only, options.folder, again=options.again) for section in sections]
     return 0 if all(good) else 1
 
 

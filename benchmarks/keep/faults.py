@@ -1,6 +1,6 @@
 """300 seeded faults over real runs of 20 shards: after one more run each dataset is the one that nobody disturbed.
 
-Besides, what an extension does to complete shards, and attacks in any order beside a model of what a dataset must be.
+Besides, what an extension does to complete shards.
 POSEGEN_JUDGE_SCALE=0.1 takes a tenth of everything, to try the measure itself.
 """
 
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -23,7 +21,6 @@ import posegen
 from benchmarks.figures import Figure
 from benchmarks.keep.small_disk import can_mount, small_disk
 from benchmarks.keep.strikes import SAMPLES, SHARDS, STRIKES, Struck, damaged, disk_filled
-from benchmarks.measure import ROOT
 from posegen.config import Config, load_config
 from posegen.store.compare import differences
 from tests.faults.forks import SETTINGS
@@ -31,7 +28,6 @@ from tests.faults.truth import files_of, shards_to_make
 
 SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
 SEED = 3
-ATTACKS = 300
 
 Times = dict[str, tuple[int, int]]
 
@@ -65,7 +61,6 @@ def measure(folder: Path) -> Iterator[Figure]:
             print(f"{number + 1} faults, {sum(tally.struck.values())} struck", file=sys.stderr, flush=True)
     yield from _figures(tally)
     yield _extension(folder, config)
-    yield _attacks(folder)
 
 
 def _schedule(mountable: bool) -> list[Callable[..., Struck]]:
@@ -161,17 +156,3 @@ def _extension(folder: Path, config: Config) -> Figure:
     return Figure(
         f"files of {partial_shard} complete shards after an extension: time and inode", told, "all", not changed, changed
     )
-
-
-def _attacks(folder: Path) -> Figure:
-    """Run the state machine of the tests with many more sequences than the suite has time for."""
-    wanted = max(1, round(ATTACKS * SCALE))
-    start = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/faults/test_machine.py"]
-    environment = os.environ | {"POSEGEN_TEST_ATTACKS": str(wanted)}
-    ended = subprocess.run(
-        [*command, f"--basetemp={folder / 'attacks'}"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    told = f"all held, {time.monotonic() - start:.0f} s" if ended.returncode == 0 else "broken"
-    name = f"{wanted} sequences of generate, die, extend, damage, verify and repair, beside a model"
-    return Figure(name, told, "all held", ended.returncode == 0, ended.stdout[-4000:] if ended.returncode else None)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS, sentence
+from benchmarks.figures import RESULTS, took
 
 __all__ = ["PAGE", "page", "write"]
 
@@ -33,7 +33,7 @@ def write() -> Path:
 
 def _table(results: dict[str, Any]) -> str:
     lines = [
-        f"`make judge SECTION={SECTION}` took {results['seconds'] / 60:.0f} minutes on {sentence(results['machine'])}.",
+        took(results),
         "",
         "| what was tried | what came of it | wanted | |",
         "|---|---|---|---|",
