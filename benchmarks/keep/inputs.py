@@ -73,6 +73,7 @@ def _libraries(folder: Path) -> list[Kind]:
     gaits = _parsed(LIBRARY / "actions/locomotion.yaml")["actions"]
     _put(base / "actions/a.yaml", {"family": "still", "actions": {"stand": standing["actions"]["stand"]}})
     _put(base / "themes.yaml", {"themes": {"hall": {"actions": {"stand": 1.0}}}})
+    _put(base / "styles.yaml", _parsed(LIBRARY / "styles.yaml"))
     _put(base / "words/en.yaml", some)
     good = {
         "a.yaml": {"family": "mine", "actions": {"wave": gestures["actions"]["wave"]}},

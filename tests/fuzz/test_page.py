@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import figures as results
+from benchmarks.figures import Figure
 from benchmarks.keep import page
 
 
@@ -17,9 +19,26 @@ def test_the_committed_page_is_the_one_that_the_results_make() -> None:
 def test_figures_get_into_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = dict.fromkeys(("processor", "cores", "python", "numpy", "numba", "zarr", "pyarrow"), "x")
     figures = [{"name": "300 kills", "found": "299 equal", "wanted": "300 equal", "good": False, "detail": ["not shown"]}]
-    (tmp_path / "keep.json").write_text(json.dumps({"seconds": 120, "machine": machine, "figures": figures}))
+    (tmp_path / "keep.json").write_text(json.dumps({"section": "keep", "seconds": 120, "machine": machine, "figures": figures}))
     monkeypatch.setattr(page, "RESULTS", tmp_path)
     assert "took 2 minutes on x cores of x, Python x" in page.page()
     assert "| 300 kills | 299 equal | 300 equal | **bad** |" in page.page()
     assert "not shown" not in page.page()
     assert "{{" not in page.page()
+
+
+def test_a_figure_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    results.write(
+        "keep", "Keeping", [Figure("kills", "3 lost", "none", good=False), Figure("stops", "held", "", good=True)], 600
+    )
+    results.write_again("keep", "Keeping", [Figure("kills", "none", "none", good=True)], 120)
+    table = (tmp_path / "keep.md").read_text()
+    for text in (table, page.page()):
+        assert "| kills | none | none | good |" in text
+        assert "| stops | held |  | good |" in text
+        assert "took 10 minutes" in text
+        assert "Measured again, after a mend, in 2 minutes: kills." in text
+    with pytest.raises(ValueError, match="no figures yet of the names \\['new'\\]"):
+        results.write_again("keep", "Keeping", [Figure("new", "")], 1)
