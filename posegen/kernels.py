@@ -98,9 +98,10 @@ def _compiled(function: Callable[Parameters, Result], **options: str) -> Callabl
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
     try:
-        compiled = numba.njit(cache=True, fastmath=False, error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(
-            function
-        )
+        compile_lazily: Any = numba.njit  # whose stub knows no `no_cfunc_wrapper`: nothing calls kernels from C
+        compiled = compile_lazily(
+            cache=True, fastmath=False, error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options
+        )(function)
     finally:
         settings.CACHE_DIR = before
     return cast("Callable[Parameters, Result]", compiled)
