@@ -35,7 +35,8 @@ def evaluate(
 ) -> None:
     """Measure how plausible the motion in DATASET is, from its joints alone: feet, joint ranges, flight, balance, gait.
 
-    What its captions say is held against the joints, too: sides, counts, directions, speeds, order.
+    What its captions say is held against the joints, too: sides, counts, directions, speeds, order. And how varied captions and
+    stories are is told beside what is published of HumanML3D.
 
     With --reference also how close it is to captured motion, next to the same figures of the reference itself, parted
     by its persons, and of the reference with joints 5 mm off. An .npz file has the arrays joints [frames, 22, 3] in metres
@@ -76,9 +77,10 @@ def _document(evaluation: Evaluation) -> dict[str, Any]:
     from dataclasses import asdict
 
     from posegen.evaluation.plausible import FIGURES
+    from posegen.evaluation.variety import HUMANML3D
 
     walks = [asdict(w) | {"ratio_error": w.ratio_error, "stance_error": w.stance_error} for w in evaluation.walks]
-    document: dict[str, Any] = _plain(asdict(evaluation) | {"walks": walks, "meaning": FIGURES})
+    document: dict[str, Any] = _plain(asdict(evaluation) | {"walks": walks, "meaning": FIGURES, "published": asdict(HUMANML3D)})
     return document
 
 
@@ -93,7 +95,9 @@ def _plain(value: Any) -> Any:
 
 def _lines(path: Path, evaluation: Evaluation) -> list[str]:
     from posegen.cli.evaluation_text import claim_lines, figure_lines, gait_lines, realism_lines
+    from posegen.cli.variety_text import variety_lines
 
     head = f"{path}: {evaluation.samples:,} samples, {evaluation.clips:,} clips"
     realism = realism_lines(evaluation.realism) if evaluation.realism else []
-    return [head, "", *figure_lines(evaluation), "", *gait_lines(evaluation), "", *claim_lines(evaluation.claims), *realism]
+    claims, variety = claim_lines(evaluation.claims), variety_lines(evaluation.samples, evaluation.variety)
+    return [head, "", *figure_lines(evaluation), "", *gait_lines(evaluation), "", *claims, "", *variety, *realism]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from posegen.config import CONTENT_VERSION, Config
 from posegen.library import Library, load_library
@@ -13,9 +15,10 @@ from posegen.store.read import Dataset, strange
 from posegen.truth.check import check_statement, see_actors
 from posegen.validation import validated
 
-__all__ = ["Claims", "check_captions"]
+__all__ = ["Claims", "ClaimsTally"]
 
-SAMPLES_AT_ONCE = 20
+Array = NDArray[Any]
+
 MOST_NAMED = 10
 
 
@@ -39,46 +42,56 @@ class Claims:
     wrong: list[str]
 
 
-def check_captions(dataset: Dataset, samples: range) -> dict[str, Claims] | None:
-    """Hold the statements of captions against the joints.
+class ClaimsTally:
+    """Holds statements of captions against the joints, some rows at a time.
 
     Parameters
     ----------
     dataset : Dataset
-    samples : range
-
-    Returns
-    -------
-    dict of str to Claims, or None
-        By kind of statement; None for a dataset without joints, or of another library or content version than there is now.
     """
-    library = _library(dataset)
-    if library is None or "joints" not in dataset.fields:
-        return None
-    counted: Counter[tuple[str, bool | None]] = Counter()
-    wrong: dict[str, list[str]] = {}
-    for first in range(0, len(samples), SAMPLES_AT_ONCE):
-        chosen = samples[first : first + SAMPLES_AT_ONCE]
-        joints = dataset.arrays("joints", np.array(chosen))
-        with strange(dataset.path):
-            rows = [row for sample in chosen for row in dataset.rows(sample)]
-            seen = see_actors(
-                joints.reshape(-1, *joints.shape[2:]), [row["actors"] for row in rows], library, dataset.header.fps
-            )
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._library = _library(dataset)
+        self._dataset = dataset
+        self._counted: Counter[tuple[str, bool | None]] = Counter()
+        self._wrong: dict[str, list[str]] = {}
+
+    def add(self, joints: Array, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Check the captions of some rows.
+
+        Parameters
+        ----------
+        joints : float32 [sample, variant, actor, frame, 22, 3]
+        rows : sequence of mappings
+            Of the same samples, a row for each variant.
+        """
+        if self._library is None:
+            return
+        with strange(self._dataset.path):
+            flat = joints.reshape(-1, *joints.shape[2:])
+            seen = see_actors(flat, [row["actors"] for row in rows], self._library, self._dataset.header.fps)
             for row, actors in zip(rows, seen, strict=True):
                 for caption in row["captions"]:
                     for statement in caption["statements"]:
-                        verdict = check_statement(statement, actors, library)
-                        kind = statement["kind"]
-                        counted[kind, verdict] += 1
-                        named = wrong.setdefault(kind, [])
-                        if verdict is False and len(named) < MOST_NAMED:
-                            value = f" {statement['value']}" if statement["value"] else ""
-                            named.append(f"sample {row['sample']} {row['variant']}: {statement['action']}{value}")
-    return {
-        kind: Claims(counted[kind, True], counted[kind, False], counted[kind, None], named)
-        for kind, named in sorted(wrong.items())
-    }
+                        self._take_down(statement, row, check_statement(statement, actors, self._library))
+
+    def _take_down(self, statement: Mapping[str, Any], row: Mapping[str, Any], verdict: bool | None) -> None:
+        kind = statement["kind"]
+        self._counted[kind, verdict] += 1
+        named = self._wrong.setdefault(kind, [])
+        if verdict is False and len(named) < MOST_NAMED:
+            value = f" {statement['value']}" if statement["value"] else ""
+            named.append(f"sample {row['sample']} {row['variant']}: {statement['action']}{value}")
+
+    def claims(self) -> dict[str, Claims] | None:
+        """Give what was found by kind of statement; None for a dataset of another library or content version than now."""
+        if self._library is None:
+            return None
+        counted = self._counted
+        return {
+            kind: Claims(counted[kind, True], counted[kind, False], counted[kind, None], named)
+            for kind, named in sorted(self._wrong.items())
+        }
 
 
 def _library(dataset: Dataset) -> Library | None:

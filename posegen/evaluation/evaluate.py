@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import PosegenError, UsageError
-from posegen.evaluation.claims import Claims, check_captions
+from posegen.evaluation.claims import Claims, ClaimsTally
 from posegen.evaluation.gait_report import Run, Walk
 from posegen.evaluation.gait_tally import Curve, GaitTally
 from posegen.evaluation.plausible import FIGURES, LOWER_IS_WORSE, figures_of_clip
 from posegen.evaluation.realism import Comparison, FamilyComparison, compare, compare_families, halves
-from posegen.evaluation.recording import Recording, recordings_of_dataset
+from posegen.evaluation.recording import Recording, blocks_of_dataset, recordings_of_block
 from posegen.evaluation.spread import Spread, SpreadTally
+from posegen.evaluation.variety import Variety, VarietyTally
 from posegen.evaluation.windows import Windows, describe_windows, joined
 from posegen.randomness import Stream, normal
 from posegen.store.read import open_dataset
@@ -64,7 +65,7 @@ class Realism:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All of it: figures by name as in :data:`posegen.evaluation.plausible.FIGURES`, claims of captions by kind."""
+    """All of it: figures by name as in :data:`posegen.evaluation.plausible.FIGURES`, claims of captions by kind, variety."""
 
     samples: int
     clips: int
@@ -73,6 +74,7 @@ class Evaluation:
     runs: list[Run]
     curves: list[Curve]
     claims: dict[str, Claims] | None
+    variety: Variety | None
     reference: dict[str, Spread] | None
     realism: Realism | None
 
@@ -115,18 +117,23 @@ def evaluate(
     step = -(-len(chosen) // MOST_FOR_REALISM)
     total = len(chosen) * len(dataset.header.variants)
     base = dataset.header.variants[0]
-    for number, recording in enumerate(recordings_of_dataset(dataset, chosen)):
-        figures.add(recording.name, _row(recording))
-        gait.add(recording)
-        if captured and recording.variant == base and int(recording.name.split()[1]) % step == 0:
-            kept += describe_windows(recording)
-        if progress:
-            progress(number + 1, total)
+    claims, variety = ClaimsTally(dataset), VarietyTally(base)
+    for block in blocks_of_dataset(dataset, chosen):
+        claims.add(block.joints, block.rows)
+        variety.add(block.rows)
+        for recording in recordings_of_block(dataset, block):
+            figures.add(recording.name, _row(recording))
+            gait.add(recording)
+            if captured and recording.variant == base and int(recording.name.split()[1]) % step == 0:
+                kept += describe_windows(recording)
+            if progress:
+                progress(len(figures), total)
     realism = _realism(captured, joined(kept), path) if captured else None
     spread = captured.spread if captured else None
-    claims = check_captions(dataset, chosen)
     walked = (gait.walks, gait.runs, gait.curves())
-    return Evaluation(len(chosen), len(figures), figures.spreads(), *walked, claims, spread, realism)
+    return Evaluation(
+        len(chosen), len(figures), figures.spreads(), *walked, claims.claims(), variety.variety(), spread, realism
+    )
 
 
 @dataclass(frozen=True)

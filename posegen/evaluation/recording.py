@@ -18,7 +18,14 @@ from posegen.evaluation.ranges import library_of, ranges_of_frames
 from posegen.skeleton import PARTS
 from posegen.store.read import Dataset, open_dataset, strange
 
-__all__ = ["Recording", "recordings_of_dataset", "recordings_of_reference"]
+__all__ = [
+    "Block",
+    "Recording",
+    "blocks_of_dataset",
+    "recordings_of_block",
+    "recordings_of_dataset",
+    "recordings_of_reference",
+]
 
 Array = NDArray[Any]
 SAMPLES_AT_ONCE = 20
@@ -73,6 +80,47 @@ class Recording:
         return str(next(base, {"action": ""})["action"])
 
 
+@dataclass(frozen=True)
+class Block:
+    """What is read at once of some samples of a dataset: arrays [sample, variant, ...], and all rows, sample by sample.
+
+    `contact` and `action` are None where the dataset does not store them.
+    """
+
+    samples: range
+    joints: Array
+    contact: Array | None
+    action: Array | None
+    rows: Sequence[Mapping[str, Any]]
+
+
+def blocks_of_dataset(dataset: Dataset, samples: range) -> Iterator[Block]:
+    """Read some samples of a dataset, few at a time.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    samples : range
+
+    Raises
+    ------
+    UsageError
+        If the dataset stores no joints.
+    """
+    if "joints" not in dataset.fields:
+        msg = f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}"
+        raise UsageError(msg)
+    for first in range(0, len(samples), SAMPLES_AT_ONCE):
+        chosen = samples[first : first + SAMPLES_AT_ONCE]
+        block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
+        joints = dataset.arrays("joints", block)
+        contact = dataset.arrays("contact", block) if "contact" in dataset.fields else None
+        action = dataset.arrays("action", block) if "action" in dataset.fields else None
+        with strange(dataset.path):
+            rows = [row for sample in chosen for row in dataset.rows(sample)]
+        yield Block(chosen, joints, contact, action, rows)
+
+
 def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recording]:
     """Read every figure of every variant of some samples, few samples at a time.
 
@@ -81,34 +129,30 @@ def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recordin
     dataset : Dataset
     samples : range
     """
-    if "joints" not in dataset.fields:
-        msg = f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}"
-        raise UsageError(msg)
-    library = library_of(dataset.header.config)
-    for first in range(0, len(samples), SAMPLES_AT_ONCE):
-        chosen = samples[first : first + SAMPLES_AT_ONCE]
-        block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
-        joints = dataset.arrays("joints", block)
-        contact = dataset.arrays("contact", block) if "contact" in dataset.fields else None
-        action = dataset.arrays("action", block) if "action" in dataset.fields else None
-        with strange(dataset.path):
-            names = np.array(dataset.header.field("action").attributes["names"]) if action is not None else None
-            for i, sample in enumerate(chosen):
-                for v, row in enumerate(dataset.rows(sample)):
-                    for a, actor in enumerate(row["actors"]):
-                        there = longest_present(joints[i, v, a])
-                        if there.stop > there.start:
-                            name = f"sample {sample} {row['variant']}" + (f" actor {a}" if a else "")
-                            touching = None if contact is None else contact[i, v, a, there]
-                            segments = actor["segments"] if there.start == 0 else ()
-                            places = joints[i, v, a, there].astype(np.float64)
-                            fps = float(dataset.header.fps)
-                            doing, ranges = None, {}
-                            if names is not None and action is not None:
-                                doing = names[action[i, v, a, there, LEGS]]
-                                ranges = ranges_of_frames(library, names.tolist(), action[i, v, a, there], fps)
-                            who, variant = str(actor["person"]), row["variant"]
-                            yield Recording(name, who, places, fps, touching, segments, variant, "", doing, ranges)
+    for block in blocks_of_dataset(dataset, samples):
+        yield from recordings_of_block(dataset, block)
+
+
+def recordings_of_block(dataset: Dataset, block: Block) -> Iterator[Recording]:
+    """Give every figure of every variant of what was read of a dataset."""
+    library, fps = library_of(dataset.header.config), float(dataset.header.fps)
+    with strange(dataset.path):
+        names = np.array(dataset.header.field("action").attributes["names"]) if block.action is not None else None
+        for number, row in enumerate(block.rows):
+            i, v = divmod(number, len(dataset.header.variants))
+            for a, actor in enumerate(row["actors"]):
+                there = longest_present(block.joints[i, v, a])
+                if there.stop > there.start:
+                    name = f"sample {row['sample']} {row['variant']}" + (f" actor {a}" if a else "")
+                    touching = None if block.contact is None else block.contact[i, v, a, there]
+                    segments = actor["segments"] if there.start == 0 else ()
+                    places = block.joints[i, v, a, there].astype(np.float64)
+                    doing, ranges = None, {}
+                    if names is not None and block.action is not None:
+                        doing = names[block.action[i, v, a, there, LEGS]]
+                        ranges = ranges_of_frames(library, names.tolist(), block.action[i, v, a, there], fps)
+                    who, variant = str(actor["person"]), row["variant"]
+                    yield Recording(name, who, places, fps, touching, segments, variant, "", doing, ranges)
 
 
 def recordings_of_reference(path: Path) -> Iterator[Recording]:

@@ -48,7 +48,12 @@ def test_figures_of_a_dataset(dataset: Path, capsys: pytest.CaptureFixture[str])
     worst = document["figures"]["jerk"]["worst_clips"]
     assert len(worst) == 1
     assert worst[0][0].split()[2] in {"base", "speed", "position", "scale", "mirror"}
-    assert evaluated(capsys, dataset, "--samples", 2)["clips"] == 10
+    fewer = evaluated(capsys, dataset, "--samples", 2)
+    assert fewer["clips"] == 10
+    # Two samples of five variants with three captions each.
+    assert (fewer["variety"]["captions"], document["variety"]["captions"]) == (30, 60)
+    assert 6 <= fewer["variety"]["unique"] <= 30
+    assert fewer["published"]["captions"] == 44_970
 
 
 def test_closeness_to_a_reference(

@@ -1,0 +1,69 @@
+"""How many different captions 10,000 samples have, how long they are, and whether they are sound English."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.motion.clips import scaled
+from benchmarks.story.blocks import blocks
+
+SAMPLES = 10_000
+UNIQUE = 25_000
+SHORTEST, LONGEST = 8.0, 16.0
+"""Words, in the mean."""
+SILENT = r"(?:hour|honest|honou?r|heir)"
+SPOKEN = r"(?:uni[^nm]|use|usual|euro|one\b|once\b)"
+"""How words begin that are spoken with a vowel though written with none, and the other way round."""
+NAMED = 10
+
+FAULTS = {
+    "a doubled word": re.compile(r"\b(\w+)\W+\1\b"),
+    "a broken article": re.compile(rf"\ba (?!{SPOKEN})[aeiou]|\ba {SILENT}|\ban (?!{SILENT})[^aeiou\W]|\ban {SPOKEN}"),
+    "an article without its noun": re.compile(r"\b(?:a|an|the) (?:a|an|the|and|then|with)\b|\b(?:a|an|the)[.,;:]"),
+    "a hole or a bracket": re.compile(r"[{}\[\]<>_]"),
+    "spaces or marks out of place": re.compile(r"  | [,.;:]|^\s|\s$|[,;:.]{2}|[,;:]$|[^\w\s.,;:'-]"),
+    "one of many, or many of one": re.compile(
+        r"\b(?:one|1) (?:people|times)\b|\b(?:two|three|four|five|six) (?:person|time)\b"
+    ),
+}
+
+
+def faults(text: str) -> list[str]:
+    """Name what is wrong with the English of a caption, as far as patterns tell.
+
+    A sentence begins with a capital letter if the caption ends in a full stop; else the caption is a phrase.
+    """
+    found = [name for name, pattern in FAULTS.items() if pattern.search(text.lower())]
+    sentences = re.split(r"(?<=\.) ", text) if text.endswith(".") else []
+    if not text or any(not sentence[0].isupper() for sentence in sentences) or (not sentences and not text[0].islower()):
+        found.append("a beginning in the wrong case")
+    return found
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    samples = scaled(SAMPLES, 50)
+    seen: set[str] = set()
+    words, captions = 0, 0
+    wrong: Counter[str] = Counter()
+    named: list[str] = []
+    for batch in blocks(samples):
+        for row in batch.rows:
+            for caption in row["captions"]:
+                text = caption["text"]
+                captions, words = captions + 1, words + len(text.split())
+                if text not in seen:
+                    seen.add(text)
+                    of_text = faults(text)
+                    wrong.update(of_text)
+                    if of_text and len(named) < NAMED:
+                        named.append(f"sample {row['sample']}: {', '.join(of_text)}: {text}")
+    mean = words / captions
+    unique = f"{len(seen):,} of {captions:,}"
+    yield Figure(f"different captions of {samples:,} samples", unique, f"at least {UNIQUE:,}", len(seen) >= UNIQUE)
+    yield Figure("mean length", f"{mean:.1f} words", f"{SHORTEST:.0f} to {LONGEST:.0f}", SHORTEST <= mean <= LONGEST)
+    told = ", ".join(f"{name} {count:,}" for name, count in wrong.most_common()) or "none"
+    yield Figure("captions with a fault of language", told, "none", not wrong, named)

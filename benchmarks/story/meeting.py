@@ -1,0 +1,140 @@
+"""Two who interact: whether their hands meet, and whether anybody is ever in anybody else.
+
+Contact is sought in the frames that both spend on the interaction, as the joints have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import Figure
+from benchmarks.motion.clips import scaled
+from benchmarks.story.blocks import blocks
+from posegen.errors import UsageError
+from posegen.evaluation.encounters import overlap_of_two, palms
+from posegen.skeleton import JOINTS
+from posegen.synthesis import Batch
+
+Array = NDArray[Any]
+
+SAMPLES = 1000
+NEAR, FRAMES = 0.05, 3
+"""Metres between the hands at contact, and for how many frames on end."""
+DEPTH = 0.02
+"""Metres by which capsules of two people may overlap."""
+APART = 2.0
+"""Metres between the hips of two people who cannot touch."""
+FEWEST = 20
+"""Contacts that there must be at full size to judge by."""
+PRESETS = ("pairs", "crowd")
+HANDS, BODY = "hands", "body"
+MEETINGS = {("handshake", "handshake"): HANDS, ("high_five", "high_five"): HANDS, ("hug", "hug"): BODY}
+"""What the hands of both meet, by the actions of the two: the other's hands, or the other's trunk."""
+_TRUNK = (JOINTS.index("pelvis"), JOINTS.index("spine1"), JOINTS.index("spine2"), JOINTS.index("spine3"))
+_TRUNK_DEPTH = 0.12
+"""Metres from the line of the joints of the trunk to the back."""
+
+
+@dataclass
+class Met:
+    """Contacts by what they are, the longest time that hands were near in each, and depths of people in one another."""
+
+    contacts: dict[str, list[tuple[int, float, str]]] = field(default_factory=dict)
+    depths: list[tuple[float, str]] = field(default_factory=list)
+    sequences: int = 0
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    found = Met()
+    for preset in PRESETS:
+        try:
+            for batch in blocks(scaled(SAMPLES, 20), preset):
+                take_down(batch, found)
+        except UsageError as error:
+            yield Figure(f"people of the preset {preset}", f"not measured: {error}", "measured", False)
+    yield from figures(found, scaled(FEWEST, 1))
+
+
+def take_down(batch: Batch, found: Met) -> None:
+    """Measure all pairs of people of some samples."""
+    joints = batch.joints.reshape(-1, *batch.joints.shape[2:])
+    for clip, row in zip(joints, batch.rows, strict=True):
+        found.sequences += 1
+        people = len(row["actors"])
+        for one in range(people):
+            for other in range(one + 1, people):
+                name = f"sample {row['sample']} {row['variant']}"
+                pair = clip[[one, other], : row["length"]].astype(np.float64)
+                found.depths.append((deepest(pair), name))
+                segments = [row["actors"][a]["segments"] for a in (one, other)]
+                for action, frames, what in meetings(segments, row["length"]):
+                    gaps = gap(pair[:, frames], what)
+                    found.contacts.setdefault(action, []).append((longest_near(gaps), float(gaps.min()), name))
+
+
+def meetings(segments: Sequence[Sequence[Mapping[str, Any]]], length: int) -> Iterator[tuple[str, slice, str]]:
+    """Find what two do together to the end: the action, its frames, and what their hands meet."""
+    for a in segments[0]:
+        for b in segments[1]:
+            start, end = max(a["start"], b["start"]), min(a["end"], b["end"])
+            what = MEETINGS.get((a["action"], b["action"]))
+            if what and start < end < length:
+                yield a["action"], slice(start, end), what
+
+
+def gap(pair: Array, what: str) -> Array:
+    """Metres between hands and what they meet, float64 [frames], of two people's joints [2, frames, 22, 3]."""
+    hands = palms(pair)
+    if what == HANDS:
+        between = hands[0][:, :, None] - hands[1][:, None]
+        return np.asarray(np.sqrt((between * between).sum(-1)).min((1, 2)))
+    gaps = []
+    for mine, other in ((0, 1), (1, 0)):
+        between = hands[mine][:, :, None] - pair[other][:, None, _TRUNK]
+        gaps.append(np.sqrt((between * between).sum(-1)).min((1, 2)) - _TRUNK_DEPTH)
+    return np.maximum(*gaps)
+
+
+def longest_near(gaps: Array) -> int:
+    """How many frames on end the gap is within reach."""
+    longest = here = 0
+    for near in gaps <= NEAR:
+        here = here + 1 if near else 0
+        longest = max(longest, here)
+    return longest
+
+
+def deepest(pair: Array) -> float:
+    """How deep two are in one another at most, metres."""
+    hips = pair[:, :, 0]
+    away = hips[0] - hips[1]
+    close = np.sqrt((away * away).sum(-1)) < APART
+    return float(np.nanmax(overlap_of_two(*pair[:, close]), initial=0.0)) if close.any() else 0.0
+
+
+def figures(found: Met, fewest: int) -> Iterator[Figure]:
+    """Tell what was found."""
+    name, wanted = f"frames on end with hands within {100 * NEAR:.0f} cm", f"at least {FRAMES} in each"
+    for action in sorted({action for action, _ in MEETINGS} | found.contacts.keys()):
+        contacts = sorted(found.contacts.get(action, []))
+        met = sum(frames >= FRAMES for frames, _, _ in contacts)
+        told = f"{met:,} of {len(contacts):,}"
+        if contacts:
+            told += f"; fewest {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
+        good = len(contacts) >= fewest and met == len(contacts)
+        yield Figure(f"{name}, {action}", told, wanted, good, contacts[:20])
+    worst = sorted(found.depths, reverse=True)[:20]
+    over = sum(depth > DEPTH for depth, _ in found.depths)
+    told = (
+        f"{1000 * worst[0][0]:.0f} mm at most ({worst[0][1]}), over that in {over:,} of {len(found.depths):,}"
+        if worst
+        else "nobody"
+    )
+    good = bool(worst) and worst[0][0] <= DEPTH
+    yield Figure("two people in one another, the deepest", told, f"at most {1000 * DEPTH:.0f} mm", good, worst)

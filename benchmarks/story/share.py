@@ -1,0 +1,121 @@
+"""What planning, captions and checks take of the time of a run: all that is done for a sample but its motion and its storing.
+
+Shards are made and committed as a worker does it, in this process. Of the time spent in `synthesize`, that spent in the
+functions of `posegen.motion` is taken off; what is left counts, whatever it is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import posegen
+from benchmarks.figures import Figure
+from posegen.config import Config
+from posegen.generation.fields import array_fields
+from posegen.generation.plan import Span, new_header
+from posegen.generation.worker import Job, make_shard
+from posegen.library import load_library
+from posegen.store.runs import current_run
+from posegen.store.write import create
+
+SHARDS = 10
+SHARE = 0.20
+_MOTION = "posegen.motion"
+_CALLERS = ("posegen.synthesis", "posegen.story", "posegen.truth")
+
+
+@dataclass
+class Clock:
+    """Seconds inside some functions, of this process and of the clock on the wall; what one calls of another counts once."""
+
+    processor: float = 0.0
+    wall: float = 0.0
+    inside: int = field(default=0, repr=False)
+
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the function that is timed as well."""
+
+        @wraps(function)
+        def run(*arguments: Any, **named: Any) -> Any:
+            self.inside += 1
+            processor, wall = time.process_time(), time.perf_counter()
+            try:
+                return function(*arguments, **named)
+            finally:
+                self.inside -= 1
+                if not self.inside:
+                    self.processor += time.process_time() - processor
+                    self.wall += time.perf_counter() - wall
+
+        return run
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    config = posegen.load_config("default")
+    whole, synthesis, motion = timed_run(config, folder, SHARDS)
+    # What is measured of nothing would be no share at all.
+    assert 0 < motion.wall < synthesis.wall < whole.wall
+    for name in ("processor", "wall"):
+        share = (getattr(synthesis, name) - getattr(motion, name)) / getattr(whole, name)
+        sequences = SHARDS * config.store.shard * len(config.variants.names)
+        each = {part: 1e6 * getattr(clock, name) / sequences for part, clock in (("all", whole), ("motion", motion))}
+        of_it = f"{share * each['all']:.0f} us of {each['all']:.0f} us a sequence; motion {each['motion']:.0f} us"
+        told = f"{100 * share:.1f} %: {of_it}"
+        yield Figure(f"planning, captions and checks, by {name} time", told, f"under {100 * SHARE:.0f} %", share < SHARE)
+
+
+def timed_run(config: Config, folder: Path, shards: int) -> tuple[Clock, Clock, Clock]:
+    """Make and commit shards; give the time of all, of synthesis in it, and of motion in that."""
+    library = load_library(config.story.library)
+    header = new_header(config, library, array_fields(config, library))
+    create(folder / "dataset", header)
+    whole, synthesis, motion = Clock(), Clock(), Clock()
+    shard = whole.timed(make_shard)
+    size = header.shard
+    for number in range(shards + 1):
+        job = Job(folder / "dataset", header, config, Span(number, number * size, (number + 1) * size), current_run())
+        if number == 0:  # the first loads what all others have
+            make_shard(job)
+            continue
+        with _timing(synthesis, motion):
+            shard(job)
+    return whole, synthesis, motion
+
+
+@contextmanager
+def _timing(synthesis: Clock, motion: Clock) -> Iterator[None]:
+    """Time `synthesize`, and the functions of motion wherever stories and synthesis call them."""
+    callers = [module for name, module in _modules() if name.startswith(_CALLERS)]
+    places = [
+        (module, name, motion)
+        for module in callers
+        for name, value in vars(module).items()
+        if isinstance(value, FunctionType) and value.__module__.startswith(_MOTION)
+    ]
+    places.append((sys.modules["posegen.synthesis"], "synthesize", synthesis))
+    kept = [getattr(module, name) for module, name, _ in places]
+    try:
+        for (module, name, clock), function in zip(places, kept, strict=True):
+            setattr(module, name, clock.timed(function))
+        yield
+    finally:
+        for (module, name, _), function in zip(places, kept, strict=True):
+            setattr(module, name, function)
+
+
+def _modules() -> list[tuple[str, Any]]:
+    for package in ("posegen.story", "posegen.truth"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(module.name)
+    importlib.import_module("posegen.synthesis")
+    return [(name, module) for name, module in sys.modules.items() if name.startswith("posegen.")]

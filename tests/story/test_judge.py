@@ -1,0 +1,187 @@
+"""What the judge of stories measures by itself: it must find what is wrong, or its silence says nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import posegen
+from benchmarks.story.language import faults
+from benchmarks.story.meeting import BODY, HANDS, gap, longest_near, meetings
+from benchmarks.story.recovered import chance, recovered
+from benchmarks.story.share import Clock, timed_run
+from benchmarks.story.sheets import sheets
+from benchmarks.story.truth import Checked, figures, take_down
+from benchmarks.story.turned import turned_round
+from posegen.evaluation.encounters import overlap_of_two, palms
+from posegen.library import load_library
+from posegen.skeleton import JOINTS
+from posegen.synthesis import Batch
+from tests.evaluation.figures import standing
+
+Array = NDArray[Any]
+SOUND = [
+    "a person walks slowly, then sits down for a while and waves once",
+    "In an office, an older man turns to his left. He then waits.",
+    "an honest man waits an hour in a uniform",
+    "two people: the first runs, while the second picks something up with the left hand twice",
+]
+BROKEN = {
+    "a doubled word": "a person turns to the the left",
+    "a broken article": "a older man walks",
+    "an article without its noun": "a person walks with the, then waves",
+    "a hole or a bracket": "a person waves {their} hand",
+    "spaces or marks out of place": "a person walks , then waves",
+    "one of many, or many of one": "two person are in a park",
+    "a beginning in the wrong case": "a person waves. Then he sits.",
+}
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    return posegen.synthesize(posegen.load_config("default", ["variants.position=null"]), range(24))
+
+
+@pytest.mark.parametrize("text", SOUND)
+def test_sound_english_has_no_fault(text: str) -> None:
+    assert faults(text) == []
+
+
+@pytest.mark.parametrize(("fault", "text"), BROKEN.items())
+def test_each_fault_of_language_is_found(fault: str, text: str) -> None:
+    assert fault in faults(text)
+
+
+def test_captions_have_no_fault(batch: Batch) -> None:
+    assert [text for row in batch.rows for caption in row["captions"] if faults(text := caption["text"])] == []
+
+
+def test_every_way_of_turning_a_statement_round() -> None:
+    row = {"actors": [{"segments": [{"action": "walk"}, {"action": "wave"}]}]}
+    said = {"actor": 0, "segment": 1, "action": "wave"}
+
+    def turned(kind: str, value: str) -> set[str]:
+        return {false["value"] for false in turned_round({**said, "kind": kind, "value": value}, row)}
+
+    assert turned("side", "left") == {"right"}
+    assert turned("speed", "normal") == {"slow", "fast"}
+    assert turned("direction", "around") == {"left", "right"}
+    assert (turned("count", "1"), turned("count", "3")) == ({"2"}, {"2", "4"})
+    assert turned("action", "") == set()
+    for order in ("after 0", "during 0"):
+        (false,) = turned_round({**said, "kind": "order", "value": order}, row)
+        assert (false["segment"], false["action"], false["value"]) == (0, "walk", "after 1")
+
+
+def test_a_false_statement_is_found_and_named(batch: Batch) -> None:
+    library, clean = load_library(), Checked()
+    take_down(batch, library, 25.0, clean)
+    assert (clean.samples, clean.false, sum(n for (_, v), n in clean.told.items() if v is False)) == (24, [], 0)
+    row = next(row for row in batch.rows if any(s["kind"] == "side" for s in row["captions"][1]["statements"]))
+    captions = [
+        {**caption, "statements": [next(turned_round(s, row)) if s["kind"] == "side" else s for s in caption["statements"]]}
+        for caption in row["captions"]
+    ]
+    lied = [{**other, "captions": captions} if other is row else other for other in batch.rows]
+    found = Checked()
+    take_down(Batch(batch.samples, batch.variants, batch.joints, batch.action, batch.contact, lied), library, 25.0, found)
+    told = {figure.name: figure for figure in figures(found)}
+    assert found.told["side", False] >= 1
+    assert "left" in found.false[0] or "right" in found.false[0]
+    assert told["false statements in all variants of 24 samples"].good is False
+    # What was turned round already is true when it is turned round again.
+    assert found.turned["side", True] == found.told["side", False]
+
+
+def reaching(hand: Array) -> Array:
+    """Two people face to face 80 cm apart, [2, 1, 22, 3]; the middle of the right hand of both is at a place beside them."""
+    pair = np.stack([standing(1), standing(1)]).astype(np.float64)
+    pair[1, ..., [0, 2]] *= -1
+    pair[1, ..., 2] += 0.8
+    for person, joints in enumerate(pair):
+        elbow = joints[0, JOINTS.index("right_elbow")]
+        # The hand is moved by where it is now: the elbow stays, and the hand lies on the line from it through the wrist.
+        length = palms(pair)[person, 0, 1] - elbow
+        far = np.sqrt((length**2).sum())
+        elbow[:] = hand + far * np.array([0, 0, 1.0 if person else -1.0])
+        wrist = joints[0, JOINTS.index("right_wrist")]
+        forearm = far - np.sqrt(((palms(standing(1))[0, 1] - standing(1)[0, JOINTS.index("right_wrist")]) ** 2).sum())
+        wrist[:] = elbow + forearm * (hand - elbow) / far
+    return pair
+
+
+def test_hands_that_meet_are_near_and_others_not() -> None:
+    hand = np.array([0.3, 1.1, 0.4])
+    pair = reaching(hand)
+    assert palms(pair)[:, 0, 1] == pytest.approx(np.stack([hand, hand]), abs=1e-6)
+    assert gap(pair, HANDS) == pytest.approx([0.0], abs=1e-6)
+    pair[0, 0, [JOINTS.index("right_elbow"), JOINTS.index("right_wrist")], 1] += 0.08
+    assert gap(pair, HANDS) == pytest.approx([0.08], abs=1e-6)
+    assert gap(pair, BODY)[0] > 0.2
+    assert longest_near(np.array([0.1, 0.04, 0.04, 0.06, 0.05, 0.01, 0.02])) == 3
+
+
+def test_meetings_are_what_both_do_to_the_end() -> None:
+    def done(action: str, start: int, end: int) -> dict[str, Any]:
+        return {"action": action, "start": start, "end": end}
+
+    one = [done("walk", 0, 20), done("handshake", 20, 60)]
+    other = [done("handshake", 25, 70), done("wave", 70, 90)]
+    assert list(meetings([one, other], 100)) == [("handshake", slice(25, 60), HANDS)]
+    assert list(meetings([one, other], 60)) == []
+    assert list(meetings([one, other[1:]], 100)) == []
+
+
+def test_people_in_one_another_are_found_by_how_deep() -> None:
+    one, other = standing(2).astype(np.float64), standing(2).astype(np.float64)
+    other[0, :, 2] += 1.0
+    found = overlap_of_two(one, other)
+    assert found[0] == 0
+    assert found[1] > 0.15  # trunk in trunk: twice its radius
+    other[1, :, 2] += 0.15
+    trunks = overlap_of_two(one, other)[1]
+    other[1, :, 2] += 0.01
+    assert trunks - overlap_of_two(one, other)[1] == pytest.approx(0.01, abs=0.002)
+    other[1] = np.nan
+    assert np.isnan(overlap_of_two(one, other)[1])
+
+
+def test_actions_are_recovered_from_words_that_tell_them_only() -> None:
+    draws = np.random.default_rng(0)
+    names = ["walk", "wave", "sit", "jump", "turn", "bow"]
+    actions = [frozenset(draws.choice(names, 2, replace=False).tolist()) for _ in range(300)]
+    captions = ["a person " + " and ".join(f"{name}s" for name in sorted(done)) for done in actions]
+    assert recovered(captions, actions)[0] == 1.0
+    assert chance(actions) == pytest.approx(0.5, abs=0.02)  # all six are named, of which two are done
+    mixed = [captions[i] for i in draws.permutation(300)]
+    assert recovered(mixed, actions)[0] < 0.6
+
+
+def test_shares_are_of_one_another(tmp_path: Path) -> None:
+    config = posegen.load_config("smoke", ["store.shard=4", "store.chunk=4"])
+    whole, synthesis, motion = timed_run(config, tmp_path, 1)
+    for name in ("processor", "wall"):
+        assert 0 < getattr(motion, name) < getattr(synthesis, name) < getattr(whole, name)
+
+
+def test_what_a_timed_function_calls_counts_once() -> None:
+    clock = Clock()
+
+    def deep(depth: int) -> int:
+        return depth if depth == 0 else inner(depth - 1)
+
+    inner = clock.timed(deep)
+    assert inner(3) == 0
+    assert clock.inside == 0
+    assert clock.wall > 0
+
+
+def test_a_sheet_for_each_theme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.story.sheets.SAMPLES", 1)
+    written = list(sheets(tmp_path / "sheets", ["pool"], preset="smoke"))
+    assert [path.name for path in written] == ["pool.png"]
+    assert written[0].read_bytes().startswith(b"\x89PNG")
