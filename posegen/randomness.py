@@ -56,6 +56,10 @@ class Stream(IntEnum):
     CAPTION = 14
     SPLIT = 15
     AUGMENT = 16
+    CAMERA = 32
+    DETECTOR = 33
+    FACE = 34
+    OBJECT = 35
 
 
 def philox(counter: ArrayLike, key: ArrayLike) -> Array:
