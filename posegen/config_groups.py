@@ -197,7 +197,10 @@ class Story(Group):
     library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
 
 
-FieldName = Literal["joints", "action", "contact", "velocity"]
+FieldName = Literal[
+    *("joints", "action", "contact"),
+    *("rotation", "velocity", "momentum", "stick", "camera", "keypoints", "face", "objects", "quality"),
+]
 """The motion's own arrays, and the families of :mod:`posegen.fields`."""
 
 

@@ -8,13 +8,23 @@ from typing import Any
 from numpy.typing import NDArray
 
 from posegen.errors import UsageError
+from posegen.fields.camera import CAMERA
+from posegen.fields.face import FACE
 from posegen.fields.family import Family, Sequences
+from posegen.fields.keypoints import KEYPOINTS
+from posegen.fields.momentum import MOMENTUM
+from posegen.fields.objects import OBJECT
+from posegen.fields.quality import QUALITY
+from posegen.fields.rotation import ROTATION
+from posegen.fields.stick import STICK
 from posegen.fields.velocity import VELOCITY
 from posegen.wording import did_you_mean
 
 __all__ = ["FAMILIES", "compute", "families_asked_for"]
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (VELOCITY,)}
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (ROTATION, VELOCITY, MOMENTUM, STICK, CAMERA, KEYPOINTS, FACE, OBJECT, QUALITY)
+}
 """In the order in which they are listed."""
 
 
