@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from posegen import augment
     from posegen.config import load_config
+    from posegen.generation.derive import derive
     from posegen.generation.run import generate
     from posegen.store.read import open_dataset as open
     from posegen.synthesis import synthesize
 
-__all__ = ["augment", "generate", "load_config", "open", "synthesize"]
+__all__ = ["augment", "derive", "generate", "load_config", "open", "synthesize"]
 
 # Resolved on first use, so that `posegen --help` need not import numba.
 _WHERE = {
     "load_config": ("posegen.config", "load_config"),
     "synthesize": ("posegen.synthesis", "synthesize"),
     "generate": ("posegen.generation.run", "generate"),
+    "derive": ("posegen.generation.derive", "derive"),
     "open": ("posegen.store.read", "open_dataset"),
 }
 

@@ -197,12 +197,19 @@ class Story(Group):
     library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
 
 
+FieldName = Literal[
+    *("joints", "action", "contact"),
+    *("rotation", "velocity", "momentum", "stick", "camera", "keypoints", "face", "objects", "quality"),
+]
+"""The motion's own arrays, and the families of :mod:`posegen.fields`."""
+
+
 class Store(Group):
     """How a dataset lies on disk: samples in a shard, samples in a chunk, and which arrays are stored."""
 
     shard: Annotated[Whole, Field(ge=1, le=100_000)] = 200
     chunk: Annotated[Whole, Field(ge=1, le=10_000)] = 20
-    fields: Annotated[tuple[Literal["joints", "action", "contact"], ...], AfterValidator(_distinct)] = (
+    fields: Annotated[tuple[FieldName, ...], AfterValidator(_distinct)] = (
         "joints",
         "action",
         "contact",

@@ -57,6 +57,10 @@ class Stream(IntEnum):
     SPLIT = 15
     AUGMENT = 16
     QUOTA = 18
+    CAMERA = 32
+    DETECTOR = 33
+    FACE = 34
+    OBJECT = 35
 
 
 def philox(counter: ArrayLike, key: ArrayLike) -> Array:

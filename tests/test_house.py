@@ -23,7 +23,7 @@ LAYERS = (
         "skeleton", "terms", "validation", "version", "wording", "yaml_files",
     },
     {"story", "motion", "truth"},
-    {"reading", "synthesis", "store", "augment"},
+    {"reading", "synthesis", "store", "augment", "fields"},
     {"generation", "viewing", "exchange", "evaluation", "embedding", "training"},
     {"cli"},
     {"__init__", "__main__"},
@@ -31,7 +31,7 @@ LAYERS = (
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 FOUNDATION = 0
 
-CONTENT = ("kernels", "randomness", "scene", "skeleton", "story", "terms", "motion", "truth", "synthesis", "augment")
+CONTENT = ("kernels", "randomness", "scene", "skeleton", "story", "terms", "motion", "truth", "synthesis", "augment", "fields")
 """Parts that decide what samples hold: the same on every processor, so + - * / and sqrt only."""
 
 OTHERS_ARITHMETIC = {

@@ -92,9 +92,11 @@ def _summary(result: GenerationResult) -> str:
     else:
         made = f"{result.sequences_made:,} sequences in {human_time(result.seconds)}"
         first = f"Made {made}, {result.sequences_per_second:,.0f} a second, in {result.path}."
+    behind = f"Not derived of all samples yet: {', '.join(result.layers_behind)}. `posegen derive {place}` goes on with it."
     return "\n".join(
         [
             first,
+            *([behind] if result.layers_behind else []),
             f"It holds {result.samples:,} samples, {result.sequences:,} sequences, {human_bytes(result.bytes)}.",
             "Next:",
             f"  posegen info {place}",

@@ -31,6 +31,7 @@ COMMANDS = {
     "info": ("posegen.cli.info:info", "Tell what is in a dataset, and how to read it."),
     "verify": ("posegen.cli.verify:verify", "Check every byte of a dataset, and repair what is damaged."),
     "diff": ("posegen.cli.diff:diff", "Tell whether two datasets hold the same, and where not."),
+    "derive": ("posegen.cli.derive:derive", "Add fields that follow from the motion, such as velocity."),
     "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
     "evaluate": ("posegen.cli.evaluate:evaluate", "Measure how plausible motion is, and how close to captured motion."),
     "actions": ("posegen.cli.actions:actions", "Look at actions: list, show."),

@@ -99,6 +99,7 @@ def _document(dataset: Path, found: Sequence[Problem], done: Repair | None) -> d
         "problems": [asdict(problem) for problem in found],
         "made_again": None if done is None else done.made,
         "dropped": None if done is None else done.dropped,
+        "derived_again": None if done is None else done.derived,
         "left": [asdict(problem) for problem in left],
     }
 
@@ -111,6 +112,8 @@ def _told(dataset: Path, found: Sequence[Problem], *, deep: bool) -> list[str]:
 
 def _told_of_repair(dataset: Path, done: Repair) -> list[str]:
     lines = [f"Made again: {_shards(done.made)}."]
+    if done.derived:
+        lines.append(f"Derived again what was bad of: {', '.join(done.derived)}.")
     if done.dropped:
         lines.append(f"Removed what was begun behind the dataset's end: {_shards(done.dropped)}.")
     if not done.left:

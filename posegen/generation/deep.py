@@ -6,7 +6,7 @@ This finds what no hash on the disk can tell: files and receipts that fit each o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy as np
 from posegen.config import Config
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample
+from posegen.generation.fields import made_arrays
 from posegen.generation.plan import bytes_per_sample
 from posegen.generation.pool import Lost, available_cores, run_jobs
 from posegen.generation.stored import stored_config
@@ -22,6 +23,7 @@ from posegen.generation.worker import BLOCK_BYTES, SampleError
 from posegen.store.complete import load_receipt
 from posegen.store.hashing import canonical, content_hashes
 from posegen.store.headers import load_header
+from posegen.store.layers import layer_of, layer_receipt
 from posegen.store.layout import ROWS, Header, receipt_path, rows_path, shard_path
 from posegen.store.problems import Problem
 from posegen.store.receipts import DIGITS, Receipt
@@ -101,16 +103,37 @@ def _compare(job: _Job) -> list[Problem]:
 
 
 def _differences(job: _Job, receipt: Receipt) -> list[Problem]:
-    files = {field.name: shard_path(field, job.shard) for field in job.header.fields} | {ROWS: rows_path(job.shard)}
+    receipts = _receipts(job, receipt)
+    files = {name: shard_path(job.header.field(name), job.shard) for name in receipts if name != ROWS}
+    files |= {ROWS: rows_path(job.shard)}
     bad: dict[str, list[int]] = {name: [] for name in files}
     for start, stop in _blocks(job.header, receipt):
-        made = _content(job, start, stop)
+        made = _content(job, start, stop, list(receipts))
         for name in files:
             for position, sample in enumerate(range(start, stop)):
-                if made[name][position * DIGITS : (position + 1) * DIGITS] != receipt.hash_of(name, sample):
+                if made[name][position * DIGITS : (position + 1) * DIGITS] != receipts[name].hash_of(name, sample):
                     bad[name].append(sample)
     what = "is sound, but holds other {} than the config makes in {}"
-    return [Problem(job.shard, files[name], what.format(name, numbered(samples))) for name, samples in bad.items() if samples]
+    return [
+        Problem(job.shard, files[name], what.format(name, numbered(samples)), layer=_layer(job.header, files[name]))
+        for name, samples in bad.items()
+        if samples
+    ]
+
+
+def _receipts(job: _Job, own: Receipt) -> dict[str, Receipt]:
+    """Tell in which receipt the hashes of each array and of the rows stand, those of layers as far as they are complete."""
+    receipts = dict.fromkeys((*(field.name for field in job.header.fields), ROWS), own)
+    for layer in job.header.layers:
+        with suppress(FileNotFoundError, PosegenError):
+            receipt = layer_receipt(job.path, job.header, layer, own, own.count)
+            receipts |= dict.fromkeys((field.name for field in layer.fields), receipt)
+    return receipts
+
+
+def _layer(header: Header, name: str) -> str | None:
+    layer = layer_of(header, name)
+    return None if layer is None else layer.name
 
 
 def _blocks(header: Header, receipt: Receipt) -> Iterator[tuple[int, int]]:
@@ -119,7 +142,7 @@ def _blocks(header: Header, receipt: Receipt) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size, end)) for start in range(receipt.first, end, size))
 
 
-def _content(job: _Job, start: int, stop: int) -> dict[str, str]:
+def _content(job: _Job, start: int, stop: int, names: list[str]) -> dict[str, str]:
     """Make samples and hash them as a receipt does."""
     from posegen.synthesis import rows_schema, synthesize
 
@@ -132,5 +155,6 @@ def _content(job: _Job, start: int, stop: int) -> dict[str, str]:
     except Exception as error:
         msg = f"samples {start} to {stop - 1} of seed {job.config.seed} could not be made: {type(error).__name__}: {error}"
         raise SampleError(msg) from error
-    content = {field.name: content_hashes(canonical(getattr(batch, field.name))) for field in job.header.fields}
+    arrays = made_arrays(job.config, batch, (name for name in names if name != ROWS))
+    content = {name: content_hashes(canonical(values)) for name, values in arrays.items()}
     return content | {ROWS: row_hashes(table_of(batch.rows, rows_schema()), len(job.header.variants))}

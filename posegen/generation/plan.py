@@ -167,8 +167,8 @@ def make_plan(path: Path, header: Header, complete: Mapping[int, int], target: i
 
 
 def bytes_per_sample(header: Header) -> int:
-    """Count the bytes that the arrays of a sample take in memory."""
-    return sum(math.prod(field.shape) * np.dtype(field.dtype).itemsize for field in header.fields)
+    """Count the bytes that the arrays of a sample take in memory, those of layers among them."""
+    return sum(math.prod(field.shape) * np.dtype(field.dtype).itemsize for field in header.all_fields)
 
 
 def check_space(

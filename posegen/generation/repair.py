@@ -7,12 +7,13 @@ descriptions as they should be, and sweeps what dead runs left. A repair that is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from posegen.errors import PosegenError
 from posegen.generation.deep import worthwhile_workers
+from posegen.generation.derive import derive
 from posegen.generation.intent import forget, intend, intended_samples
 from posegen.generation.progress import Reporter
 from posegen.generation.run import generate
@@ -43,12 +44,15 @@ class Repair:
         Shards that were made again.
     dropped : tuple of int
         Unfinished shards behind the dataset's end, whose files were removed.
+    derived : tuple of str
+        Layers of which shards were derived again.
     left : tuple of Problem
         What is still wrong.
     """
 
     made: tuple[int, ...]
     dropped: tuple[int, ...]
+    derived: tuple[str, ...]
     left: tuple[Problem, ...]
 
 
@@ -76,7 +80,9 @@ def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = Non
     header = find_header(path).header or load_header(path)
     check_folders(path, header)
     config = stored_config(path, header)
-    bad = sorted({problem.shard for problem in problems if problem.shard is not None and problem.curable})
+    curable = [problem for problem in problems if problem.curable and problem.shard is not None]
+    bad = sorted({problem.shard for problem in curable if problem.shard is not None and problem.layer is None})
+    layered = {(problem.layer, problem.shard) for problem in curable if problem.layer is not None and problem.shard is not None}
     run = current_run()
     with locked(path, run):
         samples = max(_samples(path, header, bad), intended_samples(path))
@@ -85,7 +91,7 @@ def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = Non
         try:
             intend(path, samples, run)
             mend_header(path, run)
-            for name in _names(header, made, dropped):
+            for name in (*_of_layers(header, layered), *_names(header, made, dropped)):
                 remove_durably(path / name)
             if not samples:  # the run that began the dataset died before its first shard was complete
                 sweep(path)
@@ -97,7 +103,11 @@ def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = Non
         at_once = worthwhile_workers(len(made)) if workers is None else workers
         generate(config, samples=samples, workers=at_once, out=path, progress=progress)
     forget(path)
-    return Repair(tuple(made), tuple(dropped), tuple(find_problems(path, shards={*made, *dropped})))
+    if load_header(path).layers:
+        derive(path, workers=workers, progress=progress)
+    derived = tuple(sorted({name for name, _ in layered}))
+    seen = {*made, *dropped, *(shard for _, shard in layered)}
+    return Repair(tuple(made), tuple(dropped), derived, tuple(find_problems(path, seen)))
 
 
 def _samples(path: Path, header: Header, bad: Sequence[int]) -> int:
@@ -107,6 +117,11 @@ def _samples(path: Path, header: Header, bad: Sequence[int]) -> int:
         return header.samples
     receipt = load_receipt(path, header, last)
     return receipt.first + receipt.count
+
+
+def _of_layers(header: Header, layered: Collection[tuple[str, int]]) -> Iterator[str]:
+    """Name the receipts of layers that go."""
+    return (receipt_path(shard, layer) for layer in header.layers for name, shard in sorted(layered) if name == layer.name)
 
 
 def _names(header: Header, made: Sequence[int], dropped: Sequence[int]) -> Iterator[str]:

@@ -26,10 +26,12 @@ from posegen.generation.watching import Limit
 from posegen.generation.worker import make_shard_or_say, warm_up
 from posegen.library import load_library
 from posegen.store.files import is_temporary, sweep
+from posegen.store.layers import layer_receipts
+from posegen.store.layout import Layer
 from posegen.store.lock import locked
 from posegen.store.runs import current_run
 
-__all__ = ["GenerationError", "GenerationResult", "default_place", "generate"]
+__all__ = ["GenerationError", "GenerationResult", "clearing_up", "default_place", "generate", "told_plainly"]
 
 LEAST_SECONDS_A_SHARD = 300.0
 SLOWEST_BYTES_PER_SECOND = 1e6
@@ -56,6 +58,8 @@ class GenerationResult:
         Size of the dataset on disk.
     nothing_to_do : bool
         Whether everything was there already.
+    layers_behind : tuple of str
+        The layers that are not derived of all samples: `posegen derive` completes them.
     """
 
     path: Path
@@ -67,6 +71,7 @@ class GenerationResult:
     sequences_per_second: float
     bytes: int
     nothing_to_do: bool
+    layers_behind: tuple[str, ...] = ()
 
 
 class GenerationError(PosegenError):
@@ -145,7 +150,7 @@ def generate(
     reporter = progress or Silence()
     run = current_run()
     started = time.monotonic()
-    with stoppable() as check, _told_plainly(path), _folder(path), locked(path, run), _clearing_up(path, run):
+    with stoppable() as check, told_plainly(path), _folder(path), locked(path, run), clearing_up(path, run):
         ledger = open_ledger(path, wanted, samples, run, reporter)
         if len(ledger.plan.shards):
             _make_shards(ledger, config, workers, shard_timeout, check)
@@ -156,8 +161,8 @@ def generate(
 
 
 @contextmanager
-def _told_plainly(path: Path) -> Iterator[None]:
-    """Say what it means for the user that the system refused something."""
+def told_plainly(path: Path, cure: str = "Choose a folder that you may write in, with --out") -> Iterator[None]:
+    """Say what it means for the user that the system refused something; `cure` is what to do where nothing may be written."""
     try:
         yield
     except BrokenPipeError:
@@ -165,7 +170,7 @@ def _told_plainly(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             what = f"{error.filename} cannot be written ({error.strerror})"
-            msg = f"{path}: {what}. Choose a folder that you may write in, with --out"
+            msg = f"{path}: {what}. {cure}"
             raise UsageError(msg) from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             msg = f"{path}: the disk is full. What is complete stays; make room and run the same command again"
@@ -196,7 +201,7 @@ def _make_folder(path: Path) -> None:
 
 
 @contextmanager
-def _clearing_up(path: Path, run: str) -> Iterator[None]:
+def clearing_up(path: Path, run: str) -> Iterator[None]:
     """Remove the temporary files that dead runs left, and in the end those that workers of this run left that were killed."""
     sweep(path)
     try:
@@ -260,4 +265,9 @@ def _result(ledger: Ledger, seconds: float) -> GenerationResult:
         sequences_per_second=ledger.samples * variants / making,
         bytes=sum(file.lstat().st_size for file in ledger.path.rglob("*") if file.is_file()),
         nothing_to_do=not len(ledger.plan.shards),
+        layers_behind=tuple(layer.name for layer in ledger.header.layers if _is_behind(ledger, layer)),
     )
+
+
+def _is_behind(ledger: Ledger, layer: Layer) -> bool:
+    return any(isinstance(found, str) for _, found in layer_receipts(ledger.path, ledger.header, layer))

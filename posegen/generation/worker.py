@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample, trip_shard
+from posegen.generation.fields import made_arrays
 from posegen.generation.plan import Span, bytes_per_sample
 from posegen.generation.progress import Reporter
 from posegen.store.layout import Header, Receipt
@@ -105,13 +106,13 @@ def _collect(job: Job) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:
     blocks = list(_blocks(job))
     if len(blocks) == 1:
         batch = _synthesize(job.config, range(job.span.start, job.span.stop))
-        return {field.name: getattr(batch, field.name) for field in job.header.fields}, batch.rows
+        return made_arrays(job.config, batch, (field.name for field in job.header.fields)), batch.rows
     arrays: dict[str, NDArray[Any]] = {field.name: np.empty((count, *field.shape), field.dtype) for field in job.header.fields}
     rows: list[dict[str, Any]] = []
     for start, stop in blocks:
         batch = _synthesize(job.config, range(start, stop))
-        for field in job.header.fields:
-            arrays[field.name][start - job.span.start : stop - job.span.start] = getattr(batch, field.name)
+        for name, values in made_arrays(job.config, batch, arrays).items():
+            arrays[name][start - job.span.start : stop - job.span.start] = values
         rows += batch.rows
     return arrays, rows
 

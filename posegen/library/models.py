@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from posegen.library.channels import check_channels, check_hand, check_hand_of_layer, check_pose
+from posegen.library.objects import Object
 from posegen.library.ranges import check_range
 from posegen.library.signs import Signs
 from posegen.library.strict import Strict
@@ -179,6 +180,7 @@ class Action(Strict):
     touches : when hands, knees or seat touch something, besides what `support` says
     signs : where it shows in the joints which side it is done with, and how often
     ranges : joints that it bends further than usual, by angle; see :data:`posegen.skeleton.JOINT_LIMITS`
+    object : what it uses, which the field `objects` has the places of
     weight : how often the story picks it, relative to others
     """
 
@@ -206,6 +208,7 @@ class Action(Strict):
     touches: Annotated[list[Touch], Field(max_length=64)] = []
     signs: Signs = Signs()
     ranges: dict[str, Range] = {}
+    object: Object | None = None
     weight: Weight = 1.0
 
     @model_validator(mode="after")

@@ -56,6 +56,7 @@ class CheckedStore(Store):
             start, length = _span(byte_range, len(data))
             return buffer.from_bytes(data[start : start + length])
         if name not in self._guard.files:
+            self._guard.check_there(name)
             return None
         start, length = _span(byte_range, self._guard.files[name].bytes)
         return buffer.from_bytes(await asyncio.to_thread(self._guard.read, name, start, length))

@@ -153,7 +153,7 @@ def _contents(dataset: Dataset, deep: bool) -> Contents:
 
     @lru_cache(1)
     def contents(shard: int) -> dict[str, str]:
-        return stored_content(dataset, shard) if deep else dataset.receipt(shard).content
+        return stored_content(dataset, shard) if deep else dataset.hashes(shard)
 
     return contents
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from posegen.errors import PosegenError
 from posegen.store.documents import MOST_BYTES, Source
 from posegen.store.files import read_file
 from posegen.store.folders import check_folders
-from posegen.store.layout import RECEIPTS, ROWS, Header, Receipt, receipt_path, rows_path, shard_path
+from posegen.store.layout import RECEIPTS, ROWS, ArrayField, Header, Receipt, receipt_path, rows_path, shard_path
 from posegen.store.objects import most_object_bytes
 from posegen.store.parts import most_part_bytes
 from posegen.store.receipts import DIGITS
@@ -22,6 +22,7 @@ __all__ = [
     "complete_prefix",
     "complete_shards",
     "files_fault",
+    "hashes_fault",
     "load_receipt",
     "receipt_fault",
     "shards_with_receipts",
@@ -53,13 +54,34 @@ def receipt_fault(receipt: Receipt, header: Header, shard: int) -> str | None:
         return f"is that of shard {receipt.shard} from sample {receipt.first}"
     if receipt.count > header.shard or receipt.rows != receipt.count * len(header.variants):
         return f"says {receipt.count} samples and {receipt.rows} rows"
-    if receipt.content.keys() != {ROWS, *(field.name for field in header.fields)}:
+    names = {ROWS, *(field.name for field in header.fields)}
+    return hashes_fault(receipt, header, names, {shard_path(field, shard): field for field in header.fields}, rows_path(shard))
+
+
+def hashes_fault(
+    receipt: Receipt, header: Header, names: Collection[str], paths: Mapping[str, ArrayField], part: str | None = None
+) -> str | None:
+    """Say what is wrong with the hashes and the files that a receipt tells of.
+
+    Parameters
+    ----------
+    receipt : Receipt
+    header : Header
+    names : collection of str
+        What it must have content hashes of.
+    paths : mapping of str to ArrayField
+        The objects that it may tell of.
+    part : str, optional
+        Path of the Parquet part that it must tell of.
+    """
+    if receipt.content.keys() != {*names}:
         return f"has content hashes of {', '.join(sorted(receipt.content))}, not of the dataset's fields"
     if any(len(text) != DIGITS * receipt.count or not _HEX.issuperset(text) for text in receipt.content.values()):
         return "does not have one content hash for each sample"
-    most = {shard_path(field, shard): most_object_bytes(header, field) for field in header.fields}
-    most[rows_path(shard)] = most_part_bytes(receipt.rows)
-    if not receipt.files.keys() <= most.keys() or rows_path(shard) not in receipt.files:
+    most = {name: most_object_bytes(header, field) for name, field in paths.items()}
+    if part is not None:
+        most[part] = most_part_bytes(receipt.rows)
+    if not receipt.files.keys() <= most.keys() or (part is not None and part not in receipt.files):
         return f"lists other files than those of the shard: {', '.join(sorted(receipt.files)):.200}"
     for name, file in receipt.files.items():
         if file.bytes > most[name]:

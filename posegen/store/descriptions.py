@@ -31,7 +31,7 @@ def descriptions(header: Header) -> dict[str, bytes]:
     dict of str to bytes
         Content of each file by its path inside the dataset.
     """
-    documents = {group_path(): _group(header)} | {array_path(field.name): _array(header, field) for field in header.fields}
+    documents = {group_path(): _group(header)} | {array_path(field.name): _array(header, field) for field in header.all_fields}
     files = {path: json.dumps(document, indent=2, ensure_ascii=False).encode() for path, document in documents.items()}
     return files | {COPY_FILE: copy_bytes(header)}
 

@@ -20,7 +20,8 @@ _CURE = "A dataset's folders are its own: take it away, and put the folder back"
 
 def folders(header: Header) -> list[str]:
     """List the folders that a dataset has, by their path inside it."""
-    return [MOTION, SEQUENCES, RECEIPTS, *(f"{MOTION}/{field.name}" for field in header.fields)]
+    arrays = [f"{MOTION}/{field.name}" for field in header.all_fields]
+    return [MOTION, SEQUENCES, RECEIPTS, *arrays, *(f"{RECEIPTS}/{layer.name}" for layer in header.layers)]
 
 
 def folder_faults(path: Path, header: Header) -> Iterator[tuple[str, str]]:

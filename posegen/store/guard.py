@@ -17,7 +17,8 @@ from posegen.errors import PosegenError
 from posegen.store.complete import again, complete_prefix, files_fault, load_receipt
 from posegen.store.descriptions import described_samples, descriptions
 from posegen.store.files import open_plain, read_file
-from posegen.store.layout import MOTION, Header, Receipt, StoredFile, receipt_path
+from posegen.store.layers import derive_again, layer_of, layer_receipts
+from posegen.store.layout import MOTION, Header, Receipt, StoredFile, receipt_path, shard_path
 from posegen.store.objects import object_fault
 
 __all__ = ["Guard", "check_descriptions", "description_faults", "guard_files"]
@@ -41,6 +42,8 @@ class Guard:
         The shard that each of these files belongs to.
     counts : mapping of int to int
         The samples that each shard holds, which may be more than are visible.
+    absent : mapping of str to str
+        The files of layers that are not there, or not to be believed, and what to tell who asks for them.
     trusted : set of str
         The files whose bytes have been checked.
     """
@@ -50,6 +53,7 @@ class Guard:
     files: Mapping[str, StoredFile]
     shards: Mapping[str, int]
     counts: Mapping[int, int]
+    absent: Mapping[str, str] = field(default_factory=dict)
     trusted: set[str] = field(default_factory=set)
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
@@ -78,7 +82,8 @@ class Guard:
                 return file.read(-1 if length is None else length)
         except OSError as error:
             shard = self.shards[name]
-            msg = f"{self.path}: shard {shard}: {name} cannot be read ({error.strerror}). {again(shard)}"
+            cure = derive_again(self.path) if layer_of(self.header, name) else again(shard)
+            msg = f"{self.path}: shard {shard}: {name} cannot be read ({error.strerror}). {cure}"
             raise PosegenError(msg) from error
 
     def _check(self, name: str, handle: int) -> None:
@@ -96,12 +101,24 @@ class Guard:
 
     def damaged(self, name: str, fault: str = "does not have the bytes that its receipt tells of") -> PosegenError:
         """Make the error that says what is wrong with a file."""
-        shard = self.shards[name]
+        shard, layer = self.shards[name], layer_of(self.header, name)
+        command = "the generate command that made it" if layer is None else f"`posegen derive {self.path}`"
         return PosegenError(
             f"{self.path}: shard {shard} is damaged: {name} {fault}. "
-            f"Run `posegen verify {self.path} --repair`, or delete {receipt_path(shard)} in it and run the generate "
-            "command that made it again: both make just this shard again"
+            f"Run `posegen verify {self.path} --repair`, or delete {receipt_path(shard, layer)} in it and run {command} "
+            f"again: both make just {'this shard' if layer is None else 'that'} again"
         )
+
+    def check_there(self, name: str) -> None:
+        """Refuse to tell of a file of a layer that it holds nothing, where it is not there and ought to be.
+
+        Raises
+        ------
+        PosegenError
+            Names the layer, the shard and the cure.
+        """
+        if name in self.absent:
+            raise PosegenError(self.absent[name])
 
 
 def guard_files(path: Path, header: Header) -> Guard:
@@ -130,7 +147,16 @@ def guard_files(path: Path, header: Header) -> Guard:
         files |= receipt.files
         shards |= dict.fromkeys(receipt.files, shard)
         counts[shard] = receipt.count
-    return Guard(path, header, files, shards, counts)
+    absent: dict[str, str] = {}
+    for layer in header.layers:
+        for shard, found in layer_receipts(path, header, layer):
+            if isinstance(found, Receipt):
+                files.update(found.files)
+                shards.update(dict.fromkeys(found.files, shard))
+            else:
+                msg = f"{path}: shard {shard}: {found}. {derive_again(path)}"
+                absent |= {shard_path(entry, shard): msg for entry in layer.fields}
+    return Guard(path, header, files, shards, counts, absent)
 
 
 def _too_short(receipt: Receipt, wanted: int) -> str | None:

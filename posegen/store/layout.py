@@ -6,13 +6,13 @@ last, says that it is complete and what its files and its samples hash to.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from posegen.store.documents import Source, check_keys, mapping, number, texts, whole, wholes, words
-from posegen.store.limits import field_fault, header_fault
+from posegen.store.array_fields import ArrayField, Layer
+from posegen.store.documents import Source, check_keys, mapping, texts, whole, words
+from posegen.store.limits import header_fault
 from posegen.store.receipts import ROWS, Receipt, StoredFile
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "SEQUENCES",
     "ArrayField",
     "Header",
+    "Layer",
     "Receipt",
     "StoredFile",
     "array_path",
@@ -43,76 +44,12 @@ COPY_FILE = "dataset.copy.json"
 """The header as it was when the dataset was made, without samples: what `dataset.json` is mended from.
 
 How a dataset was made stands in no other file, so without it a single damaged byte would leave the shards to a user who still
-knows the command. It never changes, so that publishing need not write two files as one."""
+knows the command. It changes only when a layer is added, so that publishing need not write two files as one."""
 REPAIR_FILE = "repair.json"
 """Note of a repair that is under way."""
 MOTION = "motion.zarr"
 SEQUENCES = "sequences"
 RECEIPTS = "receipts"
-
-
-@dataclass(frozen=True)
-class ArrayField:
-    """An array that every sample has.
-
-    Attributes
-    ----------
-    name : str
-    dims : tuple of str
-        Names of the dimensions after the sample.
-    shape, chunk : tuple of int
-        Size along `dims` of a sample and of a chunk, which divides it.
-    dtype : str
-        Name of a NumPy type.
-    fill : float or int
-        What stands for absent.
-    attributes : dict
-        Plain data for the reader: units, names along a dimension.
-    """
-
-    name: str
-    dims: tuple[str, ...]
-    shape: tuple[int, ...]
-    chunk: tuple[int, ...]
-    dtype: str
-    fill: float | int
-    attributes: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be stored."""
-        fault = field_fault(self)
-        if fault:
-            raise ValueError(fault)
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the field as plain data."""
-        return {
-            "name": self.name,
-            "dims": list(self.dims),
-            "shape": list(self.shape),
-            "chunk": list(self.chunk),
-            "dtype": self.dtype,
-            "fill": "NaN" if math.isnan(self.fill) else self.fill,
-            "attributes": self.attributes,
-        }
-
-    @classmethod
-    def from_json(cls, data: object, source: Source) -> ArrayField:
-        """Read what :meth:`to_json` wrote, checking it."""
-        document = check_keys(data, frozenset(cls.__dataclass_fields__), source, "fields.")
-        fill = math.nan if document["fill"] == "NaN" else number(document, "fill", source)
-        try:
-            return cls(
-                name=words(document, "name", source),
-                dims=texts(document, "dims", source),
-                shape=wholes(document, "shape", source),
-                chunk=wholes(document, "chunk", source),
-                dtype=words(document, "dtype", source),
-                fill=fill,
-                attributes=mapping(document, "attributes", source),
-            )
-        except ValueError as error:
-            raise source.error(f"`fields`: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -141,6 +78,9 @@ class Header:
     variants : tuple of str
         The order of the variants, in arrays and in rows.
     fields : tuple of ArrayField
+        Those that were made with the samples.
+    layers : tuple of Layer
+        What was derived from them later.
     """
 
     format_version: int
@@ -158,6 +98,7 @@ class Header:
     chunk: int
     variants: tuple[str, ...]
     fields: tuple[ArrayField, ...]
+    layers: tuple[Layer, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be stored."""
@@ -165,9 +106,14 @@ class Header:
         if fault:
             raise ValueError(fault)
 
+    @property
+    def all_fields(self) -> tuple[ArrayField, ...]:
+        """The array fields, those of layers behind the others."""
+        return (*self.fields, *(field for layer in self.layers for field in layer.fields))
+
     def field(self, name: str) -> ArrayField:
         """Look up the array field of this name; KeyError if there is none."""
-        for entry in self.fields:
+        for entry in self.all_fields:
             if entry.name == name:
                 return entry
         raise KeyError(name)
@@ -187,7 +133,9 @@ class Header:
     def to_json(self) -> dict[str, Any]:
         """Describe the dataset as plain data."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return data | {"variants": list(self.variants), "fields": [entry.to_json() for entry in self.fields]}
+        data |= {"variants": list(self.variants), "fields": [entry.to_json() for entry in self.fields]}
+        # Most datasets have none, and say nothing about them.
+        return data | {"layers": [layer.to_json() for layer in self.layers]} if self.layers else _without(data, "layers")
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], source: Source) -> Header:
@@ -196,9 +144,10 @@ class Header:
         if type(version) is int and version > FORMAT_VERSION:
             reason = f"the dataset has format {version}, this posegen reads up to {FORMAT_VERSION}"
             raise Source(source.file, "Use a newer posegen.").error(reason)
-        document = check_keys(data, frozenset(cls.__dataclass_fields__), source)
-        if not isinstance(document["fields"], list):
-            raise source.error("`fields` must be a list")
+        document = check_keys({"layers": []} | dict(data), frozenset(cls.__dataclass_fields__), source)
+        for name in ("fields", "layers"):
+            if not isinstance(document[name], list):
+                raise source.error(f"`{name}` must be a list")
         try:
             return cls(
                 format_version=whole(document, "format_version", source, least=1),
@@ -216,6 +165,7 @@ class Header:
                 chunk=whole(document, "chunk", source, least=1),
                 variants=texts(document, "variants", source),
                 fields=tuple(ArrayField.from_json(entry, source) for entry in document["fields"]),
+                layers=tuple(Layer.from_json(entry, source) for entry in document["layers"]),
             )
         except ValueError as error:
             raise source.error(str(error)) from error
@@ -250,6 +200,10 @@ def rows_path(shard: int) -> str:
     return f"{SEQUENCES}/part-{shard:05}.parquet"
 
 
-def receipt_path(shard: int) -> str:
-    """Path of the shard's receipt."""
-    return f"{RECEIPTS}/{shard:05}.json"
+def receipt_path(shard: int, layer: Layer | None = None) -> str:
+    """Path of the shard's receipt, or of that of a layer of it."""
+    return f"{RECEIPTS}/{shard:05}.json" if layer is None else f"{RECEIPTS}/{layer.name}/{shard:05}.json"
+
+
+def _without(data: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name != key}

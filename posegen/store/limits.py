@@ -14,9 +14,10 @@ import numpy as np
 from posegen.store.receipts import ROWS
 
 if TYPE_CHECKING:
-    from posegen.store.layout import ArrayField, Header
+    from posegen.store.array_fields import ArrayField, Layer
+    from posegen.store.layout import Header
 
-__all__ = ["bytes_of_sample", "chunks_in_shard", "field_fault", "header_fault"]
+__all__ = ["bytes_of_sample", "chunks_in_shard", "field_fault", "header_fault", "layer_fault"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -52,31 +53,47 @@ def field_fault(field: ArrayField) -> str | None:
     return _fill_fault(field)
 
 
+def layer_fault(layer: Layer) -> str | None:
+    """Say what is wrong with a layer; None if nothing is."""
+    if not _NAME.fullmatch(layer.name):
+        return f"a layer cannot be called {layer.name!r:.80}"
+    if not layer.fields or not layer.sources:
+        return f"layer {layer.name}: needs fields, and sources that they are derived from"
+    both = {field.name for field in layer.fields}.intersection(layer.sources)
+    return f"layer {layer.name}: {', '.join(sorted(both))} cannot be derived from itself" if both else None
+
+
 def header_fault(header: Header) -> str | None:
     """Say what is wrong with a header; None if nothing is."""
     if header.shard < 1 or header.chunk < 1 or header.shard % header.chunk:
         return f"the shard size {header.shard} must be a multiple of the chunk size {header.chunk}"
     if not header.variants or len(set(header.variants)) != len(header.variants):
         return f"variants need names, each its own, not {header.variants!r:.200}"
-    names = [field.name for field in header.fields]
-    if not names or len(set(names)) != len(names):
+    names = [field.name for field in header.all_fields]
+    if not header.fields or len(set(names)) != len(names):
         return f"fields need names, each its own, not {names!r:.200}"
+    layers = [layer.name for layer in header.layers]
+    if len(set(layers)) != len(layers):
+        return f"layers need names, each its own, not {layers!r:.200}"
+    unknown = {source for layer in header.layers for source in layer.sources} - {ROWS, *(f.name for f in header.fields)}
+    if unknown:
+        return f"layers are derived from {', '.join(sorted(unknown))!r:.200}, which the dataset does not have"
     return _size_fault(header) or _variants_fault(header)
 
 
 def _size_fault(header: Header) -> str | None:
-    for field in header.fields:
+    for field in header.all_fields:
         if math.prod(field.chunk) * header.chunk * np.dtype(field.dtype).itemsize > _MOST_CHUNK_BYTES:
             return f"field {field.name}: a chunk of {header.chunk} samples is larger than 2 GB; make `chunk` smaller"
         if chunks_in_shard(header, field) > _MOST_CHUNKS:
             return f"field {field.name}: a shard of {header.shard} samples has more than {_MOST_CHUNKS:,} chunks"
-    if sum(map(bytes_of_sample, header.fields)) > _MOST_SAMPLE_BYTES:
+    if sum(map(bytes_of_sample, header.all_fields)) > _MOST_SAMPLE_BYTES:
         return f"a sample takes more than {_MOST_SAMPLE_BYTES:,} bytes, which no config asks for"
     return None
 
 
 def _variants_fault(header: Header) -> str | None:
-    for field in header.fields:
+    for field in header.all_fields:
         for name, size in zip(field.dims, field.shape, strict=True):
             if name == "variant" and size != len(header.variants):
                 return f"field {field.name}: has {size} variants, and the dataset {len(header.variants)}"

@@ -21,12 +21,15 @@ class Problem:
         What is wrong with it; a sentence that goes on from the file's name.
     curable : bool
         Whether making shards again and writing descriptions anew puts it right. If not, `what` says what does.
+    layer : str or None
+        The layer that it concerns, if not the samples themselves: then only that is derived again.
     """
 
     shard: int | None
     file: str
     what: str
     curable: bool = True
+    layer: str | None = None
 
     def __str__(self) -> str:
         return f"{'' if self.shard is None else f'shard {self.shard}: '}{self.file}: {self.what}"

@@ -22,11 +22,12 @@ from posegen.store.descriptions import descriptions
 from posegen.store.folders import check_folders
 from posegen.store.guard import Guard, check_descriptions, guard_files
 from posegen.store.headers import load_header
+from posegen.store.layers import layer_receipt
 from posegen.store.layout import ROWS, SEQUENCES, Header, Receipt, rows_path
 from posegen.store.limits import bytes_of_sample
 from posegen.store.parts import read_part, rows_fault
 
-__all__ = ["UNDECODABLE", "Dataset", "Sample", "open_dataset", "strange"]
+__all__ = ["UNDECODABLE", "Dataset", "Sample", "only_shard", "open_dataset", "strange"]
 
 UNDECODABLE = (
     *(ValueError, TypeError, RuntimeError, IndexError, KeyError, OverflowError),
@@ -100,10 +101,11 @@ class Dataset:
         arrays = {name: self.arrays(name, slice(sample, sample + 1))[0] for name in self.fields}
         return Sample(sample, arrays, self.rows(sample))
 
-    @property
+    @cached_property
     def fields(self) -> tuple[str, ...]:
-        """Names of the array fields."""
-        return tuple(field.name for field in self.header.fields)
+        """Names of the array fields; those of a layer only if all of it is derived."""
+        absent = {name.split("/")[1] for name in self._guard.absent}
+        return tuple(field.name for field in self.header.all_fields if field.name not in absent)
 
     @cached_property
     def motion(self) -> zarr.Group:
@@ -133,7 +135,7 @@ class Dataset:
         -------
         ndarray [n, variant, ...]
         """
-        if field not in self.fields:
+        if field not in (entry.name for entry in self.header.all_fields):
             msg = f"{self.path}: has no field {field!r}, only {', '.join(self.fields)}"
             raise PosegenError(msg)
         array: Any = self.motion[field]
@@ -179,9 +181,17 @@ class Dataset:
         """Read the receipt of a shard."""
         return load_receipt(self.path, self.header, shard)
 
+    def hashes(self, shard: int) -> dict[str, str]:
+        """Look up the content hashes of a shard, those of its layers among them."""
+        own = self.receipt(shard)
+        layers = (layer for layer in self.header.layers if layer.fields[0].name in self.fields)
+        count = self.header.count(shard)
+        receipts = [layer_receipt(self.path, self.header, layer, own, count) for layer in layers]
+        return {name: text for receipt in (*receipts, own) for name, text in receipt.content.items()}
+
     def sizes(self) -> dict[str, int]:
         """Bytes on disk of each field and of the rows, by name."""
-        sizes = dict.fromkeys((*self.fields, ROWS), 0)
+        sizes = dict.fromkeys((*(field.name for field in self.header.all_fields), ROWS), 0)
         for name, file in self._guard.files.items():
             folder, _, rest = name.partition("/")
             sizes[ROWS if folder == SEQUENCES else rest.partition("/")[0]] += file.bytes
@@ -210,6 +220,22 @@ def strange(path: str | Path) -> Iterator[None]:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         msg = f"{path}: does not hold what a dataset of posegen holds ({type(error).__name__}: {error!s:.200}). Make it anew"
         raise PosegenError(msg) from error
+
+
+def only_shard(path: Path, header: Header, receipt: Receipt) -> Dataset:
+    """Open a dataset for just one shard, as many samples as are in it, though fewer may be visible.
+
+    Parameters
+    ----------
+    path : Path
+        Of the dataset.
+    header : Header
+    receipt : Receipt
+        Of the shard, or of a layer of it: only what it tells of can be read.
+    """
+    own = header.with_samples(receipt.first + receipt.count)
+    shards = dict.fromkeys(receipt.files, receipt.shard)
+    return Dataset(path, own, Guard(path, own, receipt.files, shards, {receipt.shard: receipt.count}))
 
 
 def open_dataset(path: str | Path) -> Dataset:

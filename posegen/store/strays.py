@@ -33,8 +33,9 @@ def is_being_written(path: Path) -> bool:
 
 
 def shard_files(header: Header, shard: int) -> list[str]:
-    """List the files that a shard can have beside its receipt."""
-    return [*(shard_path(field, shard) for field in header.fields), rows_path(shard)]
+    """List the files that a shard can have beside its receipt, those of layers and their receipts among them."""
+    layers = (receipt_path(shard, layer) for layer in header.layers)
+    return [*layers, *(shard_path(field, shard) for field in header.all_fields), rows_path(shard)]
 
 
 def shard_of(header: Header, name: str) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from posegen.store.complete import files_fault, load_receipt, receipt_fault, sha
 from posegen.store.documents import MOST_BYTES, Source
 from posegen.store.files import open_plain, read_file
 from posegen.store.folders import folder_faults
-from posegen.store.guard import Guard, description_faults
+from posegen.store.guard import description_faults
 from posegen.store.hashing import canonical, content_hashes
+from posegen.store.layers import layer_receipt
 from posegen.store.layout import (
     COPY_FILE,
     HEADER_FILE,
@@ -28,6 +30,7 @@ from posegen.store.layout import (
     ROWS,
     ArrayField,
     Header,
+    Layer,
     receipt_path,
     rows_path,
     shard_path,
@@ -35,7 +38,7 @@ from posegen.store.layout import (
 from posegen.store.objects import object_fault
 from posegen.store.parts import read_part, rows_fault
 from posegen.store.problems import Problem
-from posegen.store.read import UNDECODABLE, Dataset
+from posegen.store.read import UNDECODABLE, Dataset, only_shard
 from posegen.store.receipts import DIGITS, Receipt, StoredFile
 from posegen.store.recovery import find_header
 from posegen.store.rows import row_hashes
@@ -151,10 +154,28 @@ def _shard_problems(path: Path, header: Header, shard: int) -> Iterator[Problem]
     visible = header.count(shard)
     if receipt.count < visible:
         yield Problem(shard, name, f"tells of {receipt.count} samples, where the dataset has {visible}")
-    dataset = _alone(path, header, receipt)
+    dataset = only_shard(path, header, receipt)
     for field in header.fields:
         yield from _file_problems(dataset, receipt, shard_path(field, shard), partial(_field_fault, field=field))
     yield from _file_problems(dataset, receipt, rows_path(shard), _rows_fault)
+    if 0 < visible <= receipt.count:
+        for layer in header.layers:
+            yield from (replace(found, layer=layer.name) for found in _layer_problems(path, header, layer, receipt))
+
+
+def _layer_problems(path: Path, header: Header, layer: Layer, own: Receipt) -> Iterator[Problem]:
+    name = receipt_path(own.shard, layer)
+    try:
+        receipt = layer_receipt(path, header, layer, own, header.count(own.shard))
+    except FileNotFoundError:
+        yield Problem(own.shard, name, f"is missing, so {layer.name} is not derived of this shard")
+        return
+    except PosegenError as error:
+        yield Problem(own.shard, name, str(error))
+        return
+    dataset = only_shard(path, header, receipt)
+    for field in layer.fields:
+        yield from _file_problems(dataset, receipt, shard_path(field, own.shard), partial(_field_fault, field=field))
 
 
 def _receipt(path: Path, header: Header, shard: int) -> Receipt:
@@ -169,13 +190,6 @@ def _receipt(path: Path, header: Header, shard: int) -> Receipt:
     if fault:
         raise PosegenError(fault)
     return receipt
-
-
-def _alone(path: Path, header: Header, receipt: Receipt) -> Dataset:
-    """Open a dataset for just one shard, as many samples as are in it, though fewer may be visible."""
-    own = header.with_samples(receipt.first + receipt.count)
-    shards = dict.fromkeys(receipt.files, receipt.shard)
-    return Dataset(path, own, Guard(path, own, receipt.files, shards, {receipt.shard: receipt.count}))
 
 
 def _file_problems(dataset: Dataset, receipt: Receipt, name: str, content_fault: Fault) -> Iterator[Problem]:

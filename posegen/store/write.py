@@ -30,6 +30,7 @@ from posegen.store.layout import (
     RECEIPTS,
     ROWS,
     SEQUENCES,
+    ArrayField,
     Header,
     receipt_path,
     rows_path,
@@ -40,7 +41,18 @@ from posegen.store.rows import encode_table, row_hashes, table_of
 from posegen.store.runs import current_run, has_ended
 from posegen.store.vacancy import check_vacant
 
-__all__ = ["commit_shard", "complete_prefix", "complete_shards", "create", "publish"]
+__all__ = [
+    "checked_arrays",
+    "commit_shard",
+    "complete_prefix",
+    "complete_shards",
+    "create",
+    "describe",
+    "place",
+    "publish",
+    "send_arrays",
+    "write_header",
+]
 
 Array = NDArray[Any]
 
@@ -72,10 +84,10 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
         check_vacant(path, header)
         for folder in (SEQUENCES, RECEIPTS):
             (path / folder).mkdir(exist_ok=True)
-        _describe(path, empty, run)
+        describe(path, empty, run)
         sync_folder(path)
         fault_point("descriptions_written", 0)
-        _write_header(path, empty, run)
+        write_header(path, empty, run)
         sync_folder(path.resolve().parent)
     except OSError as error:
         msg = f"{path}: no dataset can be made there ({error.strerror}). "
@@ -125,7 +137,7 @@ def commit_shard(
     PosegenError
         If the disk does not take the shard.
     """
-    values = _checked_arrays(header, arrays)
+    values = checked_arrays(header, header.fields, arrays)
     if has_ended(run):
         msg = f"{path}: shard {shard} is not stored: run {run}, which it was made for, has ended. Run the same command again"
         raise PosegenError(msg)
@@ -133,7 +145,7 @@ def commit_shard(
     try:
         with Delivery(run, written=lambda: fault_point("file_written", shard)) as delivery:
             # Large arrays first: the disk takes them while the rest is worked out.
-            files = _send_arrays(delivery, path, header, shard, values)
+            files = send_arrays(delivery, path, header, header.fields, shard, values)
             table = table_of(rows, schema)
             _check_rows(header, table, shard, count)
             files[rows_path(shard)] = _send(delivery, path / rows_path(shard), [encode_table(table)])
@@ -151,7 +163,7 @@ def commit_shard(
                 made_by_run=run,
             )
             fault_point("encoded", shard)
-            _place(path, header, delivery, receipt)
+            place(path, header.fields, delivery, receipt, receipt_path(shard))
     except OSError as error:
         msg = (
             f"{path}: shard {shard} could not be stored ({error.strerror}). All complete shards are safe: "
@@ -189,15 +201,15 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
         raise PosegenError(msg)
     published = header.with_samples(samples)
     if samples < before.samples:  # whenever one dies here, the arrays are at least as long as the header says
-        _write_header(path, published, run)
-    _describe(path, published, run)
+        write_header(path, published, run)
+    describe(path, published, run)
     fault_point("descriptions_written", samples)
     if samples > before.samples:
-        _write_header(path, published, run)
+        write_header(path, published, run)
     return published
 
 
-def _describe(path: Path, header: Header, run: str) -> None:
+def describe(path: Path, header: Header, run: str) -> None:
     """Write those descriptions of the arrays that are not there yet as they should be."""
     described = {path / name: data for name, data in descriptions(header).items()}
     write_all_durably(
@@ -208,7 +220,8 @@ def _describe(path: Path, header: Header, run: str) -> None:
     )
 
 
-def _write_header(path: Path, header: Header, run: str) -> None:
+def write_header(path: Path, header: Header, run: str) -> None:
+    """Write `dataset.json`."""
     write_durably(path / HEADER_FILE, header_bytes(header), run)
     fault_point("header_written", header.samples)
 
@@ -220,9 +233,9 @@ def _has(file: Path, data: bytes) -> bool:
         return False
 
 
-def _checked_arrays(header: Header, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Check the arrays against the header and bring them into the form that is stored."""
-    names = [field.name for field in header.fields]
+def checked_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Check the arrays of fields against the header and bring them into the form that is stored."""
+    names = [field.name for field in fields]
     if sorted(arrays) != sorted(names):
         msg = f"arrays {sorted(arrays)} are given, the dataset has {sorted(names)}"
         raise ValueError(msg)
@@ -230,7 +243,7 @@ def _checked_arrays(header: Header, arrays: Mapping[str, Array]) -> dict[str, Ar
     if len(counts) != 1 or not 1 <= max(counts) <= header.shard:
         msg = f"all arrays must hold the same number of samples, from 1 to {header.shard}, not {sorted(counts)}"
         raise ValueError(msg)
-    for field in header.fields:
+    for field in fields:
         array = arrays[field.name]
         if array.shape[1:] != field.shape or array.dtype != np.dtype(field.dtype):
             msg = f"{field.name} must be {field.dtype} [n, {field.shape}], not {array.dtype} {array.shape}"
@@ -252,12 +265,12 @@ def _check_rows(header: Header, table: pa.Table, shard: int, count: int) -> None
             raise ValueError(msg)
 
 
-def _send_arrays(
-    delivery: Delivery, path: Path, header: Header, shard: int, values: Mapping[str, Array]
+def send_arrays(
+    delivery: Delivery, path: Path, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
 ) -> dict[str, StoredFile]:
     """Encode the fields of a shard and send each on its way at once; a field of which all is absent has no file."""
     files = {}
-    for field in header.fields:
+    for field in fields:
         if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
             name = shard_path(field, shard)
             files[name] = _send(delivery, path / name, pieces)
@@ -269,22 +282,22 @@ def _send(delivery: Delivery, place: Path, pieces: Sequence[bytes]) -> StoredFil
     return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
 
 
-def _place(path: Path, header: Header, delivery: Delivery, receipt: Receipt) -> None:
-    """Bring a shard's files to their places in the order that makes it safe to die in between."""
+def place(path: Path, fields: Sequence[ArrayField], delivery: Delivery, receipt: Receipt, name: str) -> None:
+    """Bring a shard's files and its receipt `name` to their places in the order that makes it safe to die in between."""
     shard, run = receipt.shard, receipt.made_by_run
     # While the disk may still refuse the new files, the old shard stays.
     delivery.wait()
-    remove_durably(path / receipt_path(shard))
+    remove_durably(path / name)
     fault_point("receipt_removed", shard)
     delivery.place(lambda: fault_point("file_placed", shard))
-    for field in header.fields:
+    for field in fields:
         # A field of which all is absent has no file.
         if shard_path(field, shard) not in receipt.files:
             remove_durably(path / shard_path(field, shard))
     fault_point("files_durable", shard)
     try:
         write_all_durably(
-            [(path / receipt_path(shard), [receipt.to_bytes()])],
+            [(path / name, [receipt.to_bytes()])],
             run,
             written=lambda: fault_point("receipt_written", shard),
             placed=lambda: fault_point("receipt_placed", shard),
@@ -292,5 +305,5 @@ def _place(path: Path, header: Header, delivery: Delivery, receipt: Receipt) -> 
     except OSError:
         # It may be in its place and not on the disk: what nobody is sure of must not be believed.
         with suppress(OSError):
-            (path / receipt_path(shard)).unlink(missing_ok=True)
+            (path / name).unlink(missing_ok=True)
         raise

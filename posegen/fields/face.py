@@ -1,0 +1,189 @@
+"""Faces: expressions that fit what is done, eyes that blink and look about, brows, and mouths that speak.
+
+Who does an action of :data:`FACES` wears its expression; else who is of a happy or a sad style wears that. What the head does
+counts before what the arms do, these before trunk and legs. From one expression to the next weights go by minimum jerk within
+.3 s. A mouth opens and closes 8 times a second in talk, 6 in shouting, 10 in whispering and 4 in singing, each time
+differently wide. (At 20 frames a second 10 Hz is the highest rate that frames can show at all.) People blink once in each 3.5 s
+(17 a minute at rest: Bentivoglio et al. 1997), which takes .3 s, and look elsewhere once a second. All else is our own choice,
+not measured: faces are a story's, and joints do not tell of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.fields.family import Description, Family, Sequences
+from posegen.fields.vectors import cosine
+from posegen.randomness import Stream, uniform
+from posegen.skeleton import PARTS
+
+__all__ = ["EXPRESSIONS", "FACE", "FACES", "SPEECH"]
+
+Array = NDArray[Any]
+
+EXPRESSIONS = ("neutral", "happy", "sad", "angry", "surprised", "strained", "attentive")
+COMPONENTS = (
+    "left_eye_open", "right_eye_open", "gaze_left", "gaze_up", "brows_raised", "brows_lowered", "inner_brows_raised",
+    "mouth_open", "mouth_corners", "mouth_rounded",
+)  # fmt: skip
+_LOOKS = {
+    #              eyes brows up, down, inner   mouth open, corners, round
+    "neutral": (0.85, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    "happy": (0.7, 0.1, 0.0, 0.0, 0.15, 0.8, 0.0),
+    "sad": (0.6, 0.0, 0.1, 0.8, 0.0, -0.6, 0.0),
+    "angry": (0.8, 0.0, 0.9, 0.0, 0.1, -0.3, 0.0),
+    "surprised": (1.0, 0.9, 0.0, 0.3, 0.4, 0.0, 0.4),
+    "strained": (0.55, 0.0, 0.6, 0.0, 0.15, -0.1, 0.0),
+    "attentive": (0.9, 0.25, 0.1, 0.0, 0.0, 0.0, 0.0),
+}
+"""What each expression looks like, from 0 to 1; corners of the mouth from -1, down, to 1, up."""
+
+SPEECH = {"talk": (8.0, 0.5, 0.2), "shout": (6.0, 0.9, 0.1), "whisper": (10.0, 0.25, 0.3), "sing": (4.0, 0.7, 0.6)}
+"""Cycles a second, how far the mouth opens, and how round it is."""
+
+FACES = {
+    "talk": "attentive", "shout": "angry", "whisper": "attentive", "sing": "happy", "celebrate": "happy", "cry": "sad",
+    "laugh": "happy", "wave": "happy", "high_five": "happy", "hug": "happy", "handshake": "happy", "dance": "happy",
+    "salsa": "happy", "salute": "attentive", "reading": "attentive", "typing": "attentive", "looking_around": "attentive",
+    "sneak": "attentive", "point": "attentive", "punch": "angry", "kick": "angry", "fight": "angry", "fight_stance": "angry",
+    "dodge": "surprised", "sprint": "strained", "push": "strained", "pull": "strained", "carry": "strained",
+    "climbing": "strained", "lunge": "strained", "squat": "strained", "jumping_jack": "strained", "pitching": "strained",
+    "batting": "strained", "limp": "strained",
+}  # fmt: skip
+"""Expression of who does an action; of all others it is that of the style."""
+
+_STYLES = {"happy": "happy", "sad": "sad"}
+_ORDER = ("head", "left_arm", "right_arm", "trunk", "legs")
+_TRANSITION = 0.3
+_BLINK_EVERY, _BLINK = 3.5, 0.3
+_LOOK_EVERY = 1.0
+_TURN = 6.283185307179586
+
+
+def _rise(x: Array) -> Array:
+    x = np.clip(x, 0.0, 1.0)
+    return np.asarray(x * x * x * (10.0 + x * (-15.0 + 6.0 * x)))
+
+
+def _blended(values: Array, last: Array, fps: float) -> Array:
+    """Take steps over time as minimum-jerk rises of .3 s around them.
+
+    `values` is [n, actor, frame, ...] of one variant, `last` the last frame of each sample; behind it stands what is there.
+    """
+    frames = np.arange(values.shape[2])
+    reach = int(_TRANSITION / 2 * fps) + 1
+    total = np.zeros(values.shape)
+    for step in range(-reach, reach + 1):
+        edges = np.array([step - 0.5, step + 0.5]) / (_TRANSITION * fps) + 0.5
+        weight = _rise(edges[1:])[0] - _rise(edges[:1])[0]
+        at = np.clip(np.minimum(frames + step, last[:, None]), 0, None)
+        index = at.reshape(len(at), 1, -1, *(1,) * (values.ndim - 3))
+        total += weight * np.take_along_axis(values, index, axis=2)
+    return total
+
+
+def _worn(sequences: Sequences, names: dict[str, int], action: Array, otherwise: Array) -> Array:
+    """What the first part of the body says that says anything, in the order of :data:`_ORDER`; [n, actor, frame]."""
+    table = np.full(65536, -1, np.int64)
+    for number, name in enumerate(sequences.library.actions):
+        table[number] = names.get(name, -1)
+    found = np.full(action.shape[:-1], -1, np.int64)
+    for part in _ORDER:
+        told = table[action[..., PARTS.index(part)]]
+        found = np.where(found < 0, told, found)
+    return np.where(found < 0, otherwise[..., None], found)
+
+
+def _styles(sequences: Sequences, variant: int) -> Array:
+    worn = np.zeros((sequences.shape[0], sequences.shape[2]), np.int64)
+    variants = sequences.shape[1]
+    for sample in range(len(worn)):
+        for actor, told in enumerate(sequences.rows[sample * variants + variant]["actors"]):
+            worn[sample, actor] = EXPRESSIONS.index(_STYLES.get(told["style"], "neutral"))
+    return worn
+
+
+def _events(sequences: Sequences, actor: int, first: int, count: int, width: int) -> Array:
+    """Numbers of an actor for the first, second, ... event of a kind; [n, count, width]."""
+    draws = uniform(
+        sequences.config.seed, sequences.samples, Stream.FACE, count * width, substream=actor, first=first * (1 << 20)
+    )
+    return draws.reshape(len(draws), count, width)
+
+
+def _eyes(sequences: Sequences, actor: int, seconds: Array) -> tuple[Array, Array, Array]:
+    """How far blinks leave the eyes open, and where they look, to the left and up; each [n, frame]."""
+    window = np.floor(seconds / _BLINK_EVERY).astype(np.int64)
+    blinks = _events(sequences, actor, 0, int(window[-1]) + 1, 1)[:, window, 0]
+    since = seconds - window * _BLINK_EVERY - blinks * (_BLINK_EVERY - _BLINK)
+    shut = np.where(
+        (since >= 0) & (since <= _BLINK), _rise(3.0 * since / _BLINK) * (1.0 - _rise(1.5 * since / _BLINK - 0.5)), 0.0
+    )
+    look = np.floor(seconds / _LOOK_EVERY).astype(np.int64)
+    looks = _events(sequences, actor, 1, int(look[-1]) + 1, 2)[:, look]
+    return 1.0 - shut, (looks[..., 0] - 0.5) * 0.8, (looks[..., 1] - 0.5) * 0.4
+
+
+def _mouth(sequences: Sequences, actor: int, seconds: Array, rate: Array) -> Array:
+    """How far the cycles of speech open a mouth, between 0 and 1; [n, frame]."""
+    most = max(rates[0] for rates in SPEECH.values())
+    strength = _events(sequences, actor, 2, int(seconds[-1] * most) + 2, 1)[..., 0]
+    turns = seconds * rate
+    cycle = np.floor(turns).astype(np.int64)
+    wide = 0.5 + 0.5 * np.take_along_axis(strength, cycle, axis=1)
+    return np.asarray(wide * (0.5 - 0.5 * cosine((turns - cycle) * _TURN)))
+
+
+def _of_variant(sequences: Sequences, variant: int) -> tuple[Array, Array]:
+    """Weights of the expressions and components of the faces; [n, actor, frame, ...]."""
+    fps, frames = float(sequences.config.fps), sequences.shape[3]
+    action, seconds = sequences.action[:, variant], np.arange(frames) / fps
+    last = np.maximum(sequences.present[:, variant].any(axis=1).sum(-1) - 1, 0)
+    worn = _worn(sequences, {k: EXPRESSIONS.index(v) for k, v in FACES.items()}, action, _styles(sequences, variant))
+    weights = _blended((worn[..., None] == np.arange(len(EXPRESSIONS))).astype(np.float64), last, fps)
+    speech = _worn(sequences, {name: i for i, name in enumerate(SPEECH)}, action, np.full(worn.shape[:2], -1))
+    rates, opening, rounding = (np.array([*column, 0.0]) for column in zip(*SPEECH.values(), strict=True))
+    loud, round_ = (_blended(table[speech], last, fps) for table in (opening, rounding))
+    faces = np.zeros((*worn.shape, len(COMPONENTS)))
+    looks = np.array([_LOOKS[name] for name in EXPRESSIONS])
+    plain = np.zeros((*worn.shape, looks.shape[1]))
+    for number in range(len(EXPRESSIONS)):
+        plain += weights[..., number, None] * looks[number]
+    side = np.where(sequences.parameter("mirrored")[:, variant] > 0, -1.0, 1.0)[:, None]
+    for actor in range(worn.shape[1]):
+        eyes, left, up = _eyes(sequences, actor, seconds)
+        spoken = _mouth(sequences, actor, seconds, rates[speech[:, actor]]) * loud[:, actor]
+        faces[:, actor, :, 0] = faces[:, actor, :, 1] = plain[:, actor, :, 0] * eyes
+        faces[:, actor, :, 2], faces[:, actor, :, 3] = side * left, up
+        faces[:, actor, :, 4:7] = plain[:, actor, :, 1:4]
+        faces[:, actor, :, 7] = np.minimum(plain[:, actor, :, 4] + spoken, 1.0)
+        faces[:, actor, :, 8] = plain[:, actor, :, 5]
+        faces[:, actor, :, 9] = np.minimum(plain[:, actor, :, 6] + round_[:, actor], 1.0)
+    return weights, faces
+
+
+def _compute(sequences: Sequences) -> dict[str, Array]:
+    made = [_of_variant(sequences, variant) for variant in range(sequences.shape[1])]
+    weights, faces = (np.stack(parts, axis=1).astype(np.float32) for parts in zip(*made, strict=True))
+    absent = ~sequences.present
+    weights[absent] = np.nan
+    faces[absent] = np.nan
+    strongest = np.where(absent, 255, weights.argmax(-1)).astype(np.uint8)
+    return {"expression": strongest, "expression_weights": weights, "face": faces}
+
+
+FACE = Family(
+    "face",
+    1,
+    "expressions, eyes, brows and mouths, with cycles of speech",
+    (
+        Description("expression", {}, "uint8", 255, {"names": list(EXPRESSIONS)}),
+        Description("expression_weights", {"expression_name": EXPRESSIONS}, attributes={"units": "1"}),
+        Description("face", {"face_component": COMPONENTS}, attributes={"units": "1"}),
+    ),
+    _compute,
+    sources=("joints", "action", "rows"),
+)

@@ -1,0 +1,248 @@
+"""Things that actions use: which one an actor has to do with in each frame, where it is, and whether it is held.
+
+Which object an action uses stands with the action (`object`, see :mod:`posegen.library.objects`). Where it is follows from the
+joints: a held one lies in the palm, .054 of stature beyond the wrist on the line from elbow to wrist (half a hand), or between
+both palms; a bat's place is that of its grip. A ball leaves the hand or the foot at its fastest in each repetition that is seen
+whole, with its velocity there, and flies by p + v t + g t^2 / 2 (g = 9.81 m/s^2, no drag) until it lies on the floor. One that
+is caught comes from 6 m ahead, within .8 s, to where the palms are nearest to each other. One that is dribbled leaves the palm
+at its lowest, touches the floor half way, and is back for the next time. What is picked up lies where the hand is lowest until
+then. A seat stands below the pelvis, at the height that the row tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.fields.family import AXES, Description, Family, Sequences
+from posegen.fields.velocity import differences
+from posegen.library.objects import OBJECTS, Object
+from posegen.skeleton import JOINTS
+
+__all__ = ["FLYING", "GRAVITY", "HELD", "LYING", "OBJECT", "RADIUS"]
+
+Array = NDArray[Any]
+
+LYING, HELD, FLYING, NOTHING = 0, 1, 2, 255
+GRAVITY = 9.81
+RADIUS = {"ball": 0.06, "bag": 0.1, "box": 0.15}
+"""Metres from the floor to the middle of what lies on it."""
+
+_PALM = 0.054
+_FROM, _FLIGHT = 6.0, 0.8
+_AHEAD_OF_FOOT = 0.12
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A segment in which an object is used; arrays over its frames."""
+
+    spot: Array
+    """Where what has it is, float64 [frame, 3]."""
+    ahead: Array
+    """Where the body faces, [frame, 2]: x and z."""
+    windows: list[tuple[int, int]]
+    """First frame of each repetition, and that behind its last."""
+    fps: float
+    radius: float
+
+
+def _point(joints: Array, name: str) -> Array:
+    return joints[:, JOINTS.index(name)]
+
+
+def _length(values: Array) -> Array:
+    return np.sqrt((values[..., 0] * values[..., 0] + values[..., 1] * values[..., 1]) + values[..., 2] * values[..., 2])
+
+
+def _palm(joints: Array, side: str, stature: float) -> Array:
+    elbow, wrist = _point(joints, f"{side}_elbow"), _point(joints, f"{side}_wrist")
+    arm = wrist - elbow
+    return np.asarray(wrist + arm * (_PALM * stature / _length(arm))[:, None])
+
+
+def _spot(joints: Array, item: Object, side: str, stature: float) -> Array:
+    other = {"left": "right", "right": "left"}[side]
+    if item.at == "both_hands":
+        return (_palm(joints, "left", stature) + _palm(joints, "right", stature)) * 0.5
+    if item.at == "seat":
+        return _point(joints, "pelvis")
+    if item.at == "near_foot":
+        ankle, ball = _point(joints, f"{side}_ankle"), _point(joints, f"{side}_foot")
+        foot = ball - ankle
+        return np.asarray(ball + foot * (_AHEAD_OF_FOOT / _length(foot))[:, None])
+    return _palm(joints, side if item.at == "near_hand" else other, stature)
+
+
+def _fallen(start: Array, velocity: Array, seconds: Array, radius: float) -> tuple[Array, Array]:
+    """Place of what flies from `start`, and whether it still does; it stays where it comes down."""
+    height = max(float(start[1]) - radius, 0.0)
+    rise = float(velocity[1])
+    landing = (rise + np.sqrt(rise * rise + 2.0 * GRAVITY * height)) / GRAVITY
+    t = np.minimum(seconds, landing)
+    places = start + velocity * t[:, None]
+    places[:, 1] -= 0.5 * GRAVITY * t * t
+    places[:, 1] = np.where(seconds >= landing, np.minimum(radius, start[1]), places[:, 1])
+    return places, seconds < landing
+
+
+def _held(use: _Use) -> tuple[Array, Array]:
+    return use.spot.copy(), np.full(len(use.spot), HELD)
+
+
+def _thrown(use: _Use) -> tuple[Array, Array]:
+    places, states = _held(use)
+    velocity = differences(use.spot, use.fps, 0)
+    for first, stop in use.windows:
+        release = first + int(np.argmax(_length(velocity[first:stop])))
+        seconds = np.arange(stop - release) / use.fps
+        places[release:stop], flies = _fallen(use.spot[release], velocity[release], seconds, use.radius)
+        states[release:stop] = np.where(flies, FLYING, LYING)
+    return places, states
+
+
+def _kicked(use: _Use) -> tuple[Array, Array]:
+    places, states = _thrown(use)
+    for first, stop in use.windows:
+        flying = first + int(np.argmax(states[first:stop] != HELD))
+        places[first:flying] = use.spot[flying]
+        places[first:flying, 1] = use.radius
+        states[first:flying] = LYING
+    return places, states
+
+
+def _caught(use: _Use) -> tuple[Array, Array]:
+    places, states = _held(use)
+    apart = use.spot[:, 3]
+    places = places[:, :3]
+    for first, stop in use.windows:
+        catch = first + int(np.argmin(apart[first:stop]))
+        begin = max(first, catch - int(_FLIGHT * use.fps))
+        left = (catch - np.arange(begin, catch)) / use.fps
+        share = left / _FLIGHT
+        places[begin:catch] = use.spot[catch, :3]
+        places[begin:catch, 0] += use.ahead[catch, 0] * _FROM * share
+        places[begin:catch, 2] += use.ahead[catch, 1] * _FROM * share
+        places[begin:catch, 1] += 0.5 * GRAVITY * left * (_FLIGHT - left)
+        states[begin:catch] = FLYING
+        # Before it comes, there is none.
+        places[first:begin] = np.nan
+        states[first:begin] = NOTHING
+    return places, states
+
+
+def _bounced(use: _Use) -> tuple[Array, Array]:
+    places, states = _held(use)
+    height = use.spot[:, 1]
+    inner = (height[1:-1] <= height[:-2]) & (height[1:-1] < height[2:])
+    lowest = np.flatnonzero(inner) + 1
+    for begin, end in pairwise(lowest):
+        frames = np.arange(begin, end + 1)
+        share = ((frames - begin) / (end - begin))[:, None]
+        half = (end - begin) / use.fps / 2
+        places[frames] = use.spot[begin] * (1 - share) + use.spot[end] * share
+        for reached, side in ((use.spot[begin, 1], share[:, 0] <= 0.5), (use.spot[end, 1], share[:, 0] > 0.5)):
+            # From the hand down, or seen backwards in time from the hand down as well.
+            t = np.where(share[:, 0] <= 0.5, share[:, 0], 1 - share[:, 0]) * 2 * half
+            push = (reached - use.radius - 0.5 * GRAVITY * half * half) / half
+            down = reached - push * t - 0.5 * GRAVITY * t * t
+            places[frames[side], 1] = np.maximum(down[side], use.radius)
+        states[begin + 1 : end] = FLYING
+    return places, states
+
+
+def _taken(use: _Use) -> tuple[Array, Array]:
+    places, states = _held(use)
+    for first, stop in use.windows:
+        grasp = first + int(np.argmin(use.spot[first:stop, 1]))
+        places[first:grasp], states[first:grasp] = use.spot[grasp], LYING
+    return places, states
+
+
+def _left(use: _Use) -> tuple[Array, Array]:
+    places, states = _held(use)
+    let_go = int(np.argmin(use.spot[:, 1]))
+    places[let_go:], states[let_go:] = use.spot[let_go], LYING
+    return places, states
+
+
+_USES: dict[str, Callable[[_Use], tuple[Array, Array]]] = {
+    "held": _held,
+    "thrown": _thrown,
+    "caught": _caught,
+    "bounced": _bounced,
+    "kicked": _kicked,
+    "taken": _taken,
+    "left": _left,
+}
+
+
+def _ahead(joints: Array) -> Array:
+    across = _point(joints, "left_hip") - _point(joints, "right_hip")
+    size = np.maximum(np.sqrt(across[:, 0] * across[:, 0] + across[:, 2] * across[:, 2]), 1e-9)
+    return np.stack([-across[:, 2] / size, across[:, 0] / size], axis=-1)
+
+
+def _seat(joints: Array, seated: Array, height: float) -> tuple[Array, Array]:
+    """Where the seat is that somebody sits on in some of these frames."""
+    at = int(np.argmax(seated)) if seated.any() else int(np.argmin(_point(joints, "pelvis")[:, 1]))
+    place = _point(joints, "pelvis")[at].copy()
+    place[1] = height
+    return np.broadcast_to(place, (len(joints), 3)), np.full(len(joints), LYING)
+
+
+def _used(joints: Array, seated: Array, item: Object, person: Any, segment: Any, fps: float) -> tuple[Array, Array]:
+    """Places and states of the object of a segment; `joints` are those of its frames."""
+    stature = float(np.float32(person["stature"]))
+    if item.use == "sat_on":
+        return _seat(joints, seated, float(np.float32(person["seat_height"])))
+    side = segment["side"] if segment["side"] in ("left", "right") else "left" if person["left_handed"] else "right"
+    spot = _spot(joints, item, side, stature)
+    if item.use == "caught" and segment["repetitions"]:
+        apart = _length(_palm(joints, "left", stature) - _palm(joints, "right", stature))
+        spot = np.concatenate([spot, apart[:, None]], axis=1)
+    count, frames = max(int(segment["repetitions"] or 1), 1), len(joints)
+    edges = [frames * i // count for i in range(count + 1)]
+    windows = [(a, b) for a, b in pairwise(edges) if b - a > 1]
+    # Of a repetition that is not seen whole nobody knows whether the ball is let go.
+    use = item.use if segment["repetitions"] or item.use == "bounced" else "held"
+    return _USES[use](_Use(spot, _ahead(joints), windows, fps, RADIUS.get(item.kind, 0.0)))
+
+
+def _compute(sequences: Sequences) -> dict[str, Array]:
+    shape, fps = sequences.shape, float(sequences.config.fps)
+    kinds, states = np.full(shape, NOTHING, np.uint8), np.full(shape, NOTHING, np.uint8)
+    places = np.full((*shape, 3), np.nan, np.float32)
+    seat = sequences.contact[..., -1] == 1
+    for row, (sample, variant) in zip(sequences.rows, np.ndindex(shape[:2]), strict=True):
+        for actor, person in enumerate(row["actors"]):
+            for segment in person["segments"]:
+                item = sequences.library.action(segment["action"]).object
+                frames = slice(segment["start"], min(segment["end"], row["length"]))
+                if item is None or frames.stop - frames.start < 2:
+                    continue
+                joints = sequences.joints[sample, variant, actor, frames].astype(np.float64)
+                where = (sample, variant, actor, frames)
+                place, state = _used(joints, seat[where], item, person, segment, fps)
+                places[where], states[where] = place, state
+                kinds[where] = np.where(state == NOTHING, NOTHING, OBJECTS.index(item.kind))
+    return {"object": kinds, "object_state": states, "object_position": places}
+
+
+OBJECT = Family(
+    "objects",
+    1,
+    "the ball, bat, cup, chair, ... that an actor uses, and where it is",
+    (
+        Description("object", {}, "uint8", NOTHING, {"names": list(OBJECTS)}),
+        Description("object_state", {}, "uint8", NOTHING, {"names": ["lying", "held", "flying"]}),
+        Description("object_position", {"axis": AXES}, attributes={"units": "m"}),
+    ),
+    _compute,
+    sources=("joints", "contact", "rows"),
+)

@@ -1,0 +1,195 @@
+"""Rotations of the joints, recovered from where the joints are, and the transform of the root.
+
+A joint's rotation is its axes in those of its parent; in the rest pose of :mod:`posegen.skeleton` all of them are the
+identity. It is stored as the first two columns of its matrix (6D: Zhou et al., On the Continuity of Rotation Representations in
+Neural Networks, CVPR 2019), the root's in the axes of the world. Forward kinematics from the pelvis with the person's bone
+offsets gives back the joints: each bone is aimed at its joint from where forward kinematics has its parent, so that the grid of
+the positions does not add up along a limb.
+
+Positions say where a bone points and not how it is turned about itself. That twist is defined by what hangs on the bone:
+
+- pelvis and chest (``spine3``) are rigid and known from their three joints;
+- between them, ``spine1`` and ``spine2`` share the twist of the chest against the pelvis, a third each;
+- a hip is turned so that knee and ankle are hinges: by the plane of thigh and shank as far as the knee is bent, by the foot as
+  far as it is straight; the knee is turned so that the foot lies in its plane, and the ankle has no twist;
+- a shoulder is turned so that the elbow is a hinge; of a straight arm, it has no twist against the arm held out sideways;
+- collar bones and neck have none: theirs is the shortest rotation. SMPL's 22 joints do not tell how a head is turned about
+  its own axis, nor forearms and hands: elbows have no twist, and wrists, feet and head, which carry nothing, the identity.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.fields.family import Description, Family, Sequences
+from posegen.fields.vectors import (
+    Rotation,
+    Vector,
+    across,
+    angle,
+    applied,
+    between,
+    constant,
+    cross,
+    frame,
+    inverse,
+    minus,
+    plus,
+    product,
+    stacked,
+    times,
+    unit,
+    vector,
+)
+from posegen.scene import Persons
+from posegen.skeleton import JOINTS, PARENTS, body_offsets
+from posegen.story.population import persons
+
+__all__ = ["ROTATION", "offsets_of", "population_of", "rotations"]
+
+Array = NDArray[Any]
+Places = dict[str, Vector]
+
+_WEAK = 0.08
+"""Weight of what turns a limb that is straight against that of one bent by a right angle."""
+
+_LIMBS = {
+    "left_hip": "left_knee", "right_hip": "right_knee", "left_knee": "left_ankle", "right_knee": "right_ankle",
+    "left_ankle": "left_foot", "right_ankle": "right_foot", "left_shoulder": "left_elbow", "right_shoulder": "right_elbow",
+    "left_elbow": "left_wrist", "right_elbow": "right_wrist", "spine1": "spine2", "spine2": "spine3", "neck": "head",
+    "left_collar": "left_shoulder", "right_collar": "right_shoulder",
+}  # fmt: skip
+"""The child at which each bone is aimed."""
+
+
+def offsets_of(sequences: Sequences) -> Array:
+    """Bone offsets of who plays each actor, float64 [n, variant, actor, 22, 3] in metres."""
+    scale = sequences.parameter("scale")[..., None].astype(np.float32)
+    return body_offsets(population_of(sequences), scale).astype(np.float64)
+
+
+def population_of(sequences: Sequences) -> Persons:
+    """Who plays each actor, [n, variant, actor]; the first person of all for actors who are not there."""
+    return persons(sequences.config, sequences.library, sequences.of_actors("person").astype(np.int64))
+
+
+def rotations(joints: Array, offsets: Array) -> dict[str, Rotation]:
+    """Axes of every joint in the world.
+
+    Parameters
+    ----------
+    joints : float64 [..., frame, 22, 3]
+        Metres.
+    offsets : float64 [..., 22, 3]
+        Of each joint from its parent in the rest pose.
+
+    Returns
+    -------
+    dict of str to Rotation
+        By the names of the joints.
+    """
+    places = {name: vector(joints[..., i, :]) for i, name in enumerate(JOINTS)}
+    rest = {name: vector(offsets[..., None, i, :]) for i, name in enumerate(JOINTS)}
+    turned: dict[str, Rotation] = {}
+    # Where forward kinematics has each joint.
+    reached: Places = {"pelvis": places["pelvis"]}
+    for name, parent in zip(JOINTS, PARENTS, strict=True):
+        if parent >= 0:
+            above = JOINTS[parent]
+            reached[name] = plus(reached[above], applied(turned[above], rest[name]))
+        if name == "pelvis":
+            turned[name] = _rigid(places, rest, "left_hip", "right_hip", "spine1")
+        elif name == "spine3":
+            turned[name] = _rigid(places, rest, "left_collar", "right_collar", "neck")
+        elif name in _LIMBS:
+            child = _LIMBS[name]
+            bone = unit(minus(places[child], reached[name]))
+            turned[name] = _aimed(name, bone, unit(rest[child]), turned[JOINTS[parent]], places)
+        else:
+            turned[name] = turned[JOINTS[parent]]
+    return turned
+
+
+def _rigid(places: Places, rest: Places, left: str, right: str, top: str) -> Rotation:
+    """Axes of a body of which three joints are known."""
+
+    def axes(points: Places) -> Rotation:
+        middle = times(plus(points[left], points[right]), 0.5)
+        return frame(minus(points[left], points[right]), minus(points[top], middle))
+
+    return product(axes(places), inverse(axes(rest)))
+
+
+def _aimed(name: str, bone: Vector, rest_bone: Vector, parent: Rotation, places: Places) -> Rotation:
+    """Axes of a joint whose bone points along `bone`, its twist as the module says."""
+    lateral = _lateral(name, bone, parent, places)
+    if lateral is None:
+        return product(between(applied(parent, rest_bone), bone), parent)
+    side = constant(1.0, 0.0, 0.0)
+    return product(frame(bone, lateral), inverse(frame(rest_bone, side)))
+
+
+def _lateral(name: str, bone: Vector, parent: Rotation, places: Places) -> Vector | None:
+    """Where the x axis of a joint points as nearly as its bone allows; None where the shortest rotation is meant."""
+    side, _, part = name.partition("_")
+    if part in ("hip", "knee"):
+        foot = unit(minus(places[f"{side}_foot"], places[f"{side}_ankle"]))
+        shank = unit(minus(places[f"{side}_ankle"], places[f"{side}_knee"]))
+        plane = cross(foot, shank)
+        return plane if part == "knee" else plus(cross(bone, shank), times(across(plane, bone), _WEAK))
+    if part == "shoulder":
+        forearm = unit(minus(places[f"{side}_wrist"], places[f"{side}_elbow"]))
+        return plus(cross(forearm, bone), times(_of_straight_arm(side, bone, parent), _WEAK))
+    if part in ("ankle", "elbow"):
+        return parent[0]
+    if name in ("spine1", "spine2"):
+        chest = minus(places["left_collar"], places["right_collar"])
+        share = 1 / 3 if name == "spine1" else 1 / 2
+        return plus(times(parent[0], 1 - share), times(unit(chest), share))
+    return None
+
+
+def _of_straight_arm(side: str, bone: Vector, parent: Rotation) -> Vector:
+    """Where the x axis points that an arm held out sideways brings along on the shortest way to where it is."""
+    sign = 1.0 if side == "left" else -1.0
+    swing = between(times(parent[0], sign), bone)
+    # Held out, the arm's x axis points up on the left and down on the right.
+    return applied(swing, times(parent[1], sign))
+
+
+def _compute(sequences: Sequences) -> dict[str, Array]:
+    turned = rotations(sequences.joints.astype(np.float64), offsets_of(sequences))
+    local = np.empty((*sequences.joints.shape[:5], 6), np.float32)
+    for i, (name, parent) in enumerate(zip(JOINTS, PARENTS, strict=True)):
+        own = turned[name] if parent < 0 else product(inverse(turned[JOINTS[parent]]), turned[name])
+        local[..., i, :3], local[..., i, 3:] = stacked(own[0]), stacked(own[1])
+    absent = ~sequences.present
+    local[absent] = np.nan
+    x, _, z = turned["pelvis"][2]
+    root = np.concatenate([sequences.joints[..., 0, :].astype(np.float64), angle(x, z)[..., None]], axis=-1).astype(np.float32)
+    root[absent] = np.nan
+    return {"rotation": local, "root": root}
+
+
+ROTATION = Family(
+    "rotation",
+    1,
+    "6D rotation of every joint in the axes of its parent, and the root's place and heading",
+    (
+        Description(
+            "rotation",
+            {"joint": JOINTS, "component": ("xx", "xy", "xz", "yx", "yy", "yz")},
+            attributes={"units": "1", "columns": "the first two of the matrix, x and y axis", "parents": list(PARENTS)},
+        ),
+        Description(
+            "root",
+            {"root_component": ("x", "y", "z", "heading")},
+            attributes={"units": ["m", "m", "m", "rad"], "heading": "0 faces +z, positive to the left (towards +x)"},
+        ),
+    ),
+    _compute,
+    sources=("joints", "rows"),
+)

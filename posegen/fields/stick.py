@@ -1,0 +1,43 @@
+"""Five lines for a body, as published pipelines of stick figures have them: trunk, arms and legs.
+
+Their ends are those of the converters of gestura-ai/stick-gen: the head and the middle of the shoulders; from there each wrist;
+from the middle of the hips each ankle. Its 20 numbers a frame, x and y of both ends seen from +z, are
+``stick[..., :2].reshape(*stick.shape[:-3], 20)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.fields.family import AXES, Description, Family, Sequences
+from posegen.skeleton import JOINTS
+
+__all__ = ["STICK"]
+
+_LINES = ("trunk", "left_arm", "right_arm", "left_leg", "right_leg")
+
+
+def _compute(sequences: Sequences) -> dict[str, NDArray[Any]]:
+    joints = sequences.joints
+    place = {name: joints[..., i, :] for i, name in enumerate(JOINTS)}
+    shoulders, hips = ((place[f"left_{name}"] + place[f"right_{name}"]) * np.float32(0.5) for name in ("shoulder", "hip"))
+    ends = (
+        (place["head"], shoulders),
+        (shoulders, place["left_wrist"]),
+        (shoulders, place["right_wrist"]),
+        (hips, place["left_ankle"]),
+        (hips, place["right_ankle"]),
+    )
+    return {"stick": np.stack([np.stack(line, axis=-2) for line in ends], axis=-3)}
+
+
+STICK = Family(
+    "stick",
+    1,
+    "five lines for a body: trunk, arms and legs",
+    (Description("stick", {"line": _LINES, "end": ("near", "far"), "axis": AXES}, attributes={"units": "m"}),),
+    _compute,
+)
