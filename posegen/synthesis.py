@@ -19,7 +19,7 @@ from posegen.library import Library, load_library
 from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.scene import Scenes
-from posegen.story.captions import captions
+from posegen.story.captions import captions, label_segments
 from posegen.story.planning import plan
 from posegen.story.telling import DIRECTIONS, PATHS, SPEEDS, Told, tell, visible_segments
 from posegen.story.variants import VariantParameters, apply_variant, variant_names, variant_parameters
@@ -84,6 +84,8 @@ def rows_schema() -> pa.Schema:
             ("speed", pa.float32()),
             ("turn", pa.float32()),
             ("repetitions", pa.int32()),
+            ("text", pa.string()),
+            ("statements", pa.list_(statement)),
         ]
     )
     actor = pa.struct(
@@ -169,7 +171,9 @@ def _as_seen(told: Told, motion: Motion, variant: int, library: Library, fps: in
 def _describe(scenes: Scenes, motion: Motion, variant: int, library: Library, config: Config) -> Described:
     """Say who does what in each sequence."""
     told = _as_seen(tell(scenes, library, config.fps), motion, variant, library, config.fps)
-    actors = _actors(scenes, library, visible_segments(scenes, library, config.fps, told))
+    segments = visible_segments(scenes, library, config.fps, told)
+    label_segments(segments, scenes, library, config, told)
+    actors = _actors(scenes, library, segments)
     return captions(scenes, library, config, told=told), actors
 
 
