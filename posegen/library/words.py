@@ -142,6 +142,7 @@ class _Words(Strict):
     joining: _Joining
     short: Phrases
     full: Phrases
+    segment: Phrases
     narrative: _Narrative
     places: dict[str, Phrases]
     actions: dict[str, _ActionWords]
@@ -219,6 +220,7 @@ def _templates(words: _Words) -> Iterator[tuple[str, str, int]]:
     for t, tense in enumerate(words.narrative.tenses):
         for key in ("open", "placeless"):
             yield from ((f"narrative.tenses[{t}].{key}[{i}]", text, 1) for i, text in enumerate(getattr(tense, key)))
+    yield from ((f"segment[{i}]", template, 1) for i, template in enumerate(words.segment))
     yield from ((f"joining.while[{i}]", template, 1) for i, template in enumerate(words.joining.while_))
 
 

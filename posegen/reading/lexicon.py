@@ -167,7 +167,7 @@ def _several(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
 
 def _templates(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
     """Words of the sentences themselves, such as "can be seen", "after" and "finally"."""
-    for template in (*words["short"], *words["full"]):
+    for template in (*words["short"], *words["full"], *words["segment"]):
         pieces = _PLACEHOLDER.split(template)
         several = sum(name != "{subject}" for name in _PLACEHOLDER.findall(template)) > 1
         yield from ((piece, Mark("after" if several and i == 0 else "filler")) for i, piece in enumerate(pieces))

@@ -15,13 +15,28 @@ from posegen.config import Config
 from posegen.library import Library
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
-from posegen.story.beats import Actor, actors_of
+from posegen.story.beats import Actor, actors_of, facts_of
+from posegen.story.frames import frame_of
 from posegen.story.grammar import CHOICES, Grammar, Statement, grammar_of, statement
-from posegen.story.sentences import DRAWS, Draw, Spoken, Wording, claims_of, joined, listed, spoken, story, tense_of, told
+from posegen.story.sentences import (
+    DRAWS,
+    SLOTS,
+    Draw,
+    Spoken,
+    Wording,
+    claims_of,
+    joined,
+    listed,
+    spoken,
+    story,
+    tense_of,
+    told,
+)
 from posegen.story.telling import Told, tell
 
-__all__ = ["KINDS", "Caption", "captions"]
+__all__ = ["KINDS", "Caption", "captions", "label_segments"]
 
+Row = dict[str, Any]
 Caption = dict[str, Any]
 """Text, kind and statements.
 
@@ -73,6 +88,39 @@ def captions(scenes: Scenes, library: Library, config: Config, *, told: Told | N
             actors_of(scenes, library, facts), scenes.theme.tolist(), choices.tolist(), scenes.sample.tolist(), strict=True
         )
     ]
+
+
+def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Library, config: Config, told: Told) -> None:
+    """Give each told segment its own caption, as `text` and `statements`, in the rows that hold it.
+
+    Parameters
+    ----------
+    segments : list, for each sequence, of lists, for each actor, of dicts
+        As :func:`posegen.story.telling.visible_segments` lists them; they are changed.
+    scenes : Scenes
+    library : Library
+    config : Config
+    told : Told
+        What is told of the segments.
+    """
+    grammar = grammar_of(library)
+    first = len(KINDS) * DRAWS
+    draws = uniform(config.seed, scenes.sample, Stream.CAPTION, first + SLOTS)[:, first:]
+    choices = np.floor(draws * CHOICES).astype(np.int64).tolist()
+    forms = [frame_of(template, grammar.forms) for template in grammar.words["segment"]]
+    their = str(grammar.words["their"]["person"])
+    facts, slots = facts_of(told, library), told.slot
+    row = 0
+    for cast, chosen in zip(segments, choices, strict=True):
+        for number, actor in enumerate(cast):
+            for k, segment in enumerate(actor):
+                choice = chosen[slots[row] % SLOTS]
+                verb, around = grammar.clause(facts[row], "all", choice)
+                head, form, _, _, tail = forms[choice % len(forms)]
+                text = head + around.before + verb[form] + around.behind + tail
+                segment["text"] = text.replace("{their}", their) if "{" in text else text
+                segment["statements"] = around.statements(number, k)
+                row += 1
 
 
 def _captions(

@@ -1,7 +1,7 @@
 """From facts to clauses: the words of one language, split up once so that captions are put together by joining.
 
 A clause is what one actor does in one segment, such as "walks briskly in a curve to the left", with the claims that it makes.
-Its verb and what stands around it are drawn apart; what stands around is kept, since it comes again with other verbs and actors.
+Its verb and what stands around it are drawn apart; what stands around is kept, since it comes again with other verbs.
 """
 
 from __future__ import annotations

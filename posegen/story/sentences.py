@@ -10,7 +10,7 @@ from posegen.story.beats import Actor, Beat
 from posegen.story.frames import Frame
 from posegen.story.grammar import Grammar, Statement, statement
 
-__all__ = ["DRAWS", "Draw", "Spoken", "Wording", "claims_of", "joined", "listed", "spoken", "story", "told"]
+__all__ = ["DRAWS", "SLOTS", "Draw", "Spoken", "Wording", "claims_of", "joined", "listed", "spoken", "story", "told"]
 
 
 class Draw(IntEnum):
@@ -24,8 +24,8 @@ class Draw(IntEnum):
     TENSE = 5
 
 
-_FIRST, _SLOTS = len(Draw), 10
-DRAWS = _FIRST + _SLOTS
+_FIRST, SLOTS = len(Draw), 10
+DRAWS = _FIRST + SLOTS
 """How many numbers a caption takes."""
 
 
@@ -64,7 +64,7 @@ def spoken(wording: Wording, actor: Actor) -> list[Spoken]:
     if detail == "none" and len(beats) > 1:
         beats = _main(grammar, beats)
     for (segment, slot, facts), over, during in beats:
-        choice = choices[_FIRST + slot % _SLOTS]
+        choice = choices[_FIRST + slot % SLOTS]
         action = facts.action
         verb, around = grammar.clause(facts, detail, choice)
         statements = around.statements(number, segment)
@@ -82,7 +82,7 @@ def spoken(wording: Wording, actor: Actor) -> list[Spoken]:
                 # Told once; by then it is known.
                 claims, style = tuple([claim for claim in claims if claim[0] != "style"]), ""
         if over is not None:
-            other_verb, other = grammar.clause(over.facts, detail, choices[_FIRST + over.slot % _SLOTS])
+            other_verb, other = grammar.clause(over.facts, detail, choices[_FIRST + over.slot % SLOTS])
             text, form = grammar.meanwhile[choice % len(grammar.meanwhile)]
             behind += text + other.before + other_verb[form] + other.behind
             meanwhile = statement(number, "order", over.number, names[over.facts.action], f"during {segment}")

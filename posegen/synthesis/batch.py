@@ -82,6 +82,8 @@ def _actor() -> pa.DataType:
             ("speed", pa.float32()),
             ("turn", pa.float32()),
             ("repetitions", pa.int32()),
+            ("text", pa.string()),
+            ("statements", pa.list_(statement)),
         ]
     )
     return pa.struct(

@@ -13,7 +13,7 @@ from posegen.library import Library, load_library
 from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.scene import Scenes
-from posegen.story.captions import captions
+from posegen.story.captions import captions, label_segments
 from posegen.story.planning import plan
 from posegen.story.telling import tell, visible_segments
 from posegen.story.variants import VariantParameters, apply_variant, variant_names, variant_parameters
@@ -163,6 +163,7 @@ def _words(scenes: Scenes, names: list[str], seen: Seen, library: Library, confi
     for number, dropped in enumerate(seen.dropped):
         if dropped:
             restore_parts(segments[number], dropped, library)
+    label_segments(segments, scenes, library, config, seen.told)
     actors = actor_rows(scenes, library, segments)
     written = captions(scenes, library, config, told=seen.told)
     n = len(scenes) // len(names)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from posegen.config import Config
 from posegen.library import load_library
 from posegen.reading import as_told, read_caption, same_claims
-from posegen.story.captions import captions
+from posegen.story.captions import captions, label_segments
 from posegen.story.planning import plan
+from posegen.story.telling import tell, visible_segments
 
 LIBRARY = load_library()
 UNDERSTOOD = 0.99
@@ -109,3 +110,25 @@ def test_any_text_is_read(text: str) -> None:
     reading = read_caption(text, LIBRARY)
     assert all(piece in text for piece in reading.unknown)
     assert as_told(as_told(reading.statements)) == as_told(reading.statements)
+
+
+def test_segments_have_captions_of_their_own() -> None:
+    config = Config()
+    scenes = plan(config, LIBRARY, np.arange(200))
+    told = tell(scenes, LIBRARY, config.fps)
+    rows = visible_segments(scenes, LIBRARY, config.fps, told)
+    label_segments(rows, scenes, LIBRARY, config, told)
+    full = captions(scenes, LIBRARY, config, told=told)
+    texts = set()
+    for (segments,), (_, caption, _) in zip(rows, full, strict=True):
+        for number, segment in enumerate(segments):
+            assert all(claim["segment"] == number and claim["actor"] == 0 for claim in segment["statements"])
+            reading = read_caption(segment["text"], LIBRARY)
+            assert same_claims(reading.statements, segment["statements"])
+            assert not reading.unknown
+            claimed = [claim for claim in caption["statements"] if claim["segment"] == number and claim["kind"] != "order"]
+            assert (
+                all(claim in claimed or claim["kind"] in ("speed", "action") for claim in segment["statements"]) or not claimed
+            )
+            texts.add(segment["text"])
+    assert len(texts) > 200
