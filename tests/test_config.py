@@ -40,7 +40,7 @@ def message_of(source: str | Path | None, overrides: list[str], **values: Any) -
 
 
 def test_presets() -> None:
-    assert set(presets()) == {"default", "smoke", "full", "crowd"}
+    assert set(presets()) == {"default", "smoke", "full", "crowd", "quotas"}
     assert load_config() == load_config("default") == Config()
     assert load_config().samples == 10_000
     assert load_config("full").samples == 100_000
@@ -55,7 +55,7 @@ def test_presets_state_only_what_differs() -> None:
 
     def check(stated: dict[str, Any], default: Any) -> None:
         for key, value in stated.items():
-            if isinstance(value, dict):
+            if isinstance(value, dict) and isinstance(default[key], dict):
                 check(value, default[key])
             else:
                 assert value != default[key], key
@@ -292,7 +292,7 @@ def test_a_file_must_be_a_group_of_keys(tmp_path: Path, content: str) -> None:
     ("source", "reason"),
     [
         ("smok", "unknown preset 'smok', and no file of that name; did you mean 'smoke'?"),
-        ("zzz", "there are crowd, default, full, smoke"),
+        ("zzz", "there are crowd, default, full, quotas, smoke"),
         ("", "unknown preset"),
         ("smoke.yaml", "there is no such config file"),
         ("no/such/file", "there is no such config file"),
