@@ -365,6 +365,9 @@ def test_identity_does_not_depend_on_spelling(one: str, other: str) -> None:
 
 CONTENT = [
     "seed=1",
+    "quotas={samples: 9}",
+    "quotas={exact: [{samples: 9}]}",
+    "quotas={samples: 9, caps: [{samples: 1, female: true}]}",
     "frames=251",
     "fps=30",
     "length={min: 100, max: 250}",
@@ -396,6 +399,7 @@ def test_identity_depends_on_all_that_decides_content() -> None:
     assert len(set(found)) == len(CONTENT) + 1
     # Every key of the config is either varied above or known to decide nothing.
     varied = {override.partition("=")[0] for override in CONTENT} | {"length.min", "length.max", "story.actors.min"}
+    varied |= {"quotas.samples", "quotas.exact", "quotas.caps"}
     groups = {"variants", "variants.position", "variants.scale", "population", "population.age", "story", "story.segments"}
     free = {key for key in keys_of(Config) if key.split(".")[0] in ("name", "samples", "workers", "store")} | {"story.library"}
     assert set(keys_of(Config)) == varied | groups | free | {"length", "story.actors"}
