@@ -15,6 +15,10 @@ __all__ = ["Wanted"]
 Array = NDArray[Any]
 
 
+_MARGIN = 0.02
+"""Metres a second by which demanded speeds keep away from the ends of their range."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What n actors are wanted to do; arrays [n].
@@ -45,7 +49,10 @@ class Wanted:
     def speeds(self, action: Array, drawn: Array, draws: Array) -> Array:
         """Speeds of slots [n], by numbers on [0, 1) where a range is wanted."""
         ranged = (action == self.action) & (self.fast > 0)
-        return np.where(ranged, self.slow + draws * (self.fast - self.slow), drawn)
+        # Who sets out, or goes in a curve, is a little slower on the whole than demanded.
+        margin = np.minimum(_MARGIN, 0.25 * (self.fast - self.slow))
+        slow, fast = self.slow + margin, self.fast - margin
+        return np.where(ranged, slow + draws * (fast - slow), drawn)
 
     def sides(self, action: Array, drawn: Array) -> Array:
         """Sides of slots [n]."""
