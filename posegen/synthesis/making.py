@@ -15,9 +15,11 @@ from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.scene import Scenes
 from posegen.story.captions import captions, label_segments
 from posegen.story.planning import plan
+from posegen.story.quotas import allot
 from posegen.story.telling import tell, visible_segments
 from posegen.story.variants import VariantParameters, apply_variant, variant_names, variant_parameters
 from posegen.synthesis.batch import Array, Batch, Row
+from posegen.synthesis.meeting_quotas import not_shown, told_unmet
 from posegen.synthesis.rows import Described, actor_rows, sequence_rows
 from posegen.synthesis.scenes import end_to_end
 from posegen.synthesis.seeing import Seen, mirrored, restore_parts, see, without_false
@@ -114,6 +116,12 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
     failed = _failed(seen, len(samples))
     if attempt == FURTHER_ATTEMPTS:
         seen = without_false(seen, library)
+    asked = allot(config, library, samples)
+    if asked is not None:
+        unmet = not_shown(asked, seen, motion.joints[:, 0, 0], config.fps)
+        failed |= unmet
+        if attempt == FURTHER_ATTEMPTS:
+            seen = told_unmet(seen, asked, unmet, library)
     described = _described(scenes, looked, seen, library, config)
     rows = [sequence_rows(name, scenes[name], library, parameters, described[name], attempt, config.fps) for name in names]
     return _Made(motion, [variant[i] for i in range(len(samples)) for variant in rows], failed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +21,12 @@ from posegen.synthesis import Batch
 from posegen.synthesis.making import FURTHER_ATTEMPTS
 from posegen.synthesis.seeing import mirrored, see, without_false
 from posegen.truth.check import check_statement, see_actors
+from tests.synthesis.own import library_folder
 
 SAMPLES = np.arange(16)
 WRONG_SIDE = {"side": {"less": "hand_height"}}
 """Whoever waves is taken to wave with the hand that hangs down."""
 NEVER_COUNTED = {"count": {"peaks": "pelvis_height"}}
-
-
-def library_folder(folder: Path, signs: dict[str, Any]) -> Path:
-    """A folder with one theme, where people stand and greet; what shows of a greeting is up to `signs`."""
-    wave = load_library().action("wave").model_dump(exclude_defaults=True, mode="json")
-    wave["signs"] = signs
-    words = load_library().words["actions"]["wave"]
-    (folder / "words").mkdir(parents=True)
-    (folder / "own.yaml").write_text(json.dumps({"family": "own", "actions": {"greet": wave}}), "utf-8")
-    (folder / "themes.yaml").write_text(
-        json.dumps({"themes": {"yard": {"weight": 1, "actions": {"greet": 9, "walk": 1}}}}), "utf-8"
-    )
-    spoken = json.loads(json.dumps(words, default=dict))
-    (folder / "words" / "en.yaml").write_text(
-        json.dumps({"actions": {"greet": spoken}, "places": {"yard": ["in a yard"]}}), "utf-8"
-    )
-    return folder
 
 
 def of_library(folder: Path, samples: list[int]) -> tuple[Config, Batch]:

@@ -17,6 +17,7 @@ from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
 from posegen.truth.check import check_statement, see_actors
 from posegen.truth.evidence import Stretches, look
+from posegen.truth.facts import KINDS
 
 Array = NDArray[Any]
 Statement = dict[str, Any]
@@ -74,6 +75,11 @@ def test_what_captions_say_is_seen(verdicts: list[tuple[Statement, bool | None, 
     for kind, told, _ in of_kind(verdicts):
         assert told[True] >= 20, kind
         assert told[True] >= TRUE * (told[True] + told[False]), (kind, told)
+
+
+def test_every_kind_of_statement_is_checked(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
+    # Who adds a kind of statement lets it be checked when samples are made; these three follow from how they are told.
+    assert {statement["kind"] for statement, _, _ in verdicts} <= {*KINDS, "order", "people", "style"}
 
 
 def test_what_is_turned_round_is_refused(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
