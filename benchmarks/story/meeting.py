@@ -1,6 +1,8 @@
 """Two who interact: whether their hands meet, and whether anybody is ever in anybody else.
 
-Contact is sought in the frames that both spend on the interaction, as the joints have it.
+Contact is sought in the frames that both spend on the interaction, as the joints have it. A hand is where its arm ends: of
+SMPL's 22 joints the last is the wrist, which signals, contacts and drawings take for the hand, too. How far apart the middles
+of the palms are, half a hand's length on, is told beside it.
 """
 
 from __future__ import annotations
@@ -34,8 +36,15 @@ FEWEST = 20
 """Contacts that there must be at full size to judge by."""
 PRESETS = ("pairs", "crowd")
 HANDS, BODY = "hands", "body"
-MEETINGS = {("handshake", "handshake"): HANDS, ("high_five", "high_five"): HANDS, ("hug", "hug"): BODY}
+MEETINGS = {
+    ("shake_hands", "shake_hands"): HANDS,
+    ("slap_hands", "slap_hands"): HANDS,
+    ("give", "take"): HANDS,
+    ("take", "give"): HANDS,
+    ("embrace", "embrace"): BODY,
+}
 """What the hands of both meet, by the actions of the two: the other's hands, or the other's trunk."""
+_WRISTS = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
 _TRUNK = (JOINTS.index("pelvis"), JOINTS.index("spine1"), JOINTS.index("spine2"), JOINTS.index("spine3"))
 _TRUNK_DEPTH = 0.12
 """Metres from the line of the joints of the trunk to the back."""
@@ -46,6 +55,7 @@ class Met:
     """Contacts by what they are, the longest time that hands were near in each, and depths of people in one another."""
 
     contacts: dict[str, list[tuple[int, float, str]]] = field(default_factory=dict)
+    palms: list[float] = field(default_factory=list)
     depths: list[tuple[float, str]] = field(default_factory=list)
     sequences: int = 0
 
@@ -75,6 +85,8 @@ def take_down(batch: Batch, found: Met) -> None:
                 segments = [row["actors"][a]["segments"] for a in (one, other)]
                 for action, frames, what in meetings(segments, row["length"]):
                     gaps = gap(pair[:, frames], what)
+                    if what == HANDS:
+                        found.palms.append(float(nearest(palms(pair[:, frames]))[gaps.argmin()]))
                     found.contacts.setdefault(action, []).append((longest_near(gaps), float(gaps.min()), name))
 
 
@@ -90,15 +102,20 @@ def meetings(segments: Sequence[Sequence[Mapping[str, Any]]], length: int) -> It
 
 def gap(pair: Array, what: str) -> Array:
     """Metres between hands and what they meet, float64 [frames], of two people's joints [2, frames, 22, 3]."""
-    hands = palms(pair)
+    hands = pair[:, :, _WRISTS]
     if what == HANDS:
-        between = hands[0][:, :, None] - hands[1][:, None]
-        return np.asarray(np.sqrt((between * between).sum(-1)).min((1, 2)))
+        return nearest(hands)
     gaps = []
     for mine, other in ((0, 1), (1, 0)):
         between = hands[mine][:, :, None] - pair[other][:, None, _TRUNK]
         gaps.append(np.sqrt((between * between).sum(-1)).min((1, 2)) - _TRUNK_DEPTH)
     return np.maximum(*gaps)
+
+
+def nearest(hands: Array) -> Array:
+    """Metres between the nearest hands of two people, float64 [frames], of places [2, frames, 2, 3]."""
+    between = hands[0][:, :, None] - hands[1][:, None]
+    return np.asarray(np.sqrt((between * between).sum(-1)).min((1, 2)))
 
 
 def longest_near(gaps: Array) -> int:
@@ -129,6 +146,9 @@ def figures(found: Met, fewest: int) -> Iterator[Figure]:
             told += f"; fewest {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
         good = len(contacts) >= fewest and met == len(contacts)
         yield Figure(f"{name}, {action}", told, wanted, good, contacts[:20])
+    if found.palms:
+        told = f"{100 * float(np.median(found.palms)):.1f} cm in the median"
+        yield Figure("palms where hands are nearest, by forearms drawn out", told)
     worst = sorted(found.depths, reverse=True)[:20]
     over = sum(depth > DEPTH for depth, _ in found.depths)
     told = (

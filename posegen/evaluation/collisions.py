@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from posegen.evaluation.body import point
 from posegen.skeleton import PROPORTIONS
 
-__all__ = ["CAPSULES", "body_overlap", "segment_distance", "stature_of"]
+__all__ = ["body_overlap", "segment_distance"]
 
 Array = NDArray[Any]
 
-CAPSULES = {
+# Ends and radius, the latter as a fraction of stature.
+_CAPSULES = {
     "trunk": ("spine1", "spine3", 0.055),
     "head": ("head", "head", 0.045),
     "left_forearm": ("left_elbow", "left_wrist", 0.018),
@@ -27,7 +28,6 @@ CAPSULES = {
     "left_shank": ("left_knee", "left_ankle", 0.024),
     "right_shank": ("right_knee", "right_ankle", 0.024),
 }
-"""Ends and radius of each part, the latter as a fraction of stature."""
 _PAIRS = (
     *((f"{side}_forearm", other) for side in ("left", "right") for other in ("trunk", "head", "left_thigh", "right_thigh")),
     ("left_forearm", "right_forearm"),
@@ -64,15 +64,6 @@ def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -
     return np.asarray(np.sqrt((gap * gap).sum(-1)))
 
 
-def stature_of(places: Array) -> Array:
-    """Tell how tall people are by thigh and shank, in metres, float64 [...] of joints [..., 22, 3]."""
-    leg = sum(
-        np.sqrt(((point(places, f"left_{near}") - point(places, f"left_{far}")) ** 2).sum(-1))
-        for near, far in (("hip", "knee"), ("knee", "ankle"))
-    )
-    return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
-
-
 def body_overlap(joints: ArrayLike) -> Array:
     """How deep parts of a body are in one another.
 
@@ -88,10 +79,14 @@ def body_overlap(joints: ArrayLike) -> Array:
         and shanks.
     """
     places = np.asarray(joints, np.float64)
-    stature = stature_of(places)
+    leg = sum(
+        np.sqrt(((point(places, f"left_{near}") - point(places, f"left_{far}")) ** 2).sum(-1))
+        for near, far in (("hip", "knee"), ("knee", "ankle"))
+    )
+    stature = leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"])
     deepest = np.where(np.isnan(stature), np.nan, 0.0)
     for one, other in _PAIRS:
-        (a, b, radius), (c, d, other_radius) = CAPSULES[one], CAPSULES[other]
+        (a, b, radius), (c, d, other_radius) = _CAPSULES[one], _CAPSULES[other]
         distance = segment_distance(point(places, a), point(places, b), point(places, c), point(places, d))
         deepest = np.maximum(deepest, (radius + other_radius) * stature - distance)
     return np.asarray(deepest)

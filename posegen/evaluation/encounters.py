@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.evaluation.body import point
-from posegen.evaluation.collisions import CAPSULES, segment_distance, stature_of
+from posegen.evaluation.collisions import segment_distance
+from posegen.skeleton import PROPORTIONS
 
 __all__ = ["overlap_of_two", "palms"]
 
@@ -17,12 +18,22 @@ Array = NDArray[Any]
 HAND, PALM = 0.108, 0.506
 """Length of the hand as a share of stature, and how far along it its middle is (Winter, Biomechanics and Motor Control of
 Human Movement, figure 4.1 and table 4.1)."""
-_UPPER_ARM = 0.02
+
 _BODY = {
-    **CAPSULES,
-    "left_upper_arm": ("left_shoulder", "left_elbow", _UPPER_ARM),
-    "right_upper_arm": ("right_shoulder", "right_elbow", _UPPER_ARM),
+    "trunk": ("spine1", "spine3", 0.055),
+    "head": ("head", "head", 0.045),
+    **{
+        f"{side}_{part}": (f"{side}_{near}", f"{side}_{far}", radius)
+        for side in ("left", "right")
+        for part, near, far, radius in (
+            ("upper_arm", "shoulder", "elbow", 0.02),
+            ("forearm", "elbow", "wrist", 0.018),
+            ("thigh", "hip", "knee", 0.034),
+            ("shank", "knee", "ankle", 0.024),
+        )
+    },
 }
+"""Ends and radius of each part, the latter as a fraction of stature: as slim as those that one body is measured by."""
 
 
 def palms(joints: ArrayLike) -> Array:
@@ -39,13 +50,22 @@ def palms(joints: ArrayLike) -> Array:
         Left, right.
     """
     places = np.asarray(joints, np.float64)
-    reach = PALM * HAND * stature_of(places)[..., None]
+    reach = PALM * HAND * _stature(places)[..., None]
     found = []
     for side in ("left", "right"):
         elbow, wrist = point(places, f"{side}_elbow"), point(places, f"{side}_wrist")
         along = wrist - elbow
         found.append(wrist + reach * along / np.sqrt((along * along).sum(-1))[..., None])
     return np.stack(found, -2)
+
+
+def _stature(places: Array) -> Array:
+    """How tall people are by thigh and shank, metres."""
+    leg = sum(
+        np.sqrt(((point(places, f"left_{near}") - point(places, f"left_{far}")) ** 2).sum(-1))
+        for near, far in (("hip", "knee"), ("knee", "ankle"))
+    )
+    return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
 
 
 def overlap_of_two(one: ArrayLike, other: ArrayLike) -> Array:
@@ -63,7 +83,7 @@ def overlap_of_two(one: ArrayLike, other: ArrayLike) -> Array:
         NaN where one of them is absent. Hands and feet are left out, so that hands may meet.
     """
     places = np.broadcast_arrays(np.asarray(one, np.float64), np.asarray(other, np.float64))
-    statures = [stature_of(each) for each in places]
+    statures = [_stature(each) for each in places]
     deepest = np.where(np.isnan(statures[0] + statures[1]), np.nan, 0.0)
     for a, b, radius in _BODY.values():
         for c, d, other_radius in _BODY.values():
