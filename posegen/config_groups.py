@@ -198,9 +198,9 @@ class Story(Group):
 
 
 FieldName = Literal[
-    *("joints", "action", "contact"),
-    *("rotation", "velocity", "momentum", "stick", "camera", "keypoints", "face", "objects", "quality"),
-]
+    "joints", "action", "contact",
+    "rotation", "velocity", "momentum", "stick", "camera", "keypoints", "face", "objects", "quality",
+]  # fmt: skip
 """The motion's own arrays, and the families of :mod:`posegen.fields`."""
 
 

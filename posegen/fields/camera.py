@@ -68,7 +68,7 @@ def views(sequences: Sequences) -> Views:
     """Place a camera for each sequence."""
     draws = uniform(sequences.config.seed, sequences.samples, Stream.CAMERA, 8)
     kind = np.minimum(np.floor(draws[:, 0] * len(KINDS)), len(KINDS) - 1).astype(np.int64)
-    places, path, spread = _watched(sequences)
+    places, path, spread, apart = _watched(sequences)
     progress = _progress(sequences)
     sign = np.where(sequences.parameter("mirrored") > 0, -1.0, 1.0)[..., None]
 
@@ -81,8 +81,9 @@ def views(sequences: Sequences) -> Views:
     grows = np.where(drawn(5, 0, 1) < 0.5, progress, 1.0 - progress)
     # A camera that stands must see far; one that turns after somebody need not, but nobody may walk into it.
     fitting = np.maximum(spread[..., None] + 0.3, _BODY) / _HALF_VIEW + spread[..., None]
-    standing = spread[..., None] + drawn(1, 2.8, 4.5)
-    going = drawn(1, 3.0, 5.0)
+    everybody = (apart[..., None] + 0.5) / _HALF_VIEW + apart[..., None]
+    standing = np.maximum(spread[..., None] + drawn(1, 2.8, 4.5), everybody)
+    going = np.maximum(drawn(1, 3.0, 5.0), everybody)
     distance = np.where(only("static"), fitting, np.where(only("pan", "zoom"), standing, going))
     distance = distance * np.where(only("dolly"), 1.0 + grows * drawn(6, 0.4, 1.0), 1.0)
     azimuth = drawn(2, 0, _TURN) + np.where(only("orbit"), progress * drawn(6, _TURN / 6, _TURN / 2), 0.0)
@@ -97,8 +98,8 @@ def views(sequences: Sequences) -> Views:
     return Views(kind, (right, cross(forward, right), forward), position, focal + 0.0 * path[0])
 
 
-def _watched(sequences: Sequences) -> tuple[Vector, Vector, Array]:
-    """Middle of all places, the smoothed middle of the people in each frame, and how far from the former they come."""
+def _watched(sequences: Sequences) -> tuple[Vector, Vector, Array, Array]:
+    """Middle of all places, the smoothed middle of the people in each frame, and how far from either anybody comes."""
     joints = sequences.joints[..., 0, :].astype(np.float64)
     present = sequences.present
     people = np.zeros(joints.shape[:2] + joints.shape[3:4])
@@ -114,8 +115,10 @@ def _watched(sequences: Sequences) -> tuple[Vector, Vector, Array]:
     centre = (lowest + highest) / 2
     half = (highest - lowest) / 2
     spread = np.sqrt(half[..., 0] * half[..., 0] + half[..., 2] * half[..., 2])
-    places = tuple(centre[..., i, None] for i in range(3))
-    return places, (path[0], path[1], path[2]), spread  # type: ignore[return-value]
+    across, along = (joints[..., i] - path[i][:, :, None] for i in (0, 2))
+    apart = np.sqrt(np.where(present, across * across + along * along, 0.0).max((2, 3)))
+    places = (centre[..., 0, None], centre[..., 1, None], centre[..., 2, None])
+    return places, (path[0], path[1], path[2]), spread, apart
 
 
 def _smoothed(middle: Array, sequences: Sequences) -> Array:
@@ -127,12 +130,12 @@ def _smoothed(middle: Array, sequences: Sequences) -> Array:
     for step in range(-reach, reach + 1):
         at = np.clip(np.minimum(frames + step, last), 0, None)
         total += np.take_along_axis(middle, at[..., None], axis=2)
-    return np.where(np.isnan(middle), np.nan, total / (2 * reach + 1))
+    return np.asarray(np.where(np.isnan(middle), np.nan, total / (2 * reach + 1)))
 
 
 def _lengths(sequences: Sequences) -> Array:
     """Frames of each sequence; int64 [n, variant]."""
-    return sequences.present.any(axis=2).sum(axis=2, dtype=np.int64)
+    return np.asarray(sequences.present.any(axis=2).sum(axis=2, dtype=np.int64))
 
 
 def _progress(sequences: Sequences) -> Array:

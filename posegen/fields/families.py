@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import UsageError
@@ -26,6 +27,9 @@ FAMILIES: dict[str, Family] = {
     family.name: family for family in (ROTATION, VELOCITY, MOMENTUM, STICK, CAMERA, KEYPOINTS, FACE, OBJECT, QUALITY)
 }
 """In the order in which they are listed."""
+
+BLOCK_BYTES = 4 << 20
+"""How much motion is worked on at once."""
 
 
 def families_asked_for(names: Iterable[str]) -> tuple[Family, ...]:
@@ -75,4 +79,9 @@ def compute(sequences: Sequences, names: Iterable[str]) -> dict[str, NDArray[Any
     dict of str to ndarray [n, variant, ...]
         Every array of every family by its own name.
     """
-    return {name: values for family in families_asked_for(names) for name, values in family.compute(sequences).items()}
+    families = families_asked_for(names)
+    # Some samples at a time: what is worked with on the way takes twenty times the room, and is quicker where it is small.
+    step = max(1, BLOCK_BYTES // max(sequences.joints[:1].nbytes, 1))
+    parts = [sequences.part(start, start + step) for start in range(0, len(sequences.samples), step)]
+    made = [{name: values for family in families for name, values in family.compute(part).items()} for part in parts]
+    return {name: np.concatenate([part[name] for part in made]) for name in made[0]}

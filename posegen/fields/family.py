@@ -51,6 +51,19 @@ class Sequences:
         samples, variants, actors, frames = self.joints.shape[:4]
         return samples, variants, actors, frames
 
+    def part(self, start: int, stop: int) -> Sequences:
+        """Take the samples from `start` to `stop`."""
+        variants, chosen = self.shape[1], slice(start, stop)
+        return Sequences(
+            self.config,
+            self.library,
+            self.samples[chosen],
+            self.joints[chosen],
+            self.action[chosen],
+            self.contact[chosen],
+            self.rows[start * variants : stop * variants],
+        )
+
     @property
     def present(self) -> Array:
         """Whether an actor is there; bool [n, variant, actor, frame]."""

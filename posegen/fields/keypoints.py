@@ -95,7 +95,7 @@ def _detected(sequences: Sequences, x: Array, y: Array, visibility: Array) -> tu
     found_x, found_y, confidence = (np.full(x.shape, np.nan), np.full(x.shape, np.nan), np.full(x.shape, np.nan))
     box = [np.where(np.isnan(v), f, v) for v in (x, y) for f in (np.inf, -np.inf)]
     width, height = box[1].max(-1) - box[0].min(-1), box[3].max(-1) - box[2].min(-1)
-    root = np.sqrt(np.where(width * height > 0, width * height, np.nan))
+    root = np.sqrt(np.where(width > 0, width, np.nan) * np.where(height > 0, height, np.nan))
     for variant in range(x.shape[1]):
         for actor in range(x.shape[2]):
             where = (slice(None), variant, actor)

@@ -11,7 +11,7 @@ m (r - c) x (v - v_c) + m k^2 (d x d'), with r the segment's centre, k its radiu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,27 +22,38 @@ from posegen.fields.vectors import Vector, cross, length, minus, plus, stacked, 
 from posegen.fields.velocity import differences
 from posegen.skeleton import JOINTS
 
-__all__ = ["BODY_MASS_INDEX", "MOMENTUM", "SEGMENTS"]
+__all__ = ["BODY_MASS_INDEX", "MOMENTUM", "SEGMENTS", "Segment"]
 
 Array = NDArray[Any]
 
 BODY_MASS_INDEX = 21.7
 """Kilograms a square metre."""
 
+
+class Segment(NamedTuple):
+    """Its ends, its share of the body's mass, its centre of mass and its radius of gyration as shares of its length."""
+
+    near: str
+    far: str
+    mass: float
+    centre: float
+    gyration: float
+
+
 _LIMBS = (
-    ("shoulder", "elbow", 0.028, 0.436, 0.322),
-    ("elbow", "wrist", 0.016, 0.430, 0.303),
-    ("wrist", "wrist", 0.006, 0.0, 0.0),
-    ("hip", "knee", 0.100, 0.433, 0.323),
-    ("knee", "ankle", 0.0465, 0.433, 0.302),
-    ("ankle", "foot", 0.0145, 0.5, 0.475),
+    Segment("shoulder", "elbow", 0.028, 0.436, 0.322),
+    Segment("elbow", "wrist", 0.016, 0.430, 0.303),
+    Segment("wrist", "wrist", 0.006, 0.0, 0.0),
+    Segment("hip", "knee", 0.100, 0.433, 0.323),
+    Segment("knee", "ankle", 0.0465, 0.433, 0.302),
+    Segment("ankle", "foot", 0.0145, 0.5, 0.475),
 )
 SEGMENTS = (
-    ("hips", "shoulders", 0.497, 0.5, 0.2887),
-    ("neck", "head", 0.081, 1.0, 0.495),
-    *((f"{side}_{a}", f"{side}_{b}", *figures) for side in ("left", "right") for a, b, *figures in _LIMBS),
+    Segment("hips", "shoulders", 0.497, 0.5, 0.2887),
+    Segment("neck", "head", 0.081, 1.0, 0.495),
+    *(limb._replace(near=f"{side}_{limb.near}", far=f"{side}_{limb.far}") for side in ("left", "right") for limb in _LIMBS),
 )
-"""Proximal and distal end, share of the body's mass, centre of mass and radius of gyration as shares of the length."""
+"""All segments of a body; their masses add up to 1."""
 
 
 def _ends(joints: Array) -> dict[str, Vector]:
@@ -61,26 +72,27 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     fps, ends = float(sequences.config.fps), _ends(sequences.joints)
     stature = population_of(sequences).stature.astype(np.float64) * sequences.parameter("scale")[..., None]
     mass = (BODY_MASS_INDEX * stature * stature).astype(np.float64)
-    centres = [plus(ends[near], times(minus(ends[far], ends[near]), at)) for near, far, _, at, _ in SEGMENTS]
-    whole = times(centres[0], SEGMENTS[0][2])
-    for (_, _, share, _, _), centre in zip(SEGMENTS[1:], centres[1:], strict=True):
-        whole = plus(whole, times(centre, share))
+    centres = [plus(ends[part.near], times(minus(ends[part.far], ends[part.near]), part.centre)) for part in SEGMENTS]
+    whole = times(centres[0], SEGMENTS[0].mass)
+    for part, centre in zip(SEGMENTS[1:], centres[1:], strict=True):
+        whole = plus(whole, times(centre, part.mass))
     angular: Vector = times(whole, 0.0)
-    for (near, far, share, _, radius), centre in zip(SEGMENTS, centres, strict=True):
+    for part, centre in zip(SEGMENTS, centres, strict=True):
         arm = minus(centre, whole)
-        angular = plus(angular, times(cross(arm, _changes(arm, fps)), share))
-        if radius:
-            bone = minus(ends[far], ends[near])
-            along, size = unit(bone), length(bone) * radius
-            angular = plus(angular, times(cross(along, _changes(along, fps)), share * size * size))
+        angular = plus(angular, times(cross(arm, _changes(arm, fps)), part.mass))
+        if part.gyration:
+            bone = minus(ends[part.far], ends[part.near])
+            along, size = unit(bone), length(bone) * part.gyration
+            angular = plus(angular, times(cross(along, _changes(along, fps)), part.mass * size * size))
     absent = ~sequences.present
     weight = np.where(absent.all(axis=-1), np.nan, mass)
     arrays = {
+        "mass": weight,
         "mass_centre": stacked(whole),
         "linear_momentum": stacked(times(_changes(whole, fps), mass[..., None])),
         "angular_momentum": stacked(times(angular, mass[..., None])),
     }
-    return {name: values.astype(np.float32) for name, values in arrays.items()} | {"mass": weight.astype(np.float32)}
+    return {name: values.astype(np.float32) for name, values in arrays.items()}
 
 
 MOMENTUM = Family(

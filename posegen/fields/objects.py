@@ -57,7 +57,8 @@ def _point(joints: Array, name: str) -> Array:
 
 
 def _length(values: Array) -> Array:
-    return np.sqrt((values[..., 0] * values[..., 0] + values[..., 1] * values[..., 1]) + values[..., 2] * values[..., 2])
+    x, y, z = (values[..., i] for i in range(3))
+    return np.asarray(np.sqrt((x * x + y * y) + z * z))
 
 
 def _palm(joints: Array, side: str, stature: float) -> Array:
@@ -161,6 +162,7 @@ def _taken(use: _Use) -> tuple[Array, Array]:
     for first, stop in use.windows:
         grasp = first + int(np.argmin(use.spot[first:stop, 1]))
         places[first:grasp], states[first:grasp] = use.spot[grasp], LYING
+        places[first:grasp, 1] = use.radius
     return places, states
 
 
@@ -168,6 +170,7 @@ def _left(use: _Use) -> tuple[Array, Array]:
     places, states = _held(use)
     let_go = int(np.argmin(use.spot[:, 1]))
     places[let_go:], states[let_go:] = use.spot[let_go], LYING
+    places[let_go:, 1] = use.radius
     return places, states
 
 

@@ -7,8 +7,9 @@ depth    metres that a sole point or a joint sinks into the floor at most
 jerk     m/s^3, root mean square over joints of third differences of the stored positions
 stretch  metres that a bone differs from its length in the first frame at most
 
-The score is the product of 1 / (1 + (measure / scale)^2). The scales are where a measure begins to be seen: .1, 20 mm, 1500
-m/s^3 and 5 mm. The grid of the positions alone makes a jerk of some 3 m/s^3 at 25 frames a second, and bones differ by .3 mm.
+The score is the product of 1 / (1 + (measure / scale)^2), with the scales .1, 20 mm, 1500 m/s^3 and 20 mm: a motion that has
+one measure of that size is half as good. Of 171 captured clips (CMU) the jerk is 230 m/s^3 in the median and 630 at most, and
+the stretch 1.5 mm in the median. The grid of the positions alone makes a jerk of some 4 m/s^3, and bones differ by .3 mm.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["QUALITY", "SCALES"]
 
 Array = NDArray[Any]
 
-SCALES = {"slide": 0.1, "depth": 0.02, "jerk": 600.0, "stretch": 0.005}
+SCALES = {"slide": 0.1, "depth": 0.02, "jerk": 1500.0, "stretch": 0.02}
 """A measure of that size halves the score."""
 
 _FAST = 0.2
@@ -51,7 +52,7 @@ def _slide(joints: Array, contact: Array, fps: float) -> Array:
 def _depth(joints: Array) -> Array:
     heights = [joints[..., 1], sole_points(joints)[..., 1]]
     lowest = [np.where(np.isnan(values), np.inf, values).min((-2, -1)) for values in heights]
-    return np.maximum(-np.minimum(*lowest), 0.0)
+    return np.asarray(np.maximum(-np.minimum(*lowest), 0.0))
 
 
 def _jerk(joints: Array, fps: float) -> Array:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from posegen.config import Config
 from posegen.errors import PosegenError, UsageError
-from posegen.fields.families import FAMILIES, families_asked_for
+from posegen.fields.families import FAMILIES, compute, families_asked_for
 from posegen.fields.family import Family, Sequences
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.fields import families_of, layer_of_family
@@ -44,7 +44,7 @@ from posegen.store.write_layers import add_layer, commit_layer
 __all__ = ["DerivationResult", "derive"]
 
 BLOCK_BYTES = 32 << 20
-"""How much of the samples' arrays is worked on at once; what is computed takes some times as much."""
+"""How much of the samples' arrays is read at once."""
 
 LEAST_SECONDS_A_SHARD = 600.0
 
@@ -243,7 +243,7 @@ def _derive_shard(job: _Job) -> Receipt | Failure:
 def _computed(job: _Job, dataset: Dataset, own: Receipt) -> dict[str, NDArray[Any]]:
     """Compute the arrays of a layer, some samples at a time."""
     rows, variants = dataset.table(job.shard).to_pylist(), len(job.header.variants)
-    library, family = load_library(job.config.story.library), FAMILIES[job.layer.name]
+    library = load_library(job.config.story.library)
     parts: list[dict[str, NDArray[Any]]] = []
     size = max(1, BLOCK_BYTES // bytes_per_sample(dataset.header))
     end = own.first + own.count
@@ -252,7 +252,7 @@ def _computed(job: _Job, dataset: Dataset, own: Receipt) -> dict[str, NDArray[An
         trip_sample(start, stop)
         held = {name: _held(dataset, name, start, stop) for name in ("joints", "action", "contact")}
         told = rows[(start - own.first) * variants : (stop - own.first) * variants]
-        parts.append(family.compute(Sequences(job.config, library, np.arange(start, stop), **held, rows=told)))
+        parts.append(compute(Sequences(job.config, library, np.arange(start, stop), **held, rows=told), [job.layer.name]))
     return {field.name: np.concatenate([part[field.name] for part in parts]) for field in job.layer.fields}
 
 

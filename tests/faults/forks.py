@@ -52,7 +52,10 @@ class Forks:
 
     def generate(self, out: Path, *options: str, **environment: str) -> Finished:
         """Run ``posegen generate`` with one worker."""
-        command = [*COMMAND, "--out", str(out), *options]
+        return self.run(*COMMAND, "--out", str(out), *options, **environment)
+
+    def run(self, *command: str, **environment: str) -> Finished:
+        """Run a command of posegen."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None

@@ -1,0 +1,135 @@
+"""Deriving that dies at any step, or whose files are damaged, ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+import posegen
+from posegen.cli.main import main
+from posegen.config import Config
+from posegen.errors import PosegenError
+from posegen.generation.repair import repair
+from posegen.store.documents import seal
+from posegen.store.verify import verify
+from tests.faults.forks import Forks
+from tests.faults.truth import assert_same, content_of, copy, files_of
+
+LAYER = "velocity"
+FILES = ("#1", "#2")
+STEPS = [
+    *(f"description_{done}@10{file}" for done in ("written", "placed") for file in FILES),
+    "layer_described",
+    "header_written@10",
+    *("encoded@1", "receipt_removed@1", "file_written@1#1", "file_written@1#2", "file_placed@1#1", "file_placed@1#2"),
+    *("files_durable@1", "receipt_written@1", "receipt_placed@1"),
+]
+
+
+@pytest.fixture(scope="session")
+def derived(undisturbed: dict[int, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset of 10 samples with velocities. To be read only."""
+    place = copy(undisturbed[10], tmp_path_factory.mktemp("derived") / "10")
+    posegen.derive(place, [LAYER], workers=1)
+    return place
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_death_at_any_step_loses_nothing(
+    step: str, place: Path, forks: Forks, undisturbed: dict[int, Path], derived: Path
+) -> None:
+    path = copy(undisturbed[10], place / "motion")
+    died = forks.run("derive", str(path), "--add", LAYER, "--workers", "1", POSEGEN_CRASH_AT=step)
+    assert died.code == -signal.SIGKILL, died.printed
+    seen = posegen.open(path)
+    assert len(seen) == 10
+    np.testing.assert_array_equal(seen.arrays("joints"), posegen.open(derived).arrays("joints"))
+    if LAYER in seen.header.layers and LAYER not in seen.fields:
+        with pytest.raises(PosegenError, match="posegen derive"):
+            seen.arrays(LAYER)
+    again = forks.run("derive", str(path), "--add", LAYER, "--workers", "1", "--json", "--quiet")
+    assert again.code == 0, again.printed
+    assert_same(path, derived)
+    nothing = forks.run("derive", str(path), "--add", LAYER, "--json", "--quiet")
+    assert json.loads(nothing.printed)["nothing_to_do"]
+
+
+@pytest.fixture
+def path(place: Path, derived: Path) -> Path:
+    return copy(derived, place / "motion")
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["motion.zarr/velocity/c.1.0.0.0.0.0", "receipts/velocity/00001.json"])
+@pytest.mark.parametrize("harm", [flip, Path.unlink])
+def test_damage_is_named_and_only_it_is_derived_again(name: str, harm: object, path: Path, derived: Path) -> None:
+    before = {file: (path / file).stat().st_mtime_ns for file in files_of(path) if "receipts" in file}
+    harm(path / name)  # type: ignore[operator]
+    found = verify(path)
+    assert [(problem.shard, problem.file, problem.layer) for problem in found] == [(1, name, LAYER)]
+    with pytest.raises(PosegenError, match=r"shard 1.*(posegen derive|--repair)"):
+        posegen.open(path).arrays(LAYER)
+    assert posegen.open(path).arrays("joints").shape[0] == 10
+    done = repair(path, found, workers=1)
+    assert (done.made, done.derived, done.left) == ((), (LAYER,), ())
+    assert_same(path, derived)
+    changed = [file for file in before if (path / file).stat().st_mtime_ns != before[file]]
+    assert changed == ["receipts/velocity/00001.json"]
+
+
+def test_what_was_derived_from_other_joints_is_stale(path: Path, place: Path, config: Config) -> None:
+    """As if the samples had been damaged, with receipts that fit them, when velocities were derived from them."""
+    other = place / "other"
+    posegen.generate(config.model_copy(update={"seed": 1}), samples=10, workers=1, out=other)
+    receipt = json.loads((other / "receipts/00001.json").read_bytes())
+    own = json.loads((path / "receipts/velocity/00001.json").read_bytes())
+    del own["hash"]
+    own["content"]["joints"] = receipt["content"]["joints"]
+    (path / "receipts/velocity/00001.json").write_bytes(seal(own))
+    found = verify(path)
+    assert [(problem.shard, problem.layer) for problem in found] == [(1, LAYER)]
+    assert "other joints" in found[0].what
+    assert posegen.derive(path, workers=1).shards_made == 1
+    assert verify(path) == []
+
+
+def test_an_extension_says_what_to_do_and_the_same_command_goes_on(
+    path: Path, config: Config, undisturbed: dict[int, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = posegen.generate(config, samples=18, workers=1, out=path)
+    assert result.layers_behind == (LAYER,)
+    assert LAYER not in posegen.open(path).fields
+    assert {problem.layer for problem in verify(path)} == {LAYER}
+    raw = zarr.open_group(str(path / "motion.zarr"), mode="r")[LAYER]
+    assert raw.shape[0] == 18  # type: ignore[union-attr]
+    assert np.isnan(np.asarray(raw[12:])).all()  # type: ignore[index]
+    # Shards 0 and 1 are as they were; shard 2 was partial.
+    assert posegen.derive(path, workers=1).shards_made == 3
+    assert verify(path) == []
+    whole = content_of(path)
+    assert [sample["joints"] for sample in whole] == [sample["joints"] for sample in content_of(undisturbed[18])]
+    assert main(["derive", str(path)]) == 0
+    assert "Nothing to do" in capsys.readouterr().out
+
+
+def test_a_header_that_is_lost_comes_back_with_its_layers(path: Path, derived: Path) -> None:
+    (path / "dataset.json").unlink()
+    repair(path, verify(path), workers=1)
+    assert_same(path, derived)
+
+
+def test_a_shard_that_is_made_again_keeps_what_was_derived_from_it(path: Path, derived: Path) -> None:
+    flip(path / "motion.zarr/joints/c.1.0.0.0.0.0")
+    done = repair(path, verify(path), workers=1)
+    assert (done.made, done.left) == ((1,), ())
+    assert_same(path, derived)

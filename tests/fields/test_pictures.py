@@ -1,0 +1,198 @@
+"""Cameras, keypoints, faces and objects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from posegen.config import load_config
+from posegen.exchange.camera import Extrinsics, intrinsics, project
+from posegen.fields.camera import KINDS, SIZE
+from posegen.fields.face import EXPRESSIONS, SPEECH
+from posegen.fields.families import FAMILIES
+from posegen.fields.family import Sequences
+from posegen.fields.keypoints import HIDDEN, OUTSIDE, SEEN
+from posegen.fields.objects import FLYING, GRAVITY, HELD, LYING, RADIUS
+from posegen.library.objects import OBJECTS
+from posegen.skeleton import JOINTS, PARTS
+from tests.fields.conftest import made
+
+
+@pytest.fixture(scope="module")
+def pictures(sequences: Sequences) -> dict[str, np.ndarray]:
+    return FAMILIES["camera"].compute(sequences) | FAMILIES["keypoints"].compute(sequences)
+
+
+def test_keypoints_are_what_the_camera_of_exchange_sees(sequences: Sequences, pictures: dict[str, np.ndarray]) -> None:
+    for index in ((0, 0), (3, 1), (5, 4)):
+        for frame in (0, 30, 59):
+            outer, inner = pictures["extrinsics"][index][frame].astype(float), pictures["intrinsics"][index][frame]
+            camera = Extrinsics(outer[:3, :3], -outer[:3, :3].T @ outer[:3, 3])
+            np.testing.assert_allclose(outer[:3, :3] @ outer[:3, :3].T, np.eye(3), atol=1e-6)
+            pixels, depth = project(sequences.joints[(*index, 0, frame)], camera, intrinsics(float(inner[0, 0]), (SIZE, SIZE)))
+            assert (depth > 0.5).all()
+            np.testing.assert_allclose(pictures["keypoints"][(*index, 0, frame)], pixels, atol=0.05)
+
+
+def test_the_mirror_has_the_flipped_picture(sequences: Sequences, pictures: dict[str, np.ndarray]) -> None:
+    from posegen.skeleton import MIRROR_JOINTS
+
+    base, mirrored = pictures["keypoints"][:, 0], pictures["keypoints"][:, -1]
+    flipped = mirrored[..., list(MIRROR_JOINTS), :].copy()
+    flipped[..., 0] = SIZE - flipped[..., 0]
+    np.testing.assert_allclose(flipped, base, atol=0.02)
+
+
+def test_every_way_of_moving_moves_so() -> None:
+    config = load_config("default", ["frames=80", "story.actors.max=1", "variants.speed=null", "variants.scale=null"])
+    sequences = made(config, 40)
+    arrays = FAMILIES["camera"].compute(sequences)
+    kind = arrays["camera"][:, 0]
+    assert {*kind} == {*range(len(KINDS))}
+    outer, focal = arrays["extrinsics"][:, 0].astype(float), arrays["intrinsics"][:, 0, :, 0, 0]
+    place = -(np.swapaxes(outer[..., :3, :3], -1, -2) @ outer[..., :3, 3:])[..., 0]
+    moved = np.abs(place - place[:, :1]).max((1, 2))
+    turned = np.abs(outer[..., :3, :3] - outer[:, :1, :3, :3]).max((1, 2, 3))
+    zoomed = focal.max(1) / focal.min(1)
+    pelvis = sequences.joints[:, 0, 0, :, 0]
+    for sample, name in enumerate(np.array(KINDS)[kind]):
+        stands, keeps_focal = name in ("static", "pan", "zoom"), name != "zoom"
+        assert (moved[sample] < 1e-4) == stands or name == "track", name
+        assert (zoomed[sample] < 1.001) == keeps_focal, name
+        if name == "static":
+            assert turned[sample] == 0
+        if name == "crane":
+            assert np.ptp(place[sample, :, 1]) > 0.9
+        if name == "track":
+            assert np.ptp(place[sample, :, [0, 2]] - pelvis[sample][:, [0, 2]].T, axis=1).max() < 1.0
+        if name == "orbit":
+            way = place[sample][[0, -1]] - pelvis[sample][[0, -1]]
+            cosine = (way[0, ::2] * way[1, ::2]).sum() / np.linalg.norm(way[0, ::2]) / np.linalg.norm(way[1, ::2])
+            assert cosine < 0.75
+
+
+def test_whoever_turns_the_back_hides_the_far_arm(sequences: Sequences, pictures: dict[str, np.ndarray]) -> None:
+    """Seen from the side in rest, the arm behind the trunk is hidden and the one before it is not."""
+    side = replace(sequences.part(0, 1))
+    visibility, points = pictures["visibility"], pictures["keypoints"]
+    there = sequences.present
+    outside = ((points < 0) | (points >= SIZE)).any(-1)[there]
+    np.testing.assert_array_equal(visibility[there][outside], OUTSIDE)
+    assert (visibility[there][~outside] != OUTSIDE).all()
+    away = side.joints.copy()
+    centre = away[:, :, :, :, :1].mean(axis=(0, 1, 2, 3, 4))
+    # Everybody faces +z, as in rest, and the camera of each sequence stands where it does: look at those from the side.
+    rest = made(load_config("default", ["frames=30", "story.actions={stand: 1}", "story.themes={street: 1}"]), 12)
+    arrays = FAMILIES["camera"].compute(rest) | FAMILIES["keypoints"].compute(rest)
+    checked = 0
+    for sample in range(12):
+        outer = arrays["extrinsics"][sample, 0, 0].astype(float)
+        depth = rest.joints[sample, 0, 0, 0] @ outer[2, :3] + outer[2, 3]
+        left, right = (depth[JOINTS.index(f"{name}_shoulder")] for name in ("left", "right"))
+        if abs(left - right) > 0.3:
+            near, far = ("left", "right") if left < right else ("right", "left")
+            seen = arrays["visibility"][sample, 0, 0, 0]
+            assert seen[JOINTS.index(f"{near}_shoulder")] == SEEN
+            assert seen[JOINTS.index(f"{far}_shoulder")] == HIDDEN
+            checked += 1
+    assert checked
+    del centre
+
+
+def test_detections_are_off_by_as_much_as_told(pictures: dict[str, np.ndarray]) -> None:
+    seen = pictures["visibility"] == SEEN
+    points, found = pictures["keypoints"].astype(float), pictures["detections"].astype(float)
+    low, high = np.nanmin(points, axis=-2), np.nanmax(points, axis=-2)
+    root = np.sqrt(0.53 * (high - low).prod(-1))
+    off = (found - points)[..., 0] / root[..., None]
+    for name, sigma in (("left_wrist", 0.062), ("right_hip", 0.107), ("left_knee", 0.087)):
+        errors = off[..., JOINTS.index(name)][seen[..., JOINTS.index(name)]]
+        usual = errors[np.abs(errors) < 3.5 * sigma]
+        assert len(usual) > 0.98 * len(errors)
+        assert abs(usual.std() / sigma - 1) < 0.06
+        assert abs(usual.mean()) < 0.1 * sigma
+    confidence = pictures["confidence"]
+    assert np.isnan(found[pictures["visibility"] == OUTSIDE]).all()
+    assert np.median(confidence[seen]) > np.median(confidence[pictures["visibility"] == HIDDEN]) + 0.1
+
+
+@pytest.mark.parametrize("action", SPEECH)
+def test_mouths_speak_at_their_rate(action: str, sequences: Sequences) -> None:
+    config = load_config("default", ["frames=250", "variants.speed=null"])
+    library = sequences.library
+    one = sequences.part(0, 1)
+    labels = np.full((1, 2, 1, 250, len(PARTS)), library.index("stand"), np.uint16)
+    labels[..., PARTS.index("head")] = library.index(action)
+    joints = np.zeros((1, 2, 1, 250, 22, 3), np.float32)
+    row = {**one.rows[0], "actors": one.rows[0]["actors"][:1]}
+    speaking = Sequences(config, library, one.samples, joints, labels, labels, [row, row])
+    mouth = FAMILIES["face"].compute(speaking)["face"][0, 0, 0, :, 7].astype(float)
+    spectrum = np.abs(np.fft.rfft(mouth - mouth.mean()))
+    assert abs(np.fft.rfftfreq(250, 1 / 25)[spectrum.argmax()] - SPEECH[action][0]) < 0.11
+
+
+def test_expressions_take_three_tenths_of_a_second(sequences: Sequences) -> None:
+    config = load_config("default", ["frames=100", "fps=60"])
+    one = sequences.part(0, 1)
+    labels = np.full((1, 1, 1, 100, len(PARTS)), one.library.index("stand"), np.uint16)
+    labels[..., 50:, :] = one.library.index("cry")
+    row = {**one.rows[0], "actors": [{**one.rows[0]["actors"][0], "style": "neutral"}]}
+    arrays = FAMILIES["face"].compute(
+        Sequences(config, one.library, one.samples, np.zeros((1, 1, 1, 100, 22, 3), np.float32), labels, labels, [row])
+    )
+    weights = arrays["expression_weights"][0, 0, 0].astype(float)
+    np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-6)
+    sad = weights[:, EXPRESSIONS.index("sad")]
+    assert (np.diff(sad) >= -1e-7).all()
+    blending = np.flatnonzero((sad > 1e-4) & (sad < 1 - 1e-4))
+    assert abs(len(blending) / 60 - 0.3) <= 0.05
+    assert (arrays["expression"][0, 0, 0] == EXPRESSIONS.index("sad")).sum() in (49, 50, 51)
+
+
+@pytest.fixture(scope="module")
+def games() -> tuple[Sequences, dict[str, np.ndarray]]:
+    config = load_config("default", ["story.themes={baseball: 1, basketball: 1, football: 1, home: 1}", "variants.scale=null"])
+    sequences = made(config, 40)
+    return sequences, FAMILIES["objects"].compute(sequences)
+
+
+def test_balls_fall_as_they_should(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
+    sequences, arrays = games
+    fps, flights = sequences.config.fps, 0
+    bounced = sequences.library.index("dribbling")
+    for index in np.ndindex(sequences.shape[:3]):
+        state, place = arrays["object_state"][index], arrays["object_position"][index].astype(float)
+        flying = (state == FLYING) & ~(sequences.action[index] == bounced).any(-1)
+        for start in np.flatnonzero(flying[:-2] & flying[1:-1] & flying[2:]):
+            fall = (place[start + 2] - 2 * place[start + 1] + place[start]) * fps**2
+            np.testing.assert_allclose(fall, [0, -GRAVITY, 0], atol=0.02)
+            flights += 1
+        lying = (state == LYING) & (arrays["object"][index] == OBJECTS.index("ball"))
+        assert (place[lying][:, 1] <= RADIUS["ball"] + 1e-6).all()
+    assert flights > 100
+
+
+def test_what_is_held_is_in_a_hand(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
+    sequences, arrays = games
+    held = arrays["object_state"] == HELD
+    kinds = {OBJECTS[kind] for kind in np.unique(arrays["object"][held])}
+    assert {"ball", "bat", "cup"} <= kinds
+    wrists = sequences.joints[..., [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")], :]
+    reach = np.sqrt(((wrists - arrays["object_position"][..., None, :]) ** 2).sum(-1)).min(-1)
+    one_hand = held & np.isin(arrays["object"], [OBJECTS.index("cup"), OBJECTS.index("food"), OBJECTS.index("bag")])
+    assert reach[one_hand].max() < 0.12
+    assert np.quantile(reach[held], 0.9) < 0.35  # between both hands
+
+
+def test_a_seat_stands_still_below_who_sits(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
+    sequences, arrays = games
+    chairs = 0
+    for index in np.ndindex(sequences.shape[:3]):
+        sits = (arrays["object"][index] == OBJECTS.index("chair")) & (sequences.contact[index][:, -1] == 1)
+        if sits.any():
+            chairs += 1
+            away = sequences.joints[index][sits][:, 0, [0, 2]] - arrays["object_position"][index][sits][:, [0, 2]]
+            assert np.abs(away).max() < 0.3
+    assert chairs
