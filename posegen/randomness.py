@@ -56,6 +56,7 @@ class Stream(IntEnum):
     CAPTION = 14
     SPLIT = 15
     AUGMENT = 16
+    MEETING = 24
 
 
 def philox(counter: ArrayLike, key: ArrayLike) -> Array:

@@ -18,6 +18,7 @@ from posegen.errors import UsageError
 from posegen.library import Library, load_library
 from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
+from posegen.motion.spreading import spread
 from posegen.scene import Scenes
 from posegen.story.captions import captions
 from posegen.story.planning import plan
@@ -245,7 +246,7 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     samples = _checked(indices)
     library = load_library(config.story.library)
     names = variant_names(config)
-    base_scenes = plan(config, library, samples)
+    base_scenes = spread(plan(config, library, samples), library, config.fps)
     parameters = variant_parameters(config, samples)
     motion = empty_motion(len(samples), len(names), config.story.actors.max, config.frames)
     known_themes = list(library.themes)

@@ -52,6 +52,7 @@ class _Several(Strict):
     one: Phrases
     other: Phrases
     numbered: Annotated[list[Text], Field(min_length=8, max_length=100)]
+    partner: Phrases
     intro: Text
 
 
@@ -87,11 +88,12 @@ class _ActionWords(Strict):
     """Words of one action.
 
     `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile.
-    `manner` says that the style may be told with it.
+    `together` is for where it is done with somebody, who is {partner}. `manner` says that the style may be told with it.
     """
 
     verbs: Verbs
     once: Verbs = Field(default_factory=list)
+    together: Verbs = Field(default_factory=list)
     finished: Verbs = Field(default_factory=list)
     during: Phrases = Field(default_factory=list)
     count: Annotated[bool, Field(strict=True)] = False

@@ -90,8 +90,8 @@ def _styles_seen(scenes: Scenes, library: Library, told: Told, upright: list[boo
 
 def _facts(told: Told, seated: list[bool]) -> list[Facts]:
     return [
-        Facts(action, side, repetitions if exact else 0, pace, path, direction, finished and seated[action])
-        for action, side, repetitions, exact, pace, path, direction, finished in zip(
+        Facts(action, side, repetitions if exact else 0, pace, path, direction, finished and seated[action], "", together)
+        for action, side, repetitions, exact, pace, path, direction, finished, together in zip(
             told.action,
             told.side,
             told.repetitions,
@@ -100,6 +100,7 @@ def _facts(told: Told, seated: list[bool]) -> list[Facts]:
             told.path,
             told.direction,
             told.finished,
+            told.together,
             strict=True,
         )
     ]

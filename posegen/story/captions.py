@@ -26,12 +26,12 @@ __all__ = ["KINDS", "Caption", "captions"]
 Caption = dict[str, Any]
 """Text, kind and statements.
 
-A statement is a claim: actor, kind (action, side, count, speed, direction, order, path, style or people), segment, action and
-value. The actor is -1 where the scene is meant, the segment -1 where no single one is; segments are numbered as those
-that are told of the actor. The value is left or right for a side, left, right or around for a direction, slow, normal or
-fast for speed, straight, left or right for a path, a number for a count; for people a number or what kind of person; the
-name of a style; ``after 0`` or ``during 0``, with the number of the other segment, for order; ``finished`` for an action of
-which its end is told too.
+A statement is a claim: actor, kind (action, side, count, speed, direction, order, path, style, partner or people), segment,
+action and value. The actor is -1 where the scene is meant, the segment -1 where no single one is; segments are numbered as
+those that are told of the actor. The value is left or right for a side, left, right or around for a direction, slow, normal or
+fast for speed, straight, left or right for a path, a number for a count; for people a number or what kind of person; the name
+of a style; the number of the actor who is the partner; ``after 0`` or ``during 0``, with the number of the other segment, for
+order; ``finished`` for an action of which its end is told too.
 """
 
 KINDS = ("short", "full", "narrative")
@@ -127,6 +127,9 @@ def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> Said:
     clauses = []
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
         text, claims = chain(_with_style(wording, actor), actor, "does")
+        # Only the first two meet.
+        partner = pick(several["partner"], choice[Draw.WHO]) if pair else several["numbered"][1 - min(actor.number, 1)]
+        text = text.replace("{partner}", partner)
         clauses.append(f"{subject} {text}")
         statements += claims
     if wording.kind == "narrative":

@@ -35,7 +35,8 @@ _Detail = tuple[str, str, list[str]]
 class Facts(NamedTuple):
     """What is to be said of one segment; see :class:`posegen.story.telling.Told`.
 
-    What is done 0 times is not counted. `style` is empty where the style is not to be told.
+    What is done 0 times is not counted. `style` is empty where the style is not to be told. What is done `together` is done
+    with the partner.
     """
 
     action: int
@@ -46,6 +47,7 @@ class Facts(NamedTuple):
     direction: int = 0
     finished: bool = False
     style: str = ""
+    together: bool = False
 
 
 @lru_cache(maxsize=1 << 12)
@@ -61,7 +63,8 @@ class Clause:
     Attributes
     ----------
     action : name of the action
-    does, doing : "walks slowly", "walking slowly"; ``{their}`` stands for the actor's possessive pronoun
+    does, doing : "walks slowly", "walking slowly"; ``{their}`` stands for the actor's possessive pronoun, ``{partner}`` for who
+        does it with the actor
     claims : what they claim, (kind, value) pairs
     made : the claims as statements, for each actor and segment that they were made for so far
     """
@@ -76,7 +79,11 @@ class Clause:
         """Give the claims as made of one segment of an actor; not to be changed."""
         found = self.made.get((actor, segment))
         if found is None:
-            found = [statement(actor, kind, segment, self.action, value) for kind, value in self.claims]
+            # Two meet, the first two: the partner of the one is the other.
+            found = [
+                statement(actor, kind, segment, self.action, str(1 - actor) if kind == "partner" else value)
+                for kind, value in self.claims
+            ]
             self.made[actor, segment] = found
         return found
 
@@ -106,7 +113,7 @@ class Grammar:
         Clause
         """
         if detail == "none":
-            facts = Facts(facts.action)
+            facts = Facts(facts.action, together=facts.together)
         key = (facts, detail, choice)
         found = self.clauses.get(key)
         if found is None:
@@ -130,7 +137,9 @@ class Grammar:
         if detail == "some":
             details = [d for i, d in enumerate(details) if (choice + 7 * i) % _LEAVES_OUT]
         verbs, claims = words["verbs"], [("action", "")]
-        if facts.finished and "finished" in words:
+        if facts.together and "together" in words:
+            verbs, claims = words["together"], [("action", ""), ("partner", "")]
+        elif facts.finished and "finished" in words:
             verbs, claims = words["finished"], [("action", "finished")]
         elif facts.times == 1 and "once" in words and any(kind == "count" for kind, _, _ in details):
             verbs = words["once"]
