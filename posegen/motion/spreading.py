@@ -86,7 +86,15 @@ def nearest(roles: Roles, i: int, number: int, ways: Array) -> Scalar:
 
 @kernel
 def spread_all(
-    roles: Roles, cast: Cast, actions: ActionTables, work: Scratch, clock: Clock, margin: int, every: int, ways: Array, out: Array
+    roles: Roles,
+    cast: Cast,
+    actions: ActionTables,
+    work: Scratch,
+    clock: Clock,
+    margin: int,
+    every: int,
+    ways: Array,
+    out: Array,
 ) -> None:
     """Write x, z in metres and turns of the first try in which all keep clear, or of the best; `out` is float [n, actors, 3]."""
     for i in range(len(out)):
