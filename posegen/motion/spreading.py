@@ -96,7 +96,7 @@ def spread_all(
     ways: Array,
     out: Array,
 ) -> None:
-    """Write x, z in metres and turns of the first try in which all keep clear, or of the best; `out` is float [n, actors, 3]."""
+    """Write the first try in which all keep clear, or the best: x, z in metres and turns; `out` is float [n, actors, 3]."""
     for i in range(len(out)):
         best, widest = 0, -1.0
         if roles.actors[i] > 1:

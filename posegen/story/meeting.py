@@ -237,11 +237,11 @@ _UNUSED: dict[str, Any] = {
 def _with_room(scenes: Scenes, slots: int) -> Scenes:
     """Give copies of the arrays that are written, with so many slots for each actor."""
     more = slots - scenes.action.shape[2]
-    wider = {
+    arrays: dict[str, Any] = {
         name: np.concatenate(
             [getattr(scenes, name), np.full((*scenes.heading.shape, more), unused, getattr(scenes, name).dtype)], axis=2
         )
         for name, unused in _UNUSED.items()
     }
     copied = ("seat_height", "meets", "behind", "apart", "draws", "shared")
-    return replace(scenes, **wider, **{name: getattr(scenes, name).copy() for name in copied})
+    return replace(scenes, **arrays, **{name: getattr(scenes, name).copy() for name in copied})

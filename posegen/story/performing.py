@@ -50,7 +50,7 @@ class Together:
 def repetitions_of(known: Repertoire, action: int, together: Together) -> Array:
     """How often an action's cycle is repeated, int [n]."""
     fewest, most = int(known.fewest[action]), int(known.most[action])
-    return np.minimum(fewest + np.floor(together.more * (most - fewest + 1)).astype(np.int64), most)
+    return np.asarray(np.minimum(fewest + np.floor(together.more * (most - fewest + 1)).astype(np.int64), most))
 
 
 def perform(

@@ -103,8 +103,8 @@ def overlap_of_all(joints: Array, variant: int, actors: Array, length: Array, en
 
 def _overlap(joints: Array, variant: int, actors: Array, length: Array) -> Array:
     depth = np.zeros((len(joints), joints.shape[3]))
-    counts = (np.ascontiguousarray(a, np.int64) for a in (actors, length))
-    overlap_of_all(joints, variant, *counts, ENDS, RADII, depth)
+    there, shown = (np.ascontiguousarray(a, np.int64) for a in (actors, length))
+    overlap_of_all(joints, variant, there, shown, ENDS, RADII, depth)
     return depth
 
 
