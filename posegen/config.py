@@ -159,8 +159,8 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
     if config.population.persons < story.actors.max:
         text = f"is {config.population.persons}, and story.actors.max asks for {story.actors.max} different ones; raise it"
         raise refuse([Problem("population.persons", text)], where)
-    names = story.library, story.themes, quotas, story.actions or None
-    if any(name is not None for name in names) or "styles" in config.population.model_fields_set:
+    named = story.library, story.themes, quotas, story.actions or None, story.interactions.weights or None
+    if any(name is not None for name in named) or "styles" in config.population.model_fields_set:
         _check_names(config, where)
     return config
 
@@ -194,10 +194,11 @@ def _check_names(config: Config, where: Where) -> None:
     named = (
         ("story.theme", config.story.themes or {}, library.themes),
         ("story.action", config.story.actions, library.actions),
+        ("story.interactions.weight", config.story.interactions.weights, library.interactions),
         ("population.style", config.population.styles, library.styles),
     )
     problems = [
-        Problem(f"{kind}s.{name}", f"unknown {kind.partition('.')[2]}{did_you_mean(name, known)}")
+        Problem(f"{kind}s.{name}", f"unknown {kind.partition('.')[2].removesuffix('s.weight')}{did_you_mean(name, known)}")
         for kind, given, known in named
         for name in given
         if name not in known

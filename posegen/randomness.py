@@ -57,6 +57,7 @@ class Stream(IntEnum):
     SPLIT = 15
     AUGMENT = 16
     QUOTA = 18
+    MEETING = 24
     CAMERA = 32
     DETECTOR = 33
     FACE = 34

@@ -39,7 +39,7 @@ class Harmonics(Strict):
     sin: Coefficients = []
 
 
-Anchor = Literal["chest", "head", "floor"]
+Anchor = Literal["chest", "head", "floor", "meeting"]
 
 
 class Anchors(Strict):

@@ -56,6 +56,7 @@ class _Several(Strict):
     one: Phrases
     other: Phrases
     numbered: Annotated[list[Text], Field(min_length=8, max_length=100)]
+    partner: Phrases
     intro: Text
 
 
@@ -97,13 +98,14 @@ class _Narrative(Strict):
 class _ActionWords(Strict):
     """Words of one action.
 
-    `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile;
-    `speed_verbs` tell the speed by themselves. `manner` says that the style may be told with it; what is `minor` is left out
-    of a short caption that has more to tell.
+    `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile, `together`
+    for where it is done with somebody, who is {partner}; `speed_verbs` tell the speed by themselves. `manner` says that the
+    style may be told with it; what is `minor` is left out of a short caption that has more to tell.
     """
 
     verbs: Phrases
     once: list[Text] = Field(default_factory=list)
+    together: list[Text] = Field(default_factory=list)
     finished: list[Text] = Field(default_factory=list)
     speed_verbs: Details = Field(default_factory=dict)
     during: list[Text] = Field(default_factory=list)

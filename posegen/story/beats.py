@@ -92,8 +92,8 @@ def facts_of(told: Told, library: Library) -> list[Facts]:
     """List what is to be said of each told segment."""
     seated = repertoire(library).seated.tolist()
     return [
-        Facts(action, side, repetitions if exact else 0, pace, path, direction, finished and seated[action])
-        for action, side, repetitions, exact, pace, path, direction, finished in zip(
+        Facts(action, side, repetitions if exact else 0, pace, path, direction, finished and seated[action], "", together)
+        for action, side, repetitions, exact, pace, path, direction, finished, together in zip(
             told.action,
             told.side,
             told.repetitions,
@@ -102,6 +102,7 @@ def facts_of(told: Told, library: Library) -> list[Facts]:
             told.path,
             told.direction,
             told.finished,
+            told.together,
             strict=True,
         )
     ]

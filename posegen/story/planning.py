@@ -18,6 +18,7 @@ from posegen.library import Library
 from posegen.randomness import Stream, choose, integers, uniform
 from posegen.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes
 from posegen.story.casting import cast
+from posegen.story.meeting import meet
 from posegen.story.placing import places
 from posegen.story.population import leg_height, persons, seat_height
 from posegen.story.quotas import Allotment, allot
@@ -76,7 +77,7 @@ def plan(config: Config, library: Library, samples: ArrayLike, attempt: int = 0)
         length=length.astype(np.int32),
         persons=people,
     )
-    return _with_places(config, known, scenes, attempt)
+    return meet(config, library, known, _with_places(config, known, scenes, attempt), attempt)
 
 
 def _check_population(config: Config) -> None:

@@ -56,6 +56,7 @@ class Told:
     exact : whether `repetitions` is all that can be seen, with no further one begun
     finished : whether the slot ends within the clip
     covered : whether a layered slot lies over it
+    together : whether it is done with the partner
     """
 
     bounds: list[int]
@@ -75,6 +76,7 @@ class Told:
     exact: list[bool]
     finished: list[bool]
     covered: list[bool]
+    together: list[bool]
 
 
 def tell(scenes: Scenes, library: Library, fps: int) -> Told:
@@ -110,6 +112,7 @@ def tell(scenes: Scenes, library: Library, fps: int) -> Told:
         "exact": exact,
         "finished": finished,
         "covered": _covered(scenes, used),
+        "together": scenes.together,
     }
     bounds = np.searchsorted(owner, np.arange(told.shape[0] * told.shape[1] + 1))
     last = np.where(told, start, -np.inf).max(-1, keepdims=True)

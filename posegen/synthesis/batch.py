@@ -63,7 +63,7 @@ def rows_schema() -> pa.Schema:
             ("length", pa.int32()),
             ("duration", pa.float32()),
             ("captions", pa.list_(caption)),
-            ("actors", pa.list_(_actor())),
+            ("actors", pa.list_(_actor(statement))),
             ("parameters", parameters),
             ("attempt", pa.int32()),
             ("dropped", pa.list_(statement)),
@@ -71,7 +71,7 @@ def rows_schema() -> pa.Schema:
     )
 
 
-def _actor() -> pa.DataType:
+def _actor(statement: pa.DataType) -> pa.DataType:
     segment = pa.struct(
         [
             ("action", pa.string()),

@@ -12,6 +12,7 @@ from posegen.errors import UsageError
 from posegen.library import Library, load_library
 from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
+from posegen.motion.spreading import spread
 from posegen.scene import Scenes
 from posegen.story.captions import captions, label_segments
 from posegen.story.planning import plan
@@ -23,6 +24,7 @@ from posegen.synthesis.meeting_quotas import not_shown, told_unmet
 from posegen.synthesis.rows import Described, actor_rows, sequence_rows
 from posegen.synthesis.scenes import end_to_end
 from posegen.synthesis.seeing import Seen, mirrored, restore_parts, see, without_false
+from posegen.truth.apart import overlapping
 
 __all__ = ["FURTHER_ATTEMPTS", "synthesize"]
 
@@ -105,7 +107,7 @@ def _checked(indices: ArrayLike) -> Array:
 def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> _Made:
     """Make samples by one attempt at planning them; by the last one, what is false is left untold."""
     names = variant_names(config)
-    base = plan(config, library, samples, attempt)
+    base = spread(plan(config, library, samples, attempt), library, config.fps)
     parameters = variant_parameters(config, samples)
     motion = empty_motion(len(samples), len(names), config.story.actors.max, config.frames)
     scenes = {name: apply_variant(base, name, parameters) for name in names}
@@ -113,7 +115,7 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         _move(name, v, scenes[name], parameters, motion, library, config.fps)
     looked = [name for name in names if name not in ("position", "mirror")]
     seen = _seen(scenes, looked, names, motion, library, config.fps)
-    failed = _failed(seen, len(samples))
+    failed = _failed(seen, len(samples)) | _colliding(scenes, looked, names, motion)
     if attempt == FURTHER_ATTEMPTS:
         seen = without_false(seen, library)
     asked = allot(config, library, samples)
@@ -152,6 +154,12 @@ def _failed(seen: Seen, n: int) -> Array:
     failed = np.zeros(n, bool)
     failed[seen.owner[seen.false.any(axis=1)] // seen.actors % max(n, 1)] = True
     return failed
+
+
+def _colliding(scenes: dict[str, Scenes], looked: list[str], names: tuple[str, ...], motion: Motion) -> Array:
+    """Whether people go through each other in any variant of each sample."""
+    found = [overlapping(motion.joints, names.index(name), scenes[name].actors, scenes[name].length) for name in looked]
+    return np.asarray(np.any(found, axis=0))
 
 
 def _described(
