@@ -125,6 +125,8 @@ class _Reading(Strict):
     their: list[Text] = Field(default_factory=list)
     subjects: dict[str, list[Text]] = Field(default_factory=dict)
     actions: dict[str, list[Text]] = Field(default_factory=dict)
+    counted: dict[str, list[Text]] = Field(default_factory=dict)
+    places: dict[str, list[Text]] = Field(default_factory=dict)
     details: dict[str, Details] = Field(default_factory=dict)
 
 
@@ -198,8 +200,8 @@ def _verbs(words: _Words) -> Iterator[tuple[str, str]]:
         yield from ((f"actions.{name}.{key}[{i}]", verb) for key, verbs in lists.items() for i, verb in enumerate(verbs))
     for key, verbs in (("goes_on", words.joining.goes_on), ("nothing", words.joining.nothing)):
         yield from ((f"joining.{key}[{i}]", verb) for i, verb in enumerate(verbs))
-    for name, verbs in words.reading.actions.items():
-        yield from ((f"reading.actions.{name}[{i}]", verb) for i, verb in enumerate(verbs))
+    for key, read in (("actions", words.reading.actions), ("counted", words.reading.counted)):
+        yield from ((f"reading.{key}.{name}[{i}]", verb) for name, verbs in read.items() for i, verb in enumerate(verbs))
 
 
 def _check_verb(place: str, verb: str, forms: list[str]) -> None:
