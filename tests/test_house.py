@@ -25,7 +25,7 @@ LAYERS = (
     },
     {"story", "motion", "truth"},
     {"reading", "synthesis", "store", "augment", "fields"},
-    {"generation", "viewing", "exchange", "evaluation", "embedding", "training", "paraphrasing"},
+    {"generation", "composing", "viewing", "exchange", "evaluation", "embedding", "training", "paraphrasing"},
     {"cli"},
     {"__init__", "__main__"},
 )  # fmt: skip

@@ -33,6 +33,7 @@ COMMANDS = {
     "diff": ("posegen.cli.diff:diff", "Tell whether two datasets hold the same, and where not."),
     "derive": ("posegen.cli.derive:derive", "Add fields that follow from the motion, such as velocity."),
     "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
+    "compose": ("posegen.cli.compose:compose", "Make the motion that a text tells of."),
     "evaluate": ("posegen.cli.evaluate:evaluate", "Tell how plausible motion is, and how true and varied captions."),
     "paraphrase": ("posegen.cli.paraphrase:paraphrase", "Have captions reworded by a language model, and checked."),
     "actions": ("posegen.cli.actions:actions", "Look at actions: list, show."),

@@ -137,13 +137,15 @@ def _verbs(words: Mapping[str, Any], verbs: Iterable[str], mark: Mark) -> Iterat
 
 
 def _counts(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
-    counts, numbers = words["counts"], words["numbers"]
+    counts = words["counts"]
     for times in range(1, _MOST_COUNTED + 1):
-        named = [phrase.replace("{number}", str(times)) for phrase in counts["more"]]
-        if times < len(numbers):
-            named += [phrase.replace("{number}", str(numbers[times])) for phrase in counts["more"]]
+        named = [phrase.replace("{number}", number) for number in _numerals(words, times) for phrase in counts["more"]]
         named += {1: counts["once"], 2: counts["twice"]}.get(times, [])
         yield from ((phrase, Mark("detail", ANY, (("count", str(times)),))) for phrase in named)
+
+
+def _numerals(words: Mapping[str, Any], number: int) -> list[str]:
+    return [str(number), *(str(name) for name in words["numbers"][number : number + 1])]
 
 
 def _joining(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
@@ -187,6 +189,13 @@ def _only_read(words: Mapping[str, Any], reading: Mapping[str, Any]) -> Iterator
         yield from ((text, Mark("subject", who=_kind(who))) for text in texts)
     for name, verbs in reading.get("actions", {}).items():
         yield from _verbs(words, verbs, Mark("verb", name, (("action", ""),)))
+    for name, verbs in reading.get("counted", {}).items():
+        for times in range(1, _MOST_COUNTED + 1):
+            claims = (("action", ""), ("count", str(times)))
+            for number in _numerals(words, times):
+                yield from _verbs(words, [verb.replace("{number}", number) for verb in verbs], Mark("verb", name, claims))
+    for theme, texts in reading.get("places", {}).items():
+        yield from ((text, Mark("place", theme)) for text in texts)
     for kind, values in reading.get("details", {}).items():
         for value, texts in values.items():
             yield from ((text, Mark("detail", ANY, ((kind, value),))) for text in texts)

@@ -101,6 +101,7 @@ def read_caption(text: str, library: Library) -> Reading:
         elif not _take(state, marks, span) and words[at][0].isalnum():
             state.unknown.append(span)
         at += max(length, 1)
+    _settle(state)
     for span, _ in state.waiting:
         state.unknown.append(span)
     return Reading(_with_people(state), _quoted(state), state.misplaced, state.place)

@@ -6,6 +6,7 @@ while waving"), or an arm action by itself ("waves", for someone who stands, or 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from posegen.library import Library
@@ -91,21 +92,16 @@ def _styles_seen(scenes: Scenes, library: Library, told: Told, upright: list[boo
 def facts_of(told: Told, library: Library) -> list[Facts]:
     """List what is to be said of each told segment."""
     seated = repertoire(library).seated.tolist()
-    return [
-        Facts(action, side, repetitions if exact else 0, pace, path, direction, finished and seated[action], "", together)
-        for action, side, repetitions, exact, pace, path, direction, finished, together in zip(
-            told.action,
-            told.side,
-            told.repetitions,
-            told.exact,
-            told.pace,
-            told.path,
-            told.direction,
-            told.finished,
-            told.together,
-            strict=True,
-        )
-    ]
+    counted = [times if exact else 0 for times, exact in zip(told.repetitions, told.exact, strict=True)]
+    ended = [end and seated[action] for action, end in zip(told.action, told.finished, strict=True)]
+    rows = zip(told.action, told.side, counted, told.pace, told.path, told.direction, ended, told.together, strict=True)
+    return [_facts(row) for row in rows]
+
+
+@lru_cache(maxsize=1 << 13)
+def _facts(row: tuple[int, int, int, int, int, int, bool, bool]) -> Facts:
+    """Make facts; equal ones are one object, so that there are few."""
+    return Facts(*row)
 
 
 def _beats(
@@ -113,19 +109,19 @@ def _beats(
 ) -> tuple[Beat, ...]:
     standing, seated, gaits = known
     beats: list[Beat] = []
-    host, host_end = None, 0
+    host, host_end, place = None, 0, 0
     for row in range(first, last):
         segment = Segment(row - first, told.slot[row], facts[row])
         if not told.layered[row]:
-            host, host_end = segment, told.end[row]
+            host, host_end, place = segment, told.end[row], len(beats)
             # Who stands and waves is said to wave.
             if segment.facts.action != standing or not told.covered[row]:
                 beats.append(Beat(segment, None, None))
-        elif host is not None and told.start[row] < host_end and gaits[host.facts.action]:
-            beats[-1] = Beat(host, segment, None)
+        elif host is not None and told.start[row] < host_end and gaits[host.facts.action] and beats[place].over is None:
+            beats[place] = Beat(host, segment, None)
         elif host is not None and told.start[row] < host_end and seated[host.facts.action]:
             # The seat is not left before the arm action is over, so that getting up is not told with sitting down.
-            beats[-1] = Beat(host._replace(facts=host.facts._replace(finished=False)), None, None)
+            beats[place] = Beat(host._replace(facts=host.facts._replace(finished=False)), None, None)
             beats.append(Beat(segment, None, host))
         else:
             beats.append(Beat(segment, None, None))

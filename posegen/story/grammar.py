@@ -17,7 +17,7 @@ from posegen.story.frames import Frame, Joiner, frame_of, joiner_of, sentence, v
 from posegen.story.keeping import once_for_each_library
 from posegen.story.telling import DIRECTIONS, PATHS, SPEEDS
 
-__all__ = ["CHOICES", "Clause", "Facts", "Grammar", "Statement", "Surroundings", "grammar_of", "statement"]
+__all__ = ["CHOICES", "Clause", "Facts", "Grammar", "Statement", "Surroundings", "grammar_of", "order", "statement"]
 
 Statement = dict[str, int | str]
 """A claim: actor, kind, segment, action and value."""
@@ -28,6 +28,7 @@ CHOICES = 1 << 20
 _SIDES = {LEFT: "left", RIGHT: "right"}
 _COUNTED = {1: "once", 2: "twice"}
 _VERB = "~"
+_MOST_SEGMENTS = 1 << 12
 _BRIEF = 3
 """Words that a verb has at most; one more where few details are told."""
 
@@ -49,8 +50,14 @@ class Facts(NamedTuple):
     path: int = 0
     direction: int = 0
     finished: bool = False
-    style: str = ""
     together: bool = False
+    style: str = ""
+
+
+@lru_cache(maxsize=1 << 12)
+def order(actor: int, segment: int, action: str, relation: str, other: int) -> Statement:
+    """Claim that a segment is `after` or `during` another one."""
+    return statement(actor, "order", segment, action, f"{relation} {other}")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -76,30 +83,24 @@ class Surroundings:
     before: str
     behind: str
     claims: tuple[tuple[str, str], ...]
-    made: dict[tuple[int, int], list[Statement]] = field(default_factory=dict)
+    made: dict[int, list[Statement]] = field(default_factory=dict)
 
     def statements(self, actor: int, segment: int) -> list[Statement]:
         """Give the claims as made of one segment of an actor; not to be changed."""
-        found = self.made.get((actor, segment))
+        key = actor * _MOST_SEGMENTS + segment
+        found = self.made.get(key)
         if found is None:
             # Two meet, the first two: the partner of the one is the other.
             found = [
                 statement(actor, kind, segment, self.action, str(1 - actor) if kind == "partner" else value)
                 for kind, value in self.claims
             ]
-            self.made[actor, segment] = found
+            self.made[key] = found
         return found
 
 
-class Clause(NamedTuple):
-    """A verb in all its forms, and what stands around it."""
-
-    verb: tuple[str, ...]
-    around: Surroundings
-
-    def text(self, form: int) -> str:
-        """Write the clause with its verb in one of the forms."""
-        return self.around.before + self.verb[form] + self.around.behind
+Clause = tuple[tuple[str, ...], Surroundings]
+"""A verb in all its forms, and what stands around it."""
 
 
 class Wordings(NamedTuple):
@@ -169,7 +170,7 @@ class Grammar:
         around = wordings.kept.get(choice)
         if around is None:
             around = wordings.kept[choice] = _surroundings(wordings, choice)
-        return Clause(wordings.verb, around)
+        return wordings.verb, around
 
     @property
     def finite(self) -> int:
