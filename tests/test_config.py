@@ -124,7 +124,7 @@ def test_a_library_path_starts_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "moves").mkdir()
     write(tmp_path / "moves", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
     (tmp_path / "moves/words").mkdir()
-    write(tmp_path / "moves/words", "actions: {nod: {verbs: [[nods, nodding]]}}", "en.yaml")
+    write(tmp_path / "moves/words", "actions: {nod: {verbs: [nods|nodding|nodded|nod]}}", "en.yaml")
     config = load_config(write(tmp_path, "story: {library: moves, actions: {nod: 2}}"))
     assert config.story.library == tmp_path.resolve() / "moves"
     assert config.story.actions == {"nod": 2.0}

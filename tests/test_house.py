@@ -24,7 +24,7 @@ LAYERS = (
         "skeleton", "terms", "validation", "version", "wording", "yaml_files",
     },
     {"story", "motion", "truth"},
-    {"synthesis", "store", "augment"},
+    {"reading", "synthesis", "store", "augment"},
     {"generation", "viewing", "exchange", "evaluation", "embedding", "training"},
     {"cli"},
     {"__init__", "__main__"},

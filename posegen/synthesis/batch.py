@@ -48,9 +48,7 @@ class Batch:
 
 def rows_schema() -> pa.Schema:
     """Columns of the table of sequences: a row for each sample and variant."""
-    statement = pa.struct(
-        [("actor", pa.int32()), ("kind", pa.string()), ("segment", pa.int32()), ("action", pa.string()), ("value", pa.string())]
-    )
+    statement = _statement()
     caption = pa.struct([("text", pa.string()), ("kind", pa.string()), ("statements", pa.list_(statement))])
     parameters = pa.struct(
         [(name, pa.float32()) for name in ("speed", "scale", "offset_x", "offset_z")] + [("mirrored", pa.bool_())]
@@ -71,6 +69,11 @@ def rows_schema() -> pa.Schema:
     )
 
 
+def _statement() -> pa.DataType:
+    texts = [(name, pa.string()) for name in ("action", "value")]
+    return pa.struct([("actor", pa.int32()), ("kind", pa.string()), ("segment", pa.int32()), *texts])
+
+
 def _actor() -> pa.DataType:
     segment = pa.struct(
         [
@@ -82,6 +85,8 @@ def _actor() -> pa.DataType:
             ("speed", pa.float32()),
             ("turn", pa.float32()),
             ("repetitions", pa.int32()),
+            ("text", pa.string()),
+            ("statements", pa.list_(_statement())),
         ]
     )
     return pa.struct(

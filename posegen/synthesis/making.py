@@ -13,7 +13,7 @@ from posegen.library import Library, load_library
 from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.scene import Scenes
-from posegen.story.captions import captions
+from posegen.story.captions import captions, label_segments
 from posegen.story.planning import plan
 from posegen.story.quotas import allot
 from posegen.story.telling import tell, visible_segments
@@ -168,6 +168,7 @@ def _described(
 
 def _words(scenes: Scenes, names: list[str], seen: Seen, library: Library, config: Config) -> dict[str, Described]:
     segments = visible_segments(scenes, library, config.fps, seen.told)
+    label_segments(segments, scenes, library, config, seen.told)
     for number, dropped in enumerate(seen.dropped):
         if dropped:
             restore_parts(segments[number], dropped, library)
