@@ -1,4 +1,4 @@
-"""Whether captions are true: every statement of every caption, held against the stored joints of its sequence."""
+"""Whether captions are true: every statement of every caption, of segments too, held against the stored joints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from posegen.config import CONTENT_VERSION, Config
 from posegen.library import Library, load_library
 from posegen.store.read import Dataset, strange
-from posegen.truth.check import check_statement, see_actors
+from posegen.truth.check import check_statement, see_actors, statements_of
 from posegen.validation import validated
 
 __all__ = ["Claims", "check_captions"]
@@ -66,15 +66,14 @@ def check_captions(dataset: Dataset, samples: range) -> dict[str, Claims] | None
                 joints.reshape(-1, *joints.shape[2:]), [row["actors"] for row in rows], library, dataset.header.fps
             )
             for row, actors in zip(rows, seen, strict=True):
-                for caption in row["captions"]:
-                    for statement in caption["statements"]:
-                        verdict = check_statement(statement, actors, library)
-                        kind = statement["kind"]
-                        counted[kind, verdict] += 1
-                        named = wrong.setdefault(kind, [])
-                        if verdict is False and len(named) < MOST_NAMED:
-                            value = f" {statement['value']}" if statement["value"] else ""
-                            named.append(f"sample {row['sample']} {row['variant']}: {statement['action']}{value}")
+                for statement in statements_of(row):
+                    verdict = check_statement(statement, actors, library)
+                    kind = statement["kind"]
+                    counted[kind, verdict] += 1
+                    named = wrong.setdefault(kind, [])
+                    if verdict is False and len(named) < MOST_NAMED:
+                        value = f" {statement['value']}" if statement["value"] else ""
+                        named.append(f"sample {row['sample']} {row['variant']}: {statement['action']}{value}")
     return {
         kind: Claims(counted[kind, True], counted[kind, False], counted[kind, None], named)
         for kind, named in sorted(wrong.items())

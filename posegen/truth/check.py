@@ -6,7 +6,7 @@ does not know how it would show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from posegen.scene import LEFT, RIGHT
 from posegen.terms import AROUND, SPEED_BOUNDS
 from posegen.truth.evidence import UNSEEN, Evidence, Stretches, look
 
-__all__ = ["BOUNDS", "Actor", "check_statement", "direction_seen", "path_seen", "see_actors", "speed_seen"]
+__all__ = ["BOUNDS", "Actor", "check_statement", "direction_seen", "path_seen", "see_actors", "speed_seen", "statements_of"]
 
 Array = NDArray[Any]
 
@@ -44,6 +44,15 @@ class Actor(NamedTuple):
     segments: Sequence[Mapping[str, Any]]
     evidence: Evidence
     first: int
+
+
+def statements_of(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Give all statements of a row: those of its captions, and those of the captions of its segments."""
+    for caption in row["captions"]:
+        yield from caption["statements"]
+    for actor in row["actors"]:
+        for segment in actor["segments"]:
+            yield from segment["statements"]
 
 
 def see_actors(joints: Array, cast: Sequence[Sequence[Mapping[str, Any]]], library: Library, fps: float) -> list[list[Actor]]:
