@@ -1,4 +1,4 @@
-"""Whether captions are true: every statement of every caption, held against the stored joints of its sequence."""
+"""Whether captions are true: every statement of every caption, of segments too, held against the stored joints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from posegen.config import CONTENT_VERSION, Config
 from posegen.library import Library, load_library
 from posegen.store.read import Dataset, strange
-from posegen.truth.check import check_statement, see_actors
+from posegen.truth.check import check_statement, see_actors, statements_of
 from posegen.validation import validated
 
 __all__ = ["Claims", "ClaimsTally"]
@@ -71,9 +71,8 @@ class ClaimsTally:
             flat = joints.reshape(-1, *joints.shape[2:])
             seen = see_actors(flat, [row["actors"] for row in rows], self._library, self._dataset.header.fps)
             for row, actors in zip(rows, seen, strict=True):
-                for caption in row["captions"]:
-                    for statement in caption["statements"]:
-                        self._take_down(statement, row, check_statement(statement, actors, self._library))
+                for statement in statements_of(row):
+                    self._take_down(statement, row, check_statement(statement, actors, self._library))
 
     def _take_down(self, statement: Mapping[str, Any], row: Mapping[str, Any], verdict: bool | None) -> None:
         kind = statement["kind"]

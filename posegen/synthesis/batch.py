@@ -48,9 +48,7 @@ class Batch:
 
 def rows_schema() -> pa.Schema:
     """Columns of the table of sequences: a row for each sample and variant."""
-    statement = pa.struct(
-        [("actor", pa.int32()), ("kind", pa.string()), ("segment", pa.int32()), ("action", pa.string()), ("value", pa.string())]
-    )
+    statement = _statement()
     caption = pa.struct([("text", pa.string()), ("kind", pa.string()), ("statements", pa.list_(statement))])
     parameters = pa.struct(
         [(name, pa.float32()) for name in ("speed", "scale", "offset_x", "offset_z")] + [("mirrored", pa.bool_())]
@@ -63,7 +61,7 @@ def rows_schema() -> pa.Schema:
             ("length", pa.int32()),
             ("duration", pa.float32()),
             ("captions", pa.list_(caption)),
-            ("actors", pa.list_(_actor(statement))),
+            ("actors", pa.list_(_actor())),
             ("parameters", parameters),
             ("attempt", pa.int32()),
             ("dropped", pa.list_(statement)),
@@ -71,7 +69,12 @@ def rows_schema() -> pa.Schema:
     )
 
 
-def _actor(statement: pa.DataType) -> pa.DataType:
+def _statement() -> pa.DataType:
+    texts = [(name, pa.string()) for name in ("action", "value")]
+    return pa.struct([("actor", pa.int32()), ("kind", pa.string()), ("segment", pa.int32()), *texts])
+
+
+def _actor() -> pa.DataType:
     segment = pa.struct(
         [
             ("action", pa.string()),
@@ -83,7 +86,7 @@ def _actor(statement: pa.DataType) -> pa.DataType:
             ("turn", pa.float32()),
             ("repetitions", pa.int32()),
             ("text", pa.string()),
-            ("statements", pa.list_(statement)),
+            ("statements", pa.list_(_statement())),
         ]
     )
     return pa.struct(

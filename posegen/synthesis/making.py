@@ -176,6 +176,7 @@ def _described(
 
 def _words(scenes: Scenes, names: list[str], seen: Seen, library: Library, config: Config) -> dict[str, Described]:
     segments = visible_segments(scenes, library, config.fps, seen.told)
+    label_segments(segments, scenes, library, config, seen.told)
     for number, dropped in enumerate(seen.dropped):
         if dropped:
             restore_parts(segments[number], dropped, library)

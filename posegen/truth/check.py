@@ -6,7 +6,7 @@ does not know how it would show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from posegen.terms import AROUND, SPEED_BOUNDS
 from posegen.truth.evidence import UNSEEN, Evidence, Stretches, look
 from posegen.truth.partners import with_whom
 
-__all__ = ["BOUNDS", "Actor", "check_statement", "direction_seen", "path_seen", "see_actors", "speed_seen"]
+__all__ = ["BOUNDS", "Actor", "check_statement", "direction_seen", "path_seen", "see_actors", "speed_seen", "statements_of"]
 
 Array = NDArray[Any]
 
@@ -48,6 +48,15 @@ class Actor(NamedTuple):
     first: int
     joints: Array
     number: int
+
+
+def statements_of(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Give all statements of a row: those of its captions, and those of the captions of its segments."""
+    for caption in row["captions"]:
+        yield from caption["statements"]
+    for actor in row["actors"]:
+        for segment in actor["segments"]:
+            yield from segment["statements"]
 
 
 def see_actors(joints: Array, cast: Sequence[Sequence[Mapping[str, Any]]], library: Library, fps: float) -> list[list[Actor]]:

@@ -20,7 +20,7 @@ from posegen.story.variants import apply_variant, variant_parameters
 from posegen.synthesis import Batch
 from posegen.synthesis.making import FURTHER_ATTEMPTS
 from posegen.synthesis.seeing import mirrored, see, without_false
-from posegen.truth.check import check_statement, see_actors
+from posegen.truth.check import check_statement, see_actors, statements_of
 from tests.synthesis.own import library_folder
 
 SAMPLES = np.arange(16)
@@ -41,8 +41,7 @@ def false_ones(batch: Batch, config: Config) -> list[Any]:
     return [
         (row["sample"], row["variant"], said)
         for row, actors in zip(batch.rows, seen, strict=True)
-        for caption in row["captions"]
-        for said in caption["statements"]
+        for said in statements_of(row)
         if check_statement(said, actors, library) is False
     ]
 

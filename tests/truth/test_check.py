@@ -15,7 +15,7 @@ from posegen.library import load_library
 from posegen.scene import BOTH, LEFT
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
-from posegen.truth.check import check_statement, see_actors
+from posegen.truth.check import check_statement, see_actors, statements_of
 from posegen.truth.evidence import Stretches, look
 from posegen.truth.facts import KINDS
 
@@ -45,7 +45,7 @@ def verdicts(batch: Batch) -> list[tuple[Statement, bool | None, bool | None]]:
     seen = see_actors(joints, [row["actors"] for row in batch.rows], library, FPS)
     found = []
     for row, actors in zip(batch.rows, seen, strict=True):
-        for statement in (s for caption in row["captions"] for s in caption["statements"]):
+        for statement in statements_of(row):
             false = turned_round(statement, row)
             refused = None if false is None else check_statement(false, actors, library)
             found.append((statement, check_statement(statement, actors, library), refused))
