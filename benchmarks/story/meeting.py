@@ -142,15 +142,18 @@ def deepest(pair: Array, *, upper_arms: bool) -> float:
 
 def figures(found: Met, fewest: int) -> Iterator[Figure]:
     """Tell what was found."""
-    name, wanted = f"frames on end with hands within {100 * NEAR:.0f} cm", f"at least {FRAMES} in each"
-    for action in sorted({name for name, _ in MEETINGS.values()} | found.contacts.keys()):
-        contacts = sorted(found.contacts.get(action, []))
+    for kind, what in dict.fromkeys(MEETINGS.values()):
+        contacts = sorted(found.contacts.get(kind, []))
         met = sum(frames >= FRAMES for frames, _, _ in contacts)
         told = f"{met:,} of {len(contacts):,}"
         if contacts:
-            told += f"; fewest {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
+            told += f"; fewest frames {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
+        if what == BODY:  # how near a hand is on a back, nobody has said
+            yield Figure(f"{kind}: hands of both within {100 * NEAR:.0f} cm of the other's back", told, detail=contacts[:20])
+            continue
         good = len(contacts) >= fewest and met == len(contacts)
-        yield Figure(f"{name}, {action}", told, wanted, good, contacts[:20])
+        name, wanted = f"{kind}: hands within {100 * NEAR:.0f} cm", f"for {FRAMES} frames on end in each"
+        yield Figure(name, told, wanted, good, contacts[:20])
     if found.palms:
         told = f"{100 * float(np.median(found.palms)):.1f} cm in the median"
         yield Figure("palms where hands are nearest, by forearms drawn out", told)
