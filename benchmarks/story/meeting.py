@@ -19,6 +19,7 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
 from benchmarks.story.blocks import blocks
 from posegen.errors import UsageError
+from posegen.evaluation.collisions import segment_distance
 from posegen.evaluation.encounters import overlap_of_two, palms
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
@@ -35,17 +36,19 @@ APART = 2.0
 FEWEST = 20
 """Contacts that there must be at full size to judge by."""
 PRESETS = ("pairs", "crowd")
+PARTS = {"as one body's limbs": False, "upper arms, too": True}
+"""Which capsules count: those by which one body is measured, and these with the upper arms."""
 HANDS, BODY = "hands", "body"
 MEETINGS = {
-    ("shake_hands", "shake_hands"): HANDS,
-    ("slap_hands", "slap_hands"): HANDS,
-    ("give", "take"): HANDS,
-    ("take", "give"): HANDS,
-    ("embrace", "embrace"): BODY,
+    ("shake_hands", "shake_hands"): ("handshake", HANDS),
+    ("slap_hands", "slap_hands"): ("high five", HANDS),
+    ("give", "take"): ("hand over", HANDS),
+    ("take", "give"): ("hand over", HANDS),
+    ("embrace", "embrace"): ("hug", BODY),
 }
-"""What the hands of both meet, by the actions of the two: the other's hands, or the other's trunk."""
+"""By the actions of the two what it is, and what the hands of both meet: the other's hands, or the other's back."""
 _WRISTS = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
-_TRUNK = (JOINTS.index("pelvis"), JOINTS.index("spine1"), JOINTS.index("spine2"), JOINTS.index("spine3"))
+_TRUNK = [JOINTS.index(name) for name in ("pelvis", "spine1", "spine2", "spine3", "neck")]
 _TRUNK_DEPTH = 0.12
 """Metres from the line of the joints of the trunk to the back."""
 
@@ -56,7 +59,7 @@ class Met:
 
     contacts: dict[str, list[tuple[int, float, str]]] = field(default_factory=dict)
     palms: list[float] = field(default_factory=list)
-    depths: list[tuple[float, str]] = field(default_factory=list)
+    depths: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: {name: [] for name in PARTS})
     sequences: int = 0
 
 
@@ -81,7 +84,8 @@ def take_down(batch: Batch, found: Met) -> None:
             for other in range(one + 1, people):
                 name = f"sample {row['sample']} {row['variant']}"
                 pair = clip[[one, other], : row["length"]].astype(np.float64)
-                found.depths.append((deepest(pair), name))
+                for parts, upper_arms in PARTS.items():
+                    found.depths[parts].append((deepest(pair, upper_arms=upper_arms), name))
                 segments = [row["actors"][a]["segments"] for a in (one, other)]
                 for action, frames, what in meetings(segments, row["length"]):
                     gaps = gap(pair[:, frames], what)
@@ -91,13 +95,13 @@ def take_down(batch: Batch, found: Met) -> None:
 
 
 def meetings(segments: Sequence[Sequence[Mapping[str, Any]]], length: int) -> Iterator[tuple[str, slice, str]]:
-    """Find what two do together to the end: the action, its frames, and what their hands meet."""
+    """Find what two do together to the end: what it is, its frames, and what their hands meet."""
     for a in segments[0]:
         for b in segments[1]:
             start, end = max(a["start"], b["start"]), min(a["end"], b["end"])
-            what = MEETINGS.get((a["action"], b["action"]))
-            if what and start < end < length:
-                yield a["action"], slice(start, end), what
+            meeting = MEETINGS.get((a["action"], b["action"]))
+            if meeting and start < end < length:
+                yield meeting[0], slice(start, end), meeting[1]
 
 
 def gap(pair: Array, what: str) -> Array:
@@ -107,8 +111,9 @@ def gap(pair: Array, what: str) -> Array:
         return nearest(hands)
     gaps = []
     for mine, other in ((0, 1), (1, 0)):
-        between = hands[mine][:, :, None] - pair[other][:, None, _TRUNK]
-        gaps.append(np.sqrt((between * between).sum(-1)).min((1, 2)) - _TRUNK_DEPTH)
+        trunk = pair[other][:, None, _TRUNK]
+        hand = np.broadcast_to(hands[mine][:, :, None], (*hands.shape[1:3], len(_TRUNK) - 1, 3))
+        gaps.append(segment_distance(hand, hand, trunk[:, :, :-1], trunk[:, :, 1:]).min((1, 2)) - _TRUNK_DEPTH)
     return np.maximum(*gaps)
 
 
@@ -127,34 +132,39 @@ def longest_near(gaps: Array) -> int:
     return longest
 
 
-def deepest(pair: Array) -> float:
+def deepest(pair: Array, *, upper_arms: bool) -> float:
     """How deep two are in one another at most, metres."""
     hips = pair[:, :, 0]
     away = hips[0] - hips[1]
     close = np.sqrt((away * away).sum(-1)) < APART
-    return float(np.nanmax(overlap_of_two(*pair[:, close]), initial=0.0)) if close.any() else 0.0
+    return float(np.nanmax(overlap_of_two(*pair[:, close], upper_arms=upper_arms), initial=0.0)) if close.any() else 0.0
 
 
 def figures(found: Met, fewest: int) -> Iterator[Figure]:
     """Tell what was found."""
-    name, wanted = f"frames on end with hands within {100 * NEAR:.0f} cm", f"at least {FRAMES} in each"
-    for action in sorted({action for action, _ in MEETINGS} | found.contacts.keys()):
-        contacts = sorted(found.contacts.get(action, []))
+    for kind, what in dict.fromkeys(MEETINGS.values()):
+        contacts = sorted(found.contacts.get(kind, []))
         met = sum(frames >= FRAMES for frames, _, _ in contacts)
         told = f"{met:,} of {len(contacts):,}"
         if contacts:
-            told += f"; fewest {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
+            told += f"; fewest frames {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
+        if what == BODY:  # how near a hand is on a back, nobody has said
+            yield Figure(f"{kind}: hands of both within {100 * NEAR:.0f} cm of the other's back", told, detail=contacts[:20])
+            continue
         good = len(contacts) >= fewest and met == len(contacts)
-        yield Figure(f"{name}, {action}", told, wanted, good, contacts[:20])
+        name, wanted = f"{kind}: hands within {100 * NEAR:.0f} cm", f"for {FRAMES} frames on end in each"
+        yield Figure(name, told, wanted, good, contacts[:20])
     if found.palms:
         told = f"{100 * float(np.median(found.palms)):.1f} cm in the median"
         yield Figure("palms where hands are nearest, by forearms drawn out", told)
-    worst = sorted(found.depths, reverse=True)[:20]
-    over = sum(depth > DEPTH for depth, _ in found.depths)
-    told = (
-        f"{1000 * worst[0][0]:.0f} mm at most ({worst[0][1]}), over that in {over:,} of {len(found.depths):,}"
-        if worst
-        else "nobody"
-    )
-    good = bool(worst) and worst[0][0] <= DEPTH
-    yield Figure("two people in one another, the deepest", told, f"at most {1000 * DEPTH:.0f} mm", good, worst)
+    for parts, depths in found.depths.items():
+        yield _deepest_of(parts, sorted(depths, reverse=True))
+
+
+def _deepest_of(parts: str, depths: list[tuple[float, str]]) -> Figure:
+    name, wanted = f"two people in one another, the deepest, {parts}", f"at most {1000 * DEPTH:.0f} mm"
+    if not depths:
+        return Figure(name, "nobody", wanted, False)
+    over = sum(depth > DEPTH for depth, _ in depths)
+    told = f"{1000 * depths[0][0]:.0f} mm at most ({depths[0][1]}), over that in {over:,} of {len(depths):,}"
+    return Figure(name, told, wanted, over == 0, depths[:20])

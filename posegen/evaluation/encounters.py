@@ -19,6 +19,7 @@ HAND, PALM = 0.108, 0.506
 """Length of the hand as a share of stature, and how far along it its middle is (Winter, Biomechanics and Motor Control of
 Human Movement, figure 4.1 and table 4.1)."""
 
+_UPPER_ARM = "upper_arm"
 _BODY = {
     "trunk": ("spine1", "spine3", 0.055),
     "head": ("head", "head", 0.045),
@@ -26,7 +27,7 @@ _BODY = {
         f"{side}_{part}": (f"{side}_{near}", f"{side}_{far}", radius)
         for side in ("left", "right")
         for part, near, far, radius in (
-            ("upper_arm", "shoulder", "elbow", 0.02),
+            (_UPPER_ARM, "shoulder", "elbow", 0.02),
             ("forearm", "elbow", "wrist", 0.018),
             ("thigh", "hip", "knee", 0.034),
             ("shank", "knee", "ankle", 0.024),
@@ -68,13 +69,15 @@ def _stature(places: Array) -> Array:
     return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
 
 
-def overlap_of_two(one: ArrayLike, other: ArrayLike) -> Array:
+def overlap_of_two(one: ArrayLike, other: ArrayLike, *, upper_arms: bool = True) -> Array:
     """How deep two people are in one another.
 
     Parameters
     ----------
     one, other : float [..., 22, 3]
         Metres.
+    upper_arms : bool
+        Whether upper arms count, which no measure of one body alone looks at.
 
     Returns
     -------
@@ -85,8 +88,9 @@ def overlap_of_two(one: ArrayLike, other: ArrayLike) -> Array:
     places = np.broadcast_arrays(np.asarray(one, np.float64), np.asarray(other, np.float64))
     statures = [_stature(each) for each in places]
     deepest = np.where(np.isnan(statures[0] + statures[1]), np.nan, 0.0)
-    for a, b, radius in _BODY.values():
-        for c, d, other_radius in _BODY.values():
+    parts = [part for name, part in _BODY.items() if upper_arms or not name.endswith(_UPPER_ARM)]
+    for a, b, radius in parts:
+        for c, d, other_radius in parts:
             ends = [point(places[0], a), point(places[0], b), point(places[1], c), point(places[1], d)]
             depth = radius * statures[0] + other_radius * statures[1] - segment_distance(*ends)
             deepest = np.maximum(deepest, depth)

@@ -130,7 +130,7 @@ def test_hands_that_meet_are_near_and_others_not() -> None:
     assert gap(pair, BODY)[0] > 0.2
     for one, other in ((0, 1), (1, 0)):
         pair[one, 0, JOINTS.index("left_wrist")] = pair[other, 0, JOINTS.index("spine2")] + [0, 0, 0.16]
-    assert gap(pair, BODY) == pytest.approx([0.04], abs=1e-6)
+    assert gap(pair, BODY) == pytest.approx([0.04], abs=1e-3)  # the line of the trunk is not quite upright
     assert longest_near(np.array([0.1, 0.04, 0.04, 0.06, 0.05, 0.01, 0.02])) == 3
 
 
@@ -140,7 +140,7 @@ def test_meetings_are_what_both_do_to_the_end() -> None:
 
     one = [done("walk", 0, 20), done("shake_hands", 20, 60)]
     other = [done("shake_hands", 25, 70), done("wave", 70, 90)]
-    assert list(meetings([one, other], 100)) == [("shake_hands", slice(25, 60), HANDS)]
+    assert list(meetings([one, other], 100)) == [("handshake", slice(25, 60), HANDS)]
     assert list(meetings([one, other], 60)) == []
     assert list(meetings([one, other[1:]], 100)) == []
 
@@ -155,6 +155,10 @@ def test_people_in_one_another_are_found_by_how_deep() -> None:
     trunks = overlap_of_two(one, other)[1]
     other[1, :, 2] += 0.01
     assert trunks - overlap_of_two(one, other)[1] == pytest.approx(0.01, abs=0.002)
+    assert overlap_of_two(one, other, upper_arms=False)[1] == overlap_of_two(one, other)[1]
+    for joint, x in (("right_shoulder", 0.1), ("right_elbow", 0.4), ("right_wrist", 0.7)):  # an arm held out to the side
+        one[0, JOINTS.index(joint)] = other[0, JOINTS.index(joint)] = [x, 1.3, 0.5]
+    assert overlap_of_two(one, other)[0] > overlap_of_two(one, other, upper_arms=False)[0] > 0.05
     other[1] = np.nan
     assert np.isnan(overlap_of_two(one, other)[1])
 
