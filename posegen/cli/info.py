@@ -48,6 +48,7 @@ def _lines(description: Description) -> list[str]:
     from posegen.generation.quantities import human_bytes
 
     d = description
+    width = max(map(len, (*d.fields, "sequences ")))
     sizes = ", ".join(f"{name} {human_bytes(size)}" for name, size in d.sizes.items())
     lines = [
         f"{d.path}: config {d.name}, seed {d.seed}, identity {d.identity}, content version {d.content_version}, {d.licence}",
@@ -56,8 +57,8 @@ def _lines(description: Description) -> list[str]:
         f"  up to {d.frames} frames at {d.fps} a second, {d.hours:,.2f} hours of motion",
         f"  {human_bytes(d.bytes)} on disk ({sizes}), {human_bytes(d.bytes / max(d.sequences, 1))} a sequence",
         "",
-        *(f"  {name:<10} {text}" for name, text in d.fields.items()),
-        f"  {'sequences':<10} a row for each sample and variant: captions, theme, length, actors, parameters, attempt, dropped",
+        *(f"  {name:<{width}} {text}" for name, text in d.fields.items()),
+        f"  {'sequences':<{width}} a row for each sample and variant: captions, theme, length, actors, parameters, attempt, dropped",
     ]
     if d.replanned is not None and d.dropped is not None:
         share = d.replanned / max(d.samples, 1)

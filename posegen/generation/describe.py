@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from posegen.skeleton import PARTS
+from posegen.store.layout import ArrayField
 from posegen.store.read import Dataset, open_dataset, strange
 
 __all__ = ["ActionShare", "CaptionExample", "Description", "count_actions", "describe", "reading_lines"]
@@ -120,7 +121,7 @@ def _described(dataset: Dataset) -> Description:
         frames=header.frames,
         fps=header.fps,
         variants=header.variants,
-        fields={field.name: f"{field.dtype} ({', '.join(('sample', *field.dims))})" for field in header.fields},
+        fields={field.name: _in_words(dataset, field) for field in header.all_fields},
         hours=_frames(dataset) / header.fps / 3600,
         sizes=dataset.sizes(),
         actions=_action_shares(dataset),
@@ -128,6 +129,11 @@ def _described(dataset: Dataset) -> Description:
         replanned=_counted(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
         dropped=_counted(dataset, "dropped", pc.list_value_length, 1),
     )
+
+
+def _in_words(dataset: Dataset, field: ArrayField) -> str:
+    behind = "" if field.name in dataset.fields else "; not derived of all samples yet: `posegen derive` goes on with it"
+    return f"{field.dtype} ({', '.join(('sample', *field.dims))}){behind}"
 
 
 def reading_lines(description: Description) -> list[str]:

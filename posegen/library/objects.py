@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from posegen.library.strict import Strict
 
 __all__ = ["OBJECTS", "Object"]
 
@@ -13,7 +13,7 @@ OBJECTS: tuple[str, ...] = get_args(Kind)
 """What there is."""
 
 
-class Object(BaseModel):
+class Object(Strict):
     """An object that an action uses.
 
     Attributes
@@ -24,8 +24,6 @@ class Object(BaseModel):
         bounces between hand and floor (`bounced`); lies before the foot and flies from it (`kicked`); lies until the hand is
         lowest and is then held (`taken`), or the other way about (`left`); or stands (`sat_on`)
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Kind
     at: Literal["near_hand", "far_hand", "both_hands", "near_foot", "seat"] = "near_hand"

@@ -131,7 +131,7 @@ def test_stick_lines_end_where_joints_are(sequences: Sequences) -> None:
 def test_quality_falls_with_what_spoils_a_motion(sequences: Sequences) -> None:
     good = FAMILIES["quality"].compute(sequences)
     score = good["quality"][~np.isnan(good["quality"])]
-    assert score.min() > 0.5
+    assert np.median(score) > 0.8
     assert score.max() <= 1.0
     trembling = sequences.joints + np.random.default_rng(0).normal(0, 0.02, sequences.joints.shape).astype(np.float32)
     sunken = sequences.joints - np.array([0, 0.1, 0], np.float32)
@@ -140,5 +140,5 @@ def test_quality_falls_with_what_spoils_a_motion(sequences: Sequences) -> None:
     )
     for spoiled, measure in ((trembling, "jerk"), (trembling, "stretch"), (sunken, "depth"), (sliding, "slide")):
         bad = FAMILIES["quality"].compute(replace(sequences, joints=spoiled.astype(np.float32)))
-        assert np.nanmax(bad["quality"]) < 0.5
+        assert np.nanmax(bad["quality"] / good["quality"]) < 0.5
         assert np.nanmin(bad["quality_measures"][..., list(SCALES).index(measure)]) > SCALES[measure]

@@ -104,8 +104,11 @@ def test_whoever_turns_the_back_hides_the_far_arm(sequences: Sequences, pictures
 def test_detections_are_off_by_as_much_as_told(pictures: dict[str, np.ndarray]) -> None:
     seen = pictures["visibility"] == SEEN
     points, found = pictures["keypoints"].astype(float), pictures["detections"].astype(float)
-    low, high = np.nanmin(points, axis=-2), np.nanmax(points, axis=-2)
-    root = np.sqrt(0.53 * (high - low).prod(-1))
+    points[np.isnan(found)] = np.nan
+    low, high = (
+        each.reduce(np.nan_to_num(points, nan=nothing), axis=-2) for each, nothing in ((np.minimum, 1e9), (np.maximum, -1e9))
+    )
+    root = np.sqrt(0.53 * np.abs((high - low).prod(-1)))
     off = (found - points)[..., 0] / root[..., None]
     for name, sigma in (("left_wrist", 0.062), ("right_hip", 0.107), ("left_knee", 0.087)):
         errors = off[..., JOINTS.index(name)][seen[..., JOINTS.index(name)]]
