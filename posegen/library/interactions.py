@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from posegen.library.models import Counts, Durations, Strict, Weight
+from posegen.library.models import Counts, Durations, Weight
+from posegen.library.strict import Strict
 
 __all__ = ["SIGHTS", "Beat", "Interaction", "InteractionFile"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Scalar, kernel, kernel_part
 from posegen.library.channels import CHANNELS
 from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
@@ -80,7 +80,7 @@ def home_ahead(neutral: Array, thigh: Scalar, shank: Scalar) -> Scalar:
     return thigh * sin_turns(upper) + shank * sin_turns(upper - neutral[KNEE])
 
 
-@kernel
+@kernel_part
 def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, counts: Array) -> bool:
     """Plan both feet's stances and prints; tells whether an action sets a foot down above what is there.
 
@@ -139,7 +139,7 @@ def keep_in_reach(scratch: Scratch, person: Person, step: Scalar) -> None:
     hips(root, pelvis, offsets, place, scratch.legs)
 
 
-@kernel
+@kernel_part
 def swing_leg(
     scratch: Scratch, person: Person, side: int, guided: bool, uneven: bool, count: int, step: Scalar, first: int, last: int
 ) -> None:
@@ -167,7 +167,7 @@ def swing_leg(
     solve_knee(first, last, thigh, shank, leg)
 
 
-@kernel
+@kernel_part
 def plant_and_swing(
     scratch: Scratch, person: Person, steps: Array, guided: bool, step: Scalar, margin: int, frames: int
 ) -> None:
