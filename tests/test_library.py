@@ -28,7 +28,7 @@ themes:
   park: {actions: {stand: 1}, weight: 2}
 """
 WORDS = (Path(posegen.library.__file__).parent / "words/en.yaml").read_text("utf-8")
-NODDING = "actions: {nod: {verbs: [[nods, nodding]]}}"
+NODDING = "actions: {nod: {verbs: [nods|nodding|nodded|nod]}}"
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_what_the_files_say(base: Path) -> None:
     assert library.families == {"gestures": ("wave",), "standing": ("bow", "stand")}
     assert list(library.themes) == ["park", "street"]
     assert library.themes["street"].actions == {"stand": 1.0, "wave": 2.0}
-    assert library.words["actions"]["wave"]["verbs"] == [["waves", "waving"]]
+    assert library.words["actions"]["wave"]["verbs"][0] == "waves|waving|waved|wave"
 
 
 def test_unknown_actions_are_refused(base: Path) -> None:
@@ -90,7 +90,7 @@ def test_data_hold_everything(base: Path) -> None:
     write(base / "themes.yaml", THEMES.replace("2.0", "2.1"))
     assert read_library(base).as_data() != before
     write(base / "themes.yaml", THEMES)
-    write(base / "words/en.yaml", WORDS.replace("[waves, waving]", "[beckons, beckoning]"))
+    write(base / "words/en.yaml", WORDS.replace("waves|waving|waved|wave,", "beckons|beckoning|beckoned|beckon,"))
     assert read_library(base).as_data() != before
 
 
@@ -106,20 +106,20 @@ def test_a_user_adds_and_replaces(base: Path, tmp_path: Path) -> None:
     assert library.action("wave").parts == ["head"]
     assert library.families == {"odd": ("nod", "wave"), "standing": ("bow", "stand")}
     words = read_library(base).words
-    assert library.words == words | {"actions": words["actions"] | {"nod": {"verbs": [["nods", "nodding"]]}}}
+    assert library.words == words | {"actions": words["actions"] | {"nod": {"verbs": ["nods|nodding|nodded|nod"]}}}
 
 
 def test_a_user_may_bring_themes_and_words(base: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     write(mine / "a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
     write(mine / "themes.yaml", "themes: {park: {actions: {nod: 1}}, hall: {actions: {stand: 1, nod: 1}}}")
-    write(mine / "words/en.yaml", "language: mine\nactions: {nod: {verbs: [[nods, nodding]]}, wave: {count: false}}")
+    write(mine / "words/en.yaml", "language: mine\nactions: {nod: {verbs: [nods|nodding|nodded|nod]}, wave: {count: false}}")
     library = read_library(base, mine)
     assert list(library.themes) == ["hall", "park", "street"]
     assert library.themes["park"].actions == {"nod": 1.0}
     before = read_library(base).words
     assert library.words["language"] == "mine"
-    assert library.words["actions"]["nod"] == {"verbs": [["nods", "nodding"]]}
+    assert library.words["actions"]["nod"] == {"verbs": ["nods|nodding|nodded|nod"]}
     assert library.words["actions"]["wave"] == before["actions"]["wave"] | {"count": False}
     assert library.words["joining"] == before["joining"]
 
@@ -306,13 +306,16 @@ def test_bad_themes(base: Path, content: str, key: str, reason: str) -> None:
         (NODDING.replace("nod", "nood"), "actions.nod", "is missing; give the action words"),
         ("actions: {nod: {verbs: []}}", "actions.nod.verbs", "at least 1 entries (got [])"),
         ("actions: {nod: {verbs: nods}}", "actions.nod.verbs", "must be a list"),
-        ("actions: {nod: {verbs: [[nods]]}}", "actions.nod.verbs[0][1]", "is missing"),
-        ("actions: {nod: {verbs: [[nods, 5]]}}", "actions.nod.verbs[0][1]", "must be text (got 5)"),
+        ("actions: {nod: {verbs: [nods]}}", "actions.nod.verbs[0]", "'nods' has no verb; give its forms does|doing|did|do"),
+        ("actions: {nod: {verbs: [nods|nodding]}}", "actions.nod.verbs[0]", "'nods|nodding' must have the 4 forms"),
+        ("actions: {nod: {verbs: [5]}}", "actions.nod.verbs[0]", "must be text (got 5)"),
+        (NODDING + '\nshort: ["{subject} {dose}"]', "short[0]", "{dose} is unknown; there are {subject}, {place}"),
+        (NODDING + '\nshort: ["{subject} nods"]', "short[0]", "must have one or two of {does}, {doing}"),
         (NODDING + "\njoining: {then: []}", "joining.then", "at least 1 entries"),
         (NODDING + "\njoining: {than: [x]}", "joining.than", "did you mean 'joining.then'"),
         (NODDING + "\nsubjects: {man: no one}", "subjects.man", "must be a list"),
         (NODDING + "\nseveral: {numbered: [a, b]}", "several.numbered", "at least 8 entries"),
-        (NODDING + "\ndetails: [colour]", "details[0]", "must be 'side', 'direction'"),
+        (NODDING + "\ndetails: [[colour]]", "details[0][0]", "must be 'side', 'direction'"),
         (NODDING + f"\nshort: [{'x' * 501}]", "short[0]", "at most 500 characters"),
     ],
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -12,14 +13,16 @@ from posegen.library.models import Action
 from posegen.library.strict import Strict
 from posegen.library.styles import Style
 from posegen.validation import validated
+from posegen.wording import shown
 
 __all__ = ["check_words"]
 
 Text = Annotated[str, Field(max_length=500)]
 Phrases = Annotated[list[Text], Field(min_length=1, max_length=100)]
-Verbs = Annotated[list[tuple[Text, Text]], Field(min_length=1, max_length=100)]
-"""Each as in [walks, walking]."""
 Details = dict[str, Phrases]
+Detail = Literal["side", "direction", "count", "speed", "path", "style"]
+
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
 class _People(Strict):
@@ -72,45 +75,68 @@ class _Joining(Strict):
     and_: Text = _AND
     comma: Text
     while_: Phrases = _WHILE
-    goes_on: Verbs
+    goes_on: Phrases
     meanwhile: Phrases
-    nothing: Verbs
+    nothing: Phrases
 
 
-class _Narrative(Strict):
+class _Tense(Strict):
+    """Sentences of a story in one tense: how it opens, in a place or without, goes on and ends; `again` is who acts."""
+
     open: Phrases
     placeless: Phrases
     next: Phrases
     last: Phrases
+    again: _People
+
+
+class _Narrative(Strict):
+    tenses: Annotated[list[_Tense], Field(min_length=1, max_length=10)]
     people: Phrases
 
 
 class _ActionWords(Strict):
     """Words of one action.
 
-    `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile.
-    `together` is for where it is done with somebody, who is {partner}. `manner` says that the style may be told with it.
+    `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile, `together` for
+    what is done with somebody, who is {partner}; `speed_verbs` tell the speed by themselves. `manner` says that the style may be told with it; what is `minor` is left out
+    of a short caption that has more to tell.
     """
 
-    verbs: Verbs
-    once: Verbs = Field(default_factory=list)
-    together: Verbs = Field(default_factory=list)
-    finished: Verbs = Field(default_factory=list)
-    during: Phrases = Field(default_factory=list)
+    verbs: Phrases
+    once: list[Text] = Field(default_factory=list)
+    finished: list[Text] = Field(default_factory=list)
+    together: list[Text] = Field(default_factory=list)
+    speed_verbs: Details = Field(default_factory=dict)
+    during: list[Text] = Field(default_factory=list)
     count: Annotated[bool, Field(strict=True)] = False
     manner: Annotated[bool, Field(strict=True)] = False
+    minor: Annotated[bool, Field(strict=True)] = False
     side: Details = Field(default_factory=dict)
     direction: Details = Field(default_factory=dict)
     speed: Details = Field(default_factory=dict)
     path: Details = Field(default_factory=dict)
 
 
+class _Reading(Strict):
+    """Words that are understood, but that captions do not use."""
+
+    then: list[Text] = Field(default_factory=list)
+    while_: list[Text] = Field(default_factory=list, alias="while")
+    after: list[Text] = Field(default_factory=list)
+    filler: list[Text] = Field(default_factory=list)
+    their: list[Text] = Field(default_factory=list)
+    subjects: dict[str, list[Text]] = Field(default_factory=dict)
+    actions: dict[str, list[Text]] = Field(default_factory=dict)
+    details: dict[str, Details] = Field(default_factory=dict)
+
+
 class _Words(Strict):
     language: Text
-    details: list[Literal["side", "direction", "count", "speed", "path", "style"]]
+    forms: Annotated[list[Annotated[str, Field(pattern="^[a-z]{1,20}$")]], Field(min_length=1, max_length=10)]
+    details: Annotated[list[list[Detail]], Field(min_length=1, max_length=10)]
     subjects: _People
     styles: dict[str, _StyleWords]
-    again: _People
     their: _Possessives
     several: _Several
     numbers: list[Text]
@@ -118,9 +144,11 @@ class _Words(Strict):
     joining: _Joining
     short: Phrases
     full: Phrases
+    segment: Phrases
     narrative: _Narrative
     places: dict[str, Phrases]
     actions: dict[str, _ActionWords]
+    reading: _Reading = Field(default_factory=_Reading)
 
 
 def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles: Mapping[str, Style], file: str) -> None:
@@ -150,8 +178,60 @@ def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles:
             raise UsageError(msg)
     for name, action in actions.items():
         if name not in known:
-            msg = f"{file}: actions.{name}: is missing; give the action words, such as {{verbs: [[nods, nodding]]}}"
+            msg = f"{file}: actions.{name}: is missing; give the action words, such as {{verbs: [{_example(checked.forms)}]}}"
             raise UsageError(msg)
         if action.support == "seat" and not known[name].during:
             msg = f"{file}: actions.{name}.during: is missing; what is done on a seat needs it, such as [while seated]"
             raise UsageError(msg)
+    for place, verb in _verbs(checked):
+        _check_verb(f"{file}: {place}", verb, checked.forms)
+    for place, template, most in _templates(checked):
+        _check_template(f"{file}: {place}", template, checked.forms, most)
+
+
+def _example(forms: list[str]) -> str:
+    shapes = {"does": "nods", "doing": "nodding", "did": "nodded", "do": "nod"}
+    return "|".join(shapes.get(form, form) for form in forms)
+
+
+def _verbs(words: _Words) -> Iterator[tuple[str, str]]:
+    for name, action in words.actions.items():
+        lists = {"verbs": action.verbs, "once": action.once, "finished": action.finished, "together": action.together}
+        lists |= {f"speed_verbs.{speed}": verbs for speed, verbs in action.speed_verbs.items()}
+        yield from ((f"actions.{name}.{key}[{i}]", verb) for key, verbs in lists.items() for i, verb in enumerate(verbs))
+    for key, verbs in (("goes_on", words.joining.goes_on), ("nothing", words.joining.nothing)):
+        yield from ((f"joining.{key}[{i}]", verb) for i, verb in enumerate(verbs))
+    for name, verbs in words.reading.actions.items():
+        yield from ((f"reading.actions.{name}[{i}]", verb) for i, verb in enumerate(verbs))
+
+
+def _check_verb(place: str, verb: str, forms: list[str]) -> None:
+    for word in verb.split():
+        if "|" in word and len(word.split("|")) != len(forms):
+            msg = f"{place}: {shown(word)} must have the {len(forms)} forms {'|'.join(forms)}, such as {_example(forms)}"
+            raise UsageError(msg)
+    if len(forms) > 1 and "|" not in verb:
+        msg = f"{place}: {shown(verb)} has no verb; give its forms {'|'.join(forms)}, such as {_example(forms)}"
+        raise UsageError(msg)
+
+
+def _templates(words: _Words) -> Iterator[tuple[str, str, int]]:
+    """Templates with their places, and how many verbs each may have."""
+    for key, templates in (("short", words.short), ("full", words.full)):
+        yield from ((f"{key}[{i}]", template, 2) for i, template in enumerate(templates))
+    for t, tense in enumerate(words.narrative.tenses):
+        for key in ("open", "placeless"):
+            yield from ((f"narrative.tenses[{t}].{key}[{i}]", text, 1) for i, text in enumerate(getattr(tense, key)))
+    yield from ((f"segment[{i}]", template, 1) for i, template in enumerate(words.segment))
+    yield from ((f"joining.while[{i}]", template, 1) for i, template in enumerate(words.joining.while_))
+
+
+def _check_template(place: str, template: str, forms: list[str], most: int) -> None:
+    found = [name for name in _PLACEHOLDER.findall(template) if name in forms]
+    others = sorted({*_PLACEHOLDER.findall(template)} - {*forms, "subject", "place"})
+    if others:
+        msg = f"{place}: {{{others[0]}}} is unknown; there are {{subject}}, {{place}} and the forms {{{'}, {'.join(forms)}}}"
+        raise UsageError(msg)
+    if not 1 <= len(found) <= most:
+        msg = f"{place}: {shown(template)} must have {'one' if most == 1 else 'one or two'} of {{{'}, {'.join(forms)}}}"
+        raise UsageError(msg)

@@ -14,7 +14,7 @@ from posegen.story.grammar import Facts
 from posegen.story.repertoire import repertoire
 from posegen.story.telling import Told
 
-__all__ = ["Actor", "Beat", "Segment", "actors_of"]
+__all__ = ["Actor", "Beat", "Segment", "actors_of", "facts_of"]
 
 _GROWN, _OLDER = 16.0, 60.0
 
@@ -55,7 +55,7 @@ def actors_of(scenes: Scenes, library: Library, told: Told) -> list[tuple[Actor,
     seated, standing = known.seated.tolist(), known.standing
     gaits = (known.gait > 0).tolist()
     bounds, most = told.bounds, scenes.action.shape[1]
-    facts = _facts(told, seated)
+    facts = facts_of(told, library)
     male, age = scenes.persons.male.tolist(), scenes.persons.age.tolist()
     styles = _styles_seen(scenes, library, told, [gait or action == standing for action, gait in enumerate(gaits)])
     return [
@@ -88,7 +88,9 @@ def _styles_seen(scenes: Scenes, library: Library, told: Told, upright: list[boo
     ]
 
 
-def _facts(told: Told, seated: list[bool]) -> list[Facts]:
+def facts_of(told: Told, library: Library) -> list[Facts]:
+    """List what is to be said of each told segment."""
+    seated = repertoire(library).seated.tolist()
     return [
         Facts(action, side, repetitions if exact else 0, pace, path, direction, finished and seated[action], "", together)
         for action, side, repetitions, exact, pace, path, direction, finished, together in zip(

@@ -7,8 +7,7 @@ facts are the variant's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +15,28 @@ from posegen.config import Config
 from posegen.library import Library
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
-from posegen.story.beats import Actor, actors_of
-from posegen.story.grammar import CHOICES, Grammar, grammar_of, statement
-from posegen.story.sentences import DRAWS, Draw, Said, Wording, chain, sentences
+from posegen.story.beats import Actor, actors_of, facts_of
+from posegen.story.frames import frame_of
+from posegen.story.grammar import CHOICES, Grammar, Statement, grammar_of, statement
+from posegen.story.sentences import (
+    DRAWS,
+    SLOTS,
+    Draw,
+    Spoken,
+    Wording,
+    claims_of,
+    joined,
+    listed,
+    spoken,
+    story,
+    tense_of,
+    told,
+)
 from posegen.story.telling import Told, tell
 
-__all__ = ["KINDS", "Caption", "captions"]
+__all__ = ["KINDS", "Caption", "captions", "label_segments"]
 
+Row = dict[str, Any]
 Caption = dict[str, Any]
 """Text, kind and statements.
 
@@ -38,6 +52,12 @@ KINDS = ("short", "full", "narrative")
 
 _BY_SUBJECT, _BY_MANNER = 0, 1
 _DETAILS = {"short": "none", "full": "all", "narrative": "some"}
+_KEPT = 1 << 10
+
+
+class _Said(NamedTuple):
+    text: str
+    statements: list[Statement]
 
 
 def captions(scenes: Scenes, library: Library, config: Config, *, told: Told | None = None) -> list[list[Caption]]:
@@ -63,20 +83,64 @@ def captions(scenes: Scenes, library: Library, config: Config, *, told: Told | N
     choices = np.floor(draws * CHOICES).astype(np.int64)
     themes = list(library.themes)
     return [
-        _captions(grammar, actors, themes[theme], tuple(chosen))
-        for actors, theme, chosen in zip(
-            actors_of(scenes, library, facts), scenes.theme.tolist(), choices.tolist(), strict=True
+        _captions(grammar, actors, themes[theme], chosen, (config.seed, sample))
+        for actors, theme, chosen, sample in zip(
+            actors_of(scenes, library, facts), scenes.theme.tolist(), choices.tolist(), scenes.sample.tolist(), strict=True
         )
     ]
 
 
-@lru_cache(maxsize=1 << 11)
-def _captions(grammar: Grammar, actors: tuple[Actor, ...], theme: str, choices: tuple[int, ...]) -> list[Caption]:
-    # Kept, because most variants of a sample show what the base shows, and come next.
-    return [
-        _caption(Wording(grammar, kind, _DETAILS[kind], theme, choices[i * DRAWS : (i + 1) * DRAWS]), actors)
+def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Library, config: Config, told: Told) -> None:
+    """Give each told segment its own caption, as `text` and `statements`, in the rows that hold it.
+
+    Parameters
+    ----------
+    segments : list, for each sequence, of lists, for each actor, of dicts
+        As :func:`posegen.story.telling.visible_segments` lists them; they are changed.
+    scenes : Scenes
+    library : Library
+    config : Config
+    told : Told
+        What is told of the segments.
+    """
+    grammar = grammar_of(library)
+    first = len(KINDS) * DRAWS
+    draws = uniform(config.seed, scenes.sample, Stream.CAPTION, first + SLOTS)[:, first:]
+    choices = np.floor(draws * CHOICES).astype(np.int64).tolist()
+    forms = [frame_of(template, grammar.forms) for template in grammar.words["segment"]]
+    their, partner = str(grammar.words["their"]["person"]), str(grammar.words["several"]["partner"][0])
+    facts, slots = facts_of(told, library), told.slot
+    row = 0
+    for cast, chosen in zip(segments, choices, strict=True):
+        for number, actor in enumerate(cast):
+            for k, segment in enumerate(actor):
+                choice = chosen[slots[row] % SLOTS]
+                verb, around = grammar.clause(facts[row], "all", choice)
+                head, form, _, _, tail = forms[choice % len(forms)]
+                text = head + around.before + verb[form] + around.behind + tail
+                if "{" in text:
+                    text = text.replace("{their}", their).replace("{partner}", partner)
+                segment["text"] = text
+                segment["statements"] = around.statements(number, k)
+                row += 1
+
+
+def _captions(
+    grammar: Grammar, actors: tuple[Actor, ...], theme: str, choices: list[int], sample: tuple[int, int]
+) -> list[Caption]:
+    # Kept, because most variants of a sample show what the base shows.
+    kept = grammar.kept.get(sample)
+    if kept is not None and kept[0] == actors and kept[1] == theme:
+        return kept[2]
+    made = [
+        _caption(Wording(grammar, kind, _DETAILS[kind], theme, tuple(choices[i * DRAWS : (i + 1) * DRAWS])), actors)
         for i, kind in enumerate(KINDS)
     ]
+    if kept is None:
+        if len(grammar.kept) >= _KEPT:
+            grammar.kept.clear()
+        grammar.kept[sample] = (actors, theme, made)
+    return made
 
 
 def _caption(wording: Wording, actors: tuple[Actor, ...]) -> Caption:
@@ -84,60 +148,84 @@ def _caption(wording: Wording, actors: tuple[Actor, ...]) -> Caption:
     return {"text": text, "kind": wording.kind, "statements": statements}
 
 
-def _of_one(wording: Wording, actor: Actor) -> Said:
-    words, grammar = wording.grammar.words, wording.grammar
-    own = wording.choice[Draw.WHO] * 2 < CHOICES
+def _of_one(wording: Wording, actor: Actor) -> _Said:
+    grammar, choice = wording.grammar, wording.choice
+    own = choice[Draw.WHO] * 2 < CHOICES
     who = actor.who if own else "person"
-    styled = bool(actor.style) and _style_told(wording) == _BY_SUBJECT
-    subjects = words["styles"][actor.style]["subjects"] if styled else words["subjects"]
-    subject = grammar.pick(subjects[who], wording.choice[Draw.SUBJECT])
+    manner = choice[Draw.WHO] % 3 if actor.style else -1
+    words = grammar.words["styles"][actor.style] if manner == _BY_SUBJECT else grammar.words
+    subjects = words["subjects"][who]
+    subject = subjects[choice[Draw.SUBJECT] % len(subjects)]
+    if manner == _BY_MANNER:
+        wording = wording._replace(style=actor.style)
+    beats = spoken(wording, actor)
+    named, ordered = True, True
+    if wording.kind == "narrative":
+        openings = grammar.openings(tense_of(wording), wording.theme, choice[Draw.PLACE])
+        text = story(wording, actor, beats, openings[choice[Draw.TEMPLATE] % len(openings)], who)
+    else:
+        frames = grammar.sentences(wording.kind, len(beats) > 1)
+        frame, named = frames[choice[Draw.TEMPLATE] % len(frames)]
+        joining = choice[Draw.JOINING]
+        ordered = len(beats) < 2 or wording.kind != "short" or joining % 2 == 0 or frame.second >= 0
+        if ordered:
+            text = told(wording, frame, beats, joining >> 1)
+        else:
+            text = frame.head + listed(grammar, beats, frame.first) + frame.tail
+    if named:
+        text = text.replace("{subject}", subject)
+    if "{" in text:
+        text = text.replace("{their}", grammar.words["their"][who])
+    if wording.kind == "narrative":
+        text = text[:1].upper() + text[1:]
+    claims = claims_of(actor.number, beats, ordered)
+    return _Said(text, _people(actor, own, manner == _BY_SUBJECT) + claims if named else claims)
+
+
+def _people(actor: Actor, own: bool, styled: bool) -> list[Statement]:
     people = [statement(-1, "people", -1, "", "1")]
     if own:
-        people.append(statement(actor.number, "people", -1, "", who))
+        people.append(statement(actor.number, "people", -1, "", actor.who))
     if styled:
         people.append(statement(actor.number, "style", -1, "", actor.style))
-    wording = _with_style(wording, actor)
-    if wording.kind == "narrative":
-        text, statements = sentences(wording, actor, subject, who)
-    else:
-        template = grammar.pick(words[wording.kind], wording.choice[Draw.TEMPLATE])
-        form = "does" if "{does}" in template else "doing"
-        text, statements = chain(wording, actor, form)
-        text = template.replace("{subject}", subject).replace(f"{{{form}}}", text)
-        people = people if "{subject}" in template else []
-    return Said(text.replace("{their}", words["their"][who]), people + statements)
+    return people
 
 
-def _style_told(wording: Wording) -> int:
-    """Whether a caption tells the style by its subject, by how something is done, or, for another number, not at all."""
-    return wording.choice[Draw.WHO] % 3
-
-
-def _with_style(wording: Wording, actor: Actor) -> Wording:
-    return wording._replace(style=actor.style if _style_told(wording) == _BY_MANNER else "")
-
-
-def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> Said:
-    words, pick, choice = wording.grammar.words, wording.grammar.pick, wording.choice
+def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> _Said:
+    grammar, choice, words = wording.grammar, wording.choice, wording.grammar.words
     several: Mapping[str, Any] = words["several"]
-    number = wording.grammar.number(len(actors))
+    number = grammar.number(len(actors))
     statements = [statement(-1, "people", -1, "", str(len(actors)))]
     pair = len(actors) == 2 and wording.kind != "narrative"
-    subjects = [pick(several[key], choice[Draw.SUBJECT], salt) for salt, key in enumerate(("one", "other"))]
+    one = choice[Draw.SUBJECT]
+    subjects = [several["one"][one % len(several["one"])], several["other"][one % len(several["other"])]]
     clauses = []
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
-        text, claims = chain(_with_style(wording, actor), actor, "does")
-        # Only the first two meet.
-        partner = pick(several["partner"], choice[Draw.WHO]) if pair else several["numbered"][1 - min(actor.number, 1)]
-        text = text.replace("{partner}", partner)
+        by_manner = actor.style if choice[Draw.WHO] % 3 == _BY_MANNER else ""
+        beats = spoken(wording._replace(style=by_manner), actor)
+        text = _one_breath(wording, beats)
+        if "{partner}" in text:
+            # Only the first two meet.
+            partners = several["partner"] if pair else [several["numbered"][1 - min(actor.number, 1)]]
+            text = text.replace("{partner}", partners[choice[Draw.WHO] % len(partners)])
         clauses.append(f"{subject} {text}")
-        statements += claims
+        statements += claims_of(actor.number, beats, _ordered(wording, beats))
     if wording.kind == "narrative":
-        place = pick(words["places"].get(wording.theme) or [""], choice[Draw.PLACE])
-        opening = pick(words["narrative"]["people"], choice[Draw.TEMPLATE]).replace("{number}", number)
-        parts = [opening.replace(" {place}", f" {place}" if place else ""), *(f"{clause}." for clause in clauses)]
-        text = " ".join([part[:1].upper() + part[1:] for part in parts])
+        text = grammar.crowd(wording.theme, number, choice[Draw.PLACE], choice[Draw.TEMPLATE])
+        text = " ".join([text, *(f"{clause[:1].upper()}{clause[1:]}." for clause in clauses)])
     else:
-        text = pick(words["joining"]["meanwhile"], choice[Draw.JOINING]).join(clauses)
+        meanwhile = words["joining"]["meanwhile"]
+        text = meanwhile[choice[Draw.JOINING] % len(meanwhile)].join(clauses)
         text = text if pair else several["intro"].replace("{number}", number) + text
-    return Said(text.replace("{their}", words["their"]["person"]), statements)
+    return _Said(text.replace("{their}", words["their"]["person"]), statements)
+
+
+def _ordered(wording: Wording, beats: list[Spoken]) -> bool:
+    return len(beats) < 2 or wording.kind != "short" or wording.choice[Draw.JOINING] % 2 == 0
+
+
+def _one_breath(wording: Wording, beats: list[Spoken]) -> str:
+    present = wording.grammar.finite
+    if _ordered(wording, beats):
+        return joined(wording.grammar, beats, present, wording.choice[Draw.JOINING] >> 1)
+    return listed(wording.grammar, beats, present)

@@ -17,18 +17,14 @@ from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
 from posegen.story.keeping import once_for_each_library
 from posegen.story.population import leg_height
 from posegen.story.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
-from posegen.terms import AROUND, AVERAGE_LEG, SPEED_BOUNDS
+from posegen.terms import AROUND, AVERAGE_LEG, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
 
 __all__ = ["DIRECTIONS", "PATHS", "SIDES", "SPEEDS", "Told", "tell", "visible_segments"]
 
 Array = NDArray[Any]
 
 SIDES = {LEFT: "left", RIGHT: "right", BOTH: ""}
-SPEEDS = ("", "slow", "normal", "fast")
-PATHS = ("", "straight", "left", "right")
-DIRECTIONS = ("", "left", "right", "around")
-"""What the numbers in :class:`Told` mean."""
-
+"""What the numbers in :class:`Told` mean; see also :mod:`posegen.terms`."""
 _SPEED_BOUNDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
 _CURVE = 35.0
 _DEGREES = 180.0 / 3.141592653589793

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from posegen.library import Library
+from posegen.story.frames import verb_forms
+from posegen.story.grammar import grammar_of
 from posegen.viewing.demonstration import demonstrate
 from posegen.viewing.sheet import sheet_of_clip
 
@@ -58,7 +60,9 @@ def _lines(library: Library) -> Iterator[str]:
 
 def _told(library: Library, name: str) -> str:
     action = library.action(name)
-    verbs = ", ".join(does.replace("{their}", "their") for does, _ in library.words["actions"][name]["verbs"])
+    grammar = grammar_of(library)
+    does = [verb_forms(verb, grammar.forms)[grammar.finite] for verb in library.words["actions"][name]["verbs"]]
+    verbs = ", ".join(dict.fromkeys(verb.replace("{their}", "their") for verb in does))
     remarks = [f"A person {verbs}."]
     if action.sided:
         remarks.append("With either side.")

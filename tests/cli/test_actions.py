@@ -23,7 +23,7 @@ actions:
     repetitions: [1, 3]
     harmonics: {neck_flexion: {sin: [12]}}
 """
-WORDS = "actions: {nod: {verbs: [[nods, nodding]]}}"
+WORDS = "actions: {nod: {verbs: [nods|nodding|nodded|nod]}}"
 
 
 def test_every_action_is_listed_under_its_family(capsys: pytest.CaptureFixture[str]) -> None:

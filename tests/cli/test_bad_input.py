@@ -272,7 +272,7 @@ def test_a_read_only_place(place: str, read_only: Path, refused: Refused) -> Non
 # Libraries
 
 ACTIONS = "family: mine\nactions: {nod: {parts: [head], duration: [1, 2]}}"
-WORDS = "actions: {nod: {verbs: [[nods, nodding]]}}"
+WORDS = "actions: {nod: {verbs: [nods|nodding|nodded|nod]}}"
 
 
 def with_keys(keys: str) -> str:

@@ -1,0 +1,134 @@
+"""Reading: what captions say is read back from their words; what is no word of theirs is quoted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posegen.config import Config
+from posegen.library import load_library
+from posegen.reading import as_told, read_caption, same_claims
+from posegen.story.captions import captions, label_segments
+from posegen.story.planning import plan
+from posegen.story.telling import tell, visible_segments
+
+LIBRARY = load_library()
+UNDERSTOOD = 0.99
+"""Share of captions that must be read back whole."""
+
+
+def claims(text: str) -> set[tuple[object, ...]]:
+    return {
+        (claim["kind"], claim["segment"], claim["action"], claim["value"])
+        for claim in read_caption(text, LIBRARY).statements
+        if claim["kind"] != "people"
+    }
+
+
+@pytest.mark.parametrize(("actors", "samples"), [({"min": 1, "max": 1}, 600), ({"min": 2, "max": 4}, 150)])
+def test_captions_are_read_back(actors: dict[str, int], samples: int) -> None:
+    config = Config.model_validate({"story": {"actors": actors}})
+    rows = captions(plan(config, LIBRARY, np.arange(samples)), LIBRARY, config)
+    whole = 0
+    for row in rows:
+        for caption in row:
+            reading = read_caption(caption["text"], LIBRARY)
+            whole += not reading.unknown and same_claims(reading.statements, caption["statements"])
+    assert whole >= UNDERSTOOD * 3 * samples
+
+
+def test_a_caption_says_what_it_says() -> None:
+    text = "a man slowly walks forward while waving twice with his left hand, then sits down and claps"
+    assert claims(text) == {
+        ("action", 0, "walk", ""),
+        ("speed", 0, "walk", "slow"),
+        ("path", 0, "walk", "straight"),
+        ("action", 1, "wave", ""),
+        ("count", 1, "wave", "2"),
+        ("side", 1, "wave", "left"),
+        ("order", 1, "wave", "during 0"),
+        ("action", 2, "sit", ""),
+        ("order", 2, "sit", "after 0"),
+        ("action", 3, "clap", ""),
+    }
+    people = [claim["value"] for claim in read_caption(text, LIBRARY).statements if claim["kind"] == "people"]
+    assert people == ["1", "man"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a person walks slowly", "a person walks quickly"),
+        ("a person waves with the left hand", "a person waves with the right hand"),
+        ("a person claps three times", "a person claps four times"),
+        ("a person walks, then sits down", "a person sits down, then walks"),
+        ("a person turns to the left", "a person turns around"),
+        ("a person walks forward", "a person runs forward"),
+        ("a man walks", "a woman walks"),
+        ("a person walks while waving", "a person walks, then waves"),
+    ],
+)
+def test_what_is_turned_round_is_read_otherwise(one: str, other: str) -> None:
+    assert not same_claims(read_caption(one, LIBRARY).statements, read_caption(other, LIBRARY).statements)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a person walks, then sits down", "After walking, a person takes a seat"),
+        ("a person walks, then sits down", "A figure walked. Then they had a seat."),
+        ("a person claps 3 times", "somebody claps their hands three times"),
+        ("a person walks and waves", "a person is walking and waving"),
+    ],
+)
+def test_the_same_in_other_words(one: str, other: str) -> None:
+    assert same_claims(read_caption(one, LIBRARY).statements, read_caption(other, LIBRARY).statements)
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown", "misplaced"),
+    [
+        ("a person frobs wildly, then sits down", ["frobs wildly"], []),
+        ("a person sits down slowly and Flurbles", ["slowly", "Flurbles"], ["slowly"]),
+        ("a person claps with the left hand", ["with the left hand"], ["with the left hand"]),
+        ("", [], []),
+    ],
+)
+def test_what_is_not_understood_is_quoted(text: str, unknown: list[str], misplaced: list[str]) -> None:
+    reading = read_caption(text, LIBRARY)
+    assert reading.unknown == unknown
+    assert [piece.text for piece in reading.misplaced] == misplaced
+
+
+PIECES = ["a man", "walks", ",", ".", ";", "then", "while", "and", "after", "left", "twice", "goes on", "in place", "they"]
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(PIECES)).map(" ".join))
+def test_any_text_is_read(text: str) -> None:
+    reading = read_caption(text, LIBRARY)
+    assert all(piece in text for piece in reading.unknown)
+    assert as_told(as_told(reading.statements)) == as_told(reading.statements)
+
+
+def test_segments_have_captions_of_their_own() -> None:
+    config = Config()
+    scenes = plan(config, LIBRARY, np.arange(200))
+    told = tell(scenes, LIBRARY, config.fps)
+    rows = visible_segments(scenes, LIBRARY, config.fps, told)
+    label_segments(rows, scenes, LIBRARY, config, told)
+    full = captions(scenes, LIBRARY, config, told=told)
+    texts = set()
+    for (segments,), (_, caption, _) in zip(rows, full, strict=True):
+        for number, segment in enumerate(segments):
+            assert all(claim["segment"] == number and claim["actor"] == 0 for claim in segment["statements"])
+            reading = read_caption(segment["text"], LIBRARY)
+            assert same_claims(reading.statements, segment["statements"])
+            assert not reading.unknown
+            claimed = [claim for claim in caption["statements"] if claim["segment"] == number and claim["kind"] != "order"]
+            assert (
+                all(claim in claimed or claim["kind"] in ("speed", "action") for claim in segment["statements"]) or not claimed
+            )
+            texts.add(segment["text"])
+    assert len(texts) > 200
