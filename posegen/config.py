@@ -159,8 +159,8 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
     if config.population.persons < story.actors.max:
         text = f"is {config.population.persons}, and story.actors.max asks for {story.actors.max} different ones; raise it"
         raise refuse([Problem("population.persons", text)], where)
-    named = story.library, story.themes, quotas, story.actions or None, story.interactions.weights or None
-    if any(name is not None for name in named) or "styles" in config.population.model_fields_set:
+    names = story.library, story.themes, quotas, story.actions or None, story.interactions.weights or None
+    if any(name is not None for name in names) or "styles" in config.population.model_fields_set:
         _check_names(config, where)
     return config
 

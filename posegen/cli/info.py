@@ -58,7 +58,8 @@ def _lines(description: Description) -> list[str]:
         f"  {human_bytes(d.bytes)} on disk ({sizes}), {human_bytes(d.bytes / max(d.sequences, 1))} a sequence",
         "",
         *(f"  {name:<{width}} {text}" for name, text in d.fields.items()),
-        f"  {'sequences':<{width}} a row for each sample and variant: captions, theme, length, actors, parameters, attempt, dropped",
+        f"  {'sequences':<{width}} a row for each sample and variant: captions, theme, length, actors, "
+        "parameters, attempt, dropped",
     ]
     if d.replanned is not None and d.dropped is not None:
         share = d.replanned / max(d.samples, 1)

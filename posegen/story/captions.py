@@ -113,7 +113,7 @@ def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Lib
     draws = uniform(config.seed, scenes.sample, Stream.CAPTION, first + SLOTS)[:, first:]
     choices = np.floor(draws * CHOICES).astype(np.int64).tolist()
     forms = [frame_of(template, grammar.forms) for template in grammar.words["segment"]]
-    their, partners = str(grammar.words["their"]["person"]), grammar.words["several"]["partner"]
+    their, partner = str(grammar.words["their"]["person"]), str(grammar.words["several"]["partner"][0])
     facts, slots = facts_of(told, library), told.slot
     row = 0
     for cast, chosen in zip(segments, choices, strict=True):
@@ -124,7 +124,7 @@ def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Lib
                 head, form, _, _, tail = forms[choice % len(forms)]
                 text = head + around.before + verb[form] + around.behind + tail
                 if "{" in text:
-                    text = text.replace("{their}", their).replace("{partner}", partners[choice % len(partners)])
+                    text = text.replace("{their}", their).replace("{partner}", partner)
                 segment["text"] = text
                 segment["statements"] = around.statements(number, k)
                 row += 1
@@ -212,10 +212,12 @@ def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> _Said:
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
         by_manner = actor.style if choice[WHO] % 3 == _BY_MANNER else ""
         beats = spoken(wording, actor, by_manner)
-        clause = f"{subject} {_one_breath(wording, beats)}"
-        # Only the first two meet.
-        partners = several["partner"] if pair else several["numbered"][1 - min(actor.number, 1) :]
-        clauses.append(clause.replace("{partner}", partners[choice[WHO] % len(partners) if pair else 0]))
+        text = _one_breath(wording, beats)
+        if "{partner}" in text:
+            # Only the first two meet.
+            partners = several["partner"] if pair else [several["numbered"][1 - min(actor.number, 1)]]
+            text = text.replace("{partner}", partners[choice[WHO] % len(partners)])
+        clauses.append(f"{subject} {text}")
         statements += claims_of(actor.number, beats, _ordered(wording, beats))
     if wording.kind == "narrative":
         text = grammar.crowd(wording.theme, number, choice[PLACE], choice[TEMPLATE])

@@ -73,8 +73,8 @@ class Surroundings:
     Attributes
     ----------
     action : name of the action
-    before, behind : "slowly " and " in a curve to the left"; ``{their}`` stands for the actor's possessive pronoun,
-        ``{partner}`` for who does it with the actor
+    before, behind : "slowly " and " in a curve to the left"; ``{their}`` stands for the actor's possessive pronoun, and in the
+        verb ``{partner}`` for who does it with the actor
     claims : what verb and surroundings claim together, (kind, value) pairs
     made : the claims as statements, for each actor and segment that they were made for so far
     """
@@ -232,9 +232,10 @@ class Grammar:
         orders = [self._details(facts, words, order) for order in self.words["details"]]
         if detail == "some":
             orders = [[(kind, value, _mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
-        claims: tuple[tuple[str, str], ...]
-        verbs, claims = words["verbs"], (("action", ""),)
-        if facts.together and words.get("together"):
+        claims: tuple[tuple[str, str], ...] = (("action", ""),)
+        verbs = words["verbs"]
+        together = facts.together and bool(words.get("together"))
+        if together:
             verbs, claims = words["together"], (("action", ""), ("partner", ""))
         elif facts.finished and words.get("finished"):
             verbs, claims = words["finished"], (("action", "finished"),)
@@ -244,7 +245,7 @@ class Grammar:
         verbs = [verb for verb in verbs if len(verb.split()) <= brief] or verbs
         found = [self._with(name, verb, claims, orders) for verb in verbs]
         speed = SPEEDS[facts.pace]
-        if not facts.together and any(kind == "speed" for kind, _, _ in orders[0]):
+        if not together and any(kind == "speed" for kind, _, _ in orders[0]):
             rest = [[told for told in order if told[0] != "speed"] for order in orders]
             found += [
                 self._with(name, verb, (*claims, ("speed", speed)), rest)

@@ -77,7 +77,9 @@ def plan(config: Config, library: Library, samples: ArrayLike, attempt: int = 0)
         length=length.astype(np.int32),
         persons=people,
     )
-    return meet(config, library, known, _with_places(config, known, scenes, attempt), attempt)
+    scenes = _with_places(config, known, scenes, attempt)
+    # A quota says itself what the first actor does.
+    return scenes if asked is not None else meet(config, library, known, scenes, attempt)
 
 
 def _check_population(config: Config) -> None:

@@ -115,7 +115,9 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         _move(name, v, scenes[name], parameters, motion, library, config.fps)
     looked = [name for name in names if name not in ("position", "mirror")]
     seen = _seen(scenes, looked, names, motion, library, config.fps)
-    failed = _failed(seen, len(samples)) | _colliding(scenes, looked, names, motion)
+    failed = _failed(seen, len(samples))
+    for name in looked:
+        failed |= overlapping(motion.joints, names.index(name), base.actors, base.length)
     if attempt == FURTHER_ATTEMPTS:
         seen = without_false(seen, library)
     asked = allot(config, library, samples)
@@ -156,12 +158,6 @@ def _failed(seen: Seen, n: int) -> Array:
     return failed
 
 
-def _colliding(scenes: dict[str, Scenes], looked: list[str], names: tuple[str, ...], motion: Motion) -> Array:
-    """Whether people go through each other in any variant of each sample."""
-    found = [overlapping(motion.joints, names.index(name), scenes[name].actors, scenes[name].length) for name in looked]
-    return np.asarray(np.any(found, axis=0))
-
-
 def _described(
     scenes: dict[str, Scenes], looked: list[str], seen: Seen, library: Library, config: Config
 ) -> dict[str, Described]:
@@ -180,7 +176,6 @@ def _words(scenes: Scenes, names: list[str], seen: Seen, library: Library, confi
     for number, dropped in enumerate(seen.dropped):
         if dropped:
             restore_parts(segments[number], dropped, library)
-    label_segments(segments, scenes, library, config, seen.told)
     actors = actor_rows(scenes, library, segments)
     written = captions(scenes, library, config, told=seen.told)
     n = len(scenes) // len(names)

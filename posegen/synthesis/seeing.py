@@ -21,18 +21,17 @@ from posegen.synthesis.batch import Row
 from posegen.terms import DIRECTIONS, PATHS, SPEEDS
 from posegen.truth.check import BOUNDS
 from posegen.truth.evidence import Evidence, Stretches, look
-from posegen.truth.facts import KINDS as FACTS
-from posegen.truth.facts import Claims, directions_seen, false_claims, known_signs, paths_seen, speeds_seen
+from posegen.truth.facts import KINDS, Claims, directions_seen, false_claims, known_signs, paths_seen, speeds_seen
 from posegen.truth.partners import with_whom
 
 __all__ = ["Seen", "mirrored", "restore_parts", "see", "without_false"]
 
 Array = NDArray[Any]
-KINDS = (*FACTS, "partner")
 STEADY = 0.6
 """Share of its time for which a gait must be slow, or fast, to be told so: half of it makes it true."""
 _WHOLE = ("bounds", "complete")
 _COLUMNS = tuple(field.name for field in fields(Told) if field.name not in _WHOLE)
+_ACTION = KINDS.index("action")
 _OTHER_SIDE = np.array([RIGHT, LEFT, BOTH])
 _OTHER_PATH = np.array([PATHS.index({"left": "right", "right": "left"}.get(word, word)) for word in PATHS])
 _OTHER_DIRECTION = np.array([DIRECTIONS.index({"left": "right", "right": "left"}.get(word, word)) for word in DIRECTIONS])
@@ -51,7 +50,7 @@ class Seen:
     owner : int64 [segments]
         Sequence and actor, as ``sequence * actors + actor``.
     false : bool [segments, kinds]
-        Which claims are false: those of :data:`posegen.truth.facts.KINDS`, and with whom it is done.
+        Which claims are false; see :data:`posegen.truth.facts.KINDS`.
     dropped : list, for each sequence, of statements
         False ones that are no longer told.
     """
@@ -89,7 +88,7 @@ def see(told: Told, joints: Array, clips: Array, library: Library, fps: int) -> 
     known = known_signs(library)
     columns |= _as_seen(columns, evidence, known.bound[columns["action"]])
     false = false_claims(_claims(columns), evidence, known)
-    false = np.column_stack([false, _without_partner(columns, owner % most, joints, stretches.clip, library)])
+    false[:, _ACTION] |= _alone(columns, clips[owner // most], owner % most, joints, library)
     return Seen(_told_of(columns, told.bounds, told.complete), most, owner, false, [[] for _ in clips])
 
 
@@ -110,6 +109,16 @@ def _as_seen(columns: Mapping[str, Array], evidence: Evidence, bound: Array) -> 
     }
 
 
+def _alone(columns: Mapping[str, Array], clips: Array, actors: Array, joints: Array, library: Library) -> Array:
+    """Whether something is told to be done with the partner of which the joints show nothing; the first two actors meet."""
+    alone = np.zeros(len(clips), bool)
+    for row in np.flatnonzero(columns["together"]).tolist():
+        stretch = int(columns["start"][row]), int(columns["end"][row])
+        found = with_whom(joints[clips[row]], int(actors[row]), *stretch, library.actions[columns["action"][row]], library)
+        alone[row] = 1 - actors[row] not in found
+    return alone
+
+
 def _claims(columns: Mapping[str, Array]) -> Claims:
     return Claims(
         action=columns["action"],
@@ -119,17 +128,6 @@ def _claims(columns: Mapping[str, Array]) -> Claims:
         direction=columns["direction"],
         path=columns["path"],
     )
-
-
-def _without_partner(columns: Mapping[str, Array], actor: Array, joints: Array, clips: Array, library: Library) -> Array:
-    """Whether each segment is told to be done with the other one of the first two actors, and is not."""
-    false = np.zeros(len(actor), bool)
-    names = library.actions
-    for row in np.flatnonzero(columns["together"]).tolist():
-        start, end, action = (int(columns[name][row]) for name in ("start", "end", "action"))
-        found = with_whom(joints[clips[row]], int(actor[row]), start, end, names[action], library)
-        false[row] = 1 - actor[row] not in found
-    return false
 
 
 def mirrored(seen: Seen, sequences: int) -> Seen:
@@ -165,7 +163,6 @@ def without_false(seen: Seen, library: Library) -> Seen:
     columns["exact"] = columns["exact"] & ~false["count"]
     for name, kind in (("pace", "speed"), ("direction", "direction"), ("path", "path")):
         columns[name] = np.where(false[kind], 0, columns[name])
-    columns["together"] = columns["together"] & ~false["partner"]
     # Who stands and does what does not show is said to stand.
     columns["covered"] = columns["covered"] & ~np.isin(seen.owner, seen.owner[~kept])
     bounds = np.searchsorted(seen.owner[kept], np.arange(len(told.bounds))).tolist()
@@ -189,7 +186,7 @@ def _statements(seen: Seen, columns: Mapping[str, Array], place: Array, library:
                 "kind": KINDS[kind],
                 "segment": -1 if kind == 0 else int(place[row] - first[owner]),
                 "action": library.actions[action],
-                "value": _value(KINDS[kind], columns, row) or str(1 - owner % seen.actors) * (KINDS[kind] == "partner"),
+                "value": _value(KINDS[kind], columns, row),
             }
         )
     return dropped
@@ -203,7 +200,7 @@ def _value(kind: str, columns: Mapping[str, Array], row: int) -> str:
         "speed": SPEEDS[columns["pace"][row]],
         "direction": DIRECTIONS[columns["direction"][row]],
         "path": PATHS[columns["path"][row]],
-    }.get(kind, "")
+    }[kind]
 
 
 def restore_parts(segments: list[list[Row]], dropped: list[Row], library: Library) -> None:
