@@ -50,6 +50,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     words, captions = 0, 0
     wrong: Counter[str] = Counter()
     named: list[str] = []
+    parts: set[str] = set()
     for batch in blocks(samples):
         for row in batch.rows:
             for caption in row["captions"]:
@@ -61,9 +62,13 @@ def measure(folder: Path) -> Iterator[Figure]:
                     wrong.update(of_text)
                     if of_text and len(named) < NAMED:
                         named.append(f"sample {row['sample']}: {', '.join(of_text)}: {text}")
+            parts.update(segment["text"] for actor in row["actors"] for segment in actor["segments"] if "text" in segment)
     mean = words / captions
     unique = f"{len(seen):,} of {captions:,}"
     yield Figure(f"different captions of {samples:,} samples", unique, f"at least {UNIQUE:,}", len(seen) >= UNIQUE)
     yield Figure("mean length", f"{mean:.1f} words", f"{SHORTEST:.0f} to {LONGEST:.0f}", SHORTEST <= mean <= LONGEST)
     told = ", ".join(f"{name} {count:,}" for name, count in wrong.most_common()) or "none"
     yield Figure("captions with a fault of language", told, "none", not wrong, named)
+    bad = sorted(text for text in parts if faults(text))
+    name = f"words for segments with a fault of language, {len(parts):,} different"
+    yield Figure(name, f"{len(bad):,}", "none", not bad, bad[:NAMED])

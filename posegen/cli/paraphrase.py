@@ -56,14 +56,14 @@ def paraphrase(
         click.echo(printable("\n".join(_lines(found))))
 
 
-def _progress(*, quiet: bool) -> Callable[[int, int], None]:
+def _progress(*, quiet: bool) -> Callable[[int, int, int], None]:
     told = time.monotonic()
 
-    def tell(done: int, total: int) -> None:
+    def tell(asked: int, done: int, total: int) -> None:
         nonlocal told
         if time.monotonic() - told > SECONDS_BETWEEN_NOTES:
             told = time.monotonic()
-            note(f"{done:,} of {total:,} samples paraphrased", quiet=quiet)
+            note(f"{asked:,} captions asked for, {done:,} of {total:,} samples done", quiet=quiet)
 
     return tell
 

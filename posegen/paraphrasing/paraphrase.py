@@ -92,7 +92,7 @@ def paraphrase(
     *,
     limit: int | None = None,
     in_flight: int = 8,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, int], None] | None = None,
 ) -> Paraphrases:
     """Have the captions of a dataset reworded.
 
@@ -105,7 +105,7 @@ def paraphrase(
     in_flight : int
         How many captions are asked for at once.
     progress : callable, optional
-        Told samples done and samples in all.
+        Told captions asked for, samples done and samples in all, after each answer and each shard.
 
     Returns
     -------
@@ -128,6 +128,7 @@ def paraphrase(
     config = validated(Config, dataset.header.config, lambda key: f"{path}: in the config of its dataset.json: ")
     library = load_library(config.story.library)
     _begin(folder, dataset, server)
+    tell = progress or (lambda asked, done, total: None)
     found, size, run = Paraphrases(folder), dataset.header.shard, current_run()
     with locked(folder, run), answers_at(folder / ANSWERS) as answers, asking(server) as asker:
         sweep(folder)
@@ -137,12 +138,13 @@ def paraphrase(
             source = dataset.receipt(shard).files[rows_path(shard)].xxh3
             if receipt is None or receipt.source != source or receipt.samples < count:
                 rows = _rows(dataset, shard, count)
-                found.asked += _answer(rows, answers, asker, in_flight)
+                for _ in _answers_to(rows, answers, asker, in_flight):
+                    found.asked += 1
+                    tell(found.asked, shard * size, samples)
                 receipt = _write(folder, Receipt(shard, count, 0, source, 0, "", 0, {}), _judged(rows, answers, library), run)
                 found.made += 1
             found.add(receipt)
-            if progress:
-                progress(min(samples, (shard + 1) * size), samples)
+            tell(found.asked, min(samples, (shard + 1) * size), samples)
     return found
 
 
@@ -160,32 +162,31 @@ def _rows(dataset: Dataset, shard: int, count: int) -> list[_Row]:
     return rows
 
 
-def _answer(rows: Sequence[_Row], answers: Answers, asker: Asker, in_flight: int) -> int:
-    """Ask for all captions that have no answer yet; tell how many that were."""
+def _answers_to(rows: Sequence[_Row], answers: Answers, asker: Asker, in_flight: int) -> Iterator[str | None]:
+    """Ask for all captions that have no answer yet, and keep the answers; give them as they come."""
     distinct = list(dict.fromkeys(caption["text"] for row in rows for caption in row["captions"]))
     known = answers.known(distinct)
     missing = [text for text in distinct if text not in known]
     useless: list[str] = []
-    finished = False
+    finished, in_a_row = False, 0
     with ThreadPoolExecutor(in_flight, "asking") as threads:
         try:
-            in_a_row = 0
             for text, answer in _in_turn(missing, threads, asker, in_flight):
-                if answer is not None:
-                    answers.keep(text, answer)
-                else:
-                    useless.append(text)
                 in_a_row = in_a_row + 1 if answer is None else 0
                 if in_a_row >= HOPELESS:
                     msg = f"{asker.server.host}: answers, but {in_a_row} times in a row not with a caption. Look at the model"
                     raise PosegenError(msg)
+                if answer is None:
+                    useless.append(text)
+                else:
+                    answers.keep(text, answer)
+                yield answer
             finished = True
         finally:
             if not finished:  # whoever waits to ask again is not waited for
                 asker.leaving.set()
     for text in useless:
         answers.keep(text, None)
-    return len(missing)
 
 
 def _in_turn(

@@ -15,7 +15,7 @@ from benchmarks.story.meeting import BODY, HANDS, gap, longest_near, meetings
 from benchmarks.story.recovered import chance, read, recovered
 from benchmarks.story.share import Clock, timed_run
 from benchmarks.story.sheets import sheets
-from benchmarks.story.truth import Checked, figures, take_down
+from benchmarks.story.truth import Checked, refused, take_down, told
 from benchmarks.story.turned import turned_round
 from posegen.evaluation.encounters import overlap_of_two, palms
 from posegen.library import load_library
@@ -101,10 +101,11 @@ def test_a_false_statement_is_found_and_named(batch: Batch) -> None:
     lied = [{**other, "captions": captions} if other is row else other for other in batch.rows]
     found = Checked()
     take_down(Batch(batch.samples, batch.variants, batch.joints, batch.action, batch.contact, lied), library, 25.0, found)
-    told = {figure.name: figure for figure in figures(found)}
+    figures = {figure.name: figure for figure in told("default", found)}
     assert found.told["side", False] >= 1
     assert "left" in found.false[0] or "right" in found.false[0]
-    assert told["false statements in all variants of 24 samples"].good is False
+    assert figures["false statements in all variants of 24 samples, default"].good is False
+    assert {figure.good for figure in refused(clean)} == {True, None}
     # What was turned round already is true when it is turned round again.
     assert found.turned["side", True] == found.told["side", False]
 
