@@ -15,6 +15,10 @@ from typing import Any
 import xxhash
 
 from posegen.config import CONTENT_VERSION, load_config
+from posegen.fields.families import FAMILIES
+from posegen.fields.families import compute as compute_fields
+from posegen.fields.family import Sequences
+from posegen.library import load_library
 from posegen.store.hashing import canonical
 from posegen.synthesis import Batch, synthesize
 from tests.masking import machine_arithmetic
@@ -46,12 +50,25 @@ def batch_hash(batch: Batch) -> str:
     return digest.hexdigest()
 
 
+def fields_hash(preset: str, samples: Sequence[int]) -> str:
+    """Hash all fields beside the motion that samples have."""
+    config = load_config(preset)
+    batch, library = synthesize(config, samples), load_library(config.story.library)
+    held = Sequences(config, library, batch.samples, batch.joints, batch.action, batch.contact, batch.rows)
+    digest = xxhash.xxh3_128()
+    for name, values in compute_fields(held, FAMILIES).items():
+        digest.update(f"{name}{values.dtype.str}{values.shape}".encode())
+        digest.update(canonical(values).tobytes())
+    return digest.hexdigest()
+
+
 def compute() -> dict[str, Any]:
     """Make the samples of every case and hash them."""
     hashes = {
         name: batch_hash(synthesize(load_config(preset, overrides), samples))
         for name, (preset, overrides, samples) in CASES.items()
     }
+    hashes["fields of the crowd"] = fields_hash("crowd", [0, 1, 2])
     return {"content_version": CONTENT_VERSION, "samples": hashes}
 
 

@@ -21,14 +21,7 @@ from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of
 
 LAYER = "velocity"
-STEPS = [
-    "description_placed@10#2",
-    "layer_described",
-    "file_written@1#2",
-    "file_placed@1#1",
-    "files_durable@1",
-    "receipt_placed@1",
-]
+STEPS = ["description_placed@10#2", "layer_described", "file_placed@1#1", "receipt_placed@1"]
 """Of making a layer known, and of the commit of one shard of it, which the tests of crashes go through step by step."""
 
 

@@ -62,15 +62,15 @@ def test_a_sample_does_not_depend_on_those_beside_it(name: str, sequences: Seque
 
 def test_made_or_derived_is_the_same_to_the_bit(tmp_path: Path) -> None:
     names = list(FAMILIES)
+    # Two shards, the second of which is not full.
     made = load_config("smoke", [*SMALL, f"store.fields={['joints', 'action', 'contact', *names]}"])
-    posegen.generate(made, samples=6, workers=1, out=tmp_path / "made")
-    posegen.generate(load_config("smoke", SMALL), samples=6, workers=1, out=tmp_path / "derived")
+    posegen.generate(made, samples=5, workers=1, out=tmp_path / "made")
+    posegen.generate(load_config("smoke", SMALL), samples=5, workers=1, out=tmp_path / "derived")
     posegen.derive(tmp_path / "derived", names, workers=1)
     assert verify(tmp_path / "made") == verify(tmp_path / "derived") == []
-    assert differences(tmp_path / "made", tmp_path / "derived", deep=True) == []
+    assert differences(tmp_path / "made", tmp_path / "derived") == []
     assert {*posegen.open(tmp_path / "derived").fields} == {*posegen.open(tmp_path / "made").fields}
     assert main(["verify", "--deep", str(tmp_path / "derived"), "--quiet"]) == 0
-    assert main(["verify", "--deep", str(tmp_path / "made"), "--quiet"]) == 0
 
 
 def test_other_readers_take_them_as_they_are(tmp_path: Path) -> None:
