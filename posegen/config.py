@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from posegen.config_groups import Frames, Group, Length, Population, Store, Story, Variants, Whole, ordered, whole
+from posegen.config_quotas import Quotas, quota_problems
 from posegen.errors import UsageError
 from posegen.identity import digest
 from posegen.overrides import apply_overrides
@@ -58,6 +59,7 @@ class Config(Group):
     frames : of the arrays, at `fps` frames a second
     length : of the clips; null: they fill the arrays
     variants, population, story, store : see there
+    quotas : exact amounts and caps; null: all is drawn by the weights
     """
 
     name: Annotated[str, Field(strict=True), AfterValidator(_plain_name)] = "default"
@@ -70,6 +72,7 @@ class Config(Group):
     variants: Variants = Variants()
     population: Population = Population()
     story: Story = Story()
+    quotas: Quotas | None = None
     store: Store = Store()
 
     @field_validator("length")
@@ -145,11 +148,19 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
         return origins[max(setters, key=len)] if setters else f"{path}: "
 
     config = validated(Config, data, where)
-    story = config.story
+    story, quotas = config.story, config.quotas
+    # Quotas that are asked for beside a file are not of as many samples as the file makes.
+    later = "samples" not in origins and any(_related("quotas", key) for key in origins)
+    if quotas is not None and (later or "samples" not in config.model_fields_set):
+        config = config.model_copy(update={"samples": quotas.total})
+    if quotas is not None and config.samples > quotas.total:
+        text = f"is {config.samples:,}, and the quotas are of {quotas.total:,}; lower it, or raise quotas.samples"
+        raise refuse([Problem("samples", text)], where)
     if config.population.persons < story.actors.max:
         text = f"is {config.population.persons}, and story.actors.max asks for {story.actors.max} different ones; raise it"
         raise refuse([Problem("population.persons", text)], where)
-    if story.library is not None or story.themes is not None or story.actions or "styles" in config.population.model_fields_set:
+    names = story.library, story.themes, quotas, story.actions or None, story.interactions.weights or None
+    if any(name is not None for name in names) or "styles" in config.population.model_fields_set:
         _check_names(config, where)
     return config
 
@@ -183,16 +194,19 @@ def _check_names(config: Config, where: Where) -> None:
     named = (
         ("story.theme", config.story.themes or {}, library.themes),
         ("story.action", config.story.actions, library.actions),
+        ("story.interactions.weight", config.story.interactions.weights, library.interactions),
         ("population.style", config.population.styles, library.styles),
     )
     problems = [
-        Problem(f"{kind}s.{name}", f"unknown {kind.partition('.')[2]}{did_you_mean(name, known)}")
+        Problem(f"{kind}s.{name}", f"unknown {kind.partition('.')[2].removesuffix('s.weight')}{did_you_mean(name, known)}")
         for kind, given, known in named
         for name in given
         if name not in known
     ]
     if not problems:
         problems = list(_idle_themes(config.story, library))
+    if not problems and config.quotas is not None:
+        problems = list(quota_problems(config.quotas, config.story, config.population, library))
     if problems:
         raise refuse(problems, where)
 

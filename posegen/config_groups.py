@@ -177,6 +177,19 @@ class SegmentRange(Group):
     max: Annotated[Whole, Field(ge=1, le=16)] = 4
 
 
+class Interactions(Group):
+    """What the first two actors of a sample do with one another.
+
+    Attributes
+    ----------
+    share : of the samples with at least two actors, in which these two meet
+    weights : factors on the weights of single interactions; 0 keeps one out
+    """
+
+    share: Share = 0.5
+    weights: dict[str, Weight] = {}
+
+
 class Story(Group):
     """Who does what.
 
@@ -186,6 +199,7 @@ class Story(Group):
     layering : probability that another action lies over one that leaves body parts free
     themes : weight of each theme that may occur; null: all themes at the weights of their own
     actions : factors on the weights of single actions; 0 keeps one out
+    interactions : of two
     library : folder with more action files
     """
 
@@ -194,6 +208,7 @@ class Story(Group):
     layering: Share = 0.35
     themes: Annotated[dict[str, Weight], AfterValidator(_some)] | None = None
     actions: dict[str, Weight] = {}
+    interactions: Interactions = Interactions()
     library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
 
 

@@ -56,6 +56,8 @@ class Stream(IntEnum):
     CAPTION = 14
     SPLIT = 15
     AUGMENT = 16
+    QUOTA = 18
+    MEETING = 24
 
 
 def philox(counter: ArrayLike, key: ArrayLike) -> Array:

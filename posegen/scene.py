@@ -106,6 +106,17 @@ class Scenes:
         Factor on the size of the action.
     repetitions : int16 [n, actors, slots]
         How often the action's cycle is repeated; 0 for actions that have none.
+    together : bool [n, actors, slots]
+        Done with the partner. Only the first two actors meet one another.
+    meets : float32 [n]
+        Seconds at which these two face each other, or at which the second one stands behind the first; -1 where nobody meets.
+    behind : bool [n]
+        Whether the second one stands behind the first one then, facing the same way.
+    apart : float32 [n, 3]
+        How far ahead of the first one the second one is then: metres, and lengths of both arms in addition; how far to its left
+        it is, in lengths of both arms.
+    shared : float32 [n, DRAWS]
+        Uniform on 0 to 1, for what hands that meet do alike.
     """
 
     sample: Array
@@ -129,6 +140,11 @@ class Scenes:
     tempo: Array
     amplitude: Array
     repetitions: Array
+    together: Array
+    meets: Array
+    behind: Array
+    apart: Array
+    shared: Array
 
     def __len__(self) -> int:
         return len(self.sample)
@@ -174,4 +190,9 @@ def empty_scenes(n: int, actors: int, slots: int) -> Scenes:
         tempo=np.ones(what, np.float32),
         amplitude=np.ones(what, np.float32),
         repetitions=np.zeros(what, np.int16),
+        together=np.zeros(what, bool),
+        meets=np.full(n, -1, np.float32),
+        behind=np.zeros(n, bool),
+        apart=np.zeros((n, 3), np.float32),
+        shared=np.full((n, DRAWS), 0.5, np.float32),
     )

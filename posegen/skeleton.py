@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from posegen.scene import Persons
 
 __all__ = [
+    "CAPSULES",
     "CONTACTS",
     "JOINTS",
     "JOINT_LIMITS",
@@ -133,6 +134,19 @@ _REST = {
     "left_elbow": (0.0, -PROPORTIONS["upper_arm"], 0.0),
     "left_wrist": (0.0, -PROPORTIONS["forearm"], 0.0),
 }
+
+CAPSULES = {
+    "trunk": ("spine1", "spine3", 0.055),
+    "head": ("head", "head", 0.045),
+    "left_forearm": ("left_elbow", "left_wrist", 0.018),
+    "right_forearm": ("right_elbow", "right_wrist", 0.018),
+    "left_thigh": ("left_hip", "left_knee", 0.034),
+    "right_thigh": ("right_hip", "right_knee", 0.034),
+    "left_shank": ("left_knee", "left_ankle", 0.024),
+    "right_shank": ("right_knee", "right_ankle", 0.024),
+}
+"""Round-ended rods for flesh: their ends, and their radius as a fraction of stature. They are slim, about half the depth of
+each part where it is thinnest, so that bodies that only touch do not count."""
 
 JOINT_LIMITS = {
     "hip_flexion": (-30.0, 134.0),

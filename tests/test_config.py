@@ -40,7 +40,7 @@ def message_of(source: str | Path | None, overrides: list[str], **values: Any) -
 
 
 def test_presets() -> None:
-    assert set(presets()) == {"default", "smoke", "full", "crowd"}
+    assert set(presets()) == {"default", "smoke", "full", "crowd", "quotas"}
     assert load_config() == load_config("default") == Config()
     assert load_config().samples == 10_000
     assert load_config("full").samples == 100_000
@@ -55,7 +55,7 @@ def test_presets_state_only_what_differs() -> None:
 
     def check(stated: dict[str, Any], default: Any) -> None:
         for key, value in stated.items():
-            if isinstance(value, dict):
+            if isinstance(value, dict) and isinstance(default[key], dict):
                 check(value, default[key])
             else:
                 assert value != default[key], key
@@ -292,7 +292,7 @@ def test_a_file_must_be_a_group_of_keys(tmp_path: Path, content: str) -> None:
     ("source", "reason"),
     [
         ("smok", "unknown preset 'smok', and no file of that name; did you mean 'smoke'?"),
-        ("zzz", "there are crowd, default, full, smoke"),
+        ("zzz", "there are crowd, default, full, quotas, smoke"),
         ("", "unknown preset"),
         ("smoke.yaml", "there is no such config file"),
         ("no/such/file", "there is no such config file"),
@@ -365,6 +365,9 @@ def test_identity_does_not_depend_on_spelling(one: str, other: str) -> None:
 
 CONTENT = [
     "seed=1",
+    "quotas={samples: 9}",
+    "quotas={exact: [{samples: 9}]}",
+    "quotas={samples: 9, caps: [{samples: 1, female: true}]}",
     "frames=251",
     "fps=30",
     "length={min: 100, max: 250}",
@@ -396,6 +399,7 @@ def test_identity_depends_on_all_that_decides_content() -> None:
     assert len(set(found)) == len(CONTENT) + 1
     # Every key of the config is either varied above or known to decide nothing.
     varied = {override.partition("=")[0] for override in CONTENT} | {"length.min", "length.max", "story.actors.min"}
+    varied |= {"quotas.samples", "quotas.exact", "quotas.caps"}
     groups = {"variants", "variants.position", "variants.scale", "population", "population.age", "story", "story.segments"}
     free = {key for key in keys_of(Config) if key.split(".")[0] in ("name", "samples", "workers", "store")} | {"story.library"}
     assert set(keys_of(Config)) == varied | groups | free | {"length", "story.actors"}

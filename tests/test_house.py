@@ -19,7 +19,8 @@ SOURCES = sorted((ROOT / "posegen").rglob("*.py"))
 # Each part may import its own modules, and parts of layers below its own.
 LAYERS = (
     {
-        "config", "config_groups", "errors", "identity", "kernels", "library", "overrides", "presets", "randomness", "scene",
+        "config", "config_groups", "config_quotas", "errors", "identity", "kernels", "library", "overrides", "permutation",
+        "presets", "randomness", "scene",
         "skeleton", "terms", "validation", "version", "wording", "yaml_files",
     },
     {"story", "motion", "truth"},
@@ -31,7 +32,19 @@ LAYERS = (
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 FOUNDATION = 0
 
-CONTENT = ("kernels", "randomness", "scene", "skeleton", "story", "terms", "motion", "truth", "synthesis", "augment")
+CONTENT = (
+    "kernels",
+    "permutation",
+    "randomness",
+    "scene",
+    "skeleton",
+    "story",
+    "terms",
+    "motion",
+    "truth",
+    "synthesis",
+    "augment",
+)
 """Parts that decide what samples hold: the same on every processor, so + - * / and sqrt only."""
 
 OTHERS_ARITHMETIC = {

@@ -57,8 +57,13 @@ def _lines(description: Description) -> list[str]:
         f"  {human_bytes(d.bytes)} on disk ({sizes}), {human_bytes(d.bytes / max(d.sequences, 1))} a sequence",
         "",
         *(f"  {name:<10} {text}" for name, text in d.fields.items()),
-        f"  {'sequences':<10} a row for each sample and variant: captions, theme, length, actors, parameters",
+        f"  {'sequences':<10} a row for each sample and variant: captions, theme, length, actors, parameters, attempt, dropped",
     ]
+    if d.replanned is not None and d.dropped is not None:
+        share = d.replanned / max(d.samples, 1)
+        lines += [
+            f"  {d.replanned:,} samples ({share:.2%}) planned again for the sake of truth, {d.dropped:,} statements dropped"
+        ]
     if d.actions:
         lines += ["", "Actions, share of frames on the legs and on any part:"]
         lines += [f"  {share.action:<20} {share.legs:6.1%} {share.any:6.1%}" for share in d.actions[:ACTIONS_SHOWN]]

@@ -1,7 +1,4 @@
-"""Limbs that go through the trunk or each other, with capsules (round-ended rods) for flesh.
-
-The capsules are slim, about half the depth of each part where it is thinnest, so that bodies that only touch do not count.
-"""
+"""Limbs that go through the trunk or each other, with capsules (round-ended rods) for flesh."""
 
 from __future__ import annotations
 
@@ -11,23 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.evaluation.body import point
-from posegen.skeleton import PROPORTIONS
+from posegen.skeleton import CAPSULES, PROPORTIONS
 
 __all__ = ["body_overlap", "segment_distance"]
 
 Array = NDArray[Any]
 
-# Ends and radius, the latter as a fraction of stature.
-_CAPSULES = {
-    "trunk": ("spine1", "spine3", 0.055),
-    "head": ("head", "head", 0.045),
-    "left_forearm": ("left_elbow", "left_wrist", 0.018),
-    "right_forearm": ("right_elbow", "right_wrist", 0.018),
-    "left_thigh": ("left_hip", "left_knee", 0.034),
-    "right_thigh": ("right_hip", "right_knee", 0.034),
-    "left_shank": ("left_knee", "left_ankle", 0.024),
-    "right_shank": ("right_knee", "right_ankle", 0.024),
-}
 _PAIRS = (
     *((f"{side}_forearm", other) for side in ("left", "right") for other in ("trunk", "head", "left_thigh", "right_thigh")),
     ("left_forearm", "right_forearm"),
@@ -86,7 +72,7 @@ def body_overlap(joints: ArrayLike) -> Array:
     stature = leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"])
     deepest = np.where(np.isnan(stature), np.nan, 0.0)
     for one, other in _PAIRS:
-        (a, b, radius), (c, d, other_radius) = _CAPSULES[one], _CAPSULES[other]
+        (a, b, radius), (c, d, other_radius) = CAPSULES[one], CAPSULES[other]
         distance = segment_distance(point(places, a), point(places, b), point(places, c), point(places, d))
         deepest = np.maximum(deepest, (radius + other_radius) * stature - distance)
     return np.asarray(deepest)

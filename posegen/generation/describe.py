@@ -5,7 +5,7 @@ Shards are read one after another, so that the memory needed does not grow with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -60,6 +60,9 @@ class Description:
     actions : tuple of ActionShare
         In the base variant, the most frequent first.
     captions : tuple of CaptionExample
+    replanned, dropped : int or None
+        Samples that were planned more than once, and statements that were dropped because no attempt showed them, over all
+        sequences; None for a dataset whose table does not tell.
     """
 
     path: Path
@@ -78,6 +81,8 @@ class Description:
     sizes: dict[str, int]
     actions: tuple[ActionShare, ...]
     captions: tuple[CaptionExample, ...]
+    replanned: int | None
+    dropped: int | None
 
     @property
     def bytes(self) -> int:
@@ -120,6 +125,8 @@ def _described(dataset: Dataset) -> Description:
         sizes=dataset.sizes(),
         actions=_action_shares(dataset),
         captions=_caption_examples(dataset),
+        replanned=_counted(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
+        dropped=_counted(dataset, "dropped", pc.list_value_length, 1),
     )
 
 
@@ -177,6 +184,17 @@ def _action_shares(dataset: Dataset) -> tuple[ActionShare, ...]:
 
 def _frames(dataset: Dataset) -> int:
     return sum(pc.sum(dataset.table(shard)["length"]).as_py() for shard in range(dataset.header.shards()))
+
+
+def _counted(dataset: Dataset, column: str, measure: Callable[[Any], Any], rows: int) -> int | None:
+    """Sum a measure of a column over all rows, and divide it by how many rows say the same."""
+    total = 0
+    for shard in range(dataset.header.shards()):
+        table = dataset.table(shard)
+        if column not in table.column_names:
+            return None
+        total += pc.sum(measure(table[column])).as_py() or 0
+    return total // rows
 
 
 def _caption_examples(dataset: Dataset) -> tuple[CaptionExample, ...]:

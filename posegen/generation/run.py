@@ -24,7 +24,7 @@ from posegen.generation.progress import Reporter, Silence
 from posegen.generation.stopping import stoppable
 from posegen.generation.watching import Limit
 from posegen.generation.worker import make_shard_or_say, warm_up
-from posegen.library import load_library
+from posegen.library import Library, load_library
 from posegen.store.files import is_temporary, sweep
 from posegen.store.lock import locked
 from posegen.store.runs import current_run
@@ -141,6 +141,7 @@ def generate(
         raise UsageError(msg)
     path = default_place(config) if out is None else Path(out)
     library = load_library(config.story.library)
+    _check_quotas(config, library, samples)
     wanted = new_header(config, library, array_fields(config, library))
     reporter = progress or Silence()
     run = current_run()
@@ -153,6 +154,18 @@ def generate(
     if ledger.failures:
         raise GenerationError(failure_message(ledger))
     return _result(ledger, time.monotonic() - started)
+
+
+def _check_quotas(config: Config, library: Library, samples: int) -> None:
+    if config.quotas is None:
+        return
+    # Imported here because most configs have none, and planning takes long to import.
+    from posegen.story.quotas import check_quotas
+
+    if samples > config.quotas.total:
+        msg = f"samples is {samples:,}, and the quotas are of {config.quotas.total:,}; lower it, or raise quotas.samples"
+        raise UsageError(msg)
+    check_quotas(config, library)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Reading the library's files, each checked by its model, into one :class:`Library`.
 
-The package's own folder holds ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml`` and ``words/en.yaml``. A user's folder holds
-action files ``*.yaml`` and, where it wants, a ``themes.yaml``, ``styles.yaml`` and ``words/en.yaml`` of its own; what it names
-anew is added, what it names again is replaced. Words of another name, such as ``words/de.yaml``, are another language.
+The package's own folder holds ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml``, ``interactions.yaml`` and
+``words/en.yaml``. A user's folder holds action files ``*.yaml`` and, where it wants, files of the other names of its own; what
+it names anew is added, what it names again is replaced. Words of another name, such as ``words/de.yaml``, are another language.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from posegen.errors import UsageError
+from posegen.library.interactions import Interaction, InteractionFile
 from posegen.library.models import Action, ActionFile, Theme
 from posegen.library.strict import Strict
 from posegen.library.styles import NEUTRAL, Style, StyleFile
@@ -28,6 +29,7 @@ __all__ = ["Library", "load_library", "read_library"]
 
 _THEMES = "themes.yaml"
 _STYLES = "styles.yaml"
+_INTERACTIONS = "interactions.yaml"
 _WORDS = "words/en.yaml"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_FILES = 1000
@@ -53,6 +55,8 @@ class Library:
         The English words, as parsed.
     styles : mapping of str to Style
         By name: ``neutral`` first, then in the order of names; the place in it is the style's number.
+    interactions : mapping of str to Interaction
+        By name, in the order of names.
     """
 
     entries: Mapping[str, Action]
@@ -60,6 +64,7 @@ class Library:
     themes: Mapping[str, Theme]
     words: Mapping[str, Any]
     styles: Mapping[str, Style] = field(default_factory=lambda: {NEUTRAL: Style()})
+    interactions: Mapping[str, Interaction] = field(default_factory=dict)
 
     @cached_property
     def actions(self) -> tuple[str, ...]:
@@ -111,6 +116,7 @@ class Library:
             "themes": {name: theme.model_dump(mode="json") for name, theme in self.themes.items()},
             "words": dict(self.words),
             "styles": {name: style.model_dump(mode="json") for name, style in self.styles.items()},
+            "interactions": {name: each.model_dump(mode="json") for name, each in self.interactions.items()},
         }
 
 
@@ -153,12 +159,14 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     themes = _read_themes(base / _THEMES, actions, {})
     file, words = base / _WORDS, _read_words(base / _WORDS)
     styles = _read_styles(base / _STYLES)
+    interactions = _read_interactions(base / _INTERACTIONS, actions)
     if addition is not None:
         more_actions, more_families = _read_actions(addition)
         actions, family_of = actions | more_actions, family_of | more_families
         if os.path.lexists(addition / _THEMES):
             themes |= _read_themes(addition / _THEMES, actions, themes)
         styles |= _read_styles(addition / _STYLES)
+        interactions |= _read_interactions(addition / _INTERACTIONS, actions)
         file = _language(addition)
         if os.path.lexists(file):
             # More English adds to posegen's own; another language stands for itself.
@@ -174,6 +182,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
         themes={name: themes[name] for name in sorted(themes)},
         words=words,
         styles={NEUTRAL: Style()} | {name: styles[name] for name in sorted(styles)},
+        interactions={name: interactions[name] for name in sorted(interactions)},
     )
 
 
@@ -187,8 +196,8 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     if not os.path.isdir(folder):
         msg = f"{folder}: there is no such folder of action files; check the path"
         raise UsageError(msg)
-    files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES)]
-    if not files and not any(os.path.lexists(folder / other) for other in (_STYLES, "words")):
+    files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
+    if not files and not any(os.path.lexists(folder / name) for name in (_STYLES, _INTERACTIONS, "words")):
         msg = f"{folder}: holds no action file; put one there whose name ends in .yaml"
         raise UsageError(msg)
     if len(files) > _MOST_FILES:
@@ -245,6 +254,20 @@ def _language(folder: Path) -> Path:
         msg = f"{folder / 'words'}: holds words of {len(files)} languages, {files[0].name} and {files[1].name}; leave one there"
         raise UsageError(msg)
     return files[0] if files else folder / _WORDS
+
+
+def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, Interaction]:
+    """Read a file of interactions; there need not be one."""
+    if not os.path.lexists(file):
+        return {}
+    interactions = validated(InteractionFile, _mapping(file), _place(file)).interactions
+    for name, interaction in interactions.items():
+        _check_name(file, "interactions", name)
+        for action in interaction.actions:
+            if action not in actions:
+                msg = f"{file}: interactions.{name}.beats: unknown action {shown(action)}{did_you_mean(action, actions)}"
+                raise UsageError(msg)
+    return interactions
 
 
 def _read_words(file: Path) -> dict[str, Any]:

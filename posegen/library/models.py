@@ -38,7 +38,7 @@ class Harmonics(Strict):
     sin: Coefficients = []
 
 
-Anchor = Literal["chest", "head", "floor"]
+Anchor = Literal["chest", "head", "floor", "meeting"]
 
 
 class Anchors(Strict):

@@ -56,6 +56,7 @@ class _Several(Strict):
     one: Phrases
     other: Phrases
     numbered: Annotated[list[Text], Field(min_length=8, max_length=100)]
+    partner: Phrases
     intro: Text
 
 
@@ -97,14 +98,15 @@ class _Narrative(Strict):
 class _ActionWords(Strict):
     """Words of one action.
 
-    `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile;
-    `speed_verbs` tell the speed by themselves. `manner` says that the style may be told with it; what is `minor` is left out
-    of a short caption that has more to tell.
+    `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile, `together`
+    for what is done with somebody, who is {partner}; `speed_verbs` tell the speed by themselves. `manner` says that the style may
+    be told with it; what is `minor` is left out of a short caption that has more to tell.
     """
 
     verbs: Phrases
     once: list[Text] = Field(default_factory=list)
     finished: list[Text] = Field(default_factory=list)
+    together: list[Text] = Field(default_factory=list)
     speed_verbs: Details = Field(default_factory=dict)
     during: list[Text] = Field(default_factory=list)
     count: Annotated[bool, Field(strict=True)] = False
@@ -207,7 +209,7 @@ def _example(forms: list[str]) -> str:
 
 def _verbs(words: _Words) -> Iterator[tuple[str, str]]:
     for name, action in words.actions.items():
-        lists = {"verbs": action.verbs, "once": action.once, "finished": action.finished}
+        lists = {"verbs": action.verbs, "once": action.once, "finished": action.finished, "together": action.together}
         lists |= {f"speed_verbs.{speed}": verbs for speed, verbs in action.speed_verbs.items()}
         yield from ((f"actions.{name}.{key}[{i}]", verb) for key, verbs in lists.items() for i, verb in enumerate(verbs))
     for key, verbs in (("goes_on", words.joining.goes_on), ("nothing", words.joining.nothing)):

@@ -143,7 +143,7 @@ def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
         row[f] += np.float32(0.6) * min(max(ahead, -most), most)
 
 
-@kernel_part
+@kernel
 def walk_the_path(
     scratch: Scratch, role: Role, person: Person, actions: ActionTables, leg: Scalar, clock: Clock, margin: int
 ) -> Array:

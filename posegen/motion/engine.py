@@ -12,8 +12,10 @@ from posegen.kernels import Scalar, kernel, kernel_part
 from posegen.library import Library
 from posegen.motion.actor import actor_motion
 from posegen.motion.cast import Cast, cast_of
+from posegen.motion.facing import meet
 from posegen.motion.gait import Gaits
 from posegen.motion.guided import mark_stretches
+from posegen.motion.meeting import POINT
 from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, TOE_HEIGHT
 from posegen.motion.state import Clock, Person, Role, Scratch, scratch, slot_of
 from posegen.motion.styles import style_tables
@@ -26,7 +28,21 @@ from posegen.skeleton import (
     PARTS,
 )
 
-__all__ = ["ABSENT_ACTION", "ABSENT_CONTACT", "GRID", "Motion", "animate", "animate_into", "empty_motion"]
+__all__ = [
+    "ABSENT_ACTION",
+    "ABSENT_CONTACT",
+    "GRID",
+    "MARGIN_SECONDS",
+    "Motion",
+    "Roles",
+    "animate",
+    "animate_into",
+    "empty_motion",
+    "person_of",
+    "role_of",
+    "roles_of",
+    "to_grid",
+]
 
 Array = NDArray[Any]
 
@@ -80,6 +96,11 @@ class Roles(NamedTuple):
     z: Array
     seat_height: Array
     steps: Array
+    meets: Array
+    behind: Array
+    apart: Array
+    shared: Array
+    points: Array
 
 
 @kernel
@@ -152,6 +173,8 @@ def role_of(roles: Roles, i: int, who: int) -> Role:
         roles.z[i, who],
         roles.seat_height[i, who],
         roles.steps[i],
+        roles.points[i, who],
+        roles.shared[i],
     )
 
 
@@ -191,6 +214,10 @@ def animate_scenes(
     n, actors, frames = joints.shape[0], joints.shape[2], joints.shape[3]
     clock = Clock(-margin * step, step)
     for i in range(n):
+        if roles.meets[i] >= 0:
+            one, other = (role_of(roles, i, 0), person_of(cast, i, 0)), (role_of(roles, i, 1), person_of(cast, i, 1))
+            places = (roles.x[i], roles.z[i], roles.heading[i], roles.points[i])
+            meet(work, one, other, actions, clock, margin, roles.meets[i], roles.behind[i], roles.apart[i], places)
         for who in range(actors):
             length = roles.length[i] if who < roles.actors[i] else 0
             if length > 0:
@@ -205,7 +232,8 @@ def animate_scenes(
             contact[i, variant, who, length:] = ABSENT_CONTACT
 
 
-def _roles(scenes: Scenes, scalars: Array) -> Roles:
+def roles_of(scenes: Scenes, scalars: Array) -> Roles:
+    """What all actors of planned scenes do; `scalars` are those of the action tables."""
     action = scenes.action.astype(np.int64)
     kinds = np.where(action >= 0, 2 * action + (scenes.side == RIGHT), -1)
     columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
@@ -228,6 +256,11 @@ def _roles(scenes: Scenes, scalars: Array) -> Roles:
         z=scenes.origin[..., 1].astype(np.float64),
         seat_height=scenes.seat_height.astype(np.float64),
         steps=scenes.steps.astype(np.float64) / np.array([1, 1, whole_turn, 1, 1, 1]),
+        meets=scenes.meets.astype(np.float64),
+        behind=scenes.behind,
+        apart=scenes.apart.astype(np.float64),
+        shared=scenes.shared.astype(np.float64),
+        points=np.zeros((*scenes.heading.shape, POINT)),
     )
     # One layout, whatever the number of samples: another one is another compilation.
     return Roles(*(np.ascontiguousarray(a) for a in roles))
@@ -311,5 +344,5 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = scratch(frames + 2 * margin, scenes.action.shape[2], knots)
     arrays = (motion.joints, motion.action, motion.contact)
-    roles, cast = _roles(scenes, scalars), cast_of(scenes, style_tables(library))
+    roles, cast = roles_of(scenes, scalars), cast_of(scenes, style_tables(library))
     animate_scenes(roles, cast, known.actions, known.gaits, LEG_JOINTS, work, 1.0 / fps, margin, variant, *arrays)

@@ -11,11 +11,14 @@ from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait import HARMONICS
 from posegen.motion.rows import LEG_ROWS, ROOT_ROWS
+from posegen.scene import DRAWS
 
 __all__ = ["KNOTS", "Clock", "Person", "Role", "Scratch", "Slot", "scratch", "slot_of"]
 
 Array = NDArray[Any]
 
+NO_POINT, NO_DRAWS = np.zeros(6), np.full(DRAWS, 0.5)
+"""Of an actor who meets nobody."""
 KNOTS = 160
 """Room for the key poses of one slot, over all its repetitions, unless more is asked for."""
 
@@ -73,6 +76,10 @@ class Role(NamedTuple):
         Strides, turns, metres; in the first frame.
     steps : float [steps, 6]
         What there is to step on; see :mod:`posegen.motion.ground`.
+    point : float [6]
+        Where the hands of this actor meet somebody's; see :mod:`posegen.motion.meeting`.
+    shared : float [DRAWS]
+        Uniform on 0 to 1: what hands that meet do alike.
     """
 
     base: int
@@ -86,6 +93,8 @@ class Role(NamedTuple):
     z: Scalar
     seat_height: Scalar
     steps: Array
+    point: Array = NO_POINT
+    shared: Array = NO_DRAWS
 
 
 class Person(NamedTuple):

@@ -94,14 +94,14 @@ def facts_of(told: Told, library: Library) -> list[Facts]:
     seated = repertoire(library).seated.tolist()
     counted = [times if exact else 0 for times, exact in zip(told.repetitions, told.exact, strict=True)]
     ended = [end and seated[action] for action, end in zip(told.action, told.finished, strict=True)]
-    rows = zip(told.action, told.side, counted, told.pace, told.path, told.direction, ended, strict=True)
+    rows = zip(told.action, told.side, counted, told.pace, told.path, told.direction, ended, told.together, strict=True)
     return [_facts(row) for row in rows]
 
 
 @lru_cache(maxsize=1 << 13)
-def _facts(row: tuple[int, int, int, int, int, int, bool]) -> Facts:
+def _facts(row: tuple[int, int, int, int, int, int, bool, bool]) -> Facts:
     """Make facts; equal ones are one object, so that there are few."""
-    return Facts(*row)
+    return Facts(*row[:7], style="", together=row[7])
 
 
 def _beats(

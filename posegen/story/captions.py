@@ -45,12 +45,12 @@ Row = dict[str, Any]
 Caption = dict[str, Any]
 """Text, kind and statements.
 
-A statement is a claim: actor, kind (action, side, count, speed, direction, order, path, style or people), segment, action and
-value. The actor is -1 where the scene is meant, the segment -1 where no single one is; segments are numbered as those
-that are told of the actor. The value is left or right for a side, left, right or around for a direction, slow, normal or
-fast for speed, straight, left or right for a path, a number for a count; for people a number or what kind of person; the
-name of a style; ``after 0`` or ``during 0``, with the number of the other segment, for order; ``finished`` for an action of
-which its end is told too.
+A statement is a claim: actor, kind (action, side, count, speed, direction, order, path, style, partner or people), segment,
+action and value. The actor is -1 where the scene is meant, the segment -1 where no single one is; segments are numbered as
+those that are told of the actor. The value is left or right for a side, left, right or around for a direction, slow, normal or
+fast for speed, straight, left or right for a path, a number for a count; for people a number or what kind of person; the name
+of a style; the number of the actor who is the partner; ``after 0`` or ``during 0``, with the number of the other segment, for
+order; ``finished`` for an action of which its end is told too.
 """
 
 KINDS = ("short", "full", "narrative")
@@ -113,7 +113,7 @@ def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Lib
     draws = uniform(config.seed, scenes.sample, Stream.CAPTION, first + SLOTS)[:, first:]
     choices = np.floor(draws * CHOICES).astype(np.int64).tolist()
     forms = [frame_of(template, grammar.forms) for template in grammar.words["segment"]]
-    their = str(grammar.words["their"]["person"])
+    their, partner = str(grammar.words["their"]["person"]), str(grammar.words["several"]["partner"][0])
     facts, slots = facts_of(told, library), told.slot
     row = 0
     for cast, chosen in zip(segments, choices, strict=True):
@@ -123,7 +123,9 @@ def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Lib
                 verb, around = grammar.clause(facts[row], "all", choice)
                 head, form, _, _, tail = forms[choice % len(forms)]
                 text = head + around.before + verb[form] + around.behind + tail
-                segment["text"] = text.replace("{their}", their) if "{" in text else text
+                if "{" in text:
+                    text = text.replace("{their}", their).replace("{partner}", partner)
+                segment["text"] = text
                 segment["statements"] = around.statements(number, k)
                 row += 1
 
@@ -210,7 +212,12 @@ def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> _Said:
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
         by_manner = actor.style if choice[WHO] % 3 == _BY_MANNER else ""
         beats = spoken(wording, actor, by_manner)
-        clauses.append(f"{subject} {_one_breath(wording, beats)}")
+        text = _one_breath(wording, beats)
+        if "{partner}" in text:
+            # Only the first two meet.
+            partners = several["partner"] if pair else [several["numbered"][1 - min(actor.number, 1)]]
+            text = text.replace("{partner}", partners[choice[WHO] % len(partners)])
+        clauses.append(f"{subject} {text}")
         statements += claims_of(actor.number, beats, _ordered(wording, beats))
     if wording.kind == "narrative":
         text = grammar.crowd(wording.theme, number, choice[PLACE], choice[TEMPLATE])

@@ -12,7 +12,7 @@ from posegen.randomness import choose
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
 from posegen.story.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 
-__all__ = ["LayerDraw", "SlotDraw", "action_of", "side_of", "speed_of", "turn_of"]
+__all__ = ["LayerDraw", "SlotDraw", "action_of", "side_of", "speed_limits", "speed_of", "turn_of"]
 
 Array = NDArray[Any]
 
@@ -81,11 +81,12 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
     travelling = (known.gait != NO_GAIT) & (known.gait != STEP)
     fresh = weights * np.where(numbers == previous[:, None], np.where(travelling, _AGAIN, 0.0), 1.0)
     fresh = np.where(numbers == layer[:, None], 0.0, fresh)
-    fitting = fresh * (known.shortest <= room[:, None])
+    chosen = np.cumsum(fresh * (known.shortest <= room[:, None]), axis=1)
     # Where nothing fits, what is cut by the end of the clip will do; where all is repetition, so be it.
-    chosen, other, any_at_all = (np.cumsum(options, axis=1) for options in (fitting, fresh, weights))
-    chosen = np.where(chosen[:, -1:] > 0, chosen, other)
-    chosen = np.where(chosen[:, -1:] > 0, chosen, any_at_all)
+    for options in (fresh, weights):
+        none = np.flatnonzero(chosen[:, -1] <= 0)
+        if len(none):
+            chosen[none] = np.cumsum(options[none], axis=1)
     return choose(draws, chosen)
 
 
@@ -95,14 +96,21 @@ def speed_of(known: Repertoire, action: Array, leg: Array, style: Array, draws: 
     Its distribution is a triangle: the middle of what an action ranges over is what people do most, its ends are rare. `style`
     is the factor of the person's style, which works as far as the gait allows.
     """
+    slow, fast = known.slow[action], known.fast[action]
+    least, most = speed_limits(known, action)
+    share = np.where(draws < 0.5, np.sqrt(0.5 * draws), 1.0 - np.sqrt(np.maximum(0.5 * (1.0 - draws), 0.0)))
+    speed = np.clip((slow + share * (fast - slow)) * style, least, most)
+    return np.asarray(speed * np.sqrt(leg / _AVERAGE_LEG))
+
+
+def speed_limits(known: Repertoire, action: Array) -> tuple[Array, Array]:
+    """Metres a second of an average leg between which a style, or a quota, may bring actions."""
     slow, fast, gait = known.slow[action], known.fast[action], known.gait[action]
     least, most = _ELSE[0] * slow, _ELSE[1] * fast
     for kind, (slowest, fastest) in ((WALK, _WALKING), (RUN, _RUNNING)):
         least = np.where(gait == kind, np.minimum(slow, slowest), least)
         most = np.where(gait == kind, np.maximum(fast, fastest), most)
-    share = np.where(draws < 0.5, np.sqrt(0.5 * draws), 1.0 - np.sqrt(np.maximum(0.5 * (1.0 - draws), 0.0)))
-    speed = np.clip((slow + share * (fast - slow)) * style, least, most)
-    return np.asarray(speed * np.sqrt(leg / _AVERAGE_LEG))
+    return least, most
 
 
 def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Array, draws: Array) -> tuple[Array, Array]:

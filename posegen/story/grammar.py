@@ -39,7 +39,8 @@ _Detail = tuple[str, str, list[str]]
 class Facts(NamedTuple):
     """What is to be said of one segment; see :class:`posegen.story.telling.Told`.
 
-    What is done 0 times is not counted. `style` is empty where the style is not to be told.
+    What is done 0 times is not counted. `style` is empty where the style is not to be told. What is done `together` is done
+    with the partner.
     """
 
     action: int
@@ -50,6 +51,7 @@ class Facts(NamedTuple):
     direction: int = 0
     finished: bool = False
     style: str = ""
+    together: bool = False
 
 
 @lru_cache(maxsize=1 << 12)
@@ -71,7 +73,8 @@ class Surroundings:
     Attributes
     ----------
     action : name of the action
-    before, behind : "slowly " and " in a curve to the left"; ``{their}`` stands for the actor's possessive pronoun
+    before, behind : "slowly " and " in a curve to the left"; ``{their}`` stands for the actor's possessive pronoun, and in the
+        verb ``{partner}`` for who does it with the actor
     claims : what verb and surroundings claim together, (kind, value) pairs
     made : the claims as statements, for each actor and segment that they were made for so far
     """
@@ -87,7 +90,11 @@ class Surroundings:
         key = actor * _MOST_SEGMENTS + segment
         found = self.made.get(key)
         if found is None:
-            found = [statement(actor, kind, segment, self.action, value) for kind, value in self.claims]
+            # Two meet, the first two: the partner of the one is the other.
+            found = [
+                statement(actor, kind, segment, self.action, str(1 - actor) if kind == "partner" else value)
+                for kind, value in self.claims
+            ]
             self.made[key] = found
         return found
 
@@ -221,23 +228,28 @@ class Grammar:
         name = self.names[facts.action]
         words = self.words["actions"][name]
         if detail == "none":
-            facts = Facts(facts.action)
+            facts = Facts(facts.action, together=facts.together)
         orders = [self._details(facts, words, order) for order in self.words["details"]]
         if detail == "some":
             orders = [[(kind, value, _mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
-        verbs, claim = words["verbs"], ("action", "")
-        if facts.finished and words.get("finished"):
-            verbs, claim = words["finished"], ("action", "finished")
+        verbs: list[str] = words["verbs"]
+        claims: tuple[tuple[str, str], ...] = (("action", ""),)
+        together = facts.together and bool(words.get("together"))
+        if together:
+            verbs, claims = words["together"], (("action", ""), ("partner", ""))
+        elif facts.finished and words.get("finished"):
+            verbs, claims = words["finished"], (("action", "finished"),)
         elif facts.times == 1 and words.get("once"):
             verbs = words["once"]
         brief = _BRIEF + (detail == "some")
         verbs = [verb for verb in verbs if len(verb.split()) <= brief] or verbs
-        found = [self._with(name, verb, (claim,), orders) for verb in verbs]
+        found = [self._with(name, verb, claims, orders) for verb in verbs]
         speed = SPEEDS[facts.pace]
-        if any(kind == "speed" for kind, _, _ in orders[0]):
+        if not together and any(kind == "speed" for kind, _, _ in orders[0]):
             rest = [[told for told in order if told[0] != "speed"] for order in orders]
             found += [
-                self._with(name, verb, (claim, ("speed", speed)), rest) for verb in words.get("speed_verbs", {}).get(speed, ())
+                self._with(name, verb, (*claims, ("speed", speed)), rest)
+                for verb in words.get("speed_verbs", {}).get(speed, ())
             ]
         return found
 

@@ -16,11 +16,15 @@ from posegen.config import Config
 from posegen.errors import UsageError
 from posegen.library import Library
 from posegen.randomness import Stream, choose, integers, uniform
-from posegen.scene import DRAWS, Persons, Scenes, empty_scenes
+from posegen.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes
+from posegen.story.casting import cast
+from posegen.story.meeting import meet
 from posegen.story.placing import places
 from posegen.story.population import leg_height, persons, seat_height
+from posegen.story.quotas import Allotment, allot
 from posegen.story.repertoire import Repertoire, action_weights, repertoire, theme_weights
 from posegen.story.track import Actor, Slots, plan_track
+from posegen.story.wanted import Wanted
 
 __all__ = ["plan"]
 
@@ -30,6 +34,7 @@ _SPARE = 2.0
 _PLACE_DRAWS = 4
 _PHASE_STEPS = 1 << 16
 _SINGLE_STEPS = 1 << 24
+_SURE_ATTEMPT = 2
 
 
 def plan(config: Config, library: Library, samples: ArrayLike, attempt: int = 0) -> Scenes:
@@ -50,71 +55,100 @@ def plan(config: Config, library: Library, samples: ArrayLike, attempt: int = 0)
     """
     index = np.asarray(samples, np.int64)
     most = config.story.actors.max
-    if config.population.persons < most:
-        msg = f"population.persons is {config.population.persons}; story.actors.max asks for {most} different ones"
-        raise UsageError(msg)
-
-    def single(stream: Stream) -> Array:
-        return np.asarray(uniform(config.seed, index, stream, 1, attempt=attempt)[:, 0])
-
-    known = repertoire(library)
-    theme = choose(single(Stream.THEME), np.cumsum(theme_weights(config, library)))
-    actors = integers(single(Stream.ACTORS), config.story.actors.min, most)
+    _check_population(config)
+    known, asked = repertoire(library), allot(config, library, index)
+    actors = integers(_single(config, index, Stream.ACTORS, attempt), config.story.actors.min, most)
     shortest, longest = (config.frames,) * 2 if config.length is None else (config.length.min, config.length.max)
-    length = integers(single(Stream.LENGTH), shortest, longest)
-    people = persons(config, library, _cast(config, index, attempt))
-    weights = action_weights(config, library)[theme]
-    styles = list(library.styles.values())
-    factors = {name: np.array([getattr(style, name) for style in styles]) for name in ("tempo", "amplitude", "speed")}
+    length = integers(_single(config, index, Stream.LENGTH, attempt), shortest, longest)
+    people = persons(config, library, cast(config, index, attempt, None if asked is None else asked.people))
+    theme, weights = _themes(config, library, index, attempt, asked)
     tracks = []
     for number in range(most):
         there = np.flatnonzero(actors > number)
-        person = Persons(**{f.name: getattr(people, f.name)[there, number] for f in fields(Persons)})
-        draws = uniform(config.seed, index[there], Stream.SEGMENTS, 1, attempt=attempt, substream=number)[:, 0]
-        actor = Actor(
-            number=number,
-            sample=index[there],
-            attempt=attempt,
-            weights=weights[there],
-            shown=length[there] / config.fps,
-            needed=_needed(config),
-            segments=integers(draws, config.story.segments.min, config.story.segments.max),
-            leg=leg_height(person),
-            energy=person.energy,
-            left_handed=person.left_handed,
-            **{name: values[person.style] for name, values in factors.items()},
-        )
+        actor = _actor(config, library, (index, length, people, weights), attempt, number, there)
+        if asked is not None and number == 0:
+            actor = _as_wanted(config, actor, asked)
         tracks.append((there, *plan_track(config, known, actor)))
-    scenes = _assemble(len(index), most, tracks)
     scenes = replace(
-        scenes,
+        _assemble(len(index), most, tracks),
         sample=index,
         theme=theme.astype(np.int16),
         actors=actors.astype(np.int16),
         length=length.astype(np.int32),
         persons=people,
     )
-    return _with_places(config, known, scenes, attempt)
+    scenes = _with_places(config, known, scenes, attempt)
+    # A quota says itself what the first actor does.
+    return scenes if asked is not None else meet(config, library, known, scenes, attempt)
+
+
+def _check_population(config: Config) -> None:
+    there, most = config.population.persons, config.story.actors.max
+    if there < most:
+        msg = f"population.persons is {there}; story.actors.max asks for {most} different ones"
+        raise UsageError(msg)
+
+
+def _single(config: Config, samples: Array, stream: Stream, attempt: int, actor: int = 0) -> Array:
+    return np.asarray(uniform(config.seed, samples, stream, 1, attempt=attempt, substream=actor)[:, 0])
+
+
+def _themes(config: Config, library: Library, samples: Array, attempt: int, asked: Allotment | None) -> tuple[Array, Array]:
+    """Theme of each sample, and the weights of its actions there."""
+    weights, actions = theme_weights(config, library), action_weights(config, library)
+    draws = _single(config, samples, Stream.THEME, attempt)
+    if asked is None:
+        theme = choose(draws, np.cumsum(weights))
+        return theme, actions[theme]
+    possible = np.where(asked.themes, weights, 0.0)
+    possible = np.where((asked.action[:, None] == NOTHING) | (actions.T[asked.action] > 0), possible, 0.0)
+    numbers = np.arange(len(weights))
+    possible = np.where((asked.theme[:, None] < 0) | (asked.theme[:, None] == numbers), possible, 0.0)
+    theme = choose(draws, np.cumsum(possible, axis=1))
+    return theme, np.where(asked.actions, actions[theme], 0.0)
+
+
+def _actor(
+    config: Config, library: Library, scenes: tuple[Array, Array, Persons, Array], attempt: int, number: int, there: Array
+) -> Actor:
+    """What decides the track of an actor in the samples that have it."""
+    index, length, people, weights = scenes
+    person = Persons(**{f.name: getattr(people, f.name)[there, number] for f in fields(Persons)})
+    draws = _single(config, index[there], Stream.SEGMENTS, attempt, number)
+    styles = list(library.styles.values())
+    return Actor(
+        number=number,
+        sample=index[there],
+        attempt=attempt,
+        weights=weights[there],
+        shown=length[there] / config.fps,
+        needed=_needed(config),
+        segments=integers(draws, config.story.segments.min, config.story.segments.max),
+        leg=leg_height(person),
+        energy=person.energy,
+        left_handed=person.left_handed,
+        tempo=np.array([style.tempo for style in styles])[person.style],
+        amplitude=np.array([style.amplitude for style in styles])[person.style],
+        speed=np.array([style.speed for style in styles])[person.style],
+    )
+
+
+def _as_wanted(config: Config, actor: Actor, asked: Allotment) -> Actor:
+    """Let the first actor do what a quota wants: in some slot but the last, which the end of the clip cuts.
+
+    Where that was not shown twice, it is the first of as few slots as may be.
+    """
+    unsure = actor.attempt < _SURE_ATTEMPT
+    segments = actor.segments if unsure else np.where(asked.action == NOTHING, actor.segments, config.story.segments.min)
+    draws = uniform(config.seed, actor.sample, Stream.SEGMENTS, 1, attempt=actor.attempt, first=1)[:, 0]
+    slot = integers(draws, 0, np.maximum(segments - 2, 0)) * unsure
+    return replace(actor, segments=segments, wanted=Wanted(asked.action, slot, asked.slow, asked.fast, asked.side))
 
 
 def _needed(config: Config) -> float:
     speed = config.variants.speed
     fastest = 1.0 if speed is None else max(1.0, speed.max)
     return config.frames / config.fps * fastest + _SPARE
-
-
-def _cast(config: Config, samples: Array, attempt: int) -> Array:
-    """Numbers of different persons for the actors of each sample, [n, most actors]."""
-    most, there = config.story.actors.max, config.population.persons
-    draws = uniform(config.seed, samples, Stream.CAST, most, attempt=attempt)
-    cast = np.empty((len(samples), most), np.int64)
-    for actor in range(most):
-        person = integers(draws[:, actor], 0, there - 1 - actor)
-        # Count past those who are already cast, from the lowest number on.
-        for other in np.sort(cast[:, :actor], axis=1).T:
-            person = person + (person >= other)
-        cast[:, actor] = person
-    return cast
 
 
 def _assemble(n: int, most: int, tracks: list[tuple[Array, Slots, Slots]]) -> Scenes:

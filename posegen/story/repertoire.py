@@ -155,14 +155,20 @@ def action_weights(config: Config, library: Library) -> Array:
     """Weight of each action in each theme [themes, actions]: the theme's, times the action's own, times the config's."""
     factors = config.story.actions
     _check_names("story.actions", factors, library.actions)
-    own = [library.action(name).weight * factors.get(name, 1.0) for name in library.actions]
-    rows = [[theme.actions.get(name, 0.0) for name in library.actions] for theme in library.themes.values()]
-    weights: Array = np.array(rows, np.float64) * np.array(own)
+    rows, own = _own_weights(library)
+    weights: Array = rows * (own * np.array([factors.get(name, 1.0) for name in library.actions]) if factors else own)
     for name, row, weight in zip(library.themes, weights, theme_weights(config, library), strict=True):
         if weight > 0 and not (row > 0).any():
             msg = f"theme {name!r} is left without an action: raise one of its actions in story.actions, or drop it"
             raise UsageError(msg)
     return weights
+
+
+@once_for_each_library
+def _own_weights(library: Library) -> tuple[Array, Array]:
+    """Weights of the actions in each theme [themes, actions], and their own [actions]."""
+    rows = [[theme.actions.get(name, 0.0) for name in library.actions] for theme in library.themes.values()]
+    return np.array(rows, np.float64), np.array([library.action(name).weight for name in library.actions])
 
 
 def _check_names(key: str, asked: Iterable[str], known: Iterable[str]) -> None:

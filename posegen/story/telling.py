@@ -17,18 +17,14 @@ from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
 from posegen.story.keeping import once_for_each_library
 from posegen.story.population import leg_height
 from posegen.story.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
-from posegen.terms import AROUND, AVERAGE_LEG, SPEED_BOUNDS
+from posegen.terms import AROUND, AVERAGE_LEG, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
 
 __all__ = ["DIRECTIONS", "PATHS", "SIDES", "SPEEDS", "Told", "tell", "visible_segments"]
 
 Array = NDArray[Any]
 
 SIDES = {LEFT: "left", RIGHT: "right", BOTH: ""}
-SPEEDS = ("", "slow", "normal", "fast")
-PATHS = ("", "straight", "left", "right")
-DIRECTIONS = ("", "left", "right", "around")
-"""What the numbers in :class:`Told` mean."""
-
+"""What the numbers in :class:`Told` mean; see also :mod:`posegen.terms`."""
 _SPEED_BOUNDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
 _CURVE = 35.0
 _DEGREES = 180.0 / 3.141592653589793
@@ -60,6 +56,7 @@ class Told:
     exact : whether `repetitions` is all that can be seen, with no further one begun
     finished : whether the slot ends within the clip
     covered : whether a layered slot lies over it
+    together : whether it is done with the partner
     """
 
     bounds: list[int]
@@ -79,6 +76,7 @@ class Told:
     exact: list[bool]
     finished: list[bool]
     covered: list[bool]
+    together: list[bool]
 
 
 def tell(scenes: Scenes, library: Library, fps: int) -> Told:
@@ -114,6 +112,7 @@ def tell(scenes: Scenes, library: Library, fps: int) -> Told:
         "exact": exact,
         "finished": finished,
         "covered": _covered(scenes, used),
+        "together": scenes.together,
     }
     bounds = np.searchsorted(owner, np.arange(told.shape[0] * told.shape[1] + 1))
     last = np.where(told, start, -np.inf).max(-1, keepdims=True)

@@ -18,6 +18,7 @@ from posegen.story.choosing import LayerDraw, SlotDraw, action_of, side_of, spee
 from posegen.story.layering import AFTER, BEFORE, lay_over
 from posegen.story.repertoire import NO_GAIT, Repertoire
 from posegen.story.timing import amplitude_of, room_of, span_of, target_of, tempo_of, turning_span
+from posegen.story.wanted import Wanted
 
 __all__ = ["Actor", "Slots", "plan_track"]
 
@@ -43,6 +44,7 @@ class Actor:
     leg : height of the hip, metres
     energy, left_handed : of the person
     tempo, amplitude, speed : factors of the person's style
+    wanted : what a quota wants of the actor, if any
     """
 
     number: int
@@ -58,6 +60,7 @@ class Actor:
     tempo: Array
     amplitude: Array
     speed: Array
+    wanted: Wanted | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,10 @@ def _performed(known: Repertoire, actor: Actor, state: _State, number: int, draw
     remaining, left = actor.shown - state.time, actor.segments - number
     room = room_of(remaining, left)
     tempo = tempo_of(actor.energy, actor.tempo, draws[:, SlotDraw.TEMPO])
-    action = action_of(known, actor.weights, state.previous, state.layer, room, draws[:, SlotDraw.ACTION])
+    weights = actor.weights if actor.wanted is None else actor.wanted.weights(actor.weights, number)
+    action = action_of(known, weights, state.previous, state.layer, room, draws[:, SlotDraw.ACTION])
+    if actor.wanted is not None:
+        action = actor.wanted.actions(action, number)
     usual = actor.shown / actor.segments
     target = target_of(remaining, left, usual, draws[:, SlotDraw.TARGET])
     room = np.where(known.layered[action], room - (BEFORE + AFTER), room)
@@ -147,12 +153,17 @@ def _performed(known: Repertoire, actor: Actor, state: _State, number: int, draw
     straight_before = state.straight & (action == state.previous)
     degrees, _ = turn_of(known, action, straight_before, span, draws)
     span = turning_span(known, action, degrees, span, actor.tempo, draws[:, SlotDraw.RATE])
+    side = side_of(known, action, actor.left_handed, draws[:, SlotDraw.SIDE])
+    speed = speed_of(known, action, actor.leg, actor.speed, draws[:, SlotDraw.SPEED])
+    if actor.wanted is not None:
+        side = actor.wanted.sides(action, side)
+        speed = actor.wanted.speeds(action, speed, draws[:, SlotDraw.SPEED])
     slots = Slots(
         action=action,
         start=state.time,
         end=state.time + span,
-        side=side_of(known, action, actor.left_handed, draws[:, SlotDraw.SIDE]),
-        speed=speed_of(known, action, actor.leg, actor.speed, draws[:, SlotDraw.SPEED]),
+        side=side,
+        speed=speed,
         turn=degrees * _RADIANS,
         tempo=tempo,
         amplitude=amplitude_of(actor.energy, actor.amplitude, draws[:, SlotDraw.AMPLITUDE]),
@@ -182,11 +193,12 @@ def _layer(config: Config, known: Repertoire, actor: Actor, state: _State, base:
         config.story.layering,
         draws,
     )
+    side = side_of(known, layer.action, actor.left_handed, draws[:, LayerDraw.SIDE])
     return Slots(
         action=layer.action,
         start=layer.start,
         end=layer.end,
-        side=side_of(known, layer.action, actor.left_handed, draws[:, LayerDraw.SIDE]),
+        side=side if actor.wanted is None else actor.wanted.sides(layer.action, side),
         speed=np.zeros(len(tempo)),
         turn=np.zeros(len(tempo)),
         tempo=tempo,

@@ -117,6 +117,7 @@ def _speed(scenes: Scenes, parameters: VariantParameters) -> Scenes:
         end=scenes.end / factor,
         speed=scenes.speed * factor,
         tempo=scenes.tempo * factor,
+        meets=np.where(scenes.meets < 0, scenes.meets, scenes.meets / parameters.speed),
     )
 
 
@@ -154,6 +155,7 @@ def _mirror(scenes: Scenes, _parameters: VariantParameters) -> Scenes:
         turn=zero - scenes.turn,
         side=np.where(sided, LEFT + RIGHT - scenes.side, scenes.side).astype(scenes.side.dtype),
         phase=np.where(phase >= 1, phase - 1, phase),
+        apart=scenes.apart * np.array([1, 1, -1], np.float32) + zero,
     )
 
 

@@ -16,6 +16,7 @@ from posegen.library import Library
 from posegen.scene import LEFT, RIGHT
 from posegen.terms import AROUND, SPEED_BOUNDS
 from posegen.truth.evidence import UNSEEN, Evidence, Stretches, look
+from posegen.truth.partners import with_whom
 
 __all__ = ["BOUNDS", "Actor", "check_statement", "direction_seen", "path_seen", "see_actors", "speed_seen"]
 
@@ -38,12 +39,15 @@ _SIDES = {LEFT: "left", RIGHT: "right"}
 class Actor(NamedTuple):
     """What is seen of one actor: for each of its told segments the action, first frame and frame behind the last, and evidence.
 
-    Of `evidence`, the rows from `first` on are this actor's.
+    Of `evidence`, the rows from `first` on are this actor's. `joints` are those of all actors of the sequence, [actors, frames,
+    22, 3], of whom this one is `number`.
     """
 
     segments: Sequence[Mapping[str, Any]]
     evidence: Evidence
     first: int
+    joints: Array
+    number: int
 
 
 def see_actors(joints: Array, cast: Sequence[Sequence[Mapping[str, Any]]], library: Library, fps: float) -> list[list[Actor]]:
@@ -72,10 +76,10 @@ def see_actors(joints: Array, cast: Sequence[Sequence[Mapping[str, Any]]], libra
     stretches = Stretches(*np.array(told, np.int64).reshape(-1, 5).T)
     evidence = look(joints, stretches, library, BOUNDS, fps)
     seen, first = [], 0
-    for actors in cast:
+    for clip, actors in enumerate(cast):
         of_clip = []
-        for actor in actors:
-            of_clip.append(Actor(actor["segments"], evidence, first))
+        for number, actor in enumerate(actors):
+            of_clip.append(Actor(actor["segments"], evidence, first, joints[clip], number))
             first += len(actor["segments"])
         seen.append(of_clip)
     return seen
@@ -121,6 +125,10 @@ def check_statement(statement: Mapping[str, Any], actors: Sequence[Actor], libra
         return path_seen(evidence.turn[row]) == value
     if kind == "speed":
         return None if action.gait not in SPEED_BOUNDS else speed_seen(evidence, row, action.gait) == value
+    if kind == "partner":
+        segment = actor.segments[statement["segment"]]
+        found = with_whom(actor.joints, actor.number, segment["start"], segment["end"], segment["action"], library)
+        return value in map(str, found)
     if kind == "order":
         return _in_order(actor, statement["segment"], value, library)
     return _done(actor, statement["segment"], library)

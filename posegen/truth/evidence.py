@@ -12,7 +12,7 @@ from posegen.library import Library
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
 from posegen.terms import AVERAGE_LEG
-from posegen.truth.signals import HIPS, fill_signal, left_of, number_of, peaks
+from posegen.truth.signals import ANKLES, HIPS, distance, fill_signal, left_of, number_of, peaks
 
 __all__ = ["DISTINCT", "UNSEEN", "Evidence", "Stretches", "look"]
 
@@ -28,8 +28,7 @@ HIP_OVER_ANKLE = 0.92
 """Thigh and shank as a share of the height of the hip: the rest is below the ankle (Drillis and Contini)."""
 DEGREES = 180.0 / 3.141592653589793
 PELVIS = JOINTS.index("pelvis")
-KNEE, ANKLE = JOINTS.index("left_knee"), JOINTS.index("left_ankle")
-LEFT_HIP = JOINTS.index("left_hip")
+KNEES = JOINTS.index("left_knee"), JOINTS.index("right_knee")
 
 
 class Stretches(NamedTuple):
@@ -54,7 +53,8 @@ class Evidence(NamedTuple):
     turn : float64 [n]
         Degrees by which the hips turn; to the left positive.
     slower, faster : float64 [n, k]
-        Share of the time in which the pelvis goes slower, or faster, than the k-th of the bounds asked about.
+        Share of the time in which the pelvis goes slower, or faster, than the k-th of the bounds asked about; 0 for actions
+        that are no way of going.
     """
 
     side: Array
@@ -65,12 +65,17 @@ class Evidence(NamedTuple):
 
 
 class _Signs(NamedTuple):
-    """By action: number of the signal of the side and of the count, -1 for none; 1 where more or peaks are meant, else -1."""
+    """What to look for, by action.
+
+    Number of the signal of the side and of the count, -1 for none; 1 where more or peaks are meant, else -1; 1 for a gait,
+    else -1.
+    """
 
     side: Array
     side_sign: Array
     counted: Array
     counted_sign: Array
+    gait: Array
 
 
 @kernel
@@ -103,39 +108,53 @@ def turned(joints: Array) -> Scalar:
 
 @kernel
 def leg_seen(joints: Array) -> Scalar:
-    """Height of the hip in standing, metres, by the bones of the left leg."""
+    """Height of the hip in standing, metres, by the bones of both legs: the mirror image is as tall to the last bit."""
     length = 0.0
-    for one, other in ((LEFT_HIP, KNEE), (KNEE, ANKLE)):
-        square = 0.0
-        for k in range(3):
-            difference = float(joints[0, one, k]) - float(joints[0, other, k])
-            square += difference * difference
-        length += np.sqrt(square)
-    return length / HIP_OVER_ANKLE
+    for higher, lower in ((HIPS, KNEES), (KNEES, ANKLES)):
+        length += distance(joints, 0, higher[0], lower[0]) + distance(joints, 0, higher[1], lower[1])
+    return 0.5 * length / HIP_OVER_ANKLE
 
 
 @kernel
-def share_beyond(joints: Array, stride: int, speed: Scalar, frame_seconds: Scalar, upward: bool) -> Scalar:
-    """Share of the strides, each so many frames long, over which the pelvis goes faster (or slower) than `speed`, in m/s."""
+def fill_shares(joints: Array, stride: int, bounds: Array, stride_seconds: Scalar, slower: Array, faster: Array) -> None:
+    """Share of the strides over which the pelvis goes slower, and faster, than each bound.
+
+    Parameters
+    ----------
+    joints : float32 [frames, 22, 3]
+        Metres.
+    stride : int
+        Frames.
+    bounds : float64 [k]
+        Metres a second.
+    stride_seconds : float
+        What a stride takes.
+    slower, faster : float64 [k]
+        Filled; 0 where the stretch is shorter than a stride.
+    """
+    slower[:] = 0.0
+    faster[:] = 0.0
     strides = len(joints) - stride
-    if strides < 1:
-        return 0.0
-    limit = speed * stride * frame_seconds
-    beyond = 0
     for f in range(strides):
         x = float(joints[f + stride, PELVIS, 0]) - float(joints[f, PELVIS, 0])
         z = float(joints[f + stride, PELVIS, 2]) - float(joints[f, PELVIS, 2])
         square = x * x + z * z
-        beyond += square > limit * limit if upward else square < limit * limit
-    return beyond / strides
+        for k in range(len(bounds)):
+            limit = bounds[k] * stride_seconds
+            slower[k] += square < limit * limit
+            faster[k] += square > limit * limit
+    if strides > 0:
+        slower /= strides
+        faster /= strides
 
 
 @kernel
 def look_at(
     joints: Array, stretches: Stretches, signs: _Signs, bounds: Array, frame_seconds: Scalar, work: Array, out: Evidence
 ) -> None:
-    """Look at all stretches; see :func:`look`."""
+    """Look at all stretches; see :func:`look`. `work` is scratch, float64 [3, frames and bounds]."""
     stride = int(np.rint(STRIDE_SECONDS / frame_seconds))
+    limits = work[2, : len(bounds)]
     for i in range(len(stretches.clip)):
         start, end, action = stretches.start[i], stretches.end[i], stretches.action[i]
         seen = joints[stretches.clip[i], stretches.actor[i], start:end]
@@ -149,20 +168,25 @@ def look_at(
             fill_signal(seen, signs.counted[action], side, left)
             out.repetitions[i] = peaks(left, signs.counted_sign[action] > 0)
         out.turn[i] = turned(seen)
-        pace = np.sqrt(leg_seen(seen) / AVERAGE_LEG)
-        for k in range(len(bounds)):
-            out.slower[i, k] = share_beyond(seen, stride, bounds[k] * pace, frame_seconds, False)
-            out.faster[i, k] = share_beyond(seen, stride, bounds[k] * pace, frame_seconds, True)
+        out.slower[i, :] = 0.0
+        out.faster[i, :] = 0.0
+        if signs.gait[action] > 0:
+            pace = np.sqrt(leg_seen(seen) / AVERAGE_LEG)
+            for k in range(len(bounds)):
+                limits[k] = bounds[k] * pace
+            fill_shares(seen, stride, limits, stride * frame_seconds, out.slower[i], out.faster[i])
 
 
 def _signs(library: Library) -> _Signs:
-    columns = np.full((4, len(library.actions)), -1, np.int64)
+    columns = np.full((5, len(library.actions)), -1, np.int64)
     for i, name in enumerate(library.actions):
-        side, count = library.action(name).signs.side, library.action(name).signs.count
+        action = library.action(name)
+        side, count = action.signs.side, action.signs.count
+        columns[4, i] = 1 if action.gait is not None else -1
         if side is not None and (signal := side.more or side.less) is not None:
             columns[:2, i] = number_of(signal), 1 if side.more else -1
         if count is not None and (signal := count.peaks or count.dips) is not None:
-            columns[2:, i] = number_of(signal), 1 if count.peaks else -1
+            columns[2:4, i] = number_of(signal), 1 if count.peaks else -1
     return _Signs(*columns)
 
 
@@ -206,7 +230,7 @@ def look(joints: Array, stretches: Stretches, library: Library, bounds: Array, f
         _signs(library),
         np.asarray(bounds, np.float64),
         1.0 / fps,
-        np.empty((2, frames)),
+        np.empty((3, max(frames, len(bounds)))),
         found,
     )
     return found._replace(turn=found.turn * DEGREES)

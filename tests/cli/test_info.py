@@ -11,6 +11,7 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
+from tests.synthesis.own import library_folder
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,7 @@ def test_it_tells_what_is_there(dataset: Path, capsys: pytest.CaptureFixture[str
     assert "6 samples in 5 variants (base, speed, position, scale, mirror): 30 sequences" in out
     assert "up to 40 frames at 25 a second" in out
     assert "float32 (sample, variant, actor, frame, joint, axis)" in out
+    assert "0 samples (0.00%) planned again for the sake of truth, 0 statements dropped" in out
     captions = [c["text"] for row in posegen.open(dataset).rows(0) for c in row["captions"]]
     assert any(f"  0 base      {text}\n" in out for text in captions)
 
@@ -51,6 +53,20 @@ def test_json_gives_all_as_one_document(dataset: Path, capsys: pytest.CaptureFix
     assert sum(share["legs"] for share in document["actions"]) == pytest.approx(1)
     assert all(share["any"] >= share["legs"] >= 0 for share in document["actions"])
     assert len(document["captions"]) == 6
+    assert (document["replanned"], document["dropped"]) == (0, 0)
+
+
+def test_it_counts_what_was_planned_again_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = {"side": {"less": "hand_height"}}
+    library = library_folder(tmp_path / "own", wrong)
+    config = posegen.load_config("smoke", [f"story.library={library}", "story.themes={yard: 1}", "variants.scale=null"])
+    posegen.generate(config, samples=6, workers=1, out=tmp_path / "there")
+    assert main(["info", str(tmp_path / "there"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    rows = posegen.open(tmp_path / "there").sequences.to_pylist()
+    assert document["replanned"] == len({row["sample"] for row in rows if row["attempt"]}) > 0
+    assert document["dropped"] == sum(len(row["dropped"]) for row in rows) > 0
+    assert main(["verify", "--deep", str(tmp_path / "there")]) == 0
 
 
 def test_what_is_no_dataset_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

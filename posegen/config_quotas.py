@@ -1,0 +1,218 @@
+"""The keys under `quotas`: exact amounts of samples, and what only so many samples may show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from posegen.config_groups import AgeRange, Flag, Group, Number, Population, Share, Story, Whole, ordered
+from posegen.validation import Problem
+from posegen.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from posegen.library import Library
+
+__all__ = ["Cap", "Quota", "Quotas", "quota_problems"]
+
+MOST_SAMPLES = 1_000_000_000
+_ONE_OF = ("action", "theme", "style", "left_handed", "female", "age")
+
+
+class Speeds(Group):
+    """Slowest and fastest, metres a second."""
+
+    min: Annotated[Number, Field(gt=0, le=15)]
+    max: Annotated[Number, Field(gt=0, le=15)]
+
+
+class Quota(Group):
+    """So many samples of one kind.
+
+    Attributes
+    ----------
+    samples : how many; of each action, where there are some
+    actions : each sample shows one of them, done by its first actor
+    speed, side : of that action, wherever the first actor does it
+    theme : of the sample
+    style, age : of the first actor
+    left_handed, female : share of the first actors, exactly
+    """
+
+    samples: Annotated[Whole, Field(ge=1, le=MOST_SAMPLES)]
+    actions: tuple[str, ...] = ()
+    speed: Annotated[Speeds, AfterValidator(ordered)] | None = None
+    side: Literal["left", "right"] | None = None
+    theme: str | None = None
+    style: str | None = None
+    age: Annotated[AgeRange, AfterValidator(ordered)] | None = None
+    left_handed: Share | None = None
+    female: Share | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        twice = next((name for name in self.actions if self.actions.count(name) > 1), None)
+        if twice is not None:
+            msg = f"actions has {twice} twice; name each action once"
+            raise ValueError(msg)
+        if not self.actions and (self.speed or self.side):
+            msg = f"{'speed' if self.speed else 'side'} is that of an action; name some under actions"
+            raise ValueError(msg)
+        shares = [(name, share) for name in ("left_handed", "female") if (share := getattr(self, name)) is not None]
+        exact = Fraction(self.samples)
+        for _, share in shares:
+            exact *= Fraction(str(share))
+        if exact.denominator > 1:
+            msg = f"{' and '.join(f'{name} {share:g}' for name, share in shares)} of {self.samples} samples are no whole number"
+            raise ValueError(msg)
+        if len(shares) > 1 and any((self.samples * Fraction(str(share))).denominator > 1 for _, share in shares):
+            msg = f"left_handed or female of {self.samples} samples is no whole number; change one of them"
+            raise ValueError(msg)
+        return self
+
+
+class Cap(Group):
+    """What at most so many samples show: one action, one theme, or somebody of one kind.
+
+    `left_handed: true` caps the samples with a left-handed actor, `false` those with a right-handed one; `female` likewise.
+    """
+
+    samples: Annotated[Whole, Field(ge=0, le=MOST_SAMPLES)]
+    action: str | None = None
+    theme: str | None = None
+    style: str | None = None
+    left_handed: Flag | None = None
+    female: Flag | None = None
+    age: Annotated[AgeRange, AfterValidator(ordered)] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        named = [name for name in _ONE_OF if getattr(self, name) is not None]
+        if len(named) != 1:
+            msg = f"must name one of {', '.join(_ONE_OF)} (got {', '.join(named) or 'none'})"
+            raise ValueError(msg)
+        return self
+
+
+class Quotas(Group):
+    """Exact amounts.
+
+    Attributes
+    ----------
+    samples : how many there can be; null: those of `exact` together. What these leave is drawn by the weights
+    exact : so many samples of this and of that
+    caps : what at most so many of all samples show
+    """
+
+    samples: Annotated[Whole, Field(ge=1, le=MOST_SAMPLES)] | None = None
+    exact: tuple[Quota, ...] = ()
+    caps: tuple[Cap, ...] = ()
+
+    @property
+    def asked(self) -> int:
+        """Samples of all exact amounts together."""
+        return sum(quota.samples * max(1, len(quota.actions)) for quota in self.exact)
+
+    @property
+    def total(self) -> int:
+        """How many samples there can be."""
+        return self.asked if self.samples is None else self.samples
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.samples is not None and self.asked > self.samples:
+            msg = f"exact asks for {self.asked:,} samples, and samples is {self.samples:,}; raise it, or leave it out"
+            raise ValueError(msg)
+        if self.total == 0:
+            msg = "asks for nothing; list amounts under exact, or say under samples how many there are that caps are of"
+            raise ValueError(msg)
+        if self.total > MOST_SAMPLES:
+            msg = f"exact asks for {self.asked:,} samples; {MOST_SAMPLES:,} are the most"
+            raise ValueError(msg)
+        return self
+
+
+def quota_problems(quotas: Quotas, story: Story, population: Population, library: Library) -> Iterator[Problem]:
+    """Find what the library, the themes and the people that may occur cannot meet.
+
+    Parameters
+    ----------
+    quotas : Quotas
+    story, population : Story, Population
+        Of the same config.
+    library : Library
+
+    Yields
+    ------
+    Problem
+    """
+    unknown = list(_unknown(quotas, library))
+    yield from unknown
+    if unknown:
+        return
+    weights = {name: theme.weight for name, theme in library.themes.items()} if story.themes is None else story.themes
+    free = {name: weight for name, weight in weights.items() if weight and name not in _capped(quotas, "theme")}
+    if not free:
+        yield Problem("quotas.caps", "cap every theme that may occur; leave one without a cap, for the samples beyond")
+    barred = _capped(quotas, "action")
+    for theme in free:
+        if not any(_weight(story, library, theme, action) for action in library.themes[theme].actions if action not in barred):
+            yield Problem("quotas.caps", f"cap every action of the theme {theme!r}; leave it one without a cap")
+    for number, quota in enumerate(quotas.exact):
+        key = f"quotas.exact[{number}]"
+        yield from _theme_problems(key, quota, story, library, free)
+        yield from _action_problems(key, quota, library)
+        if quota.style is not None and not population.styles.get(quota.style):
+            yield Problem(f"{key}.style", f"{quota.style!r} does not occur; give it a weight in population.styles")
+        for name in ("style", "left_handed", "female", "age"):
+            if getattr(quota, name) is not None and _capped(quotas, name):
+                yield Problem(f"{key}.{name}", "is also capped under quotas.caps; ask for exact amounts, or for a cap")
+        for name in sorted({*quota.actions} & barred):
+            yield Problem(f"{key}.actions", f"{name!r} is also capped under quotas.caps; ask for exact amounts, or for a cap")
+
+
+def _capped(quotas: Quotas, kind: str) -> set[object]:
+    return {value for cap in quotas.caps if (value := getattr(cap, kind)) is not None}
+
+
+def _weight(story: Story, library: Library, theme: str, action: str) -> float:
+    own = library.themes[theme].actions.get(action, 0.0)
+    return own * library.action(action).weight * story.actions.get(action, 1.0)
+
+
+def _unknown(quotas: Quotas, library: Library) -> Iterator[Problem]:
+    named = [(f"quotas.exact[{i}].actions", "action", name) for i, quota in enumerate(quotas.exact) for name in quota.actions]
+    for place, entries in (("exact", quotas.exact), ("caps", quotas.caps)):
+        for i, entry in enumerate(entries):
+            for kind in ("action", "theme", "style"):
+                name = getattr(entry, kind, None)
+                if name is not None:
+                    named.append((f"quotas.{place}[{i}].{kind}", kind, name))
+    known = {"action": library.actions, "theme": tuple(library.themes), "style": tuple(library.styles)}
+    for key, kind, name in named:
+        if name not in known[kind]:
+            yield Problem(key, f"unknown {kind} {name!r}{did_you_mean(name, known[kind])}")
+
+
+def _theme_problems(key: str, quota: Quota, story: Story, library: Library, free: dict[str, float]) -> Iterator[Problem]:
+    if quota.theme is not None and quota.theme not in free:
+        yield Problem(
+            f"{key}.theme", f"{quota.theme!r} may not occur in every sample; give it a weight in story.themes, and no cap"
+        )
+        return
+    themes = list(free) if quota.theme is None else [quota.theme]
+    for action in quota.actions:
+        if not any(_weight(story, library, theme, action) for theme in themes):
+            where = f"the theme {quota.theme!r}" if quota.theme else "any theme that may occur without a cap"
+            yield Problem(f"{key}.actions", f"{action!r} does not occur in {where}; choose another theme, or raise its weight")
+
+
+def _action_problems(key: str, quota: Quota, library: Library) -> Iterator[Problem]:
+    for name in quota.actions:
+        action = library.action(name)
+        if quota.side is not None and not action.sided:
+            yield Problem(f"{key}.side", f"{name!r} has no side; leave the side out, or the action")
+        if quota.speed is not None and (action.gait is None or action.speed is None):
+            yield Problem(f"{key}.speed", f"{name!r} is no way of going; leave the speed out, or the action")

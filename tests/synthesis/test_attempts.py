@@ -1,0 +1,155 @@
+"""Samples of which something false would be said are planned again, and in the end it is not said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import posegen
+from posegen.config import Config
+from posegen.library import load_library
+from posegen.motion.copies import mirror, shift
+from posegen.motion.engine import Motion, animate_into, empty_motion
+from posegen.scene import Scenes
+from posegen.story.planning import plan
+from posegen.story.telling import tell
+from posegen.story.variants import apply_variant, variant_parameters
+from posegen.synthesis import Batch
+from posegen.synthesis.making import FURTHER_ATTEMPTS
+from posegen.synthesis.seeing import mirrored, see, without_false
+from posegen.truth.check import check_statement, see_actors
+from tests.synthesis.own import library_folder
+
+SAMPLES = np.arange(16)
+WRONG_SIDE = {"side": {"less": "hand_height"}}
+"""Whoever waves is taken to wave with the hand that hangs down."""
+NEVER_COUNTED = {"count": {"peaks": "pelvis_height"}}
+
+
+def of_library(folder: Path, samples: list[int]) -> tuple[Config, Batch]:
+    config = posegen.load_config("smoke", [f"story.library={folder}", "story.themes={yard: 1}", "frames=150"])
+    return config, posegen.synthesize(config, samples)
+
+
+def false_ones(batch: Batch, config: Config) -> list[Any]:
+    library = load_library(config.story.library)
+    joints = batch.joints.reshape(-1, *batch.joints.shape[2:])
+    seen = see_actors(joints, [row["actors"] for row in batch.rows], library, config.fps)
+    return [
+        (row["sample"], row["variant"], said)
+        for row, actors in zip(batch.rows, seen, strict=True)
+        for caption in row["captions"]
+        for said in caption["statements"]
+        if check_statement(said, actors, library) is False
+    ]
+
+
+@pytest.fixture(scope="module")
+def wrong_side(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Batch]:
+    return of_library(library_folder(tmp_path_factory.mktemp("own") / "side", WRONG_SIDE), list(range(8)))
+
+
+def test_what_no_attempt_shows_is_dropped(wrong_side: tuple[Config, Batch]) -> None:
+    config, batch = wrong_side
+    dropped = [row for row in batch.rows if row["dropped"]]
+    assert {row["attempt"] for row in dropped} == {FURTHER_ATTEMPTS}
+    assert {said["kind"] for row in dropped for said in row["dropped"]} == {"side"}
+    assert {said["value"] for row in dropped for said in row["dropped"]} == {"left", "right"}
+    for row in dropped:
+        for said in row["dropped"]:
+            segment = row["actors"][said["actor"]]["segments"][said["segment"]]
+            assert (segment["action"], segment["side"]) == ("greet", "")
+            # Its frames are labelled with the arm that moves.
+            assert f"{said['value']}_arm" in segment["parts"]
+        for caption in row["captions"]:
+            assert "left hand" not in caption["text"]
+            assert "right hand" not in caption["text"]
+    assert false_ones(batch, config) == []
+
+
+def test_all_variants_of_a_sample_are_of_one_attempt(wrong_side: tuple[Config, Batch]) -> None:
+    config, batch = wrong_side
+    for i in range(len(batch.samples)):
+        rows = batch.rows[i * len(batch.variants) : (i + 1) * len(batch.variants)]
+        assert len({row["attempt"] for row in rows}) == 1
+    attempts = {row["attempt"] for row in batch.rows}
+    assert attempts == {row["attempt"] for row in posegen.synthesize(config, [7, 3, 1, 5, 0, 2, 4, 6]).rows}
+    assert FURTHER_ATTEMPTS in attempts
+
+
+def test_a_sample_that_is_planned_again_does_not_depend_on_the_others(wrong_side: tuple[Config, Batch]) -> None:
+    config, batch = wrong_side
+    alone = posegen.synthesize(config, [5])
+    assert np.array_equal(alone.joints[0], batch.joints[5], equal_nan=True)
+    assert np.array_equal(alone.action[0], batch.action[5])
+    assert alone.rows == batch.rows[5 * len(batch.variants) : 6 * len(batch.variants)]
+
+
+def test_the_mirror_image_of_what_is_dropped_is_dropped(wrong_side: tuple[Config, Batch]) -> None:
+    _, batch = wrong_side
+    other = {"left": "right", "right": "left"}
+    rows = {(row["sample"], row["variant"]): row["dropped"] for row in batch.rows}
+    for sample in batch.samples.tolist():
+        base = rows[sample, "base"]
+        assert rows[sample, "mirror"] == [said | {"value": other[said["value"]]} for said in base]
+        assert rows[sample, "position"] == base
+
+
+def test_an_action_of_which_nothing_shows_is_not_told(tmp_path: Path) -> None:
+    # The pelvis of who stands and waves does not rise three times: nothing of it is counted.
+    config, batch = of_library(library_folder(tmp_path / "count", NEVER_COUNTED), [0, 1, 2, 3])
+    assert false_ones(batch, config) == []
+    dropped = [(row, said) for row in batch.rows for said in row["dropped"]]
+    assert {said["kind"] for _, said in dropped} <= {"count", "action"}
+    assert dropped
+    for row, said in dropped:
+        if said["kind"] == "action":
+            assert said["segment"] == -1
+        assert all(segment["repetitions"] == 0 or segment["action"] == "greet" for segment in row["actors"][0]["segments"])
+
+
+def looked_at(config: Config, variant: str) -> tuple[Scenes, Motion]:
+    library = load_library()
+    base = plan(config, library, SAMPLES)
+    parameters = variant_parameters(config, SAMPLES)
+    motion = empty_motion(len(SAMPLES), 2, config.story.actors.max, config.frames)
+    animate_into(base, library, config.fps, motion, 0)
+    if variant == "mirror":
+        mirror(motion, 0, 1)
+    else:
+        shift(motion, 0, 1, parameters.offset_x, parameters.offset_z)
+    return apply_variant(base, variant, parameters), motion
+
+
+@pytest.mark.parametrize("variant", ["mirror", "position"])
+def test_what_is_not_looked_at_shows_what_the_base_shows(variant: str) -> None:
+    config, library = posegen.load_config("crowd"), load_library()
+    scenes, motion = looked_at(config, variant)
+    joints = motion.joints.reshape(-1, *motion.joints.shape[2:])
+    clips = 2 * np.arange(len(SAMPLES))
+    base = see(tell(plan(config, library, SAMPLES), library, config.fps), joints, clips, library, config.fps)
+    other = see(tell(scenes, library, config.fps), joints, clips + 1, library, config.fps)
+    expected = mirrored(base, len(SAMPLES)) if variant == "mirror" else base
+    assert other.told == expected.told
+    assert np.array_equal(other.false, expected.false)
+    assert len(other.owner) > 3 * len(SAMPLES)
+
+
+def test_what_is_false_is_told_no_more() -> None:
+    config, library = posegen.load_config("crowd"), load_library()
+    scenes, motion = looked_at(config, "position")
+    told = tell(scenes, library, config.fps)
+    joints = np.flip(motion.joints[:, 1], axis=0).copy()
+    # Everybody is held against somebody else's frames, so that much is false.
+    seen = see(told, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
+    assert seen.false.mean(axis=0).max() > 0.1
+    left = without_false(seen, library)
+    kept = ~seen.false[:, 0]
+    assert left.told.action == [action for action, keep in zip(told.action, kept, strict=True) if keep]
+    assert np.diff(left.told.bounds).sum() == kept.sum()
+    again = see(left.told, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
+    assert not again.false.any()
+    assert sum(map(len, left.dropped)) > 20

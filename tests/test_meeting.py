@@ -1,0 +1,184 @@
+"""Two who meet: hands that meet, people who do not go through each other, captions that say who does what with whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import posegen
+from posegen.config import Config
+from posegen.library import load_library
+from posegen.motion.engine import animate
+from posegen.scene import NOTHING, Scenes
+from posegen.skeleton import JOINTS
+from posegen.story.planning import plan
+from posegen.story.variants import apply_variant, variant_parameters
+from posegen.synthesis import Batch
+from posegen.truth.apart import DEEPEST, people_overlap
+from posegen.truth.check import check_statement, see_actors
+from posegen.truth.partners import CONTACT, LEAST_CONTACT, done_with
+from tests.motion.copied import mirrored
+
+Array = NDArray[Any]
+
+LIBRARY = load_library()
+SAMPLES = 220
+FPS = 25
+TOGETHER = 0.98
+"""Share of the samples in which nobody goes through anybody; of the others another attempt is made."""
+TRUE = 0.99
+"""Share of the statements that joints must show, of those that can be measured."""
+
+
+@cache
+def config(**weights: float) -> Config:
+    only = [f"story.interactions.weights={{{', '.join(f'{name}: {weights.get(name, 0)}' for name in LIBRARY.interactions)}}}"]
+    plain = ["variants.speed=null", "variants.position=null", "variants.scale=null", "variants.mirror=false"]
+    return posegen.load_config("pairs", plain + (only if weights else []))
+
+
+@cache
+def batch() -> Batch:
+    return posegen.synthesize(config(), range(SAMPLES))
+
+
+@cache
+def scenes() -> Scenes:
+    return plan(config(), LIBRARY, np.arange(SAMPLES))
+
+
+def kind_of(sample: int) -> str:
+    """Name of the interaction of a sample, by what is done with the partner."""
+    done = scenes().action[sample][scenes().together[sample]]
+    names = {LIBRARY.actions[action] for action in done}
+    return next(name for name, interaction in LIBRARY.interactions.items() if names <= set(interaction.actions))
+
+
+def span(sample: int) -> tuple[int, int]:
+    """First frame of what the two do together, and the frame behind its last."""
+    own = scenes().together[sample]
+    start, end = scenes().start[sample][own].min(), scenes().end[sample][own].max()
+    return round(float(start) * FPS), min(round(float(end) * FPS), int(scenes().length[sample]))
+
+
+def test_every_interaction_occurs() -> None:
+    assert {kind_of(i) for i in range(SAMPLES)} == set(LIBRARY.interactions)
+
+
+def test_hands_meet() -> None:
+    touching = [i for i in range(SAMPLES) if LIBRARY.interactions[kind_of(i)].seen == "hands"]
+    assert len(touching) > 40
+    wrists = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
+    for i in touching:
+        first, last = span(i)
+        hands = batch().joints[i, 0][:, first:last, wrists].astype(np.float64)
+        gaps = np.linalg.norm(hands[0][:, :, None] - hands[1][:, None], axis=-1)
+        assert (gaps <= CONTACT).sum(axis=0).max() >= LEAST_CONTACT, (i, kind_of(i), gaps.min())
+
+
+def test_two_who_meet_do_not_go_through_each_other() -> None:
+    deepest = np.array([people_overlap(batch().joints[i, 0, 0], batch().joints[i, 0, 1]).max() for i in range(SAMPLES)])
+    assert (deepest <= DEEPEST).mean() >= TOGETHER, np.flatnonzero(deepest > DEEPEST)
+
+
+def test_it_is_seen_who_does_what_with_whom() -> None:
+    for i in range(SAMPLES):
+        first, last = span(i)
+        seen = LIBRARY.interactions[kind_of(i)].seen
+        assert done_with(batch().joints[i, 0], 1, first, last, seen) == [0], (i, kind_of(i))
+
+
+def test_captions_tell_it_and_are_true() -> None:
+    rows = batch().rows
+    joints = batch().joints[:, 0]
+    verdicts: dict[str, list[bool | None]] = {}
+    for row, actors in zip(rows, see_actors(joints, [row["actors"] for row in rows], LIBRARY, FPS), strict=True):
+        statements = [statement for caption in row["captions"] for statement in caption["statements"]]
+        assert any(statement["kind"] == "partner" for statement in statements), row["sample"]
+        assert not any("{" in caption["text"] for caption in row["captions"]), row["sample"]
+        for statement in statements:
+            verdicts.setdefault(statement["kind"], []).append(check_statement(statement, actors, LIBRARY))
+        alone = [s | {"value": "2"} for s in statements if s["kind"] == "partner"]
+        assert not any(check_statement(statement, actors, LIBRARY) for statement in alone)
+    for kind, found in verdicts.items():
+        assert found.count(False) <= (1 - TRUE) * len(found), kind
+
+
+def test_the_way_after_a_faraway_start_leads_to_the_partner() -> None:
+    """Of who stands 3 m and more apart, as in throwing, it is not enough to come near."""
+    far = [i for i in range(SAMPLES) if kind_of(i) == "throw_and_catch"]
+    for i in far:
+        first, _ = span(i)
+        one, other = batch().joints[i, 0, :, first, 0, :][:, [0, 2]].astype(np.float64)
+        assert np.linalg.norm(one - other) == pytest.approx(float(scenes().apart[i, 0]), abs=0.12)
+
+
+def test_a_thrown_ball_flies_from_hand_to_hand() -> None:
+    """The catcher's hands are ahead of it when what was thrown arrives, at the speed that is demanded."""
+    thrown = LIBRARY.interactions["throw_and_catch"].beats[0].thrown
+    assert thrown is not None
+    for i in [i for i in range(SAMPLES) if kind_of(i) == "throw_and_catch"]:
+        tempo = float(scenes().tempo[i][scenes().together[i]].min())
+        moments = {}
+        for who, (name, share) in enumerate((("throwing", thrown.release), ("catching", thrown.caught))):
+            action, slot = LIBRARY.action(name), np.flatnonzero(scenes().together[i, who])[0]
+            moments[who] = float(scenes().start[i, who, slot]) + (action.enter + share * action.cycle) / tempo
+        flight = float(scenes().apart[i, 0]) / thrown.speed
+        assert moments[1] - moments[0] == pytest.approx(flight, abs=1e-3)
+
+
+def test_who_meets_does_so_whatever_else_is_made() -> None:
+    alone = posegen.synthesize(config(), [17, 3])
+    np.testing.assert_array_equal(alone.joints[1], batch().joints[3])
+    np.testing.assert_array_equal(alone.joints[0], batch().joints[17])
+    assert alone.rows[1] == batch().rows[3]
+
+
+def test_the_mirror_of_a_meeting_is_the_meeting_of_the_mirrored() -> None:
+    some = plan(config(), LIBRARY, np.arange(24))
+    parameters = variant_parameters(config(), some.sample)
+    plain = animate(some, LIBRARY, 250, FPS)
+    mirror = animate(apply_variant(some, "mirror", parameters), LIBRARY, 250, FPS)
+    far = np.abs(mirror.joints[:, :, :, 0] - mirrored(plain).joints[:, :, :, 0])
+    # Sway is drawn for left and right; where people walk and meet is the same.
+    assert far.max() < 0.06
+    assert np.median(far.max((1, 2, 3))) < 0.03
+    met = [i for i in range(24) if LIBRARY.interactions[kind_of(i)].seen == "hands"]
+    assert all(done_with(mirror.joints[i], 0, *span(i), "hands") == [1] for i in met)
+
+
+def test_a_meeting_can_be_elsewhere() -> None:
+    some = plan(config(), LIBRARY, np.arange(24))
+    offset = np.full(24, 1.5, np.float32)
+    parameters = replace(variant_parameters(config(), some.sample), offset_x=offset, offset_z=-offset)
+    plain = animate(some, LIBRARY, 250, FPS)
+    moved = animate(apply_variant(some, "position", parameters), LIBRARY, 250, FPS)
+    np.testing.assert_allclose(moved.joints, plain.joints + np.float32([1.5, 0, -1.5]), atol=1e-3)
+
+
+def test_one_actor_meets_nobody() -> None:
+    one = plan(posegen.load_config("default"), LIBRARY, np.arange(50))
+    assert (one.meets == -1).all()
+    assert not one.together.any()
+
+
+def test_slots_of_two_who_meet_fill_all_time() -> None:
+    base = (scenes().action != NOTHING) & ~scenes().layered
+    for i in range(SAMPLES):
+        for who in range(2):
+            start, end = (getattr(scenes(), name)[i, who][base[i, who]] for name in ("start", "end"))
+            np.testing.assert_allclose(start[1:], end[:-1], atol=1e-5)
+            assert start[0] == 0
+            assert end[-1] >= 12
+
+
+def test_what_is_not_wanted_does_not_happen() -> None:
+    only = plan(config(hug=1.0), LIBRARY, np.arange(30))
+    assert {LIBRARY.actions[action] for action in only.action[only.together]} == {"embrace"}
+    crowd = posegen.load_config("crowd", ["story.interactions.share=0"])
+    assert not plan(crowd, LIBRARY, np.arange(30)).together.any()
