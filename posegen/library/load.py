@@ -2,8 +2,7 @@
 
 The package's own folder holds ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml``, ``interactions.yaml`` and
 ``words/en.yaml``. A user's folder holds action files ``*.yaml`` and, where it wants, files of the other names of its own; what
-it names anew is added, what it names again is replaced. Words of another name,
-such as ``words/de.yaml``, are another language.
+it names anew is added, what it names again is replaced. Words of another name, such as ``words/de.yaml``, are another language.
 """
 
 from __future__ import annotations
@@ -248,6 +247,15 @@ def _read_styles(file: Path) -> dict[str, Style]:
     return styles
 
 
+def _language(folder: Path) -> Path:
+    """Name the file of words of a user's folder; it need not be there."""
+    files = sorted((folder / "words").glob("*.yaml"))
+    if len(files) > 1:
+        msg = f"{folder / 'words'}: holds words of {len(files)} languages, {files[0].name} and {files[1].name}; leave one there"
+        raise UsageError(msg)
+    return files[0] if files else folder / _WORDS
+
+
 def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, Interaction]:
     """Read a file of interactions; there need not be one."""
     if not os.path.lexists(file):
@@ -260,15 +268,6 @@ def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, I
                 msg = f"{file}: interactions.{name}.beats: unknown action {shown(action)}{did_you_mean(action, actions)}"
                 raise UsageError(msg)
     return interactions
-
-
-def _language(folder: Path) -> Path:
-    """Name the file of words of a user's folder; it need not be there."""
-    files = sorted((folder / "words").glob("*.yaml"))
-    if len(files) > 1:
-        msg = f"{folder / 'words'}: holds words of {len(files)} languages, {files[0].name} and {files[1].name}; leave one there"
-        raise UsageError(msg)
-    return files[0] if files else folder / _WORDS
 
 
 def _read_words(file: Path) -> dict[str, Any]:

@@ -123,6 +123,9 @@ def _action(words: Mapping[str, Any], name: str, action: Mapping[str, Any]) -> I
     done, ended = (("action", ""),), (("action", "finished"),)
     yield from _verbs(words, [*action["verbs"], *action.get("once", ())], Mark("verb", name, done))
     yield from _verbs(words, action.get("finished", ()), Mark("verb", name, ended))
+    partners = [*words["several"]["partner"], *words["several"]["numbered"][:2]]
+    together = [verb.replace("{partner}", partner) for verb in action.get("together", ()) for partner in partners]
+    yield from _verbs(words, together, Mark("verb", name, (*done, ("partner", ""))))
     for speed, verbs in action.get("speed_verbs", {}).items():
         yield from _verbs(words, verbs, Mark("verb", name, (*done, ("speed", speed))))
     yield from ((phrase, Mark("during", name)) for phrase in action.get("during", ()))

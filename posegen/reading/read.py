@@ -194,6 +194,8 @@ def _act(state: _State, action: str, claims: tuple[tuple[str, str], ...]) -> Non
 
 def _claim(state: _State, kind: str, segment: int, value: str) -> None:
     action = state.actions[state.actor][segment]
+    if kind == "partner":
+        value = str(1 - state.actor)  # the first two meet
     state.claims.append({"actor": state.actor, "kind": kind, "segment": segment, "action": action, "value": value})
 
 

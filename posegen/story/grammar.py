@@ -232,8 +232,8 @@ class Grammar:
         orders = [self._details(facts, words, order) for order in self.words["details"]]
         if detail == "some":
             orders = [[(kind, value, _mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
+        verbs: list[str] = words["verbs"]
         claims: tuple[tuple[str, str], ...] = (("action", ""),)
-        verbs = words["verbs"]
         together = facts.together and bool(words.get("together"))
         if together:
             verbs, claims = words["together"], (("action", ""), ("partner", ""))
