@@ -42,7 +42,7 @@ TURNS_A_METRE = 0.5
 """By how much the heel rises for each metre that the foot is behind: about half of what would take all of it up."""
 RETURN_SECONDS = 0.25
 """In which a swinging foot comes back to its own pitch."""
-MOST_BEND, SOFT_BEND = 22.0 / 360.0, 3.0 / 360.0
+MOST_BEND, SOFT_BEND = 21.0 / 360.0, 3.0 / 360.0
 """Turns of dorsiflexion from which on the heel of a planted foot rises, and how softly that begins."""
 POINTED, STRAIGHT = np.float32(-50.0 / 360.0), np.float32(-62.0 / 360.0)
 """Turns to which toes point down freely, and at most."""

@@ -168,8 +168,8 @@ def test_heels_stay_down_for_longer_where_an_action_bends_ankles_further() -> No
     yield_heels(bending(leg, 16.0), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
     bent = lean(before) + before[PITCH]
     assert bent.max() > 45 / 360
-    # Where it may bend to 38 degrees; what a first rise of the heel leaves of the rest, a second takes up.
-    assert 36 / 360 < (lean(leg) + leg[PITCH]).max() < 39 / 360
+    # Where it may bend to 37 degrees; what a first rise of the heel leaves of the rest, a second takes up.
+    assert 35 / 360 < (lean(leg) + leg[PITCH]).max() < 38 / 360
     np.testing.assert_array_equal(leg[PITCH, bent < 34 / 360], 0)
 
 
