@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numba
 
-__all__ = ["KERNEL_SOURCES", "Scalar", "cache_folder", "kernel"]
+__all__ = ["KERNEL_SOURCES", "Scalar", "cache_folder", "kernel", "kernel_part"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -70,12 +70,38 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
     callable
         The compiled function, with the type of the original.
     """
+    return _compiled(function)
+
+
+def kernel_part(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile `function`, which one other kernel calls in one place, as a part of that kernel.
+
+    It is a function of its own for those who read and test it. Compiled by itself too, as :func:`kernel` does, it would be
+    optimised and turned into machine code twice, and again in each kernel further up.
+
+    Parameters
+    ----------
+    function : callable
+        A function in numba's nopython subset.
+
+    Returns
+    -------
+    callable
+        The compiled function, with the type of the original.
+    """
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Callable[Parameters, Result], **options: str) -> Callable[Parameters, Result]:
     # numba chooses the cache folder while it decorates; another user of numba in this process keeps its own.
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
     try:
-        compiled = numba.njit(cache=True, fastmath=False, error_model="numpy", nogil=True)(function)
+        compile_lazily: Any = numba.njit  # whose stub knows no `no_cfunc_wrapper`: nothing calls kernels from C
+        compiled = compile_lazily(
+            cache=True, fastmath=False, error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options
+        )(function)
     finally:
         settings.CACHE_DIR = before
     return cast("Callable[Parameters, Result]", compiled)

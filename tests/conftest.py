@@ -11,11 +11,19 @@ import pytest
 from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 
+from posegen import load_config, synthesize
+
 # Cold kernels and shared cores make any deadline a matter of luck.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # In CI the same examples every time: a red run says something about the change, not about the day.
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels before workers start, which would each compile the same ones at the same time, and so their tests."""
+    if not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
+        synthesize(load_config("smoke"), [0])
 
 
 @dataclass(frozen=True)

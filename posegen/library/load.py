@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from posegen.errors import UsageError
-from posegen.library.models import Action, ActionFile, Strict, Theme
+from posegen.library.models import Action, ActionFile, Theme
+from posegen.library.strict import Strict
 from posegen.library.styles import NEUTRAL, Style, StyleFile
 from posegen.library.words import check_words
 from posegen.validation import Where, validated

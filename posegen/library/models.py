@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from posegen.library.channels import check_channels, check_hand, check_hand_of_layer, check_pose
 from posegen.library.ranges import check_range
 from posegen.library.signs import Signs
+from posegen.library.strict import Strict
 
 __all__ = ["Action", "ActionFile", "Harmonics", "Key", "Lift", "Manner", "Range", "Theme", "Touch"]
 
@@ -28,12 +29,6 @@ Weight = Annotated[float, Field(ge=0, le=1000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Stage = Literal["enter", "cycle", "exit"]
 Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
-
-
-class Strict(BaseModel):
-    """A model that refuses keys that it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Harmonics(Strict):

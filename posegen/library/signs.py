@@ -6,9 +6,12 @@ at: a hand that is higher than the other one, a head that goes down as often as 
 
 from __future__ import annotations
 
-from typing import Literal, Self, get_args
+from collections.abc import Callable
+from typing import Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
+
+from posegen.library.strict import Strict
 
 __all__ = ["SIGNALS", "CountSign", "SideSign", "Signal", "Signs"]
 
@@ -34,43 +37,39 @@ as the shoulders face from their middle, or for a foot as the hips face from the
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
+Sign = TypeVar("Sign", bound=Strict)
 
-class SideSign(BaseModel):
+
+def _one_of(one: str, other: str) -> Callable[[Sign], Sign]:
+    def check(sign: Sign) -> Sign:
+        if (getattr(sign, one) is None) == (getattr(sign, other) is None):
+            msg = f"name one signal, as `{one}` or as `{other}`"
+            raise ValueError(msg)
+        return sign
+
+    return check
+
+
+class SideSign(Strict):
     """What is more, or less, on the side that the action is done with, in the mean over its frames."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     more: Signal | None = None
     less: Signal | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if (self.more is None) == (self.less is None):
-            msg = "name one signal, as `more` or as `less`"
-            raise ValueError(msg)
-        return self
+    _one = model_validator(mode="after")(_one_of("more", "less"))
 
 
-class CountSign(BaseModel):
+class CountSign(Strict):
     """What goes up and down again, or down and up again, once for each repetition."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     peaks: Signal | None = None
     dips: Signal | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if (self.peaks is None) == (self.dips is None):
-            msg = "name one signal, as `peaks` or as `dips`"
-            raise ValueError(msg)
-        return self
+    _one = model_validator(mode="after")(_one_of("peaks", "dips"))
 
 
-class Signs(BaseModel):
+class Signs(Strict):
     """How an action shows in the joints; what is left out cannot be checked."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     side: SideSign | None = None
     count: CountSign | None = None

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from posegen.library.channels import SIDED_CHANNELS, check_pose
-from posegen.library.models import Strict
+from posegen.library.strict import Strict
 
 __all__ = ["NEUTRAL", "Style", "StyleFile"]
 

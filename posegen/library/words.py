@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from posegen.errors import UsageError
-from posegen.library.models import Action, Strict
+from posegen.library.models import Action
+from posegen.library.strict import Strict
 from posegen.library.styles import Style
 from posegen.validation import validated
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Scalar, kernel, kernel_part
 from posegen.library.channels import CHANNELS
 from posegen.motion.channels import add_gait, add_layer, add_track, counter_lean, ease_posture, fill_waves, slot_series
 from posegen.motion.flight import fall_freely, mark_free
@@ -62,7 +62,7 @@ def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, perso
     return down + foot[FOOT_ANKLE_HEIGHT] * c + max(foot[FOOT_HEEL] * s, -foot[FOOT_BALL] * s) - person.offsets[1, 1]
 
 
-@kernel
+@kernel_part
 def run_height(
     slot: Slot, duty: Scalar, rate: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
 ) -> Scalar:
@@ -79,7 +79,7 @@ def run_height(
     return 0.15 * stand + 0.85 * min(stand, reach)
 
 
-@kernel
+@kernel_part
 def angles_height(slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits) -> Scalar:
     """Pelvis above the floor when the near leg stands with the angles that a gait slot has in the middle of its stance."""
     side = slot.kind % 2
@@ -144,7 +144,7 @@ def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
         row[f] += np.float32(0.6) * min(max(ahead, -most), most)
 
 
-@kernel
+@kernel_part
 def walk_the_path(
     scratch: Scratch, role: Role, person: Person, actions: ActionTables, leg: Scalar, clock: Clock, margin: int
 ) -> Array:
@@ -171,7 +171,7 @@ def walk_the_path(
     return rate
 
 
-@kernel
+@kernel_part
 def fill_channels(
     scratch: Scratch,
     role: Role,
@@ -218,7 +218,7 @@ def fill_channels(
     look_ahead(scratch.root, scratch.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
 
 
-@kernel
+@kernel_part
 def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock) -> bool:
     """Mark which frames each foot is off the ground in, and how far ankles bend; tells whether some action places the feet."""
     guided = False
@@ -237,7 +237,7 @@ def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTable
     return guided
 
 
-@kernel
+@kernel_part
 def actor_motion(
     scratch: Scratch, role: Role, person: Person, actions: ActionTables, gaits: Gaits, clock: Clock, margin: int, frames: int
 ) -> None:

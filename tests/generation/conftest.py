@@ -19,6 +19,8 @@ import zarr
 from posegen.config import Config, load_config
 
 ROOT = Path(__file__).parents[2]
+PATIENCE = 300
+"""Seconds after which a run is taken to hang; a busy machine with kernels to compile needs most of two minutes."""
 SMALL = ("frames=40", "store.shard=4", "store.chunk=2")
 
 
@@ -75,7 +77,7 @@ class Runs:
     def finish(self, out: Path, *options: str, fault: str = "") -> tuple[int, str, str]:
         """Run to the end; gives exit code, standard output and standard error."""
         process = self.start(out, *options, fault=fault)
-        stdout, stderr = process.communicate(timeout=120)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
         return process.returncode, stdout, stderr
 
     def clear_up(self) -> None:
@@ -102,7 +104,7 @@ def wait_for() -> Callable[[subprocess.Popen[str], Path, int], None]:
     """Wait until a run has made so many shards."""
 
     def wait(process: subprocess.Popen[str], path: Path, shards: int) -> None:
-        limit = time.monotonic() + 120
+        limit = time.monotonic() + PATIENCE
         while len(receipts(path)) < shards:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < limit
