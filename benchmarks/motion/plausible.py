@@ -1,5 +1,6 @@
 """2,000 default samples and all their variants: feet, floor, joint ranges, falls, and limbs in one another; the worst by name.
 
+They are of a seed of their own, so that actions mended until no sample of the usual seed was bad are not judged by those.
 Samples are read from a dataset few at a time; of each clip a few numbers are kept.
 """
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import Captured, captured, scaled, segments
+from benchmarks.motion.clips import SEED, Captured, captured, scaled, segments
 from posegen.evaluation.ballistics import flight_errors
 from posegen.evaluation.collisions import body_overlap
 from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
@@ -73,7 +74,8 @@ class Found:
 
 def measure(folder: Path) -> Iterator[Figure]:
     samples = scaled(SAMPLES, 40)
-    dataset = open_dataset(generate(folder / "dataset", "--samples", str(samples), "--workers", "2"))
+    made = generate(folder / "dataset", "--samples", str(samples), "--seed", str(SEED), "--workers", "2")
+    dataset = open_dataset(made)
     held = held_up(load_library())
     found = Found()
     for recording in recordings_of_dataset(dataset, range(len(dataset))):
@@ -137,7 +139,7 @@ def _worst(spread: Spread) -> str:
 def _contacts(found: Found, spread: Spread, samples: int) -> Figure:
     share = found.sliding / max(found.contacts, 1)
     told = f"{100 * share:.3f} % of {found.contacts:,}, worst 1 % of clips {100 * spread.worst:.1f} %; {_worst(spread)}"
-    name = f"sole points labelled as touching that move over {SLIDE} m/s, {samples:,} samples"
+    name = f"sole points labelled as touching that move over {SLIDE} m/s, {samples:,} samples of seed {SEED}"
     return Figure(name, told, f"under {100 * SLIDING:.0f} %", share < SLIDING, spread.worst_clips)
 
 

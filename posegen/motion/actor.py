@@ -14,12 +14,13 @@ from posegen.motion.flight import fall_freely, mark_free
 from posegen.motion.gait import HARMONICS, Gaits, warp_of, warped
 from posegen.motion.guided import glide, mark_guided, mark_stretches
 from posegen.motion.hands import move_hands
+from posegen.motion.heels import allow_bend
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal_leg
 from posegen.motion.manner import BOUNCES, stance_share
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.resting import rest_forearms
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise
-from posegen.motion.rows import GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
+from posegen.motion.rows import BEND, GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.styles import step_in_style
 from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
@@ -219,9 +220,9 @@ def fill_channels(
 
 @kernel_part
 def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock) -> bool:
-    """Mark which frames each foot is off the ground in, and tell whether some action says itself where the feet go."""
+    """Mark which frames each foot is off the ground in, and how far ankles bend; tells whether some action places the feet."""
     guided = False
-    scratch.root[GUIDED, :] = np.float32(0.0)
+    scratch.root[GUIDED, :] = scratch.root[BEND, :] = np.float32(0.0)
     for side in range(2):
         scratch.lifted[side, :] = scratch.airborne
     for k in range(role.base):
@@ -229,6 +230,8 @@ def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTable
         if slot.guided:
             guided = True
             mark_guided(slot, clock, scratch.root[GUIDED])
+        if actions.bend[slot.kind] > 0:
+            allow_bend(slot, actions.bend[slot.kind], clock, scratch.root[BEND])
         for side in range(2):
             mark_stretches(slot, actions, person.draws, clock, LIFTED_FEET[side], scratch.lifted[side])
     return guided

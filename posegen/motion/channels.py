@@ -46,6 +46,8 @@ HANGING = 0.05
 LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 """By how much the trunk leans away for each turn that an arm is raised aside, or ahead: 3 degrees for one held out."""
 GRAVITY = 9.81
+MOST_RUNNING_SWING = 1.15
+"""Factor on the swing of a runner's arms at most: that of a fast one takes the upper arm to the end of its range behind."""
 
 
 @kernel
@@ -132,9 +134,9 @@ def slot_series(
     if swings:
         gait_series(slot.gait, slot.speed * abs(actions.manner[kind, AHEAD]), leg, gaits, channel, series)
         if hangs(channel):
-            # Runners swing their arms about as far as shoulders go, in whatever style.
-            swing = person.style[SWING] if slot.gait == WALK else min(person.style[SWING], 1.0)
-            series[1:] *= np.float32(slot.amplitude * (1.0 + 0.15 * person.energy) * swing)
+            swing = slot.amplitude * (1.0 + 0.15 * person.energy) * person.style[SWING]
+            # Runners swing their arms about as far as shoulders go, whoever they are.
+            series[1:] *= np.float32(swing if slot.gait == WALK else min(swing, MOST_RUNNING_SWING))
         series[0] += np.float32(person.posture[channel])
     else:
         series[:] = np.float32(0.0)

@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
 from posegen.motion.rows import (
-    ANKLE_X,
-    ANKLE_Y,
-    ANKLE_Z,
     APART,
     BEATS,
     DUTY,
@@ -33,14 +30,11 @@ from posegen.motion.rows import (
     RISING,
     RUN_WEIGHT,
     SPEED,
-    YAW,
 )
-from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
+from posegen.motion.trigonometry import cos_turns, sin_turns
 
 __all__ = [
     "find_stances",
-    "flatten_feet",
-    "hold_stance",
     "mark_planted",
     "plan_prints",
     "rest_frame",
@@ -218,25 +212,6 @@ def roll_forward(pitch: Scalar, foot: Array) -> Scalar:
 
 
 @kernel
-def hold_pitch(leg: Array, first: int, last: int, landed: Scalar, landing: Scalar, lifting: Scalar, lifted: Scalar) -> None:
-    """Flatten the foot in between rolling down and rolling off.
-
-    Rolling down begins `landed` frames after `first` and ends `landing` frames after it; rolling off begins `lifting` frames
-    before the last frame and ends `lifted` frames before it. The heel does not rise anew in rolling down, nor the toes in
-    rolling off.
-    """
-    none = np.float32(0.0)
-    least, most = min(leg[PITCH, first], none), max(leg[PITCH, last - 1], none)
-    for f in range(first, last):
-        down, off = none, none
-        if first > 0:
-            down = np.float32(1.0) - smooth_step((f - first - landed) / (landing - landed))
-        if last < leg.shape[1]:
-            off = smooth_step((f - (last - 1 - lifting)) / (lifting - lifted))
-        leg[PITCH, f] = down * max(leg[PITCH, f], least) if down >= off else off * min(leg[PITCH, f], most)
-
-
-@kernel
 def rise_on_toes(s: Scalar) -> Scalar:
     """How far the ball of a foot is above the floor when the sine of its pitch is `s`, as it rolls off; metres."""
     share = min(max((-s - np.float32(0.6)) / np.float32(0.3), np.float32(0.0)), np.float32(1.0))
@@ -248,33 +223,3 @@ def rolled_height(pitch: Scalar, foot: Array) -> Scalar:
     """Height of the ankle of a planted foot above what it stands on; metres."""
     s, c = sin_turns(pitch), cos_turns(pitch)
     return foot[FOOT_ANKLE_HEIGHT] * c + (foot[FOOT_HEEL] * s if s > 0 else -foot[FOOT_BALL] * s + rise_on_toes(s))
-
-
-@kernel
-def hold_stance(leg: Array, stance: Array, foot: Array) -> None:
-    """Ankle and yaw of a planted foot: toes up it turns about the heel, heel up about the ball."""
-    s_yaw, c_yaw = sin_turns(stance[PRINT_YAW]), cos_turns(stance[PRINT_YAW])
-    for f in range(int(stance[FIRST]), int(stance[LAST])):
-        forward = roll_forward(leg[PITCH, f], foot)
-        leg[ANKLE_X, f] = stance[PRINT_X] + forward * s_yaw
-        leg[ANKLE_Y, f] = rolled_height(leg[PITCH, f], foot)
-        leg[ANKLE_Z, f] = stance[PRINT_Z] + forward * c_yaw
-        leg[YAW, f] = stance[PRINT_YAW]
-
-
-@kernel
-def flatten_feet(leg: Array, stances: Array, count: int, rate: Array, step: Scalar) -> None:
-    """Turn the nominal pitch of a foot into that of a planted one, wherever it is planted; `step` is seconds a frame.
-
-    `rate` is the strides a second over the frames: where it is negative, a foot lands as it otherwise lifts.
-    """
-    for i in range(count):
-        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        early, late = stances[i, EARLY], stances[i, LATE]
-        whole = last - 1 + late - (first - early)
-        heel = max(1.0, min(0.12 / step, 0.25 * whole))
-        toe = max(1.0, min(0.42 / step, 0.58 * whole))
-        # The heel is fully free well before the toe leaves.
-        landed, landing = (0.35 * toe, toe) if rate[first] < 0 else (0.0, heel)
-        lifted, lifting = (0.0, heel) if rate[last - 1] < 0 else (0.35 * toe, toe)
-        hold_pitch(leg, first, last, landed - early, landing - early, lifting - late, lifted - late)

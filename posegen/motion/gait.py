@@ -38,6 +38,8 @@ Series = tuple[float, list[float], list[float]]
 
 HARMONICS = 8
 GRAVITY = 9.81
+FASTEST_STEPS = 3.8
+"""Steps a second on the spot at most: in quicker ones a foot is hardly off the ground."""
 
 WALK_RATIO = 0.0064
 """Metres a step for each step a minute, at a leg of .9 m: about .0065 (PMC5430280), .0062 of the reference adult."""
@@ -214,8 +216,9 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
     """Strides a second.
 
     Walking: cadence = sqrt(60 v / .0064) steps a minute at a leg of .9 m, the walk ratio growing with the leg. Running: 155
-    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 36 degrees turned.
-    Hopping: 2 hops a second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991); skipping: about 1 stride a second.
+    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 36 degrees turned,
+    but no more than feet can take. Hopping: 2 hops a second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991).
+    Skipping: about 1 stride a second.
 
     Parameters
     ----------
@@ -227,9 +230,10 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
         Turns that the heading changes by, and in how long.
     """
     if gait == 3:
-        # Both feet must come round; the feet start and end later than the slot by .15 s each.
-        steps = max(2.0, np.floor(abs(turn) * 10.0 + 0.999))
-        return 0.5 * steps / max(seconds - 0.3, 0.3)
+        # Both feet must come round; they start and end later than the slot by .15 s each. Who is in a hurry takes fewer steps.
+        whole = max(seconds - 0.3, 0.3)
+        steps = min(np.floor(abs(turn) * 10.0 + 0.999), np.floor(FASTEST_STEPS * whole))
+        return 0.5 * max(2.0, steps) / whole
     if gait == 2:
         return (155.0 + 7.0 * (speed - 2.65) + 7.0 * max(speed - 4.5, 0.0)) / 120.0 * np.sqrt(0.9 / leg)
     if gait == 4:

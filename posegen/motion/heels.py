@@ -18,8 +18,8 @@ from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Y,
     ANKLE_Z,
+    BEND,
     FORWARD,
-    GAIT_WEIGHT,
     HEADING_COS,
     HEADING_SIN,
     HIP_X,
@@ -31,9 +31,10 @@ from posegen.motion.rows import (
     RUN_WEIGHT,
     YAW,
 )
+from posegen.motion.state import Clock, Slot
 from posegen.motion.trigonometry import atan_turns, cos_turns, eased, sin_turns, smooth_step
 
-__all__ = ["raise_heels", "relax_ankles", "yield_heels"]
+__all__ = ["allow_bend", "raise_heels", "relax_ankles", "yield_heels"]
 
 Array = NDArray[Any]
 
@@ -41,14 +42,16 @@ TURNS_A_METRE = 0.5
 """By how much the heel rises for each metre that the foot is behind: about half of what would take all of it up."""
 RETURN_SECONDS = 0.25
 """In which a swinging foot comes back to its own pitch."""
-MOST_BEND, SOFT_BEND = 22.0 / 360.0, 3.0 / 360.0
+MOST_BEND, SOFT_BEND = 21.0 / 360.0, 3.0 / 360.0
 """Turns of dorsiflexion from which on the heel of a planted foot rises, and how softly that begins."""
-MORE_STANDING = 16.0 / 360.0
-"""By how much more the ankle bends of who squats, lunges or crouches: to 40.6 degrees at most (Calatayud et al. 2015)."""
 POINTED, STRAIGHT = np.float32(-50.0 / 360.0), np.float32(-62.0 / 360.0)
 """Turns to which toes point down freely, and at most."""
 HEEL_FOR_BEND = 1.3
 """By how much the heel must rise for each turn of dorsiflexion: the leg grows shorter by it, and the knee bends more."""
+PASSES = 2
+"""How often that is done: what it leaves is taken up by the next."""
+PASSING_SECONDS = 0.4
+"""Before an action begins and after it ends, its range passes from and into the usual one."""
 
 
 @kernel
@@ -102,17 +105,35 @@ def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> Scalar:
 
 
 @kernel
-def too_far_bent(leg: Array, f: int, gait: Scalar, thigh: Scalar, shank: Scalar) -> Scalar:
-    """Turns by which an ankle bends too far, softly from 0; `gait` is 1 in a gait and 0 in standing, lengths are metres."""
+def allow_bend(slot: Slot, more: Scalar, clock: Clock, row: Array) -> None:
+    """Write by how many turns `more` a slot lets ankles bend; `row` is float32 [frames], changed where that is more."""
+    f0 = max(0, int(np.ceil((slot.start - PASSING_SECONDS - clock.first) / clock.step)))
+    f1 = min(len(row), int(np.ceil((slot.end + PASSING_SECONDS - clock.first) / clock.step)))
+    for f in range(f0, f1):
+        t = clock.first + f * clock.step
+        come = smooth_step((t - slot.start + PASSING_SECONDS) / PASSING_SECONDS)
+        gone = smooth_step((slot.end + PASSING_SECONDS - t) / PASSING_SECONDS)
+        row[f] = max(row[f], np.float32(more) * come * gone)
+
+
+@kernel
+def stands(high: Scalar, length: Scalar) -> Scalar:
+    """How far a leg of that `length` stands rather than lies, 0 to 1, whose hip is so `high` above its ankle; metres."""
+    return min(max(high / (0.096 * length) - 1.0, 0.0), 1.0)
+
+
+@kernel
+def too_far_bent(leg: Array, f: int, more: Scalar, thigh: Scalar, shank: Scalar) -> Scalar:
+    """Turns by which an ankle bends too far, softly from 0, where it may bend by `more` turns further; lengths are metres."""
     dx, dy, dz = leg[HIP_X, f] - leg[ANKLE_X, f], leg[HIP_Y, f] - leg[ANKLE_Y, f], leg[HIP_Z, f] - leg[ANKLE_Z, f]
     ahead = dx * sin_turns(leg[YAW, f]) + dz * cos_turns(leg[YAW, f])
     nearly = np.float32(0.96) * (thigh + shank)
     # Most legs are nearly straight and not far before their foot: no need to look closer. Who lies has no weight on it.
-    upright = min(max(dy / (0.1 * nearly) - 1.0, 0.0), 1.0)
+    upright = stands(dy, thigh + shank)
     straight = dx * dx + dy * dy + dz * dz > nearly * nearly and ahead < np.float32(0.12) * dy and leg[PITCH, f] <= 0
     if straight or upright == 0:
         return 0.0
-    over = shank_lean(leg, f, thigh, shank) + leg[PITCH, f] - MOST_BEND - MORE_STANDING * (1.0 - gait)
+    over = shank_lean(leg, f, thigh, shank) + leg[PITCH, f] - MOST_BEND - more
     if over <= -SOFT_BEND:
         return 0.0
     soft = float(over) if over >= SOFT_BEND else (over + SOFT_BEND) * (over + SOFT_BEND) / (4.0 * SOFT_BEND)
@@ -122,23 +143,39 @@ def too_far_bent(leg: Array, f: int, gait: Scalar, thigh: Scalar, shank: Scalar)
 @kernel
 def too_far_pointed(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> Scalar:
     """Turns by which toes point down too far; lengths in metres."""
-    if leg[PITCH, f] >= POINTED or leg[HIP_Y, f] <= leg[ANKLE_Y, f]:
+    upright = stands(leg[HIP_Y, f] - leg[ANKLE_Y, f], thigh + shank)
+    if leg[PITCH, f] >= POINTED or upright == 0:
         return 0.0
     bent = np.float32(shank_lean(leg, f, thigh, shank)) + leg[PITCH, f]
-    return float(eased(bent, POINTED, STRAIGHT) - bent)
+    return float(np.float32(upright) * (eased(bent, POINTED, STRAIGHT) - bent))
 
 
 @kernel
-def relax_ankles(root: Array, leg: Array, planted: Array, thigh_length: Scalar, shank_length: Scalar) -> None:
+def relax_ankles(root: Array, leg: Array, planted: Array, thigh_length: Scalar, shank_length: Scalar) -> bool:
     """Let the toes of a swinging foot hang lower where its ankle would bend too far, and point no further than they can.
 
-    Lengths are in metres.
+    Lengths are in metres. Tells whether any does.
     """
+    changed = False
     for f in range(len(planted)):
         if planted[f]:
             continue
-        leg[PITCH, f] -= np.float32(too_far_bent(leg, f, root[GAIT_WEIGHT, f], thigh_length, shank_length))
-        leg[PITCH, f] += np.float32(too_far_pointed(leg, f, thigh_length, shank_length))
+        more = too_far_pointed(leg, f, thigh_length, shank_length)
+        more -= HEEL_FOR_BEND * too_far_bent(leg, f, root[BEND, f], thigh_length, shank_length)
+        leg[PITCH, f] += np.float32(more)
+        changed |= more != 0
+    return changed
+
+
+@kernel
+def roll_on(leg: Array, f: int, rise: Scalar, foot: Array) -> None:
+    """Raise the heel of a planted foot by `rise` turns, or lower it, about what it stands on."""
+    before, after = leg[PITCH, f], np.float32(leg[PITCH, f] - rise)
+    forward = roll_forward(after, foot) - roll_forward(before, foot)
+    leg[ANKLE_X, f] += np.float32(forward) * sin_turns(leg[YAW, f])
+    leg[ANKLE_Z, f] += np.float32(forward) * cos_turns(leg[YAW, f])
+    leg[ANKLE_Y, f] += np.float32(rolled_height(after, foot) - rolled_height(before, foot))
+    leg[PITCH, f] = after
 
 
 @kernel
@@ -170,15 +207,13 @@ def yield_heels(
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
         more = 0.0
         for f in range(first, last):
-            more = HEEL_FOR_BEND * too_far_bent(leg, f, root[GAIT_WEIGHT, f], thigh_length, shank_length)
-            more -= too_far_pointed(leg, f, thigh_length, shank_length)
-            if more == 0:
-                continue
-            before, after = leg[PITCH, f], np.float32(leg[PITCH, f] - more)
-            forward = roll_forward(after, foot) - roll_forward(before, foot)
-            leg[ANKLE_X, f] += np.float32(forward) * sin_turns(leg[YAW, f])
-            leg[ANKLE_Z, f] += np.float32(forward) * cos_turns(leg[YAW, f])
-            leg[ANKLE_Y, f] += np.float32(rolled_height(after, foot) - rolled_height(before, foot))
-            leg[PITCH, f] = after
+            more = 0.0
+            for _ in range(PASSES):
+                rise = HEEL_FOR_BEND * too_far_bent(leg, f, root[BEND, f], thigh_length, shank_length)
+                rise -= too_far_pointed(leg, f, thigh_length, shank_length)
+                if rise == 0:
+                    break
+                roll_on(leg, f, float(rise), foot)
+                more += rise
         end = int(stances[i + 1, FIRST]) if i + 1 < count else leg.shape[1]
         lower_toes(leg, float(more), last - 1 + stances[i, LATE], last, end, step)

@@ -12,8 +12,6 @@ from posegen.library.channels import CHANNELS
 from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
     find_stances,
-    flatten_feet,
-    hold_stance,
     mark_planted,
     plan_prints,
     time_stances,
@@ -22,6 +20,7 @@ from posegen.motion.ground import climb, fill_ground, raise_body, raise_feet
 from posegen.motion.guided import FOOT, guide_pitch, guide_prints, guide_swings
 from posegen.motion.heels import raise_heels, relax_ankles, yield_heels
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, ease_reach, place_foot, solve_knee
+from posegen.motion.planted import flatten_feet, hold_stance
 from posegen.motion.reach import add_lack, smooth_cover
 from posegen.motion.release import ignore_touches, release
 from posegen.motion.root import hips
@@ -43,7 +42,7 @@ from posegen.motion.rows import (
     WORK,
 )
 from posegen.motion.state import Person, Scratch
-from posegen.motion.swings import clear_swings, swing_foot
+from posegen.motion.swings import clear_swings, see_from_floor, see_from_path, swing_foot, turns
 from posegen.motion.trigonometry import sin_turns
 
 __all__ = ["plant_and_swing"]
@@ -58,6 +57,8 @@ PASSING_SECONDS = 0.32
 """Longest time that a foot takes from where it lifts to its free course, and from there to where it lands."""
 RISING_SECONDS = 0.08
 """The same for its height after the lift: the ball leaves the floor at once, as where a foot has rolled off over its toes."""
+HANGING_PASSES = 3
+"""How often toes that hang are given room above the floor at most."""
 YIELD_SECONDS = 0.03
 """How long before it has to the pelvis begins to come down."""
 
@@ -114,8 +115,9 @@ def stand_feet(scratch: Scratch, person: Person, steps: Array, raised: bool, cou
     """Put planted feet onto their prints and onto what is there to stand on; tells whether that is other than the floor."""
     root, legs = scratch.root, scratch.legs
     for side in range(2):
+        toe_out = person.widths[2] if side == 0 else -person.widths[2]
         for i in range(counts[side]):
-            hold_stance(legs[side], scratch.stances[side, i], person.foot)
+            hold_stance(legs[side], scratch.stances[side, i], person.foot, root[HEADING], toe_out)
     levels = np.zeros((2, scratch.stances.shape[1]))
     uneven = climb(root[RISING], scratch.stances, counts, levels) or raised or len(steps) > 0
     if uneven:
@@ -139,6 +141,17 @@ def keep_in_reach(scratch: Scratch, person: Person, step: Scalar) -> None:
     hips(root, pelvis, offsets, place, scratch.legs)
 
 
+@kernel
+def clear_ground(scratch: Scratch, person: Person, side: int, uneven: bool, count: int) -> None:
+    """Keep the sole of one foot above what is under it in all its swings."""
+    leg, planted = scratch.legs[side], scratch.planted[side]
+    if uneven:
+        raise_feet(leg, planted, -1.0, True)
+    clear_swings(leg, scratch.stances[side], count, person.foot, scratch.root[LIFT])
+    if uneven:
+        raise_feet(leg, planted, 1.0, True)
+
+
 @kernel_part
 def swing_leg(
     scratch: Scratch, person: Person, side: int, guided: bool, uneven: bool, count: int, step: Scalar, first: int, last: int
@@ -151,15 +164,18 @@ def swing_leg(
         channels, length = scratch.channels[FOOT[side] : FOOT[side] + 4], float(thigh + shank)
         high = foot[FOOT_ANKLE_HEIGHT]
         guide_swings(root, channels, side, length, high, scratch.airborne, stances, count, scratch.nominal)
+    turning = turns(root[HEADING])
+    if turning:
+        see_from_path(root, leg, scratch.nominal)
     swing_foot(leg, scratch.nominal, stances, count, root[RUN_WEIGHT], RISING_SECONDS / step, PASSING_SECONDS / step)
-    # On stairs a foot is raised so far that its ankle bends anew.
-    for _ in range(2 if uneven else 1):
-        relax_ankles(root, leg, planted, float(thigh), float(shank))
-        if uneven:
-            raise_feet(leg, planted, -1.0, True)
-        clear_swings(leg, stances, count, foot, root[LIFT])
-        if uneven:
-            raise_feet(leg, planted, 1.0, True)
+    if turning:
+        see_from_floor(root, leg, planted)
+    clear_ground(scratch, person, side, uneven, count)
+    # A raised foot bends its ankle further, and toes that hang need room anew.
+    for _ in range(HANGING_PASSES):
+        if not relax_ankles(root, leg, planted, float(thigh), float(shank)):
+            break
+        clear_ground(scratch, person, side, uneven, count)
     place_foot(first, last, foot, leg)
     if uneven:
         raise_feet(leg, planted, -1.0, False)

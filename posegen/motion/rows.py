@@ -45,8 +45,9 @@ __all__ = [
     RISING,  # m that each step leads up
     WARP,  # strides; see posegen.motion.gait.warped
     RUN_HEIGHT,  # m; pelvis above the floor in the middle of such a contact, times RUN_WEIGHT
-) = range(32)
-ROOT_ROWS = 32
+    BEND,  # turns by which ankles bend further up than usually, where the action has it so
+) = range(33)
+ROOT_ROWS = 33
 
 # Rows of each leg.
 (

@@ -1,7 +1,7 @@
 """Swinging feet: from one print to the next along the course that the angles say, clear of the floor.
 
 While a foot swings, the difference between where it was held and where its course has it passes smoothly from what it was at
-the lift to what it will be at the landing.
+the lift to what it will be at the landing. Of who turns that is so as seen from the body, so that feet go round with it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from posegen.kernels import Scalar, kernel
 from posegen.motion.contacts import EARLY, FIRST, LAST, LATE
 from posegen.motion.leaving import RATE_LANDS, RATE_LIFTS, RATE_OF_PASSING, leave_row
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
-from posegen.motion.rows import ANKLE_X, ANKLE_Y, PITCH
+from posegen.motion.rows import ANKLE_X, ANKLE_Y, ANKLE_Z, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, PITCH, WORK, WORK2
 from posegen.motion.trigonometry import cos_turns, sin_turns
 
-__all__ = ["clear_floor", "clear_swings", "swing_foot", "swing_row"]
+__all__ = ["clear_floor", "clear_swings", "see_from_floor", "see_from_path", "swing_foot", "swing_row", "turns"]
 
 Array = NDArray[Any]
 
@@ -58,6 +58,49 @@ def swing_row(
         x, y = np.float32(min((f - begin) / away_rate, 1.0)), np.float32(min((end - f) / span_rate, 1.0))
         going, coming = np.float32(1.0) - x, np.float32(1.0) - y
         row[f] = nominal[f] + value + v0 * (x * going * going) - v1 * (coming * coming * y)
+
+
+@kernel
+def turns(heading: Array) -> bool:
+    """Whether a heading, in turns over the frames, changes at all."""
+    changes = np.float32(0.0)
+    for f in range(len(heading)):
+        changes = max(changes, abs(heading[f] - heading[0]))
+    return bool(changes > 0)
+
+
+@kernel
+def see_from_path(root: Array, leg: Array, nominal: Array) -> None:
+    """Pass ankles from places on the floor to places to the left of the path and ahead on it; WORK rows keep the leg's.
+
+    As seen from the floor, a foot would go straight from print to print, through the other leg, while the body turns over it.
+
+    Parameters
+    ----------
+    root : float32 [rows, frames], changed
+    leg : float32 [rows, frames], changed
+    nominal : float32 [4, frames], changed
+        The same of the nominal ankle, in its rows 0 and 2.
+    """
+    root[WORK], root[WORK2] = leg[ANKLE_X], leg[ANKLE_Z]
+    for which in range(2):
+        left, ahead = (leg[ANKLE_X], leg[ANKLE_Z]) if which == 0 else (nominal[0], nominal[2])
+        for f in range(len(left)):
+            s, c = root[HEADING_SIN, f], root[HEADING_COS, f]
+            x, z = left[f] - root[PATH_X, f], ahead[f] - root[PATH_Z, f]
+            left[f], ahead[f] = x * c - z * s, x * s + z * c
+
+
+@kernel
+def see_from_floor(root: Array, leg: Array, planted: Array) -> None:
+    """Pass a leg's ankle back to places on the floor; while the foot is planted to the very ones that it had."""
+    for f in range(leg.shape[1]):
+        if planted[f]:
+            leg[ANKLE_X, f], leg[ANKLE_Z, f] = root[WORK, f], root[WORK2, f]
+        else:
+            s, c, left, ahead = root[HEADING_SIN, f], root[HEADING_COS, f], leg[ANKLE_X, f], leg[ANKLE_Z, f]
+            leg[ANKLE_X, f] = root[PATH_X, f] + left * c + ahead * s
+            leg[ANKLE_Z, f] = root[PATH_Z, f] + ahead * c - left * s
 
 
 @kernel

@@ -18,7 +18,7 @@ from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNEL
 from posegen.library.models import Action, Key
 from posegen.motion.gait import GAITS, Gaits, gait_tables
 from posegen.motion.manner import half_cycle_later, manner_row
-from posegen.skeleton import CONTACTS, PARTS
+from posegen.skeleton import CONTACTS, JOINT_LIMITS, PARTS
 
 __all__ = ["CYCLE", "ENTER", "EXIT", "SCALARS", "SUPPORTS", "ActionTables", "Tables", "tables"]
 
@@ -33,6 +33,7 @@ RETURNED, PLACED = 1, 2
 LIFTED = {"left": -1, "right": -2}
 """Points of stretches in which a foot is lifted."""
 SERIES = 4
+_USED_RANGE, _USUAL_BEND = 0.8, JOINT_LIMITS["ankle_dorsiflexion"][1]
 
 SCALARS = (
     "support",
@@ -100,6 +101,8 @@ class ActionTables(NamedTuple):
         See :mod:`posegen.motion.manner`.
     held : bool [2 * actions, channels]
         Channels in which a gait keeps its pose rather than swinging.
+    bend : float [2 * actions]
+        Turns by which ankles bend further up than usually.
     stretches : float [stretches, 4]
         Stretches of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its number in
         CONTACTS): point, stage, begin and end as shares of the stage; those of each action from its `first_stretch`.
@@ -121,6 +124,7 @@ class ActionTables(NamedTuple):
     series_sin: Array
     manner: Array
     held: Array
+    bend: Array
     stretches: Array
 
 
@@ -202,6 +206,12 @@ def _held(action: Action, near: str) -> Array:
     return np.array([any(c in _HELD_CHANNELS.get(part, ()) for part in parts) for c in CHANNELS])
 
 
+def _bend(action: Action) -> float:
+    """Turns that ankles bend further up, of what the action's range for them is wider: heels rise before its very end."""
+    range_ = action.ranges.get("ankle_dorsiflexion")
+    return _USED_RANGE * (((range_ and range_.max) or _USUAL_BEND) - _USUAL_BEND) / 360
+
+
 def _series(action: Action, near: str) -> list[tuple[int, Array, Array]]:
     rows = []
     for channel, harmonics in _resolve(action.harmonics, near).items():
@@ -229,7 +239,7 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
 
 def _action_tables(library: Library) -> ActionTables:
     scalars: list[tuple[float, ...]] = []
-    poses, uses, owns, anchors, parts, manners, helds = [], [], [], [], [], [], []
+    poses, uses, owns, anchors, parts, manners, helds, bends = [], [], [], [], [], [], [], []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
     stretches: list[tuple[int, int, float, float]] = []
@@ -259,6 +269,7 @@ def _action_tables(library: Library) -> ActionTables:
             parts.append(labelled)
             manners.append(manner_row(action, GAITS[action.gait], near))
             helds.append(_held(action, near))
+            bends.append(_bend(action))
     nowhere = np.zeros((0, len(CHANNELS)))
     return ActionTables(
         scalars=np.asarray(scalars, np.float64),
@@ -277,6 +288,7 @@ def _action_tables(library: Library) -> ActionTables:
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
         manner=np.asarray(manners, np.float64),
         held=np.asarray(helds),
+        bend=np.asarray(bends, np.float64),
         stretches=np.asarray(stretches, np.float64).reshape(-1, 4),
     )
 

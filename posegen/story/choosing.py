@@ -20,8 +20,8 @@ _DOMINANT = 0.8
 _STRAIGHT = 0.38
 _AGAIN = 0.3
 _LEAST_CURVE, _LEAST_TURN = 30.0, 40.0
-_CURVE_RATE = 28.0
-"""Degrees a second of a curve at most: in quicker ones legs cross in one another."""
+_CURVE_RATE = 45.0
+"""Degrees a second of a curve at most."""
 _AVERAGE_LEG = 0.9
 _WALKING, _RUNNING = (0.5, 1.9), (2.2, 7.0)
 """Metres a second of an average leg between which a style may bring walks and runs."""

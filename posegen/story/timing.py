@@ -18,7 +18,7 @@ _TEMPO, _AMPLITUDE = (0.85, 1.2), (0.8, 1.2)
 _STYLED_TEMPO, _STYLED_AMPLITUDE = (0.65, 1.25), (0.6, 1.2)
 _HOLD = 0.8
 _NEXT_SLOT = 1.3
-_TURNING_RATE = (84.0, 112.0)
+_TURNING_RATE = (90.0, 120.0)
 
 
 def tempo_of(energy: Array, style: Array, draws: Array) -> Array:

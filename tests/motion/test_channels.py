@@ -19,6 +19,7 @@ from posegen.motion.state import Clock, Scratch, scratch
 from posegen.motion.tables import tables
 from posegen.motion.tracks import slot_stages
 from posegen.motion.trigonometry import smooth_step
+from posegen.skeleton import JOINT_LIMITS
 from tests.motion.scripted import LIBRARY, leg_length, person, scripted_slot, slot
 
 Array = NDArray[Any]
@@ -307,5 +308,10 @@ def test_tracks_leave_from_and_return_to_standing(name: str) -> None:
 
 def test_size_goes_with_amplitude() -> None:
     small, large = (tracked("squat", amplitude, 2)[CHANNELS.index("root_height")].min() for amplitude in (0.8, 1.2))
-    # The root goes half as far as the rest: who stands deeper by half would be too deep.
+    # Root and feet go half as far as the rest, since legs grow no longer for it: at the full size the deepest squat would fold
+    # the knees beyond their range (pelvis and ankle nearer than .26 leg lengths), at half it does not.
     assert large / small == pytest.approx(1.1 / 0.9, abs=0.02)
+    deep, largest = max(-key.pose.get("root_height", 0) for key in LIBRARY.action("squat").cycle_keys), 1.2 * 1.07
+    most = JOINT_LIMITS["knee_flexion"][1]
+    full, half = (2 * np.degrees(np.arccos(1 - deep * size)) for size in (largest, 1 + 0.5 * (largest - 1)))
+    assert half < most < full

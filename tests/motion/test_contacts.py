@@ -21,13 +21,12 @@ from posegen.motion.contacts import (
     PRINT_YAW,
     PRINT_Z,
     find_stances,
-    flatten_feet,
-    hold_stance,
     mark_planted,
     plan_prints,
     rise_on_toes,
     time_stances,
 )
+from posegen.motion.planted import flatten_feet, hold_stance
 from posegen.motion.reach import add_lack, smooth_cover
 from posegen.motion.rows import (
     ANKLE_X,
@@ -178,7 +177,7 @@ def test_prints_of_side_steps_lie_apart(standing: int | None) -> None:
 def hold(leg: Array, stances: Array, rate: float = 1.0) -> None:
     flatten_feet(leg, stances, len(stances), np.full(leg.shape[1], rate, np.float32), 0.04)
     for stance in stances:
-        hold_stance(leg, stance, FOOT)
+        hold_stance(leg, stance, FOOT, np.full(leg.shape[1], stance[PRINT_YAW], np.float32), 0.0)
 
 
 def sole_points_of(leg: Array, f: int) -> tuple[Array, Array]:

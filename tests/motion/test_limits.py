@@ -1,4 +1,4 @@
-"""Joints in their ranges, limbs out of one another, nothing under the floor: default samples, each action by several bodies."""
+"""Joints in their ranges, limbs out of one another, nothing under the floor: fresh samples, each action by several bodies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.config import load_config
+from posegen.config import CONTENT_VERSION, load_config
 from posegen.evaluation.collisions import body_overlap
 from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
 from posegen.evaluation.plausibility import floor_depth
@@ -26,6 +26,9 @@ Array = NDArray[Any]
 
 FPS = 25
 DEEP, SUNK = 0.02, 0.005
+FRESH, AT_ONCE, FRESH_SEED = 120, 40, 1000 + CONTENT_VERSION
+ALLOWED = 1
+"""Samples in which some variant may leave the limits: of thousands that nobody tuned on, far fewer than one in a hundred do."""
 BODIES = {
     "a child": (1.1, 0.94, 1.05, 1.03, 0.9),
     "long arms": (1.65, 0.95, 1.05, 1.08, 1.15),
@@ -36,28 +39,39 @@ BODIES = {
 
 def wrongs(joints: Array, labels: Array) -> Iterator[str]:
     """What is not as it should be in a clip [frame, 22, 3] with the labels [frame, part] of its actions."""
+    return beyond(joint_angles(joints), body_overlap(joints), joints, labels)
+
+
+def beyond(angles: dict[str, Array], overlap: Array, joints: Array, labels: Array) -> Iterator[str]:
+    """What is not as it should be in a clip whose angles and overlap are known."""
     doing = [LIBRARY.actions[number] for number in labels[:, PARTS.index("legs")]]
-    for name, values in range_excess(joint_angles(joints), ranges_of_frames(LIBRARY, LIBRARY.actions, labels, FPS)).items():
-        beyond = np.nan_to_num(values)
-        if beyond.max() > TOLERANCE:
-            yield f"{name} {beyond.max():.0f} degrees beyond its range in {doing[int(beyond.argmax())]}"
-    overlap = body_overlap(joints)
+    for name, values in range_excess(angles, ranges_of_frames(LIBRARY, LIBRARY.actions, labels, FPS)).items():
+        excess = np.nan_to_num(values)
+        if excess.max() > TOLERANCE:
+            yield f"{name} {excess.max():.0f} degrees beyond its range in {doing[int(excess.argmax())]}"
     if overlap.max() > DEEP:
         yield f"limbs {100 * overlap.max():.1f} cm in one another in {doing[int(overlap.argmax())]}"
     if floor_depth(joints) > SUNK:
         yield f"{100 * floor_depth(joints):.1f} cm under the floor in {', '.join(dict.fromkeys(doing))}"
 
 
-def test_default_samples_stay_within_limits() -> None:
-    batch = synthesize(load_config("default"), range(40))
-    assert batch.joints.shape[:2] == (40, 5)
-    found = []
-    for sample, variant, actor in np.ndindex(batch.joints.shape[:3]):
-        there = ~np.isnan(batch.joints[sample, variant, actor, :, 0, 0])
-        if there.any():
-            clip = batch.joints[sample, variant, actor, there].astype(np.float64), batch.action[sample, variant, actor, there]
-            found += [f"sample {sample}, variant {variant}: {wrong}" for wrong in wrongs(*clip)]
-    assert not found, "\n".join(found)
+def test_fresh_samples_hardly_ever_leave_limits() -> None:
+    # With each content version come samples that nobody has looked at to mend them.
+    config = load_config("default", [f"seed={FRESH_SEED}", "variants={position: null, mirror: false}"])
+    found: dict[int, list[str]] = {}
+    for first in range(0, FRESH, AT_ONCE):
+        batch = synthesize(config, range(first, first + AT_ONCE))
+        assert batch.joints.shape[:2] == (AT_ONCE, 3)
+        joints = batch.joints.astype(np.float64)
+        angles, overlaps = joint_angles(joints), body_overlap(joints)
+        for clip in np.ndindex(joints.shape[:3]):
+            there = ~np.isnan(joints[clip][:, 0, 0])
+            if there.any():
+                seen = {name: values[clip][there] for name, values in angles.items()}
+                wrong = list(beyond(seen, overlaps[clip][there], joints[clip][there], batch.action[clip][there]))
+                if wrong:
+                    found.setdefault(first + clip[0], []).extend(wrong)
+    assert len(found) <= ALLOWED, found
 
 
 @pytest.mark.parametrize("body", list(BODIES))

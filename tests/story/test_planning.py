@@ -17,11 +17,13 @@ from posegen.library import load_library
 from posegen.scene import BOTH, LEFT, NOTHING, Persons, Scenes
 from posegen.story.placing import GRID
 from posegen.story.planning import plan
+from posegen.story.population import leg_height
 from posegen.story.repertoire import parts_of, repertoire
 
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)
 NAMES = LIBRARY.actions
+STYLES = list(LIBRARY.styles.values())
 CONFIGS = {
     "default": {},
     "crowd": {"story": {"actors": {"min": 1, "max": 4}, "layering": 1.0}},
@@ -124,9 +126,14 @@ def test_slots_last_as_long_as_their_action_takes(name):
         action = scenes.action[i, actor, slot]
         span = scenes.end[i, actor, slot] - scenes.start[i, actor, slot]
         tempo, repetitions = scenes.tempo[i, actor, slot], scenes.repetitions[i, actor, slot]
-        neutral = scenes.persons.style[i, actor] == 0
-        assert 0.84 < tempo < 1.21 if neutral else 0.64 < tempo < 1.26
-        assert (0.79 if neutral else 0.59) < scenes.amplitude[i, actor, slot] < 1.21
+        # Everybody's own pace and size, .85 to 1.2 and .8 to 1.2, times that of the style, within what bodies can.
+        style = STYLES[scenes.persons.style[i, actor]]
+        slowest, quickest = np.clip(style.tempo * np.array([0.85, 1.2]), 0.65, 1.25)
+        smallest, largest = np.clip(style.amplitude * np.array([0.8, 1.2]), 0.6, 1.2)
+        # Who only stands below what the arms do does so without either.
+        bears = NAMES[action] == "stand" and tempo == scenes.amplitude[i, actor, slot] == 1
+        assert bears or slowest - 1e-6 <= tempo <= quickest + 1e-6
+        assert bears or smallest - 1e-6 <= scenes.amplitude[i, actor, slot] <= largest + 1e-6
         around = KNOWN.enter[action] + KNOWN.exit[action]
         if KNOWN.counted[action]:
             assert KNOWN.fewest[action] <= repetitions <= KNOWN.most[action]
@@ -151,13 +158,17 @@ def test_gaits_turns_and_sides(name):
     turned = np.degrees(np.abs(scenes.turn[on_the_spot]))
     assert turned.min() > 39.99
     rate = turned / (scenes.end - scenes.start)[on_the_spot]
-    neutral = np.broadcast_to(scenes.persons.style[..., None] == 0, gait.shape)
-    assert rate[neutral[on_the_spot]].max() < 121
-    assert rate.max() < 121 * 1.25
+    tempo, pace = (
+        np.broadcast_to(np.array([getattr(style, key) for style in STYLES])[scenes.persons.style][..., None], gait.shape)
+        for key in ("tempo", "speed")
+    )
+    assert (rate <= 120.0 * tempo[on_the_spot] + 1e-3).all()
+    # The walk's own .7 to 1.85 m/s times the style's factor, from a stroll to the walk-run transition, on legs of .9 m.
     walking = scenes.action == NAMES.index("walk")
-    assert scenes.speed[walking & neutral].min() > 0.55
-    assert scenes.speed[walking].min() > 0.43
-    assert scenes.speed[walking].max() < 2.0
+    leg = np.broadcast_to(leg_height(scenes.persons)[..., None], gait.shape)[walking]
+    speed = scenes.speed[walking] / np.sqrt(leg / 0.9)
+    assert (speed >= np.clip(0.7 * pace[walking], 0.5, 1.9) - 1e-4).all()
+    assert (speed <= np.clip(1.85 * pace[walking], 0.5, 1.9) + 1e-4).all()
     # Most walk at about their free speed; slow and brisk walks are rarer, but there.
     assert 1.15 < scenes.speed[walking].mean() < 1.4
     assert 0.02 < (scenes.speed[walking] > 1.6).mean() < 0.2
