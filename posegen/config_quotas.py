@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Cap", "Quota", "Quotas", "quota_problems"]
 
 MOST_SAMPLES = 1_000_000_000
+_Themes = tuple[dict[str, float], dict[str, float]]
+"""Weights of all themes, and of those that may occur in every sample."""
 _ONE_OF = ("action", "theme", "style", "left_handed", "female", "age")
 
 
@@ -120,6 +122,15 @@ class Quotas(Group):
         """How many samples there can be."""
         return self.asked if self.samples is None else self.samples
 
+    def asked_of(self, cap: Cap) -> int:
+        """Samples of the exact amounts that show what a cap is of, as far as they ask for it: an action or a theme."""
+        return sum(
+            quota.samples * (cap.action in quota.actions)
+            if cap.action is not None
+            else quota.samples * max(1, len(quota.actions)) * (cap.theme is not None and quota.theme == cap.theme)
+            for quota in self.exact
+        )
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.samples is not None and self.asked > self.samples:
@@ -157,20 +168,23 @@ def quota_problems(quotas: Quotas, story: Story, population: Population, library
     if not free:
         yield Problem("quotas.caps", "cap every theme that may occur; leave one without a cap, for the samples beyond")
     barred = _capped(quotas, "action")
-    for theme in free:
+    for theme in (name for name, weight in weights.items() if weight):
         if not any(_weight(story, library, theme, action) for action in library.themes[theme].actions if action not in barred):
             yield Problem("quotas.caps", f"cap every action of the theme {theme!r}; leave it one without a cap")
     for number, quota in enumerate(quotas.exact):
         key = f"quotas.exact[{number}]"
-        yield from _theme_problems(key, quota, story, library, free)
+        yield from _theme_problems(key, quota, story, library, (weights, free))
         yield from _action_problems(key, quota, library)
         if quota.style is not None and not population.styles.get(quota.style):
             yield Problem(f"{key}.style", f"{quota.style!r} does not occur; give it a weight in population.styles")
         for name in ("style", "left_handed", "female", "age"):
             if getattr(quota, name) is not None and _capped(quotas, name):
                 yield Problem(f"{key}.{name}", "is also capped under quotas.caps; ask for exact amounts, or for a cap")
-        for name in sorted({*quota.actions} & barred):
-            yield Problem(f"{key}.actions", f"{name!r} is also capped under quotas.caps; ask for exact amounts, or for a cap")
+    for number, cap in enumerate(quotas.caps):
+        asked = quotas.asked_of(cap)
+        if asked > cap.samples:
+            text = f"is {cap.samples:,}, and exact asks for {asked:,} samples with {cap.action or cap.theme!r}; raise it"
+            yield Problem(f"quotas.caps[{number}].samples", text)
 
 
 def _capped(quotas: Quotas, kind: str) -> set[object]:
@@ -196,11 +210,10 @@ def _unknown(quotas: Quotas, library: Library) -> Iterator[Problem]:
             yield Problem(key, f"unknown {kind} {name!r}{did_you_mean(name, known[kind])}")
 
 
-def _theme_problems(key: str, quota: Quota, story: Story, library: Library, free: dict[str, float]) -> Iterator[Problem]:
-    if quota.theme is not None and quota.theme not in free:
-        yield Problem(
-            f"{key}.theme", f"{quota.theme!r} may not occur in every sample; give it a weight in story.themes, and no cap"
-        )
+def _theme_problems(key: str, quota: Quota, story: Story, library: Library, offered: _Themes) -> Iterator[Problem]:
+    weights, free = offered
+    if quota.theme is not None and not weights.get(quota.theme):
+        yield Problem(f"{key}.theme", f"{quota.theme!r} does not occur; give it a weight in story.themes")
         return
     themes = list(free) if quota.theme is None else [quota.theme]
     for action in quota.actions:

@@ -108,21 +108,21 @@ def allot(config: Config, library: Library, samples: Array) -> Allotment | None:
     book = _book_of(config, quotas, library)
     places = permuted(config.seed, samples, quotas.total, Stream.QUOTA)
     cell = np.searchsorted(book.ends, places, side="right")
-    barred = np.array(
-        [
-            permuted(config.seed, samples, quotas.total, Stream.QUOTA, 1 + number) >= cap.samples
-            for number, cap in enumerate(quotas.caps)
-        ],
-        bool,
-    ).reshape(len(quotas.caps), len(samples))
+    columns = book.columns(cell)
+    barred = np.zeros((len(quotas.caps), len(samples)), bool)
     actions = np.ones((len(samples), len(library.actions)), bool)
     themes = np.ones((len(samples), len(library.themes)), bool)
     for number, cap in enumerate(quotas.caps):
+        # Samples that are to show it count first; the cap's own permutation tells which others may.
+        others = cap.samples - quotas.asked_of(cap)
+        barred[number] = permuted(config.seed, samples, quotas.total, Stream.QUOTA, 1 + number) >= others
         if cap.action is not None:
-            actions[barred[number], library.index(cap.action)] = False
+            action = library.index(cap.action)
+            actions[barred[number] & (columns["action"] != action), action] = False
         if cap.theme is not None:
-            themes[barred[number], list(library.themes).index(cap.theme)] = False
-    return Allotment(**book.columns(cell), actions=actions, themes=themes, people=list(_people(book, cell, barred)))
+            theme = list(library.themes).index(cap.theme)
+            themes[barred[number] & (columns["theme"] != theme), theme] = False
+    return Allotment(**columns, actions=actions, themes=themes, people=list(_people(book, cell, barred)))
 
 
 def _people(book: _Book, cell: Array, barred: Array) -> Iterator[tuple[Array, Array, Array]]:

@@ -122,6 +122,17 @@ def test_a_sample_finds_its_quota_by_itself(config: Config, rows: list[dict[str,
         assert alone == rows[sample]
 
 
+def test_a_cap_of_what_is_asked_for_makes_it_exact() -> None:
+    quotas = "{samples: 60, exact: [{samples: 6, actions: [wave]}, {samples: 9, theme: dojo}], caps: [%s]}"
+    caps = "{samples: 6, action: wave}, {samples: 12, theme: dojo}"
+    config = posegen.load_config("default", ["quotas=" + quotas % caps, "variants={speed: null, scale: null, position: null}"])
+    rows = [row for row in posegen.synthesize(config, range(60)).rows if row["variant"] == "base"]
+    waves = [any(segment["action"] == "wave" for segment in row["actors"][0]["segments"]) for row in rows]
+    assert sum(waves) == 6
+    assert 9 <= sum(row["theme"] == "dojo" for row in rows) <= 12
+    assert allot(config, LIBRARY, np.arange(60)) is not None
+
+
 def test_everybody_in_a_sample_is_capped() -> None:
     config = posegen.load_config("crowd", ["quotas={samples: 200, caps: [{samples: 20, left_handed: true}]}"])
     scenes = plan(config, LIBRARY, np.arange(200))
@@ -160,7 +171,7 @@ EXACT = "quotas.exact=[{%s}]"
         ([EXACT % "samples: 4, actions: [walk], speed: {min: 1, max: 3}"], "quotas.exact[0].speed: 1 to 3 m/s is not within"),
         ([EXACT % "samples: 4, actions: [walk], side: left"], "quotas.exact[0].side: 'walk' has no side"),
         ([EXACT % "samples: 4, actions: [typing], theme: dojo"], "'typing' does not occur in the theme 'dojo'"),
-        ([EXACT % "samples: 4, theme: home", "story.themes={dojo: 1}"], "'home' may not occur"),
+        ([EXACT % "samples: 4, theme: home", "story.themes={dojo: 1}"], "'home' does not occur; give it a weight"),
         ([EXACT % "samples: 4, actions: [walk]", "story.actions={walk: 0}"], "'walk' does not occur in any theme"),
         ([EXACT % "samples: 4, style: old", "population.styles={neutral: 1}"], "'old' does not occur; give it a weight"),
         ([EXACT % "samples: 4, left_handed: 1", "population.left_handed=0"], "asks for left_handed true, which none of 1,000"),
@@ -176,7 +187,7 @@ EXACT = "quotas.exact=[{%s}]"
         (["quotas={samples: 9, caps: [{samples: 2, left_handed: false}]}", "population.left_handed=0"], "leave 0 persons"),
         (
             [EXACT % "samples: 4, actions: [run]", "quotas.caps=[{samples: 2, action: run}]", "quotas.samples=9"],
-            "'run' is also capped",
+            "quotas.caps[0].samples: is 2, and exact asks for 4 samples with 'run'; raise it",
         ),
         ([EXACT % "samples: 4, actions: [stairs_up]", "frames=25"], "'stairs_up' takes"),
     ],
