@@ -29,10 +29,11 @@ class _Sense(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Meanings:
-    """Phrases of a language, as tuples of words, and what each tells; words behind which "after" tells in the order of time."""
+    """Phrases of a language, as tuples of words, and what each tells; words that turn the order of time round, and where."""
 
     phrases: Mapping[tuple[str, ...], tuple[_Sense, ...]]
-    after: frozenset[str]
+    beginning: frozenset[str]
+    inside: frozenset[str]
     behind: frozenset[str]
 
 
@@ -43,9 +44,9 @@ class Words(NamedTuple):
     ----------
     sides, numbers : tuple of str
         In the order in which they are told.
-    around, together, sequence, backwards, many : bool
-        Whether something is told as a turn around, as done at the same time, one after another, from later to earlier, as done
-        so many times.
+    around, together, sequence, backwards, turned, many : bool
+        Whether something is told as a turn around, as done at the same time, one after another, by words that may tell from
+        later to earlier, in a clause that does, as done so many times.
     classes : frozenset of (str, str)
         Speeds, sorts of people, ways and moods.
     negations : int
@@ -57,6 +58,7 @@ class Words(NamedTuple):
     together: bool
     sequence: bool
     backwards: bool
+    turned: bool
     many: bool
     classes: frozenset[tuple[str, str]]
     negations: int
@@ -99,7 +101,8 @@ def _read(lists: Mapping[str, Any]) -> Meanings:
     for kind, values in lists["classes"].items():
         for value, texts in values.items():
             add(texts, _Sense(kind, value))
-    return Meanings(phrases, frozenset(lists["after"]["words"]), frozenset(lists["after"]["behind"]))
+    turning = lists["turning"]
+    return Meanings(phrases, *(frozenset(turning[key]) for key in ("beginning", "inside", "behind")))
 
 
 def words_of(text: str, meanings: Meanings) -> Words:
@@ -124,7 +127,8 @@ def words_of(text: str, meanings: Meanings) -> Words:
         around="around" in told,
         together="together" in told,
         sequence=bool(told & {"sequence", "backwards"}),
-        backwards="backwards" in told or _after_behind(tokens, meanings),
+        backwards="backwards" in told,
+        turned=_turned(tokens, meanings),
         many="many" in told,
         classes=frozenset((s.sort, s.value) for s in senses if s.sort in ("speed", "who", "way", "mood")),
         negations=sum(sense.sort == "negations" for sense in senses),
@@ -154,14 +158,15 @@ def _phrases(tokens: Sequence[str], meanings: Meanings) -> list[tuple[_Sense, ..
     return found
 
 
-def _after_behind(tokens: Sequence[str], meanings: Meanings) -> bool:
-    """Whether "after" tells from later to earlier, as in "sits after walking"; "after that" does not."""
+def _turned(tokens: Sequence[str], meanings: Meanings) -> bool:
+    """Whether what comes later is told first, as in "sits after walking" and "Before sitting, walks"."""
     for at, token in enumerate(tokens):
-        if token in meanings.after:
-            begins = at == 0 or tokens[at - 1] in _MARKS
-            forward = at + 1 < len(tokens) and tokens[at + 1] in meanings.behind
-            if not begins and not forward:
-                return True
+        begins = at == 0 or tokens[at - 1] in _MARKS
+        forward = at + 1 < len(tokens) and tokens[at + 1] in meanings.behind
+        if token in meanings.beginning and begins:
+            return True
+        if token in meanings.inside and not begins and not forward:
+            return True
     return False
 
 
@@ -184,7 +189,7 @@ def difference(caption: Words, paraphrase: Words, *, turns_around: bool = False)
         return "negation"
     if caption.together != paraphrase.together or caption.sequence > paraphrase.sequence:
         return "order"
-    if paraphrase.backwards and not caption.backwards:
+    if paraphrase.backwards > caption.backwards or paraphrase.turned != caption.turned:
         return "order"
     other = sorted(paraphrase.classes - caption.classes)
     return {"who": "people", "way": "path", "mood": "style"}.get(other[0][0], other[0][0]) if other else ""
