@@ -99,8 +99,8 @@ class _ActionWords(Strict):
     """Words of one action.
 
     `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile, `together`
-    for what is done with somebody, who is {partner}; `speed_verbs` tell the speed by themselves. `manner` says that the style may
-    be told with it; what is `minor` is left out of a short caption that has more to tell.
+    for what is done with somebody, who is {partner}; `speed_verbs` tell the speed by themselves. `manner` says that the style
+    may be told with it; what is `minor` is left out of a short caption that has more to tell.
     """
 
     verbs: Phrases
