@@ -16,21 +16,24 @@ from posegen.library import load_library
 from posegen.motion.engine import animate
 from posegen.scene import NOTHING, Scenes
 from posegen.skeleton import JOINTS
+from posegen.story.meeting import with_room
 from posegen.story.planning import plan
 from posegen.story.variants import apply_variant, variant_parameters
 from posegen.synthesis import Batch
-from posegen.truth.apart import DEEPEST, people_overlap
+from posegen.synthesis.scenes import end_to_end
+from posegen.truth.apart import DEEPEST, overlapping, people_overlap
 from posegen.truth.check import check_statement, see_actors
 from posegen.truth.partners import CONTACT, LEAST_CONTACT, done_with
 from tests.motion.copied import mirrored
+from tests.motion.scripted import pick
 
 Array = NDArray[Any]
 
 LIBRARY = load_library()
 SAMPLES = 220
 FPS = 25
-TOGETHER = 0.98
-"""Share of the samples in which nobody goes through anybody; of the others another attempt is made."""
+AGAIN = 0.04
+"""Share of the samples of which a second attempt may be needed, because somebody goes through somebody."""
 TRUE = 0.99
 """Share of the statements that joints must show, of those that can be measured."""
 
@@ -49,7 +52,11 @@ def batch() -> Batch:
 
 @cache
 def scenes() -> Scenes:
-    return plan(config(), LIBRARY, np.arange(SAMPLES))
+    """The samples as that attempt planned them which was kept."""
+    attempts = np.array([row["attempt"] for row in batch().rows])
+    plans = [plan(config(), LIBRARY, np.arange(SAMPLES), attempt) for attempt in range(attempts.max() + 1)]
+    slots = max(one.action.shape[2] for one in plans)
+    return pick(end_to_end([with_room(one, slots) for one in plans]), attempts * SAMPLES + np.arange(SAMPLES))
 
 
 def kind_of(sample: int) -> str:
@@ -83,7 +90,17 @@ def test_hands_meet() -> None:
 
 def test_two_who_meet_do_not_go_through_each_other() -> None:
     deepest = np.array([people_overlap(batch().joints[i, 0, 0], batch().joints[i, 0, 1]).max() for i in range(SAMPLES)])
-    assert (deepest <= DEEPEST).mean() >= TOGETHER, np.flatnonzero(deepest > DEEPEST)
+    assert deepest.max() <= DEEPEST, np.flatnonzero(deepest > DEEPEST)
+    assert np.mean([row["attempt"] > 0 for row in batch().rows]) <= AGAIN
+
+
+def test_several_apart_keep_clear_of_each_other() -> None:
+    crowd = posegen.load_config("crowd", ["variants.speed=null", "variants.scale=null", "story.interactions.share=0.3"])
+    made = posegen.synthesize(crowd, range(120))
+    actors, length = np.array([[len(row["actors"]), row["length"]] for row in made.rows[:: len(made.variants)]]).T
+    assert (actors == 3).sum() > 20
+    for variant in range(len(made.variants)):
+        assert not overlapping(made.joints, variant, actors, length).any()
 
 
 def test_it_is_seen_who_does_what_with_whom() -> None:

@@ -24,7 +24,7 @@ from posegen.story.population import leg_height
 from posegen.story.repertoire import STANDING, Repertoire
 from posegen.story.variants import variant_parameters
 
-__all__ = ["meet"]
+__all__ = ["meet", "with_room"]
 
 Array = NDArray[Any]
 Piece = dict[str, Array]
@@ -199,7 +199,7 @@ def _written(scenes: Scenes, plans: list[Any], draws: Array) -> Scenes:
         return scenes
     bases = max(len(course.base) for _, courses, *_ in plans for course in courses)
     layers = max(len(course.layers) for _, courses, *_ in plans for course in courses)
-    scenes = _with_room(scenes, max(scenes.action.shape[2], bases + layers))
+    scenes = with_room(scenes, max(scenes.action.shape[2], bases + layers))
     for chosen, courses, until, interaction, together in plans:
         for who, course in enumerate(courses):
             for name, unused in _UNUSED.items():
@@ -234,8 +234,8 @@ _UNUSED: dict[str, Any] = {
 }
 
 
-def _with_room(scenes: Scenes, slots: int) -> Scenes:
-    """Give copies of the arrays that are written, with so many slots for each actor."""
+def with_room(scenes: Scenes, slots: int) -> Scenes:
+    """Copy scenes, with so many slots for each actor, the further ones unused, and arrays that may be written."""
     more = slots - scenes.action.shape[2]
     arrays: dict[str, Any] = {
         name: np.concatenate(

@@ -26,6 +26,8 @@ FOLLOWING = (0.5, 3.0)
 """Metres between who walks behind and who walks ahead."""
 TRAIL = 0.45
 """Metres from where the one ahead went, within which the one behind goes."""
+EVERY = 3
+"""Frames between those in which somebody is looked for where the other one has been."""
 MOST = 0.6
 """Share of the frames that decides."""
 
@@ -94,11 +96,11 @@ def _facing(one: Array, two: Array, start: int, end: int) -> bool:
 
 
 def _behind(one: Array, two: Array, start: int, end: int) -> bool:
-    here, there = one[start:end, PELVIS][:, [0, 2]], two[:end, PELVIS][:, [0, 2]]
-    gap = _size(here - there[start:end])
+    here, there = one[start:end:EVERY, PELVIS][:, [0, 2]], two[:end, PELVIS][:, [0, 2]]
+    gap = _size(here - there[start:end:EVERY])
     near = (gap >= FOLLOWING[0]) & (gap <= FOLLOWING[1])
     # Where the one behind is, the one ahead has been, or was on the way to from where it began.
-    trail = np.stack([_size(there[: start + f + 1] - here[f]).min() for f in range(len(here))])
+    trail = _size(there[None, ::EVERY] - here[:, None]).min(axis=1)
     began = _size(here - there[0]) <= FOLLOWING[1]
     return bool((near & ((trail <= TRAIL) | began)).mean() >= MOST) and _facing(one, two, start, end)
 
