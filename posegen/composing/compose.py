@@ -18,6 +18,7 @@ from posegen.reading import Reading, read_caption
 from posegen.reading.suggest import suggestions
 from posegen.story.captions import captions, label_segments
 from posegen.story.telling import tell, visible_segments
+from posegen.synthesis.seeing import see, without_false
 from posegen.truth.check import check_statement, see_actors
 from posegen.wording import shown
 
@@ -92,7 +93,9 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
     scene = scene_of(script_of(reading, library), library, fps, seed, seconds)
     scenes = scene.scenes
     motion = animate(scenes, library, int(scenes.length[0]), fps)
-    told = tell(scenes, library, fps)
+    # What the joints do not show is not told.
+    seen = see(tell(scenes, library, fps), motion.joints, np.arange(1), library, fps)
+    told = without_false(seen, library).told
     segments = visible_segments(scenes, library, fps, told)
     config = Config(seed=seed)
     label_segments(segments, scenes, library, config, told)

@@ -174,8 +174,9 @@ def _templates(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
     """Words of the sentences themselves, such as "can be seen", "after" and "finally"."""
     for template in (*words["short"], *words["full"], *words["segment"]):
         pieces = _PLACEHOLDER.split(template)
-        several = sum(name != "{subject}" for name in _PLACEHOLDER.findall(template)) > 1
-        yield from ((piece, Mark("after" if several and i == 0 else "filler")) for i, piece in enumerate(pieces))
+        verbs = [i for i, name in enumerate(_PLACEHOLDER.findall(template)) if name != "{subject}"]
+        # Before the first of two verbs stands what makes it come before the second.
+        yield from ((piece, Mark("after" if len(verbs) > 1 and i == verbs[0] else "filler")) for i, piece in enumerate(pieces))
     for tense in words["narrative"]["tenses"]:
         for key in ("open", "placeless"):
             yield from ((piece, Mark("filler")) for text in tense[key] for piece in _PLACEHOLDER.split(text))

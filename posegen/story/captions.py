@@ -16,7 +16,7 @@ from posegen.config import Config
 from posegen.library import Library
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
-from posegen.story.beats import Actor, actors_of, facts_of
+from posegen.story.beats import Actor, Casts, facts_of
 from posegen.story.frames import frame_of
 from posegen.story.grammar import CHOICES, Grammar, Statement, grammar_of, statement
 from posegen.story.sentences import (
@@ -83,16 +83,28 @@ def captions(scenes: Scenes, library: Library, config: Config, *, told: Told | N
         A caption of each of :data:`KINDS`. Sequences that are worded alike share them: they are not to be changed.
     """
     grammar = grammar_of(library)
-    facts = tell(scenes, library, config.fps) if told is None else told
+    casts = Casts(scenes, library, tell(scenes, library, config.fps) if told is None else told)
     draws = uniform(config.seed, scenes.sample, Stream.CAPTION, len(KINDS) * DRAWS)
     choices = np.floor(draws * CHOICES).astype(np.int64)
     themes = list(library.themes)
-    return [
-        _captions(grammar, actors, themes[theme], chosen, (config.seed, sample))
-        for actors, theme, chosen, sample in zip(
-            actors_of(scenes, library, facts), scenes.theme.tolist(), choices.tolist(), scenes.sample.tolist(), strict=True
-        )
-    ]
+    found = []
+    for i, (theme, sample) in enumerate(zip(scenes.theme.tolist(), scenes.sample.tolist(), strict=True)):
+        # Kept, because most variants of a sample show what the base shows.
+        depends, kept = casts.all_of(i), grammar.kept.get((config.seed, sample))
+        if kept is None or kept[0] != depends:
+            written = _captions(grammar, casts.actors(i), themes[theme], choices[i].tolist())
+            if kept is None:
+                _keep(grammar.kept, (config.seed, sample), (depends, written))
+        else:
+            written = kept[1]
+        found.append(written)
+    return found
+
+
+def _keep(kept: dict[Any, Any], key: tuple[int, int], value: Any) -> None:
+    if len(kept) >= _KEPT:
+        kept.clear()
+    kept[key] = value
 
 
 def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Library, config: Config, told: Told) -> None:
@@ -111,41 +123,41 @@ def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Lib
     grammar = grammar_of(library)
     first = len(KINDS) * DRAWS
     draws = uniform(config.seed, scenes.sample, Stream.CAPTION, first + SLOTS)[:, first:]
-    choices = np.floor(draws * CHOICES).astype(np.int64).tolist()
+    choices = np.floor(draws * CHOICES).astype(np.int64)
     forms = [frame_of(template, grammar.forms) for template in grammar.words["segment"]]
     their, partner = str(grammar.words["their"]["person"]), str(grammar.words["several"]["partner"][0])
     facts, slots = facts_of(told, library), told.slot
     row = 0
-    for cast, chosen in zip(segments, choices, strict=True):
-        for number, actor in enumerate(cast):
-            for k, segment in enumerate(actor):
-                choice = chosen[slots[row] % SLOTS]
-                verb, around = grammar.clause(facts[row], "all", choice)
-                head, form, _, _, tail = forms[choice % len(forms)]
-                text = head + around.before + verb[form] + around.behind + tail
-                if "{" in text:
-                    text = text.replace("{their}", their).replace("{partner}", partner)
-                segment["text"] = text
-                segment["statements"] = around.statements(number, k)
-                row += 1
+    for i, (cast, sample) in enumerate(zip(segments, scenes.sample.tolist(), strict=True)):
+        told_of = [len(actor) for actor in cast]
+        last = row + sum(told_of)
+        depends, kept = (facts[row:last], slots[row:last], told_of), grammar.labelled.get((config.seed, sample))
+        if kept is None or kept[0] != depends:
+            labels: list[tuple[str, list[Statement]]] = []
+            chosen = choices[i].tolist()
+            for number, actor in enumerate(cast):
+                for k in range(len(actor)):
+                    choice = chosen[slots[row + len(labels)] % SLOTS]
+                    verb, around = grammar.clause(facts[row + len(labels)], "all", choice)
+                    head, form, _, _, tail = forms[choice % len(forms)]
+                    text = head + around.before + verb[form] + around.behind + tail
+                    if "{" in text:
+                        text = text.replace("{their}", their).replace("{partner}", partner)
+                    labels.append((text, around.statements(number, k)))
+            if kept is None:
+                _keep(grammar.labelled, (config.seed, sample), (depends, labels))
+        else:
+            labels = kept[1]
+        for segment, label in zip([segment for actor in cast for segment in actor], labels, strict=True):
+            segment["text"], segment["statements"] = label
+        row = last
 
 
-def _captions(
-    grammar: Grammar, actors: tuple[Actor, ...], theme: str, choices: list[int], sample: tuple[int, int]
-) -> list[Caption]:
-    # Kept, because most variants of a sample show what the base shows.
-    kept = grammar.kept.get(sample)
-    if kept is not None and kept[0] == actors and kept[1] == theme:
-        return kept[2]
-    made = [
+def _captions(grammar: Grammar, actors: tuple[Actor, ...], theme: str, choices: list[int]) -> list[Caption]:
+    return [
         _caption(Wording(grammar, kind, _DETAILS[kind], theme, choices[i * DRAWS : (i + 1) * DRAWS]), actors)
         for i, kind in enumerate(KINDS)
     ]
-    if kept is None:
-        if len(grammar.kept) >= _KEPT:
-            grammar.kept.clear()
-        grammar.kept[sample] = (actors, theme, made)
-    return made
 
 
 def _caption(wording: Wording, actors: tuple[Actor, ...]) -> Caption:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from posegen.story.beats import Actor, Beat
+from posegen.story.facts import Statement, order, styled
 from posegen.story.frames import Frame
-from posegen.story.grammar import Grammar, Statement, order
+from posegen.story.grammar import Grammar
 
 __all__ = [
     "DRAWS",
@@ -74,7 +75,7 @@ def spoken(wording: Wording, actor: Actor, style: str) -> list[Spoken]:
             verb, before, behind = grammar.goes_on[choice % len(grammar.goes_on)], "", ""
         else:
             if style and grammar.mannered[action]:
-                verb, around = clause(facts._replace(style=style), detail, choice)
+                verb, around = clause(styled(facts, style), detail, choice)
             before, behind, said, claims = around.before, around.behind, action, around.claims
             if style and ("style", style) in claims:
                 # Told once; by then it is known.

@@ -32,6 +32,7 @@ several:
   one: [eine Person]
   other: [eine andere]
   numbered: [die erste, die zweite, die dritte, die vierte, die fünfte, die sechste, die siebte, die achte]
+  partner: [die andere]
   intro: "{number} Leute: "
 numbers: [keine, eine, zwei, drei, vier, fünf, sechs, sieben, acht, neun]
 counts: {once: [einmal], twice: [zweimal], more: ["{number} Mal"]}
