@@ -4,11 +4,11 @@ Which object an action uses stands with the action (`object`, see :mod:`posegen.
 joints: a held one lies in the palm, .054 of stature beyond the wrist on the line from elbow to wrist (half a hand), or between
 both palms; a bat's place is that of its grip. A ball leaves the hand at its fastest in each repetition that is seen whole, with
 its velocity there, and flies by p + v t + g t^2 / 2 (g = 9.81 m/s^2, no drag) until it lies on the floor. One that is kicked
-lies before the foot until this is at its fastest, and flies off 1.2 times as fast, at first rising by .4 for each metre; both are
-our choice. One that is caught comes from 6 m ahead, within .8 s, to where the palms are nearest to each other, one that is
-fielded to where they are lowest. One that is dribbled leaves the palm
-at its lowest, touches the floor half way, and is back for the next time. What is picked up lies where the hand is lowest until
-then. A seat stands below the pelvis, at the height that the row tells.
+lies before the foot until this is at its fastest, and flies off 1.2 times as fast, at first rising by .4 for each metre; both
+are our choice. One that is caught comes from 6 m ahead, within .8 s, to where the palms are nearest to each other, one that is
+fielded to where they are lowest. One that is dribbled leaves the palm at its lowest, touches the floor half way, and is back
+for the next time. What is picked up lies where the hand is lowest until then. A seat stands below the pelvis, at the height
+that the row tells.
 """
 
 from __future__ import annotations
