@@ -14,12 +14,14 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.generation.derive import DerivationResult
 
-__all__ = ["derive"]
+__all__ = ["FIELDS", "derive"]
+
+FIELDS = "rotation, velocity, momentum, stick, camera, keypoints, face, objects or quality"
 
 
 @click.command(epilog=example("posegen derive data/default-0 --add velocity", "posegen derive data/default-0"))
 @click.argument("dataset", type=click.Path(path_type=Path))
-@click.option("--add", "names", metavar="FIELD", multiple=True, help="What to derive; may be repeated.")
+@click.option("--add", "names", metavar="FIELD", multiple=True, help=f"{FIELDS}; may be repeated.")
 @workers_option
 @json_option
 @quiet_option

@@ -2,11 +2,13 @@
 
 Which object an action uses stands with the action (`object`, see :mod:`posegen.library.objects`). Where it is follows from the
 joints: a held one lies in the palm, .054 of stature beyond the wrist on the line from elbow to wrist (half a hand), or between
-both palms; a bat's place is that of its grip. A ball leaves the hand or the foot at its fastest in each repetition that is seen
-whole, with its velocity there, and flies by p + v t + g t^2 / 2 (g = 9.81 m/s^2, no drag) until it lies on the floor. One that
-is caught comes from 6 m ahead, within .8 s, to where the palms are nearest to each other. One that is dribbled leaves the palm
-at its lowest, touches the floor half way, and is back for the next time. What is picked up lies where the hand is lowest until
-then. A seat stands below the pelvis, at the height that the row tells.
+both palms; a bat's place is that of its grip. A ball leaves the hand at its fastest in each repetition that is seen whole, with
+its velocity there, and flies by p + v t + g t^2 / 2 (g = 9.81 m/s^2, no drag) until it lies on the floor. One that is kicked
+lies before the foot until this is at its fastest, and flies off 1.2 times as fast, at first rising by .4 for each metre; both
+are our choice. One that is caught comes from 6 m ahead, within .8 s, to where the palms are nearest to each other, one that is
+fielded to where they are lowest. One that is dribbled leaves the palm at its lowest, touches the floor half way, and is back
+for the next time. What is picked up lies where the hand is lowest until then. A seat stands below the pelvis, at the height
+that the row tells.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ RADIUS = {"ball": 0.06, "bag": 0.1, "box": 0.15}
 _PALM = 0.054
 _FROM, _FLIGHT = 6.0, 0.8
 _AHEAD_OF_FOOT = 0.12
+_KICK, _LIFT = 1.2, 0.4
 
 
 @dataclass(frozen=True)
@@ -108,21 +111,26 @@ def _thrown(use: _Use) -> tuple[Array, Array]:
 
 
 def _kicked(use: _Use) -> tuple[Array, Array]:
-    places, states = _thrown(use)
+    places, states = use.spot.copy(), np.full(len(use.spot), LYING)
+    velocity = differences(use.spot, use.fps, 0)
     for first, stop in use.windows:
-        flying = first + int(np.argmax(states[first:stop] != HELD))
-        places[first:flying] = use.spot[flying]
-        places[first:flying, 1] = use.radius
-        states[first:flying] = LYING
+        contact = first + int(np.argmax(_length(velocity[first:stop])))
+        start = use.spot[contact].copy()
+        start[1] = use.radius
+        x, z = velocity[contact, 0] * _KICK, velocity[contact, 2] * _KICK
+        away = np.array([x, np.sqrt(x * x + z * z) * _LIFT, z])
+        places[first:contact] = start
+        places[contact:stop], flies = _fallen(start, away, np.arange(stop - contact) / use.fps, use.radius)
+        states[contact:stop] = np.where(flies, FLYING, LYING)
     return places, states
 
 
 def _caught(use: _Use) -> tuple[Array, Array]:
     places, states = _held(use)
-    apart = use.spot[:, 3]
+    least = use.spot[:, 3]
     places = places[:, :3]
     for first, stop in use.windows:
-        catch = first + int(np.argmin(apart[first:stop]))
+        catch = first + int(np.argmin(least[first:stop]))
         begin = max(first, catch - int(_FLIGHT * use.fps))
         left = (catch - np.arange(begin, catch)) / use.fps
         share = left / _FLIGHT
@@ -178,6 +186,7 @@ _USES: dict[str, Callable[[_Use], tuple[Array, Array]]] = {
     "held": _held,
     "thrown": _thrown,
     "caught": _caught,
+    "fielded": _caught,
     "bounced": _bounced,
     "kicked": _kicked,
     "taken": _taken,
@@ -206,9 +215,10 @@ def _used(joints: Array, seated: Array, item: Object, person: Any, segment: Any,
         return _seat(joints, seated, float(np.float32(person["seat_height"])))
     side = segment["side"] if segment["side"] in ("left", "right") else "left" if person["left_handed"] else "right"
     spot = _spot(joints, item, side, stature)
-    if item.use == "caught" and segment["repetitions"]:
+    if item.use in ("caught", "fielded") and segment["repetitions"]:
         apart = _length(_palm(joints, "left", stature) - _palm(joints, "right", stature))
-        spot = np.concatenate([spot, apart[:, None]], axis=1)
+        least = apart if item.use == "caught" else spot[:, 1]
+        spot = np.concatenate([spot, least[:, None]], axis=1)
     count, frames = max(int(segment["repetitions"] or 1), 1), len(joints)
     edges = [frames * i // count for i in range(count + 1)]
     windows = [(a, b) for a, b in pairwise(edges) if b - a > 1]

@@ -163,7 +163,8 @@ def _with_layers(
     own = {*families_of(field.name for field in header.fields)}
     there = {layer.name: layer for layer in header.layers}
     for layer in there.values():
-        _check_version(path, layer)
+        if not asked or any(layer.name == family.name for family in asked):
+            _check_version(path, layer)
     if not asked and not there:
         known = "; ".join(f"{family.name}: {family.summary}" for family in FAMILIES.values())
         msg = f"{path}: has nothing derived to go on with. Name a field with --add; there are {known}"

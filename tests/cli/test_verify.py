@@ -84,6 +84,7 @@ def test_json_is_one_document(dataset: Path, capsys: pytest.CaptureFixture[str])
         "file": "motion.zarr/joints/c.1.0.0.0.0.0",
         "what": "does not have the bytes that its receipt tells of",
         "curable": True,
+        "layer": None,
     }
     assert main(["verify", str(dataset), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import posegen
+from posegen.cli.derive import FIELDS
 from posegen.cli.main import main
 from posegen.config import load_config
 from posegen.config_groups import FieldName
@@ -23,6 +24,7 @@ SMALL = ["frames=30", "variants.speed=null", "store.shard=4", "store.chunk=2"]
 
 def test_the_config_knows_all_of_them() -> None:
     assert get_args(FieldName) == ("joints", "action", "contact", *FAMILIES)
+    assert FIELDS.replace(" or ", ", ").split(", ") == list(FAMILIES)
 
 
 def test_arrays_and_dimensions_have_one_meaning_each() -> None:

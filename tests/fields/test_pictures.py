@@ -164,7 +164,7 @@ def games() -> tuple[Sequences, dict[str, np.ndarray]]:
 def test_balls_fall_as_they_should(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
     sequences, arrays = games
     fps, flights = sequences.config.fps, 0
-    bounced = sequences.library.index("dribbling")
+    kicks, bounced = 0, sequences.library.index("dribbling")
     for index in np.ndindex(sequences.shape[:3]):
         state, place = arrays["object_state"][index], arrays["object_position"][index].astype(float)
         flying = (state == FLYING) & ~(sequences.action[index] == bounced).any(-1)
@@ -172,9 +172,12 @@ def test_balls_fall_as_they_should(games: tuple[Sequences, dict[str, np.ndarray]
             fall = (place[start + 2] - 2 * place[start + 1] + place[start]) * fps**2
             np.testing.assert_allclose(fall, [0, -GRAVITY, 0], atol=0.02)
             flights += 1
+        kicked = flying & (sequences.action[index] == sequences.library.index("kicking")).any(-1)
+        kicks += kicked.any()
         lying = (state == LYING) & (arrays["object"][index] == OBJECTS.index("ball"))
         assert (place[lying][:, 1] <= RADIUS["ball"] + 1e-6).all()
     assert flights > 100
+    assert kicks
 
 
 def test_what_is_held_is_in_a_hand(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
