@@ -25,7 +25,7 @@ LAYERS = (
     },
     {"story", "motion", "truth"},
     {"reading", "synthesis", "store", "augment"},
-    {"generation", "viewing", "exchange", "evaluation", "embedding", "training"},
+    {"generation", "composing", "viewing", "exchange", "evaluation", "embedding", "training"},
     {"cli"},
     {"__init__", "__main__"},
 )  # fmt: skip

@@ -32,6 +32,7 @@ COMMANDS = {
     "verify": ("posegen.cli.verify:verify", "Check every byte of a dataset, and repair what is damaged."),
     "diff": ("posegen.cli.diff:diff", "Tell whether two datasets hold the same, and where not."),
     "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
+    "compose": ("posegen.cli.compose:compose", "Make the motion that a text tells of."),
     "evaluate": ("posegen.cli.evaluate:evaluate", "Measure how plausible motion is, and how close to captured motion."),
     "actions": ("posegen.cli.actions:actions", "Look at actions: list, show."),
     "config": ("posegen.cli.config:config", "Look at configs: show, diff, presets."),

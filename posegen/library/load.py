@@ -2,7 +2,7 @@
 
 The package's own folder holds ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml``, ``interactions.yaml`` and
 ``words/en.yaml``. A user's folder holds action files ``*.yaml`` and, where it wants, files of the other names of its own; what
-it names anew is added, what it names again is replaced.
+it names anew is added, what it names again is replaced. Words of another name, such as ``words/de.yaml``, are another language.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     """
     actions, family_of = _read_actions(base / "actions")
     themes = _read_themes(base / _THEMES, actions, {})
-    words = _read_words(base / _WORDS)
+    file, words = base / _WORDS, _read_words(base / _WORDS)
     styles = _read_styles(base / _STYLES)
     interactions = _read_interactions(base / _INTERACTIONS, actions)
     if addition is not None:
@@ -167,9 +167,12 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
             themes |= _read_themes(addition / _THEMES, actions, themes)
         styles |= _read_styles(addition / _STYLES)
         interactions |= _read_interactions(addition / _INTERACTIONS, actions)
-        if os.path.lexists(addition / _WORDS):
-            words = _merged(words, _read_words(addition / _WORDS))
-    check_words(words, actions, styles, str((base if addition is None else addition) / _WORDS))
+        file = _language(addition)
+        if os.path.lexists(file):
+            # More English adds to posegen's own; another language stands for itself.
+            own = _read_words(file)
+            words = _merged(words, own) if file.name == Path(_WORDS).name else own
+    check_words(words, actions, styles, str(file))
     families: dict[str, list[str]] = {family: [] for family in sorted(set(family_of.values()))}
     for name in sorted(actions):
         families[family_of[name]].append(name)
@@ -194,7 +197,7 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
         msg = f"{folder}: there is no such folder of action files; check the path"
         raise UsageError(msg)
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
-    if not files and not any(os.path.lexists(folder / name) for name in (_STYLES, _INTERACTIONS)):
+    if not files and not any(os.path.lexists(folder / name) for name in (_STYLES, _INTERACTIONS, "words")):
         msg = f"{folder}: holds no action file; put one there whose name ends in .yaml"
         raise UsageError(msg)
     if len(files) > _MOST_FILES:
@@ -242,6 +245,15 @@ def _read_styles(file: Path) -> dict[str, Style]:
             msg = f"{file}: styles.{name}: is how people move who have no style; give yours another name"
             raise UsageError(msg)
     return styles
+
+
+def _language(folder: Path) -> Path:
+    """Name the file of words of a user's folder; it need not be there."""
+    files = sorted((folder / "words").glob("*.yaml"))
+    if len(files) > 1:
+        msg = f"{folder / 'words'}: holds words of {len(files)} languages, {files[0].name} and {files[1].name}; leave one there"
+        raise UsageError(msg)
+    return files[0] if files else folder / _WORDS
 
 
 def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, Interaction]:

@@ -128,6 +128,8 @@ class _Reading(Strict):
     their: list[Text] = Field(default_factory=list)
     subjects: dict[str, list[Text]] = Field(default_factory=dict)
     actions: dict[str, list[Text]] = Field(default_factory=dict)
+    counted: dict[str, list[Text]] = Field(default_factory=dict)
+    places: dict[str, list[Text]] = Field(default_factory=dict)
     details: dict[str, Details] = Field(default_factory=dict)
 
 
@@ -185,8 +187,19 @@ def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles:
             raise UsageError(msg)
     for place, verb in _verbs(checked):
         _check_verb(f"{file}: {place}", verb, checked.forms)
+    for i, text in enumerate(checked.joining.then):
+        _check_joiner(f"{file}: joining.then[{i}]", text, checked.forms, needed=False)
+    for i, text in enumerate(checked.joining.while_):
+        _check_joiner(f"{file}: joining.while[{i}]", text, checked.forms, needed=True)
     for place, template, most in _templates(checked):
         _check_template(f"{file}: {place}", template, checked.forms, most)
+
+
+def _check_joiner(place: str, text: str, forms: list[str], needed: bool) -> None:
+    found = _PLACEHOLDER.findall(text)
+    if (found or needed) and not (len(found) == 1 and found[0] in forms and text.endswith(f"{{{found[0]}}}")):
+        msg = f"{place}: {shown(text)} must end in one of {{{'}, {'.join(forms)}}}{'' if needed else ', or have none'}"
+        raise UsageError(msg)
 
 
 def _example(forms: list[str]) -> str:
@@ -201,8 +214,8 @@ def _verbs(words: _Words) -> Iterator[tuple[str, str]]:
         yield from ((f"actions.{name}.{key}[{i}]", verb) for key, verbs in lists.items() for i, verb in enumerate(verbs))
     for key, verbs in (("goes_on", words.joining.goes_on), ("nothing", words.joining.nothing)):
         yield from ((f"joining.{key}[{i}]", verb) for i, verb in enumerate(verbs))
-    for name, verbs in words.reading.actions.items():
-        yield from ((f"reading.actions.{name}[{i}]", verb) for i, verb in enumerate(verbs))
+    for key, read in (("actions", words.reading.actions), ("counted", words.reading.counted)):
+        yield from ((f"reading.{key}.{name}[{i}]", verb) for name, verbs in read.items() for i, verb in enumerate(verbs))
 
 
 def _check_verb(place: str, verb: str, forms: list[str]) -> None:
@@ -223,7 +236,6 @@ def _templates(words: _Words) -> Iterator[tuple[str, str, int]]:
         for key in ("open", "placeless"):
             yield from ((f"narrative.tenses[{t}].{key}[{i}]", text, 1) for i, text in enumerate(getattr(tense, key)))
     yield from ((f"segment[{i}]", template, 1) for i, template in enumerate(words.segment))
-    yield from ((f"joining.while[{i}]", template, 1) for i, template in enumerate(words.joining.while_))
 
 
 def _check_template(place: str, template: str, forms: list[str], most: int) -> None:

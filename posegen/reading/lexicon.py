@@ -123,6 +123,9 @@ def _action(words: Mapping[str, Any], name: str, action: Mapping[str, Any]) -> I
     done, ended = (("action", ""),), (("action", "finished"),)
     yield from _verbs(words, [*action["verbs"], *action.get("once", ())], Mark("verb", name, done))
     yield from _verbs(words, action.get("finished", ()), Mark("verb", name, ended))
+    partners = [*words["several"]["partner"], *words["several"]["numbered"][:2]]
+    together = [verb.replace("{partner}", partner) for verb in action.get("together", ()) for partner in partners]
+    yield from _verbs(words, together, Mark("verb", name, (*done, ("partner", ""))))
     for speed, verbs in action.get("speed_verbs", {}).items():
         yield from _verbs(words, verbs, Mark("verb", name, (*done, ("speed", speed))))
     yield from ((phrase, Mark("during", name)) for phrase in action.get("during", ()))
@@ -137,13 +140,15 @@ def _verbs(words: Mapping[str, Any], verbs: Iterable[str], mark: Mark) -> Iterat
 
 
 def _counts(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
-    counts, numbers = words["counts"], words["numbers"]
+    counts = words["counts"]
     for times in range(1, _MOST_COUNTED + 1):
-        named = [phrase.replace("{number}", str(times)) for phrase in counts["more"]]
-        if times < len(numbers):
-            named += [phrase.replace("{number}", str(numbers[times])) for phrase in counts["more"]]
+        named = [phrase.replace("{number}", number) for number in _numerals(words, times) for phrase in counts["more"]]
         named += {1: counts["once"], 2: counts["twice"]}.get(times, [])
         yield from ((phrase, Mark("detail", ANY, (("count", str(times)),))) for phrase in named)
+
+
+def _numerals(words: Mapping[str, Any], number: int) -> list[str]:
+    return [str(number), *(str(name) for name in words["numbers"][number : number + 1])]
 
 
 def _joining(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
@@ -169,8 +174,9 @@ def _templates(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
     """Words of the sentences themselves, such as "can be seen", "after" and "finally"."""
     for template in (*words["short"], *words["full"], *words["segment"]):
         pieces = _PLACEHOLDER.split(template)
-        several = sum(name != "{subject}" for name in _PLACEHOLDER.findall(template)) > 1
-        yield from ((piece, Mark("after" if several and i == 0 else "filler")) for i, piece in enumerate(pieces))
+        verbs = [i for i, name in enumerate(_PLACEHOLDER.findall(template)) if name != "{subject}"]
+        # Before the first of two verbs stands what makes it come before the second.
+        yield from ((piece, Mark("after" if len(verbs) > 1 and i == verbs[0] else "filler")) for i, piece in enumerate(pieces))
     for tense in words["narrative"]["tenses"]:
         for key in ("open", "placeless"):
             yield from ((piece, Mark("filler")) for text in tense[key] for piece in _PLACEHOLDER.split(text))
@@ -187,6 +193,13 @@ def _only_read(words: Mapping[str, Any], reading: Mapping[str, Any]) -> Iterator
         yield from ((text, Mark("subject", who=_kind(who))) for text in texts)
     for name, verbs in reading.get("actions", {}).items():
         yield from _verbs(words, verbs, Mark("verb", name, (("action", ""),)))
+    for name, verbs in reading.get("counted", {}).items():
+        for times in range(1, _MOST_COUNTED + 1):
+            claims = (("action", ""), ("count", str(times)))
+            for number in _numerals(words, times):
+                yield from _verbs(words, [verb.replace("{number}", number) for verb in verbs], Mark("verb", name, claims))
+    for theme, texts in reading.get("places", {}).items():
+        yield from ((text, Mark("place", theme)) for text in texts)
     for kind, values in reading.get("details", {}).items():
         for value, texts in values.items():
             yield from ((text, Mark("detail", ANY, ((kind, value),))) for text in texts)

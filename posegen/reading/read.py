@@ -101,6 +101,7 @@ def read_caption(text: str, library: Library) -> Reading:
         elif not _take(state, marks, span) and words[at][0].isalnum():
             state.unknown.append(span)
         at += max(length, 1)
+    _settle(state)
     for span, _ in state.waiting:
         state.unknown.append(span)
     return Reading(_with_people(state), _quoted(state), state.misplaced, state.place)
@@ -193,6 +194,8 @@ def _act(state: _State, action: str, claims: tuple[tuple[str, str], ...]) -> Non
 
 def _claim(state: _State, kind: str, segment: int, value: str) -> None:
     action = state.actions[state.actor][segment]
+    if kind == "partner":
+        value = str(1 - state.actor)  # the first two meet
     state.claims.append({"actor": state.actor, "kind": kind, "segment": segment, "action": action, "value": value})
 
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from posegen.library import Library
 from posegen.scene import Scenes
-from posegen.story.grammar import Facts
+from posegen.story.facts import Facts, facts_from, unfinished
 from posegen.story.repertoire import repertoire
 from posegen.story.telling import Told
 
-__all__ = ["Actor", "Beat", "Segment", "actors_of", "facts_of"]
+__all__ = ["Actor", "Beat", "Casts", "Segment", "facts_of"]
 
 _GROWN, _OLDER = 16.0, 60.0
 
@@ -49,28 +49,52 @@ class Actor(NamedTuple):
     beats: tuple[Beat, ...]
 
 
-def actors_of(scenes: Scenes, library: Library, told: Told) -> list[tuple[Actor, ...]]:
-    """List the actors of each sequence with their beats."""
-    known = repertoire(library)
-    seated, standing = known.seated.tolist(), known.standing
-    gaits = (known.gait > 0).tolist()
-    bounds, most = told.bounds, scenes.action.shape[1]
-    facts = facts_of(told, library)
-    male, age = scenes.persons.male.tolist(), scenes.persons.age.tolist()
-    styles = _styles_seen(scenes, library, told, [gait or action == standing for action, gait in enumerate(gaits)])
-    return [
-        tuple(
-            Actor(
-                a,
-                _who(male[i][a], age[i][a]),
-                styles[i * most + a],
-                told.complete[i * most + a],
-                _beats(told, facts, bounds[i * most + a], bounds[i * most + a + 1], (standing, seated, gaits)),
-            )
-            for a in range(actors)
+class Casts:
+    """The actors of each of some sequences, made when they are asked for."""
+
+    def __init__(self, scenes: Scenes, library: Library, told: Told) -> None:
+        known = repertoire(library)
+        gaits = (known.gait > 0).tolist()
+        self._told, self._most = told, scenes.action.shape[1]
+        self._known = (known.standing, known.seated.tolist(), gaits)
+        self._facts = facts_of(told, library)
+        self._upright = [gait or action == known.standing for action, gait in enumerate(gaits)]
+        self._styles = ["", *list(library.styles)[1:]]
+        persons = scenes.persons
+        self._people = (scenes.actors.tolist(), persons.male.tolist(), persons.age.tolist(), persons.style.tolist())
+        self._themes = scenes.theme.tolist()
+
+    def all_of(self, i: int) -> tuple[object, ...]:
+        """Give all that the words of a sequence depend on, beside the draws: sequences where it is equal are worded alike."""
+        told, first = self._told, i * self._most
+        bounds = told.bounds[first : first + self._most + 1]
+        low, high = bounds[0], bounds[-1]
+        columns = (self._facts, told.slot, told.layered, told.covered, told.start, told.end)
+        return (
+            *[column[low:high] for column in columns],
+            [bound - low for bound in bounds],
+            told.complete[first : first + self._most],
+            [column[i] for column in self._people],
+            self._themes[i],
         )
-        for i, actors in enumerate(scenes.actors.tolist())
-    ]
+
+    def actors(self, i: int) -> tuple[Actor, ...]:
+        """List the actors of a sequence with their beats."""
+        told, (actors, male, age, style) = self._told, self._people
+        cast = []
+        for a in range(actors[i]):
+            row = i * self._most + a
+            first, last = told.bounds[row], told.bounds[row + 1]
+            beats = _beats(told, self._facts, first, last, self._known)
+            cast.append(Actor(a, _who(male[i][a], age[i][a]), self._style(style[i][a], first, last), told.complete[row], beats))
+        return tuple(cast)
+
+    def _style(self, style: int, first: int, last: int) -> str:
+        """Name the style of who has one and is told to stand or go along, where it shows; empty for the others."""
+        if not style:
+            return ""
+        seen = any(self._upright[action] for action in self._told.action[first:last])
+        return self._styles[style] if seen else ""
 
 
 def _who(male: bool, age: float) -> str:
@@ -79,33 +103,13 @@ def _who(male: bool, age: float) -> str:
     return ("older_" if age >= _OLDER else "") + ("man" if male else "woman")
 
 
-def _styles_seen(scenes: Scenes, library: Library, told: Told, upright: list[bool]) -> list[str]:
-    """Name the style of each actor who has one and is told to stand or go along, where it shows; empty for the others."""
-    names, bounds, actions = ["", *list(library.styles)[1:]], told.bounds, told.action
-    return [
-        names[style] if style and any(upright[action] for action in actions[bounds[i] : bounds[i + 1]]) else ""
-        for i, style in enumerate(scenes.persons.style.reshape(-1).tolist())
-    ]
-
-
 def facts_of(told: Told, library: Library) -> list[Facts]:
     """List what is to be said of each told segment."""
     seated = repertoire(library).seated.tolist()
-    return [
-        Facts(action, side, repetitions if exact else 0, pace, path, direction, finished and seated[action], "", together)
-        for action, side, repetitions, exact, pace, path, direction, finished, together in zip(
-            told.action,
-            told.side,
-            told.repetitions,
-            told.exact,
-            told.pace,
-            told.path,
-            told.direction,
-            told.finished,
-            told.together,
-            strict=True,
-        )
-    ]
+    counted = [times if exact else 0 for times, exact in zip(told.repetitions, told.exact, strict=True)]
+    ended = [end and seated[action] for action, end in zip(told.action, told.finished, strict=True)]
+    rows = zip(told.action, told.side, counted, told.pace, told.path, told.direction, ended, told.together, strict=True)
+    return [facts_from(row) for row in rows]
 
 
 def _beats(
@@ -113,19 +117,19 @@ def _beats(
 ) -> tuple[Beat, ...]:
     standing, seated, gaits = known
     beats: list[Beat] = []
-    host, host_end = None, 0
+    host, host_end, place = None, 0, 0
     for row in range(first, last):
         segment = Segment(row - first, told.slot[row], facts[row])
         if not told.layered[row]:
-            host, host_end = segment, told.end[row]
+            host, host_end, place = segment, told.end[row], len(beats)
             # Who stands and waves is said to wave.
             if segment.facts.action != standing or not told.covered[row]:
                 beats.append(Beat(segment, None, None))
-        elif host is not None and told.start[row] < host_end and gaits[host.facts.action]:
-            beats[-1] = Beat(host, segment, None)
+        elif host is not None and told.start[row] < host_end and gaits[host.facts.action] and beats[place].over is None:
+            beats[place] = Beat(host, segment, None)
         elif host is not None and told.start[row] < host_end and seated[host.facts.action]:
             # The seat is not left before the arm action is over, so that getting up is not told with sitting down.
-            beats[-1] = Beat(host._replace(facts=host.facts._replace(finished=False)), None, None)
+            beats[place] = Beat(host._replace(facts=unfinished(host.facts)), None, None)
             beats.append(Beat(segment, None, host))
         else:
             beats.append(Beat(segment, None, None))

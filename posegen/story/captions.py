@@ -7,6 +7,7 @@ facts are the variant's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +16,17 @@ from posegen.config import Config
 from posegen.library import Library
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
-from posegen.story.beats import Actor, actors_of, facts_of
+from posegen.story.beats import Actor, Casts, facts_of
 from posegen.story.frames import frame_of
 from posegen.story.grammar import CHOICES, Grammar, Statement, grammar_of, statement
 from posegen.story.sentences import (
     DRAWS,
+    JOINING,
+    PLACE,
     SLOTS,
-    Draw,
+    SUBJECT,
+    TEMPLATE,
+    WHO,
     Spoken,
     Wording,
     claims_of,
@@ -78,16 +83,28 @@ def captions(scenes: Scenes, library: Library, config: Config, *, told: Told | N
         A caption of each of :data:`KINDS`. Sequences that are worded alike share them: they are not to be changed.
     """
     grammar = grammar_of(library)
-    facts = tell(scenes, library, config.fps) if told is None else told
+    casts = Casts(scenes, library, tell(scenes, library, config.fps) if told is None else told)
     draws = uniform(config.seed, scenes.sample, Stream.CAPTION, len(KINDS) * DRAWS)
     choices = np.floor(draws * CHOICES).astype(np.int64)
     themes = list(library.themes)
-    return [
-        _captions(grammar, actors, themes[theme], chosen, (config.seed, sample))
-        for actors, theme, chosen, sample in zip(
-            actors_of(scenes, library, facts), scenes.theme.tolist(), choices.tolist(), scenes.sample.tolist(), strict=True
-        )
-    ]
+    found = []
+    for i, (theme, sample) in enumerate(zip(scenes.theme.tolist(), scenes.sample.tolist(), strict=True)):
+        # Kept, because most variants of a sample show what the base shows.
+        depends, kept = casts.all_of(i), grammar.kept.get((config.seed, sample))
+        if kept is None or kept[0] != depends:
+            written = _captions(grammar, casts.actors(i), themes[theme], choices[i].tolist())
+            if kept is None:
+                _keep(grammar.kept, (config.seed, sample), (depends, written))
+        else:
+            written = kept[1]
+        found.append(written)
+    return found
+
+
+def _keep(kept: dict[Any, Any], key: tuple[int, int], value: Any) -> None:
+    if len(kept) >= _KEPT:
+        kept.clear()
+    kept[key] = value
 
 
 def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Library, config: Config, told: Told) -> None:
@@ -106,41 +123,41 @@ def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Lib
     grammar = grammar_of(library)
     first = len(KINDS) * DRAWS
     draws = uniform(config.seed, scenes.sample, Stream.CAPTION, first + SLOTS)[:, first:]
-    choices = np.floor(draws * CHOICES).astype(np.int64).tolist()
+    choices = np.floor(draws * CHOICES).astype(np.int64)
     forms = [frame_of(template, grammar.forms) for template in grammar.words["segment"]]
     their, partner = str(grammar.words["their"]["person"]), str(grammar.words["several"]["partner"][0])
     facts, slots = facts_of(told, library), told.slot
     row = 0
-    for cast, chosen in zip(segments, choices, strict=True):
-        for number, actor in enumerate(cast):
-            for k, segment in enumerate(actor):
-                choice = chosen[slots[row] % SLOTS]
-                verb, around = grammar.clause(facts[row], "all", choice)
-                head, form, _, _, tail = forms[choice % len(forms)]
-                text = head + around.before + verb[form] + around.behind + tail
-                if "{" in text:
-                    text = text.replace("{their}", their).replace("{partner}", partner)
-                segment["text"] = text
-                segment["statements"] = around.statements(number, k)
-                row += 1
+    for i, (cast, sample) in enumerate(zip(segments, scenes.sample.tolist(), strict=True)):
+        told_of = [len(actor) for actor in cast]
+        last = row + sum(told_of)
+        depends, kept = (facts[row:last], slots[row:last], told_of), grammar.labelled.get((config.seed, sample))
+        if kept is None or kept[0] != depends:
+            labels: list[tuple[str, list[Statement]]] = []
+            chosen = choices[i].tolist()
+            for number, actor in enumerate(cast):
+                for k in range(len(actor)):
+                    choice = chosen[slots[row + len(labels)] % SLOTS]
+                    verb, around = grammar.clause(facts[row + len(labels)], "all", choice)
+                    head, form, _, _, tail = forms[choice % len(forms)]
+                    text = head + around.before + verb[form] + around.behind + tail
+                    if "{" in text:
+                        text = text.replace("{their}", their).replace("{partner}", partner)
+                    labels.append((text, around.statements(number, k)))
+            if kept is None:
+                _keep(grammar.labelled, (config.seed, sample), (depends, labels))
+        else:
+            labels = kept[1]
+        for segment, label in zip([segment for actor in cast for segment in actor], labels, strict=True):
+            segment["text"], segment["statements"] = label
+        row = last
 
 
-def _captions(
-    grammar: Grammar, actors: tuple[Actor, ...], theme: str, choices: list[int], sample: tuple[int, int]
-) -> list[Caption]:
-    # Kept, because most variants of a sample show what the base shows.
-    kept = grammar.kept.get(sample)
-    if kept is not None and kept[0] == actors and kept[1] == theme:
-        return kept[2]
-    made = [
-        _caption(Wording(grammar, kind, _DETAILS[kind], theme, tuple(choices[i * DRAWS : (i + 1) * DRAWS])), actors)
+def _captions(grammar: Grammar, actors: tuple[Actor, ...], theme: str, choices: list[int]) -> list[Caption]:
+    return [
+        _caption(Wording(grammar, kind, _DETAILS[kind], theme, choices[i * DRAWS : (i + 1) * DRAWS]), actors)
         for i, kind in enumerate(KINDS)
     ]
-    if kept is None:
-        if len(grammar.kept) >= _KEPT:
-            grammar.kept.clear()
-        grammar.kept[sample] = (actors, theme, made)
-    return made
 
 
 def _caption(wording: Wording, actors: tuple[Actor, ...]) -> Caption:
@@ -150,23 +167,21 @@ def _caption(wording: Wording, actors: tuple[Actor, ...]) -> Caption:
 
 def _of_one(wording: Wording, actor: Actor) -> _Said:
     grammar, choice = wording.grammar, wording.choice
-    own = choice[Draw.WHO] * 2 < CHOICES
+    own = choice[WHO] * 2 < CHOICES
     who = actor.who if own else "person"
-    manner = choice[Draw.WHO] % 3 if actor.style else -1
+    manner = choice[WHO] % 3 if actor.style else -1
     words = grammar.words["styles"][actor.style] if manner == _BY_SUBJECT else grammar.words
     subjects = words["subjects"][who]
-    subject = subjects[choice[Draw.SUBJECT] % len(subjects)]
-    if manner == _BY_MANNER:
-        wording = wording._replace(style=actor.style)
-    beats = spoken(wording, actor)
+    subject = subjects[choice[SUBJECT] % len(subjects)]
+    beats = spoken(wording, actor, actor.style if manner == _BY_MANNER else "")
     named, ordered = True, True
     if wording.kind == "narrative":
-        openings = grammar.openings(tense_of(wording), wording.theme, choice[Draw.PLACE])
-        text = story(wording, actor, beats, openings[choice[Draw.TEMPLATE] % len(openings)], who)
+        openings = grammar.openings(tense_of(wording), wording.theme, choice[PLACE])
+        text = story(wording, actor, beats, openings[choice[TEMPLATE] % len(openings)], who)
     else:
         frames = grammar.sentences(wording.kind, len(beats) > 1)
-        frame, named = frames[choice[Draw.TEMPLATE] % len(frames)]
-        joining = choice[Draw.JOINING]
+        frame, named = frames[choice[TEMPLATE] % len(frames)]
+        joining = choice[JOINING]
         ordered = len(beats) < 2 or wording.kind != "short" or joining % 2 == 0 or frame.second >= 0
         if ordered:
             text = told(wording, frame, beats, joining >> 1)
@@ -179,15 +194,21 @@ def _of_one(wording: Wording, actor: Actor) -> _Said:
     if wording.kind == "narrative":
         text = text[:1].upper() + text[1:]
     claims = claims_of(actor.number, beats, ordered)
-    return _Said(text, _people(actor, own, manner == _BY_SUBJECT) + claims if named else claims)
+    return _Said(
+        text,
+        _people(actor.number, actor.who if own else "", actor.style if manner == _BY_SUBJECT else "") + claims
+        if named
+        else claims,
+    )
 
 
-def _people(actor: Actor, own: bool, styled: bool) -> list[Statement]:
+@lru_cache(maxsize=1 << 10)
+def _people(number: int, who: str, style: str) -> list[Statement]:
     people = [statement(-1, "people", -1, "", "1")]
-    if own:
-        people.append(statement(actor.number, "people", -1, "", actor.who))
-    if styled:
-        people.append(statement(actor.number, "style", -1, "", actor.style))
+    if who:
+        people.append(statement(number, "people", -1, "", who))
+    if style:
+        people.append(statement(number, "style", -1, "", style))
     return people
 
 
@@ -197,35 +218,35 @@ def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> _Said:
     number = grammar.number(len(actors))
     statements = [statement(-1, "people", -1, "", str(len(actors)))]
     pair = len(actors) == 2 and wording.kind != "narrative"
-    one = choice[Draw.SUBJECT]
+    one = choice[SUBJECT]
     subjects = [several["one"][one % len(several["one"])], several["other"][one % len(several["other"])]]
     clauses = []
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
-        by_manner = actor.style if choice[Draw.WHO] % 3 == _BY_MANNER else ""
-        beats = spoken(wording._replace(style=by_manner), actor)
+        by_manner = actor.style if choice[WHO] % 3 == _BY_MANNER else ""
+        beats = spoken(wording, actor, by_manner)
         text = _one_breath(wording, beats)
         if "{partner}" in text:
             # Only the first two meet.
             partners = several["partner"] if pair else [several["numbered"][1 - min(actor.number, 1)]]
-            text = text.replace("{partner}", partners[choice[Draw.WHO] % len(partners)])
+            text = text.replace("{partner}", partners[choice[WHO] % len(partners)])
         clauses.append(f"{subject} {text}")
         statements += claims_of(actor.number, beats, _ordered(wording, beats))
     if wording.kind == "narrative":
-        text = grammar.crowd(wording.theme, number, choice[Draw.PLACE], choice[Draw.TEMPLATE])
+        text = grammar.crowd(wording.theme, number, choice[PLACE], choice[TEMPLATE])
         text = " ".join([text, *(f"{clause[:1].upper()}{clause[1:]}." for clause in clauses)])
     else:
         meanwhile = words["joining"]["meanwhile"]
-        text = meanwhile[choice[Draw.JOINING] % len(meanwhile)].join(clauses)
+        text = meanwhile[choice[JOINING] % len(meanwhile)].join(clauses)
         text = text if pair else several["intro"].replace("{number}", number) + text
     return _Said(text.replace("{their}", words["their"]["person"]), statements)
 
 
 def _ordered(wording: Wording, beats: list[Spoken]) -> bool:
-    return len(beats) < 2 or wording.kind != "short" or wording.choice[Draw.JOINING] % 2 == 0
+    return len(beats) < 2 or wording.kind != "short" or wording.choice[JOINING] % 2 == 0
 
 
 def _one_breath(wording: Wording, beats: list[Spoken]) -> str:
     present = wording.grammar.finite
     if _ordered(wording, beats):
-        return joined(wording.grammar, beats, present, wording.choice[Draw.JOINING] >> 1)
+        return joined(wording.grammar, beats, present, wording.choice[JOINING] >> 1)
     return listed(wording.grammar, beats, present)

@@ -35,7 +35,7 @@ def _placeholder(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def frame_of(template: str, forms: tuple[str, ...]) -> Frame:
-    """Compile a template, such as ``after {doing}, {subject} {does}``; the subject remains to be put in."""
+    """Compile a template, such as ``{subject}, after {doing}, {does}``; the subject remains to be put in."""
     pieces = _placeholder(forms).split(template)
     if len(pieces) == 3:
         return Frame(pieces[0], forms.index(pieces[1]), "", -1, pieces[2])

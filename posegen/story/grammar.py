@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from posegen.library import Library
-from posegen.scene import BOTH, LEFT, RIGHT
+from posegen.scene import LEFT, RIGHT
+from posegen.story.facts import Facts, Statement, statement
 from posegen.story.frames import Frame, Joiner, frame_of, joiner_of, sentence, verb_forms
 from posegen.story.keeping import once_for_each_library
 from posegen.story.telling import DIRECTIONS, PATHS, SPEEDS
 
 __all__ = ["CHOICES", "Clause", "Facts", "Grammar", "Statement", "Surroundings", "grammar_of", "statement"]
-
-Statement = dict[str, int | str]
-"""A claim: actor, kind, segment, action and value."""
 
 CHOICES = 1 << 20
 """How many ways of wording a clause are told apart; a choice is a number below this."""
@@ -28,35 +25,13 @@ CHOICES = 1 << 20
 _SIDES = {LEFT: "left", RIGHT: "right"}
 _COUNTED = {1: "once", 2: "twice"}
 _VERB = "~"
+_MOST_SEGMENTS = 1 << 12
+_NOT_YET: tuple[None, None] = (None, None)
 _BRIEF = 3
 """Words that a verb has at most; one more where few details are told."""
 
 _Detail = tuple[str, str, list[str]]
 """Kind and value of a claim, and the phrases that make it."""
-
-
-class Facts(NamedTuple):
-    """What is to be said of one segment; see :class:`posegen.story.telling.Told`.
-
-    What is done 0 times is not counted. `style` is empty where the style is not to be told. What is done `together` is done
-    with the partner.
-    """
-
-    action: int
-    side: int = BOTH
-    times: int = 0
-    pace: int = 0
-    path: int = 0
-    direction: int = 0
-    finished: bool = False
-    style: str = ""
-    together: bool = False
-
-
-@lru_cache(maxsize=1 << 14)
-def statement(actor: int, kind: str, segment: int, action: str, value: str) -> Statement:
-    """Make a claim. Equal ones are one object, which is not to be changed: a dataset has millions of them."""
-    return {"actor": actor, "kind": kind, "segment": segment, "action": action, "value": value}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,30 +51,24 @@ class Surroundings:
     before: str
     behind: str
     claims: tuple[tuple[str, str], ...]
-    made: dict[tuple[int, int], list[Statement]] = field(default_factory=dict)
+    made: dict[int, list[Statement]] = field(default_factory=dict)
 
     def statements(self, actor: int, segment: int) -> list[Statement]:
         """Give the claims as made of one segment of an actor; not to be changed."""
-        found = self.made.get((actor, segment))
+        key = actor * _MOST_SEGMENTS + segment
+        found = self.made.get(key)
         if found is None:
             # Two meet, the first two: the partner of the one is the other.
             found = [
                 statement(actor, kind, segment, self.action, str(1 - actor) if kind == "partner" else value)
                 for kind, value in self.claims
             ]
-            self.made[actor, segment] = found
+            self.made[key] = found
         return found
 
 
-class Clause(NamedTuple):
-    """A verb in all its forms, and what stands around it."""
-
-    verb: tuple[str, ...]
-    around: Surroundings
-
-    def text(self, form: int) -> str:
-        """Write the clause with its verb in one of the forms."""
-        return self.around.before + self.verb[form] + self.around.behind
+Clause = tuple[tuple[str, ...], Surroundings]
+"""A verb in all its forms, and what stands around it."""
 
 
 class Wordings(NamedTuple):
@@ -125,9 +94,9 @@ class Grammar:
     then, meanwhile : what joins things that follow one another, and those that are done at the same time
     goes_on, nothing : verbs, in all their forms
     mannered, minor : for each action, whether the style may be told with it, and whether a short caption may leave it out
-    wordings : by detail and facts, what a clause may be made of
+    wordings : by detail and the facts' id, the facts and what a clause may be made of
     frames, sentence_frames : compiled sentences
-    kept : captions of samples, by seed and number
+    kept, labelled : captions of samples and of their segments, by seed and number, with all that they depend on
     """
 
     words: Mapping[str, Any]
@@ -139,10 +108,11 @@ class Grammar:
     nothing: tuple[tuple[str, ...], ...]
     mannered: tuple[bool, ...]
     minor: tuple[bool, ...]
-    wordings: dict[str, dict[Facts, list[Wordings]]]
+    wordings: dict[str, dict[int, tuple[Facts, list[Wordings]]]]
+    labelled: dict[tuple[int, int], tuple[Any, list[tuple[str, list[Statement]]]]]
     frames: dict[tuple[str, int, str], list[Frame]]
     sentence_frames: dict[tuple[str, bool], list[tuple[Frame, bool]]]
-    kept: dict[tuple[int, int], tuple[Any, str, list[dict[str, Any]]]]
+    kept: dict[tuple[int, int], tuple[Any, list[dict[str, Any]]]]
 
     def clause(self, facts: Facts, detail: str, choice: int) -> Clause:
         """Give a clause for facts.
@@ -159,9 +129,11 @@ class Grammar:
         -------
         Clause
         """
-        found = self.wordings[detail].get(facts)
+        # By the very object, which is kept so that no other gets its number: hashing facts takes longer than all the rest.
+        _, found = self.wordings[detail].get(id(facts), _NOT_YET)
         if found is None:
-            found = self.wordings[detail][facts] = self._wordings(facts, detail)
+            found = self._wordings(facts, detail)
+            self.wordings[detail][id(facts)] = (facts, found)
         # The choice is read as a number whose digits pick one thing after another, so that all combinations occur.
         choice, digit = divmod(choice, len(found))
         wordings = found[digit]
@@ -169,7 +141,7 @@ class Grammar:
         around = wordings.kept.get(choice)
         if around is None:
             around = wordings.kept[choice] = _surroundings(wordings, choice)
-        return Clause(wordings.verb, around)
+        return wordings.verb, around
 
     @property
     def finite(self) -> int:
@@ -231,8 +203,8 @@ class Grammar:
         orders = [self._details(facts, words, order) for order in self.words["details"]]
         if detail == "some":
             orders = [[(kind, value, _mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
+        verbs: list[str] = words["verbs"]
         claims: tuple[tuple[str, str], ...] = (("action", ""),)
-        verbs = words["verbs"]
         together = facts.together and bool(words.get("together"))
         if together:
             verbs, claims = words["together"], (("action", ""), ("partner", ""))
@@ -329,4 +301,5 @@ def grammar_of(library: Library) -> Grammar:
         frames={},
         sentence_frames={},
         kept={},
+        labelled={},
     )

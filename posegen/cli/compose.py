@@ -1,0 +1,115 @@
+"""``posegen compose``: motion for a text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from posegen.cli.options import WHOLE, example, json_option, note, print_json, quiet_option
+from posegen.errors import PosegenError, UsageError
+
+if TYPE_CHECKING:
+    from posegen.composing import Composition
+
+__all__ = ["compose"]
+
+_ARRAYS = ".npz"
+_MOST_SECONDS = 400.0
+
+
+@click.command(
+    epilog=example(
+        'posegen compose "a person walks forward slowly, then sits down and waves with the left hand" -o out.gif',
+        'posegen compose "a man jumps twice, then turns around" --seed 3 -o out.npz',
+    )
+)
+@click.argument("text", metavar="TEXT")
+@click.option(
+    "-o",
+    "out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="A .gif (animation), .png (poses over time) or .npz (arrays).",
+)
+@click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Of all that the text leaves open.")
+@click.option("--seconds", type=float, metavar="T", help="How long it is to be.  [default: as long as it takes]")
+@click.option("--strict", is_flag=True, help="Make nothing unless every word is understood.")
+@json_option
+@quiet_option
+def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, as_json: bool, quiet: bool) -> None:
+    """Make the motion that TEXT tells of, in the words of captions, and say what of it was not understood."""
+    from posegen.library import load_library
+    from posegen.reading import read_caption
+    from posegen.reading.suggest import suggestions
+    from posegen.viewing.render import check_path
+
+    if seconds is not None and not 0 < seconds <= _MOST_SECONDS:
+        msg = f"--seconds must be above 0 and at most {_MOST_SECONDS:g} (got {seconds:g})"
+        raise UsageError(msg)
+    if out.suffix.lower() != _ARRAYS:
+        check_path(out)
+    if strict:
+        unclear = suggestions(read_caption(text, load_library()), load_library())
+        if unclear:
+            raise UsageError("\n".join(unclear))
+    # Only now, since the kernels take a moment to load.
+    from posegen.composing import compose as make
+
+    made = make(text, seed=seed, seconds=seconds)
+    _write(made, out)
+    if as_json:
+        segments = [
+            {key: segment[key] for key in ("action", "start", "end", "text")} for segment in made.row["actors"][0]["segments"]
+        ]
+        said = {"not_understood": list(made.not_understood), "notes": list(made.notes)}
+        print_json({"path": str(out), "frames": made.joints.shape[1], "fps": made.fps, "segments": segments, **said})
+        return
+    for line in made.notes:
+        note(line, quiet=False)
+    note(f"wrote {out}", quiet=quiet)
+
+
+def _write(made: Composition, out: Path) -> None:
+    if out.suffix.lower() == _ARRAYS:
+        try:
+            _write_arrays(made, out)
+        except OSError as error:
+            msg = f"{out}: cannot write there ({error.strerror}). Name a file that you may write to with -o"
+            raise PosegenError(msg) from error
+        return
+    from dataclasses import replace
+
+    from posegen.viewing.render import render_all
+    from posegen.viewing.samples import clip_of_sequence
+
+    row = made.row | {"captions": made.row["captions"][:1]}
+    clip = clip_of_sequence(made.joints, row, made.fps, action=made.action, contact=made.contact, names=made.names)
+    render_all([replace(clip, title="composed")], out)
+
+
+def _write_arrays(made: Composition, out: Path) -> None:
+    import numpy as np
+
+    from posegen.skeleton import CONTACTS, JOINTS, PARTS
+
+    segments = made.row["actors"][0]["segments"]
+    with out.open("wb") as file:
+        np.savez_compressed(
+            file,
+            joints=made.joints,
+            action=made.action,
+            contact=made.contact,
+            fps=made.fps,
+            caption=made.text,
+            joint_names=np.array(JOINTS),
+            part_names=np.array(PARTS),
+            contact_names=np.array(CONTACTS),
+            action_names=np.array(made.names),
+            segment_action=np.array([segment["action"] for segment in segments]),
+            segment_text=np.array([segment["text"] for segment in segments]),
+            segment_start=np.array([segment["start"] for segment in segments]),
+            segment_end=np.array([segment["end"] for segment in segments]),
+        )

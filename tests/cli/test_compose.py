@@ -1,0 +1,61 @@
+"""`posegen compose`, run as users run it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from posegen.cli.main import main
+
+TEXT = "a person walks slowly, then waves with the left hand"
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "posegen", "compose", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+
+def test_arrays_with_their_words(tmp_path: Path) -> None:
+    done = run(TEXT, "-o", tmp_path / "out.npz", "--seconds", 8, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert document["frames"] == 200
+    assert document["not_understood"] == []
+    with np.load(tmp_path / "out.npz", allow_pickle=False) as made:
+        assert made["joints"].shape == (1, 200, 22, 3)
+        assert made["contact"].shape == (1, 200, 9)
+        assert str(made["caption"]) == TEXT
+        assert made["segment_action"].tolist() == ["walk", "stand", "wave"]
+        assert [segment["text"] for segment in document["segments"]] == made["segment_text"].tolist()
+        names = made["action_names"]
+        assert {names[i] for i in made["action"][0, 50]} == {"walk"}
+
+
+def test_a_picture_and_what_was_not_understood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compose", "a person wlaks, then sits down", "-o", str(tmp_path / "out.png")]) == 0
+    assert "not understood: 'wlaks'" in capsys.readouterr().err
+    with Image.open(tmp_path / "out.png") as picture:
+        assert picture.width > 500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["a person walks while running", "-o", "out.npz"], "cannot be done at the same time"),
+        (["a person frobs", "-o", "out.npz"], "nothing that posegen can show"),
+        (["a person wlaks and claps", "-o", "out.npz", "--strict"], "not understood: 'wlaks'"),
+        (["a person walks", "-o", "out.mp4"], "out.mp4"),
+        (["a person walks", "-o", "out.npz", "--seconds", "-1"], "--seconds must be above 0"),
+    ],
+)
+def test_bad_usage(tmp_path: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments[arguments.index("-o") + 1] = str(tmp_path / arguments[arguments.index("-o") + 1])
+    assert main(["compose", *arguments]) == 2
+    assert reason in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,145 @@
+"""Another language is a matter of adding a file: captions, segments and reading speak it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posegen.library
+from posegen.config import Config
+from posegen.errors import UsageError
+from posegen.library import Library, read_library
+from posegen.reading import read_caption, same_claims
+from posegen.story.captions import captions, label_segments
+from posegen.story.planning import plan
+from posegen.story.telling import tell, visible_segments
+
+PACKAGE = Path(posegen.library.__file__).parent
+THEMES = "themes: {strasse: {actions: {stand: 1, walk: 2, turn: 1, wave: 1, clap: 1, point: 1, run: 1}}}"
+GERMAN = """
+language: de
+forms: [tut]
+details: [[speed, path, direction, side, count, style]]
+subjects: {person: [eine Person, jemand], boy: [ein Junge], girl: [ein Mädchen], man: [ein Mann], woman: [eine Frau],
+           older_man: [ein älterer Mann], older_woman: [eine ältere Frau]}
+styles: {}
+their: {person: ihr, boy: sein, girl: ihr, man: sein, woman: ihr, older_man: sein, older_woman: ihr}
+several:
+  one: [eine Person]
+  other: [eine andere]
+  numbered: [die erste, die zweite, die dritte, die vierte, die fünfte, die sechste, die siebte, die achte]
+  partner: [die andere]
+  intro: "{number} Leute: "
+numbers: [keine, eine, zwei, drei, vier, fünf, sechs, sieben, acht, neun]
+counts: {once: [einmal], twice: [zweimal], more: ["{number} Mal"]}
+joining:
+  then: [" und dann ", ", danach "]
+  and: " und "
+  comma: ", "
+  while: [", wobei sie {tut}"]
+  goes_on: [macht weiter]
+  meanwhile: [", während "]
+  nothing: [bewegt sich etwas]
+short: ["{subject} {tut}", "man sieht, wie {subject} {tut}"]
+full: ["{subject} {tut}"]
+segment: ["{tut}"]
+narrative:
+  tenses:
+    - open: ["{subject} {tut} {place}."]
+      placeless: ["{subject} {tut}."]
+      next: ["Danach: {again}.", "Als Nächstes: {again}."]
+      last: ["Zuletzt: {again}."]
+      again: {person: ["sie {tut}"], boy: ["er {tut}"], girl: ["sie {tut}"], man: ["er {tut}"], woman: ["sie {tut}"],
+              older_man: ["er {tut}"], older_woman: ["sie {tut}"]}
+  people: ["Es sind {number} Leute {place}."]
+places: {strasse: [auf der Straße]}
+actions:
+  stand: {verbs: [steht, wartet]}
+  walk:
+    verbs: [geht, spaziert]
+    speed: {slow: [langsam], normal: [""], fast: [schnell, mit schnellem Schritt]}
+    path: {straight: [geradeaus, vorwärts], left: [in einem Bogen nach links], right: [in einem Bogen nach rechts]}
+  run: {verbs: [läuft, rennt], path: {straight: [geradeaus]}}
+  turn: {verbs: [dreht sich], direction: {left: [nach links], right: [nach rechts], around: [um]}}
+  wave: {verbs: [winkt], count: true, side: {left: [mit der linken Hand], right: [mit der rechten Hand]}}
+  clap: {verbs: [klatscht, klatscht in die Hände], count: true}
+  point: {verbs: [zeigt auf etwas], side: {left: [mit der linken Hand], right: [mit der rechten Hand]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """A small library of some of posegen's actions, in German."""
+    base, addition = (tmp_path_factory.mktemp(name) for name in ("base", "german"))
+    (base / "actions").mkdir()
+    (base / "words").mkdir()
+    (addition / "words").mkdir()
+    for family in ("locomotion", "gestures"):
+        shutil.copy(PACKAGE / f"actions/{family}.yaml", base / "actions")
+    (base / "actions/standing.yaml").write_text(
+        "family: standing\nactions: {stand: {parts: [legs, trunk, left_arm, right_arm, head], duration: [1.5, 5]}}"
+    )
+    (base / "themes.yaml").write_text(THEMES)
+    shutil.copy(PACKAGE / "words/en.yaml", base / "words")
+    (addition / "words/de.yaml").write_text(GERMAN, encoding="utf-8")
+    return read_library(base, addition)
+
+
+def test_captions_speak_it_and_are_read_back(german: Library) -> None:
+    config = Config.model_validate({"population": {"styles": {"neutral": 1}}})
+    scenes = plan(config, german, np.arange(150))
+    told = tell(scenes, german, config.fps)
+    rows = captions(scenes, german, config, told=told)
+    words = set(re.findall(r"\w+", GERMAN.lower()))
+    for row in rows:
+        for caption in row:
+            assert set(re.findall(r"\w+", caption["text"].lower())) <= words, caption["text"]
+            reading = read_caption(caption["text"], german)
+            assert same_claims(reading.statements, caption["statements"]), caption["text"]
+            assert reading.unknown == []
+    assert len({caption["text"] for row in rows for caption in row}) > 250
+    segments = visible_segments(scenes, german, config.fps, told)
+    label_segments(segments, scenes, german, config, told)
+    texts = {segment["text"] for cast in segments for actor in cast for segment in actor}
+    assert "dreht sich nach links" in texts
+    assert texts & {"geht langsam geradeaus", "spaziert langsam geradeaus", "geht langsam vorwärts"}
+
+
+def test_one_language_at_a_time(tmp_path: Path) -> None:
+    (tmp_path / "words").mkdir()
+    for name in ("de", "fr"):
+        (tmp_path / f"words/{name}.yaml").write_text(GERMAN, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"words of 2 languages, de\.yaml and fr\.yaml"):
+        read_library(PACKAGE, tmp_path)
+
+
+def test_a_language_needs_words_for_all(tmp_path: Path) -> None:
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words/de.yaml").write_text(GERMAN, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"de\.yaml: .*is missing"):
+        read_library(PACKAGE, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('[", wobei sie {tut}"]', '[" und {tut} dabei"]', r"joining\.while\[0\]: .* must end in one of \{tut\}"),
+        ('" und dann "', '" und {tun}"', r"joining\.then\[0\]: .* or have none"),
+        ("verbs: [geht, spaziert]", "verbs: [geht|gehend]", r"must have the 1 forms tut"),
+    ],
+)
+def test_templates_that_do_not_work_are_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words/de.yaml").write_text(GERMAN.replace(old, new).replace("styles: {}", "styles: {}"), encoding="utf-8")
+    base = tmp_path / "base"
+    for folder in ("actions", "words"):
+        (base / folder).mkdir(parents=True)
+    shutil.copy(PACKAGE / "actions/locomotion.yaml", base / "actions")
+    shutil.copy(PACKAGE / "words/en.yaml", base / "words")
+    (base / "themes.yaml").write_text("themes: {strasse: {actions: {walk: 1}}}")
+    with pytest.raises(UsageError, match=reason):
+        read_library(base, tmp_path)
