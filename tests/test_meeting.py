@@ -16,7 +16,6 @@ from posegen.library import load_library
 from posegen.motion.engine import animate
 from posegen.scene import NOTHING, Scenes
 from posegen.skeleton import JOINTS
-from posegen.story.meeting import with_room
 from posegen.story.planning import plan
 from posegen.story.variants import apply_variant, variant_parameters
 from posegen.synthesis import Batch
@@ -56,7 +55,16 @@ def scenes() -> Scenes:
     attempts = np.array([row["attempt"] for row in batch().rows])
     plans = [plan(config(), LIBRARY, np.arange(SAMPLES), attempt) for attempt in range(attempts.max() + 1)]
     slots = max(one.action.shape[2] for one in plans)
-    return pick(end_to_end([with_room(one, slots) for one in plans]), attempts * SAMPLES + np.arange(SAMPLES))
+    return pick(end_to_end([padded(one, slots) for one in plans]), attempts * SAMPLES + np.arange(SAMPLES))
+
+
+def padded(plans: Scenes, slots: int) -> Scenes:
+    """The same with more slots, which nothing uses."""
+    more = {name: getattr(plans, name) for name in ("action", "layered", "start", "end", "tempo", "together")}
+    others = {name: getattr(plans, name) for name in ("side", "speed", "turn", "amplitude", "repetitions")}
+    width = ((0, 0), (0, 0), (0, slots - plans.action.shape[2]))
+    filled = {name: np.pad(a, width, constant_values=NOTHING if name == "action" else 0) for name, a in (more | others).items()}
+    return replace(plans, **filled)
 
 
 def kind_of(sample: int) -> str:

@@ -24,7 +24,7 @@ from posegen.story.population import leg_height
 from posegen.story.repertoire import STANDING, Repertoire
 from posegen.story.variants import variant_parameters
 
-__all__ = ["meet", "with_room"]
+__all__ = ["meet"]
 
 Array = NDArray[Any]
 Piece = dict[str, Array]
@@ -186,6 +186,8 @@ def _walk_behind(
         curves = number % 2 == 0
         size = (35.0 + 45.0 * own[:, 6 + number % 4]) * (sense if number % 4 == 0 else -sense)
         span = np.where(curves, np.abs(size) / 18.0, 1.6 + 1.4 * own[:, 7 + number % 4])
+        # No more slots than this sample needs, whatever the others do.
+        span = np.where((lead.time < needed) | (follow.time < needed), span, 0.0)
         degrees = np.where(curves, size, 0.0)
         lead = walk_on(lead, known, pace, span, degrees, own[:, 3:5], speed=speed)
         follow = walk_on(follow, known, pace, span, degrees, own[:, 3:5], speed=speed, together=True)
@@ -199,20 +201,20 @@ def _written(scenes: Scenes, plans: list[Any], draws: Array) -> Scenes:
         return scenes
     bases = max(len(course.base) for _, courses, *_ in plans for course in courses)
     layers = max(len(course.layers) for _, courses, *_ in plans for course in courses)
-    scenes = with_room(scenes, max(scenes.action.shape[2], bases + layers))
+    scenes, behind = _with_room(scenes, bases, layers)
     for chosen, courses, until, interaction, together in plans:
         for who, course in enumerate(courses):
             for name, unused in _UNUSED.items():
                 getattr(scenes, name)[chosen, who] = unused
             for k, piece in enumerate((*course.base, *course.layers)):
-                at = k if k < len(course.base) else bases + k - len(course.base)
+                at = k if k < len(course.base) else behind + k - len(course.base)
                 for name, values in piece.items():
                     getattr(scenes, name)[chosen, who, at] = values
                 scenes.layered[chosen, who, at] = (piece["action"] >= 0) & (k >= len(course.base))
         scenes.seat_height[chosen, :2] = 0.0
         scenes.meets[chosen], scenes.behind[chosen] = until, interaction.behind
         # Whose near hand is the right one has the other to the left of it.
-        aside = np.where(together.side == RIGHT, interaction.aside, -interaction.aside)
+        aside = np.where(together.side == RIGHT, interaction.aside, 0.0 - interaction.aside)
         scenes.apart[chosen] = np.stack([together.metres, np.full(len(chosen), interaction.arms), aside], axis=1)
         scenes.draws[np.ix_(chosen, [1], _TIMED)] = scenes.draws[np.ix_(chosen, [0], _TIMED)]
         scenes.shared[chosen] = np.floor(draws[chosen, _SHARED:] * _SINGLE_STEPS) / _SINGLE_STEPS
@@ -234,14 +236,15 @@ _UNUSED: dict[str, Any] = {
 }
 
 
-def with_room(scenes: Scenes, slots: int) -> Scenes:
-    """Copy scenes, with so many slots for each actor, the further ones unused, and arrays that may be written."""
-    more = slots - scenes.action.shape[2]
-    arrays: dict[str, Any] = {
-        name: np.concatenate(
-            [getattr(scenes, name), np.full((*scenes.heading.shape, more), unused, getattr(scenes, name).dtype)], axis=2
-        )
-        for name, unused in _UNUSED.items()
-    }
+def _with_room(scenes: Scenes, bases: int, layers: int) -> tuple[Scenes, int]:
+    """Copy scenes, with room for so many base slots and, behind them, layered ones; gives where the latter begin."""
+    columns = np.flatnonzero(scenes.layered.any(axis=(0, 1)))
+    first = int(columns[0]) if len(columns) else scenes.action.shape[2]
+    more, behind = max(bases - first, 0), max(layers - (scenes.action.shape[2] - first), 0)
+    arrays: dict[str, Any] = {}
+    for name, unused in _UNUSED.items():
+        there = getattr(scenes, name)
+        empty, last = (np.full((*scenes.heading.shape, count), unused, there.dtype) for count in (more, behind))
+        arrays[name] = np.concatenate([there[..., :first], empty, there[..., first:], last], axis=2)
     copied = ("seat_height", "meets", "behind", "apart", "draws", "shared")
-    return replace(scenes, **arrays, **{name: getattr(scenes, name).copy() for name in copied})
+    return replace(scenes, **arrays, **{name: getattr(scenes, name).copy() for name in copied}), first + more

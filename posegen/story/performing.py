@@ -17,7 +17,7 @@ __all__ = ["Together", "perform", "repetitions_of"]
 
 Array = NDArray[Any]
 
-_BEFORE, _AFTER = 0.25, 0.15
+_BEFORE, _AFTER = 0.4, 0.2
 """Seconds for which who speaks only stands, before and after."""
 _LEAST = 1e-3
 

@@ -32,10 +32,10 @@ def test_each_variant_changes_what_it_is_about():
     after = {name: changed(SCENES, apply_variant(SCENES, name, PARAMETERS)) for name in variant_names(CONFIG)}
     assert after == {
         "base": set(),
-        "speed": {"start", "end", "speed", "tempo"},
+        "speed": {"start", "end", "speed", "tempo", "meets"},
         "position": {"origin"},
         "scale": {"stature", "seat_height"},
-        "mirror": {"left_handed", "origin", "heading", "turn", "side", "phase"},
+        "mirror": {"left_handed", "origin", "heading", "turn", "side", "phase", "apart"},
     }
 
 

@@ -62,7 +62,7 @@ def test_facts_and_statements_are_judged_alike(seed: int) -> None:
         segments: list[dict[str, Any]] = [{"action": name, "start": 0, "end": 9}]
         for kind, value in statements_of(claims, row):
             said = {"actor": 0, "kind": kind, "segment": 0, "action": name, "value": value}
-            verdict = check_statement(said, [Actor(segments, evidence, row)], LIBRARY)
+            verdict = check_statement(said, [Actor(segments, evidence, row, np.zeros((1, 9, 22, 3)), 0)], LIBRARY)
             assert false[row, KINDS.index(kind)] == (verdict is False), (said, verdict)
 
 
