@@ -58,7 +58,7 @@ PASSING_SECONDS = 0.32
 RISING_SECONDS = 0.08
 """The same for its height after the lift: the ball leaves the floor at once, as where a foot has rolled off over its toes."""
 HANGING_PASSES = 3
-"""How often toes that hang are given room above the floor at most."""
+"""How often toes that hang are given room above the floor."""
 YIELD_SECONDS = 0.03
 """How long before it has to the pelvis begins to come down."""
 
@@ -171,10 +171,10 @@ def swing_leg(
     if turning:
         see_from_floor(root, leg, planted)
     clear_ground(scratch, person, side, uneven, count)
-    # A raised foot bends its ankle further, and toes that hang need room anew.
+    # A raised foot bends its ankle further, and toes that hang need room anew. Whether others need it must not count: how often
+    # this is done to one swing would depend on what comes long after it.
     for _ in range(HANGING_PASSES):
-        if not relax_ankles(root, leg, planted, float(thigh), float(shank)):
-            break
+        relax_ankles(root, leg, planted, float(thigh), float(shank))
         clear_ground(scratch, person, side, uneven, count)
     place_foot(first, last, foot, leg)
     if uneven:

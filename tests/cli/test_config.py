@@ -57,9 +57,9 @@ def test_diff_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed_by(capsys, "config", "presets").splitlines()
-    assert [line.split()[0] for line in lines] == ["crowd", "default", "full", "quotas", "smoke"]
+    assert [line.split()[0] for line in lines] == ["crowd", "default", "full", "pairs", "quotas", "smoke"]
     document = json.loads(printed_by(capsys, "config", "presets", "--json"))
-    assert [preset["name"] for preset in document] == ["crowd", "default", "full", "quotas", "smoke"]
+    assert [preset["name"] for preset in document] == ["crowd", "default", "full", "pairs", "quotas", "smoke"]
     assert all(Path(preset["path"]).is_file() for preset in document)
 
 
