@@ -42,7 +42,7 @@ from posegen.motion.rows import (
     WORK,
 )
 from posegen.motion.state import Person, Scratch
-from posegen.motion.swings import clear_swings, see_from_floor, see_from_path, swing_foot, turns
+from posegen.motion.swings import clear_swings, see_from_floor, see_from_path, swing_foot
 from posegen.motion.trigonometry import sin_turns
 
 __all__ = ["plant_and_swing"]
@@ -164,12 +164,9 @@ def swing_leg(
         channels, length = scratch.channels[FOOT[side] : FOOT[side] + 4], float(thigh + shank)
         high = foot[FOOT_ANKLE_HEIGHT]
         guide_swings(root, channels, side, length, high, scratch.airborne, stances, count, scratch.nominal)
-    turning = turns(root[HEADING])
-    if turning:
-        see_from_path(root, leg, scratch.nominal)
+    see_from_path(root, leg, scratch.nominal)
     swing_foot(leg, scratch.nominal, stances, count, root[RUN_WEIGHT], RISING_SECONDS / step, PASSING_SECONDS / step)
-    if turning:
-        see_from_floor(root, leg, planted)
+    see_from_floor(root, leg, planted)
     clear_ground(scratch, person, side, uneven, count)
     # A raised foot bends its ankle further, and toes that hang need room anew. Whether others need it must not count: how often
     # this is done to one swing would depend on what comes long after it.
