@@ -65,10 +65,11 @@ def meet(config: Config, library: Library, known: Repertoire, scenes: Scenes, at
     draws = uniform(config.seed, scenes.sample, Stream.MEETING, _SHARED + DRAWS, attempt=attempt)
     kinds = _kinds(config, library, known, scenes, draws)
     plans = []
+    speeds = np.array([style.speed for style in library.styles.values()])
     for number, interaction in enumerate(interactions.values()):
         chosen = np.flatnonzero(kinds == number)
         if len(chosen):
-            plans.append((chosen, *_plan(config, known, interaction, scenes, chosen, draws[chosen])))
+            plans.append((chosen, *_plan(config, known, interaction, scenes, chosen, draws[chosen], speeds)))
     return _written(scenes, plans, draws)
 
 
@@ -123,13 +124,13 @@ def _together(
 
 
 def _plan(
-    config: Config, known: Repertoire, interaction: Interaction, scenes: Scenes, chosen: Array, draws: Array
+    config: Config, known: Repertoire, interaction: Interaction, scenes: Scenes, chosen: Array, draws: Array, speeds: Array
 ) -> tuple[tuple[Course, Course], Array, Interaction, Together]:
     """Courses of the two, when they have met, what they do, and how."""
     shown, needed = _seconds(config, scenes)
     shown = shown[chosen]
     together = _together(interaction, known, scenes, chosen, draws)
-    paces = [_pace(scenes, chosen, who) for who in range(2)]
+    paces = [_pace(scenes, chosen, who, speeds) for who in range(2)]
     own = [draws[:, _FIRST_OWN + who * _OWN :][:, :_OWN] for who in range(2)]
     if interaction.behind:
         return _walk_behind(known, paces, together, draws, own[0], needed), np.zeros(len(chosen)), interaction, together
@@ -156,11 +157,11 @@ def _plan(
     return (one, other), until, interaction, together
 
 
-def _pace(scenes: Scenes, chosen: Array, who: int) -> Pace:
-    """How one of the two moves."""
+def _pace(scenes: Scenes, chosen: Array, who: int, speeds: Array) -> Pace:
+    """How one of the two moves; `speeds` are the factors of the styles on speed."""
     person = Persons(**{f.name: getattr(scenes.persons, f.name)[chosen, who] for f in fields(Persons)})
     brisk = np.clip(1.0 + 0.08 * person.energy.astype(np.float64), 0.85, 1.15)
-    return Pace(leg=leg_height(person), speed=np.ones(len(chosen)), tempo=brisk, amplitude=brisk)
+    return Pace(leg=leg_height(person), speed=speeds[person.style], tempo=brisk, amplitude=brisk)
 
 
 def _walk_behind(

@@ -168,7 +168,8 @@ def test_gaits_turns_and_sides(name):
     quickest = np.where(pair, 95.0 * np.clip(scenes.tempo[on_the_spot], 0.8, 1.2), 120.0 * tempo[on_the_spot])
     assert (rate <= quickest + 1e-3).all()
     # The walk's own .7 to 1.85 m/s times the style's factor, from a stroll to the walk-run transition, on legs of .9 m.
-    walking = scenes.action == NAMES.index("walk")
+    # Who follows somebody goes as fast as that one.
+    walking = (scenes.action == NAMES.index("walk")) & ~scenes.together
     leg = np.broadcast_to(leg_height(scenes.persons)[..., None], gait.shape)[walking]
     speed = scenes.speed[walking] / np.sqrt(leg / 0.9)
     assert (speed >= np.clip(0.7 * pace[walking], 0.5, 1.9) - 1e-4).all()
