@@ -37,7 +37,7 @@ def motion(scenes: Scenes) -> Motion:
 
 def assert_plausible(motion: Motion, fps: int) -> None:
     """Assert what holds for any body on a floor."""
-    # The grid moves both ends of a bone by half of it at most, along each axis: its length, and the mean that it is held against.
+    # The grid moves both ends of a bone by half of it, along each axis: its length, and the mean that it is held against.
     assert np.nanmax(bone_length_error(motion.joints)) < 1e-5 + 2 * GRID * np.sqrt(3)
     assert np.nanmax(sole_depth(motion.joints)) < 0.01
     speeds = contact_speeds(motion.joints, motion.contact, fps)
