@@ -210,7 +210,7 @@ def fill_channels(
                     run_height(slot, duty, rate[k], leg, person, actions, gaits)
                 )
         else:
-            add_track(scratch, slot, actions, person.draws, np.float64(leg), unit_of_height(slot, leg, seat, stand), clock)
+            add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, seat, stand), clock)
             if slot.support == FLIGHT:
                 mark_airborne(slot, person.draws, clock, scratch.airborne)
             ease_posture(scratch.channels, slot, actions, person, clock, scratch.root[WORK])

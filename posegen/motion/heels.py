@@ -151,17 +151,20 @@ def too_far_pointed(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> Scalar:
 
 
 @kernel
-def relax_ankles(root: Array, leg: Array, planted: Array, thigh_length: Scalar, shank_length: Scalar) -> None:
+def relax_ankles(root: Array, leg: Array, planted: Array, thigh_length: Scalar, shank_length: Scalar) -> bool:
     """Let the toes of a swinging foot hang lower where its ankle would bend too far, and point no further than they can.
 
-    Lengths are in metres.
+    Lengths are in metres. Tells whether any does.
     """
+    changed = False
     for f in range(len(planted)):
         if planted[f]:
             continue
         more = too_far_pointed(leg, f, thigh_length, shank_length)
         more -= HEEL_FOR_BEND * too_far_bent(leg, f, root[BEND, f], thigh_length, shank_length)
         leg[PITCH, f] += np.float32(more)
+        changed |= more != 0
+    return changed
 
 
 @kernel

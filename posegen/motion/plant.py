@@ -42,7 +42,7 @@ from posegen.motion.rows import (
     WORK,
 )
 from posegen.motion.state import Person, Scratch
-from posegen.motion.swings import clear_swings, see_from_floor, see_from_path, swing_foot
+from posegen.motion.swings import clear_swings, see_from_floor, see_from_path, swing_foot, turns
 from posegen.motion.trigonometry import sin_turns
 
 __all__ = ["plant_and_swing"]
@@ -58,7 +58,7 @@ PASSING_SECONDS = 0.32
 RISING_SECONDS = 0.08
 """The same for its height after the lift: the ball leaves the floor at once, as where a foot has rolled off over its toes."""
 HANGING_PASSES = 3
-"""How often toes that hang are given room above the floor."""
+"""How often toes that hang are given room above the floor at most."""
 YIELD_SECONDS = 0.03
 """How long before it has to the pelvis begins to come down."""
 
@@ -164,14 +164,17 @@ def swing_leg(
         channels, length = scratch.channels[FOOT[side] : FOOT[side] + 4], float(thigh + shank)
         high = foot[FOOT_ANKLE_HEIGHT]
         guide_swings(root, channels, side, length, high, scratch.airborne, stances, count, scratch.nominal)
-    see_from_path(root, leg, scratch.nominal)
+    turning = turns(root[HEADING])
+    if turning:
+        see_from_path(root, leg, scratch.nominal)
     swing_foot(leg, scratch.nominal, stances, count, root[RUN_WEIGHT], RISING_SECONDS / step, PASSING_SECONDS / step)
-    see_from_floor(root, leg, planted)
+    if turning:
+        see_from_floor(root, leg, planted)
     clear_ground(scratch, person, side, uneven, count)
-    # A raised foot bends its ankle further, and toes that hang need room anew. Whether others need it must not count: how often
-    # this is done to one swing would depend on what comes long after it.
+    # A raised foot bends its ankle further, and toes that hang need room anew.
     for _ in range(HANGING_PASSES):
-        relax_ankles(root, leg, planted, float(thigh), float(shank))
+        if not relax_ankles(root, leg, planted, float(thigh), float(shank)):
+            break
         clear_ground(scratch, person, side, uneven, count)
     place_foot(first, last, foot, leg)
     if uneven:

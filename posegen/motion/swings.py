@@ -18,7 +18,7 @@ from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
 from posegen.motion.rows import ANKLE_X, ANKLE_Y, ANKLE_Z, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, PITCH, WORK, WORK2
 from posegen.motion.trigonometry import cos_turns, sin_turns
 
-__all__ = ["clear_floor", "clear_swings", "see_from_floor", "see_from_path", "swing_foot", "swing_row"]
+__all__ = ["clear_floor", "clear_swings", "see_from_floor", "see_from_path", "swing_foot", "swing_row", "turns"]
 
 Array = NDArray[Any]
 
@@ -58,6 +58,15 @@ def swing_row(
         x, y = np.float32(min((f - begin) / away_rate, 1.0)), np.float32(min((end - f) / span_rate, 1.0))
         going, coming = np.float32(1.0) - x, np.float32(1.0) - y
         row[f] = nominal[f] + value + v0 * (x * going * going) - v1 * (coming * coming * y)
+
+
+@kernel
+def turns(heading: Array) -> bool:
+    """Whether a heading, in turns over the frames, changes at all."""
+    changes = np.float32(0.0)
+    for f in range(len(heading)):
+        changes = max(changes, abs(heading[f] - heading[0]))
+    return bool(changes > 0)
 
 
 @kernel

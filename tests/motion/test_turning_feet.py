@@ -27,7 +27,7 @@ from posegen.motion.rows import (
     YAW,
 )
 from posegen.motion.state import Clock
-from posegen.motion.swings import see_from_floor, see_from_path, swing_foot
+from posegen.motion.swings import see_from_floor, see_from_path, swing_foot, turns
 from posegen.motion.tables import tables
 from tests.motion.rotations import about_x, about_y
 from tests.motion.scripted import LIBRARY, slot
@@ -95,6 +95,8 @@ def test_ankles_are_seen_from_the_path_and_from_the_floor_again(seed: int) -> No
 def test_a_foot_swings_round_with_a_body_that_turns() -> None:
     frames, lift, land = 31, 10, 20
     root = turning_root(frames, 0.5)
+    assert turns(root[HEADING])
+    assert not turns(np.full(5, 0.3, np.float32))
     leg, nominal = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((4, frames), np.float32)
     beside = 0.1  # metres to the left of the body, where the foot stands and where it would be
     nominal[0] = root[PATH_X] + beside * root[HEADING_COS]
