@@ -89,8 +89,8 @@ def test_content_is_independent_of_batch_and_order(scenes: Scenes, motion: Motio
 def test_what_is_shown_does_not_depend_on_the_room_behind_it(scenes: Scenes, motion: Motion) -> None:
     roomy = animated(pick(scenes, np.arange(12)), CONFIG.frames + 50, CONFIG.fps)
     np.testing.assert_array_equal(roomy.action[:, :, : CONFIG.frames], motion.action[:12])
-    # Whether swinging toes are given room once more, and whether a foot swings as seen from a body that turns, is found for a clip
-    # as a whole: some swings differ by up to 2 cm. To do both in every clip was tried, and bent walkers' knees too far.
+    # Whether swinging toes are given room once more, and whether a foot swings as seen from a body that turns, is found for
+    # a clip as a whole: some swings differ by up to 2 cm. To do both in every clip was tried, and bent walkers' knees too far.
     assert np.abs(roomy.joints[:, :, : CONFIG.frames] - motion.joints[:12]).max() <= 0.02
     assert np.isnan(roomy.joints[:, :, CONFIG.frames :]).all()
 
