@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +15,9 @@ from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
+from tests.masking import masked_environment
+
+ROOT = Path(__file__).parents[1]
 
 # Cold kernels and shared cores make any deadline a matter of luck.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,9 +27,19 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels before workers start, which would each compile the same ones at the same time, and so their tests."""
-    if not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
-        synthesize(load_config("smoke"), [0])
+    """Compile the kernels before workers start, which would each compile the same ones at the same time, and so their tests.
+
+    Where all tests run, they are compiled for the other processor of the tests of determinism at the same time.
+    """
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        return
+    other = None
+    if not config.getoption("file_or_dir") and platform.machine() in {"x86_64", "AMD64"}:
+        command = [sys.executable, "-m", "tests.golden"]
+        other = subprocess.Popen(command, cwd=ROOT, env=masked_environment(), stdout=subprocess.DEVNULL)
+    synthesize(load_config("smoke"), [0])
+    if other is not None:
+        other.wait()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
