@@ -48,9 +48,10 @@ def test_a_file_out_of_which_nothing_comes() -> None:
     file = Path("/proc/kmsg")
     if not file.exists():
         pytest.skip("there is no such file here")
-    # Whether it may be opened depends on who asks.
+    # Whether it may be opened depends on who asks, and now and then the kernel has something to say after all.
     with suppress(UsageError):
-        assert read_yaml(file) is None
+        said = read_yaml(file)
+        assert said is None or str(said).startswith(("<", "{'<"))
 
 
 def test_a_hundred_thousand_unknown_keys_are_told_of_at_once(tmp_path: Path) -> None:
