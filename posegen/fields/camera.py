@@ -91,9 +91,9 @@ def views(sequences: Sequences) -> Views:
     height = drawn(3, 0.9, 1.9) + np.where(only("crane"), grows * drawn(6, 1.0, 2.5), 0.0)
     focal = _FOCAL * drawn(4, 0.95, 1.05) * np.where(only("zoom"), 1.0 + grows * drawn(6, 0.3, 0.8), 1.0)
     around = tuple(np.where(only("static", "pan", "zoom"), place, moving) for place, moving in zip(places, path, strict=True))
-    aim = tuple(np.where(only("static"), place, moving) for place, moving in zip(places, path, strict=True))
+    x, y, z = (np.where(only("static"), place, moving) for place, moving in zip(places, path, strict=True))
     position = (around[0] + sign * distance * sine(azimuth), height + 0.0 * path[1], around[2] + distance * cosine(azimuth))
-    forward = unit(minus(aim, position))  # type: ignore[arg-type]
+    forward = unit(minus((x, y, z), position))
     right = unit(cross(forward, constant(0.0, 1.0, 0.0)))
     return Views(kind, (right, cross(forward, right), forward), position, focal + 0.0 * path[0])
 

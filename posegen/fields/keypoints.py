@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from posegen.fields.camera import SIZE, Views, views
 from posegen.fields.family import Description, Family, Sequences
-from posegen.fields.vectors import dot, minus, vector
+from posegen.fields.vectors import Vector, dot, minus, vector
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PROPORTIONS
 
@@ -55,10 +55,16 @@ _CONFIDENCE = (0.0, 0.6, 0.95)
 _HIDDEN_MORE = 2.0
 
 
+def _of_joints(values: Vector) -> Vector:
+    """Lay what there is for each frame, [n, variant, frame], beside actors and joints."""
+    x, y, z = (part[:, :, None, :, None] for part in values)
+    return x, y, z
+
+
 def _projected(joints: Array, seen: Views) -> tuple[Array, Array, Array]:
     """Pixels x and y and depth of joints; float64 [n, variant, actor, frame, joint]."""
-    away = minus(vector(joints), tuple(part[:, :, None, :, None] for part in seen.position))  # type: ignore[arg-type]
-    right, down, ahead = (dot(away, tuple(part[:, :, None, :, None] for part in axis)) for axis in seen.axes)  # type: ignore[arg-type]
+    away = minus(vector(joints), _of_joints(seen.position))
+    right, down, ahead = (dot(away, _of_joints(axis)) for axis in seen.axes)
     scale = seen.focal[:, :, None, :, None] / np.where(ahead > _NEAR, ahead, np.nan)
     return right * scale + SIZE / 2, down * scale + SIZE / 2, ahead
 

@@ -65,7 +65,8 @@ def _ends(joints: Array) -> dict[str, Vector]:
 
 def _changes(values: Vector, fps: float) -> Vector:
     """Change a second of a vector of arrays [n, variant, actor, frame]."""
-    return tuple(differences(part, fps, 3) for part in values)  # type: ignore[return-value]
+    x, y, z = (differences(part, fps, 3) for part in values)
+    return x, y, z
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:

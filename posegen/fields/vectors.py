@@ -51,7 +51,8 @@ _ARC_STEP = 0.2679491924311227
 
 def vector(values: Array) -> Vector:
     """Take apart an array [..., 3]."""
-    return tuple(np.ascontiguousarray(values[..., i], np.float64) for i in range(3))  # type: ignore[return-value]
+    x, y, z = (np.ascontiguousarray(values[..., i], np.float64) for i in range(3))
+    return x, y, z
 
 
 def stacked(parts: Vector) -> Array:
@@ -61,7 +62,7 @@ def stacked(parts: Vector) -> Array:
 
 def constant(x: float, y: float, z: float) -> Vector:
     """Make a vector that is the same everywhere."""
-    return np.float64(x), np.float64(y), np.float64(z)  # type: ignore[return-value]
+    return np.asarray(x, np.float64), np.asarray(y, np.float64), np.asarray(z, np.float64)
 
 
 def plus(a: Vector, b: Vector) -> Vector:

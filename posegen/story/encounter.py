@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
+from posegen.scene import LEFT, NOTHING, RIGHT
 from posegen.story.choosing import speed_of
 from posegen.story.repertoire import STANDING, Repertoire
+from posegen.story.track import UNUSED
 
 __all__ = ["Course", "Pace", "approach", "begin", "leave", "then", "walk_on"]
 
@@ -29,17 +30,7 @@ _SHORTEST_WAIT = 0.7
 _AROUND = (115.0, 170.0)
 """Degrees by which who leaves turns away."""
 
-_UNUSED: dict[str, Any] = {
-    "start": 0.0,
-    "end": 0.0,
-    "side": BOTH,
-    "speed": 0.0,
-    "turn": 0.0,
-    "tempo": 1.0,
-    "amplitude": 1.0,
-    "repetitions": 0,
-    "together": False,
-}
+_UNUSED: dict[str, Any] = {name: value for name, value in UNUSED.items() if name != "action"} | {"together": False}
 
 
 @dataclass(frozen=True)

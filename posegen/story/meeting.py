@@ -22,6 +22,7 @@ from posegen.story.encounter import Course, Pace, approach, begin, leave, then, 
 from posegen.story.performing import Together, perform
 from posegen.story.population import leg_height
 from posegen.story.repertoire import STANDING, Repertoire
+from posegen.story.track import UNUSED
 from posegen.story.variants import variant_parameters
 
 __all__ = ["meet"]
@@ -222,19 +223,7 @@ def _written(scenes: Scenes, plans: list[Any], draws: Array) -> Scenes:
     return scenes
 
 
-_UNUSED: dict[str, Any] = {
-    "action": NOTHING,
-    "layered": False,
-    "start": 0.0,
-    "end": 0.0,
-    "side": 2,
-    "speed": 0.0,
-    "turn": 0.0,
-    "tempo": 1.0,
-    "amplitude": 1.0,
-    "repetitions": 0,
-    "together": False,
-}
+_UNUSED: dict[str, Any] = UNUSED | {"layered": False, "together": False}
 
 
 def _with_room(scenes: Scenes, bases: int, layers: int) -> tuple[Scenes, int]:

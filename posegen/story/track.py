@@ -20,7 +20,7 @@ from posegen.story.repertoire import NO_GAIT, Repertoire
 from posegen.story.timing import amplitude_of, room_of, span_of, target_of, tempo_of, turning_span
 from posegen.story.wanted import Wanted
 
-__all__ = ["Actor", "Slots", "plan_track"]
+__all__ = ["UNUSED", "Actor", "Slots", "plan_track"]
 
 Array = NDArray[Any]
 
@@ -207,7 +207,7 @@ def _layer(config: Config, known: Repertoire, actor: Actor, state: _State, base:
     )
 
 
-_UNUSED: dict[str, Any] = {
+UNUSED: dict[str, Any] = {
     "action": NOTHING,
     "start": 0.0,
     "end": 0.0,
@@ -218,19 +218,20 @@ _UNUSED: dict[str, Any] = {
     "amplitude": 1.0,
     "repetitions": 0,
 }
+"""What the columns of a slot hold that is not used."""
 
 
 def _unless(done: Array, slots: Slots) -> Slots:
     unused = done | (slots.action == NOTHING)
-    return Slots(**{name: np.where(unused, value, getattr(slots, name)) for name, value in _UNUSED.items()})
+    return Slots(**{name: np.where(unused, value, getattr(slots, name)) for name, value in UNUSED.items()})
 
 
 def _side_by_side(slots: list[Slots]) -> Slots:
-    return Slots(**{name: np.stack([getattr(slot, name) for slot in slots], axis=1) for name in _UNUSED})
+    return Slots(**{name: np.stack([getattr(slot, name) for slot in slots], axis=1) for name in UNUSED})
 
 
 def _compact(slots: Slots) -> Slots:
     unused = slots.action == NOTHING
     order = np.argsort(unused, axis=1, kind="stable")
     most = int((~unused).sum(axis=1).max(initial=0))
-    return Slots(**{name: np.take_along_axis(getattr(slots, name), order, axis=1)[:, :most] for name in _UNUSED})
+    return Slots(**{name: np.take_along_axis(getattr(slots, name), order, axis=1)[:, :most] for name in UNUSED})
