@@ -9,18 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.evaluation.body import point
 from posegen.skeleton import CAPSULES, PROPORTIONS
+from posegen.truth.limbs import PAIRS
 
 __all__ = ["body_overlap", "segment_distance"]
 
 Array = NDArray[Any]
-
-_PAIRS = (
-    *((f"{side}_forearm", other) for side in ("left", "right") for other in ("trunk", "head", "left_thigh", "right_thigh")),
-    ("left_forearm", "right_forearm"),
-    ("left_shank", "right_shank"),
-    ("left_shank", "right_thigh"),
-    ("right_shank", "left_thigh"),
-)
 
 
 def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -> Array:
@@ -71,7 +64,7 @@ def body_overlap(joints: ArrayLike) -> Array:
     )
     stature = leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"])
     deepest = np.where(np.isnan(stature), np.nan, 0.0)
-    for one, other in _PAIRS:
+    for one, other in PAIRS:
         (a, b, radius), (c, d, other_radius) = CAPSULES[one], CAPSULES[other]
         distance = segment_distance(point(places, a), point(places, b), point(places, c), point(places, d))
         deepest = np.maximum(deepest, (radius + other_radius) * stature - distance)

@@ -14,19 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.evaluation.body import point, unit
 from posegen.skeleton import JOINT_LIMITS, sole_points
+from posegen.truth.angles import BENT, REST
+from posegen.truth.ranges import TOLERANCE
 
 __all__ = ["TOLERANCE", "joint_angles", "range_excess"]
 
 Array = NDArray[Any]
-
-TOLERANCE = 5.0
-"""Degrees."""
-HEAD_FORWARD = 20.2
-"""Degrees by which the line from neck to head leans before that from chest to neck in the rest pose."""
-PELVIS_BACK, CHEST_BACK = 4.05, 4.57
-"""Degrees by which the lines from hips to spine1 and from spine3 to neck lean back in the rest pose."""
-BENT = 0.02
-"""How far, in thighs, a hip must be off the line of the shank for the side to be known."""
 
 
 def joint_angles(joints: ArrayLike) -> dict[str, Array]:
@@ -50,18 +43,18 @@ def joint_angles(joints: ArrayLike) -> dict[str, Array]:
     chest = _frame(collars, point(places, "neck") - point(places, "spine3"))
     angles = _trunk(pelvis, chest)
     head = _seen_from(chest, unit(point(places, "head") - point(places, "neck")))
-    angles["neck_flexion"] = np.degrees(np.arctan2(head[..., 2], head[..., 1])) - HEAD_FORWARD
+    angles["neck_flexion"] = np.degrees(np.arctan2(head[..., 2], head[..., 1])) - REST["neck_flexion"]
     angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[..., 0], -1, 1)))
     soles = sole_points(places)
     for side, outward, heel in (("left", 1.0, 0), ("right", -1.0, 2)):
         hip, knee, ankle, foot = (point(places, f"{side}_{name}") for name in ("hip", "knee", "ankle", "foot"))
         shoulder, elbow, wrist = (point(places, f"{side}_{name}") for name in ("shoulder", "elbow", "wrist"))
         thigh, upper_arm = _seen_from(pelvis, unit(knee - hip)), _seen_from(chest, unit(elbow - shoulder))
-        angles[f"{side}_hip_flexion"] = np.degrees(np.arctan2(thigh[..., 2], -thigh[..., 1])) + PELVIS_BACK
+        angles[f"{side}_hip_flexion"] = np.degrees(np.arctan2(thigh[..., 2], -thigh[..., 1])) - REST["hip_flexion"]
         angles[f"{side}_hip_abduction"] = np.degrees(np.arcsin(np.clip(outward * thigh[..., 0], -1, 1)))
         angles[f"{side}_knee_flexion"] = _knee(hip, knee, ankle, foot)
         angles[f"{side}_ankle_dorsiflexion"] = 90 - _bend(knee - ankle, soles[..., heel + 1, :] - soles[..., heel, :])
-        flexion = np.degrees(np.arctan2(upper_arm[..., 2], -upper_arm[..., 1])) + CHEST_BACK
+        flexion = np.degrees(np.arctan2(upper_arm[..., 2], -upper_arm[..., 1])) - REST["shoulder_flexion"]
         # Behind the head is far flexed, not far extended.
         flexion = np.where(flexion < -90, flexion + 360, flexion)
         angles[f"{side}_shoulder_flexion"] = np.where(np.abs(upper_arm[..., 0]) < np.sin(np.radians(60)), flexion, np.nan)

@@ -17,6 +17,7 @@ from posegen.evaluation.plausibility import bone_length_error, contact_speeds, f
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.skating import STRICT, foot_skate
 from posegen.evaluation.smoothness import log_dimensionless_jerk, sparc
+from posegen.truth.apart import DEEPEST
 
 __all__ = ["FIGURES", "LOWER_IS_WORSE", "figures_of_clip"]
 
@@ -40,7 +41,7 @@ FIGURES = {
 """Names and what they mean."""
 
 LOWER_IS_WORSE = frozenset({"SPARC, wrists", "log jerk, wrists"})
-DEEP, FAR = 0.02, 0.05
+FAR = 0.05
 WINDOW = 1.6
 LONGEST_FLIGHT = 1.0
 """Seconds: who is off the ground for longer hangs, swims or climbs."""
@@ -72,7 +73,7 @@ def figures_of_clip(recording: Recording) -> dict[str, float]:
         "bone length": 1000 * float(bone_length_error(joints)),
         "limits": _mean(excess > TOLERANCE),
         "limits, farthest": float(excess.max()),
-        "overlap": _mean(overlap > DEEP),
+        "overlap": _mean(overlap > DEEPEST),
         "overlap, deepest": 1000 * float(overlap.max()),
         "flight": float(flight.max()) if len(flight) else np.nan,
         "balance": _mean(margin > FAR),

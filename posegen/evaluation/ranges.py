@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 
 from posegen.library import Library, load_library
 from posegen.library.ranges import widest
-from posegen.skeleton import JOINT_LIMITS, PARTS
+from posegen.skeleton import JOINT_LIMITS
+from posegen.truth.ranges import PASSING_SECONDS, angles_of
 
 __all__ = ["library_of", "ranges_of_frames"]
 
 Array = NDArray[Any]
-
-PASSING_SECONDS = 0.5
-"""Before its label begins and after it ends, an action passes from and into its neighbours."""
-_PARTS = {"hip": "legs", "knee": "legs", "ankle": "legs", "trunk": "trunk", "neck": "head"}
 
 
 def library_of(config: Mapping[str, Any]) -> Library:
@@ -58,7 +55,7 @@ def ranges_of_frames(library: Library, names: Sequence[str], labels: Array, fps:
             continue
         for channel, range_ in library.action(name).ranges.items():
             low, high = widest(channel, range_.min, range_.max)
-            for angle, part in _angles(channel):
+            for angle, part in angles_of(channel):
                 shown = np.flatnonzero(labels[:, part] == number)
                 if not len(shown):
                     continue
@@ -69,11 +66,3 @@ def ranges_of_frames(library: Library, names: Sequence[str], labels: Array, fps:
                 row, there = found.setdefault(angle, usual), near[reach : reach + len(labels)]
                 row[0, there], row[1, there] = np.minimum(row[0, there], low), np.maximum(row[1, there], high)
     return found
-
-
-def _angles(channel: str) -> list[tuple[str, int]]:
-    """Angles that go by the name of a channel, each with the part of the body that its action is the label of."""
-    joint = channel.partition("_")[0]
-    if joint in ("trunk", "neck"):
-        return [(channel, PARTS.index(_PARTS[joint]))]
-    return [(f"{side}_{channel}", PARTS.index(_PARTS.get(joint, f"{side}_arm"))) for side in ("left", "right")]

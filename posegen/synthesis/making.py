@@ -20,21 +20,21 @@ from posegen.story.quotas import allot
 from posegen.story.telling import tell, visible_segments
 from posegen.story.variants import VariantParameters, apply_variant, variant_names, variant_parameters
 from posegen.synthesis.batch import Array, Batch, Row
+from posegen.synthesis.faults import look_for_faults, told_faults
 from posegen.synthesis.meeting_quotas import not_shown, told_unmet
 from posegen.synthesis.rows import Described, actor_rows, sequence_rows
 from posegen.synthesis.scenes import end_to_end
 from posegen.synthesis.seeing import Seen, mirrored, restore_parts, see, without_false
-from posegen.truth.apart import overlapping
 
 __all__ = ["FURTHER_ATTEMPTS", "synthesize"]
 
 FURTHER_ATTEMPTS = 5
-"""How often a sample is planned again, at most, because a statement about it is false."""
+"""How often a sample is planned again, at most, because a statement about it is false or no body moves so."""
 
 
 @dataclass(frozen=True)
 class _Made:
-    """Samples as one attempt made them: their motion, their rows [n * variants], and which of them are not true."""
+    """Samples as one attempt made them: their motion, their rows [n * variants], and which of them must not stay so."""
 
     motion: Motion
     rows: list[Row]
@@ -53,8 +53,10 @@ class _Made:
 def synthesize(config: Config, indices: ArrayLike) -> Batch:
     """Make samples, without a disk.
 
-    Every statement about a sample, in any variant, is held against the joints. If one is false, the sample is planned again, at
-    most :data:`FURTHER_ATTEMPTS` times; what is false even then is not told, and the row lists it under `dropped`.
+    Every statement about a sample, in any variant, is held against the joints, and the joints against what bodies can do: the
+    ranges of joints, and no limb through the trunk, another limb or another person. If anything is wrong, the sample is
+    planned again, at most :data:`FURTHER_ATTEMPTS` times; what is false even then is not told, and the row lists it under
+    `dropped`, with the limits that are still left.
 
     Parameters
     ----------
@@ -116,10 +118,11 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
     looked = [name for name in names if name not in ("position", "mirror")]
     seen = _seen(scenes, looked, names, motion, library, config.fps)
     failed = _failed(seen, len(samples))
-    for name in looked:
-        failed |= overlapping(motion.joints, names.index(name), base.actors, base.length)
+    faults = [look_for_faults(motion, names.index(name), scenes[name], library, config.fps) for name in looked]
+    for fault in faults:
+        failed |= fault.any()
     if attempt == FURTHER_ATTEMPTS:
-        seen = without_false(seen, library)
+        seen = told_faults(without_false(seen, library), faults)
     asked = allot(config, library, samples)
     if asked is not None:
         unmet = not_shown(asked, seen, motion.joints[:, 0, 0], config.fps)

@@ -11,10 +11,11 @@ from posegen.library import load_library
 __all__ = ["library_folder"]
 
 
-def library_folder(folder: Path, signs: dict[str, Any]) -> Path:
-    """A folder with one theme, where people stand and greet; what shows of a greeting is up to `signs`."""
+def library_folder(folder: Path, signs: dict[str, Any], pose: dict[str, float] | None = None) -> Path:
+    """A folder with one theme, where people stand and greet, in a pose of one's own; what shows of it is up to `signs`."""
     wave = load_library().action("wave").model_dump(exclude_defaults=True, mode="json")
     wave["signs"] = signs
+    wave["pose"] = wave["pose"] | (pose or {})
     words = load_library().words["actions"]["wave"]
     (folder / "words").mkdir(parents=True)
     (folder / "own.yaml").write_text(json.dumps({"family": "own", "actions": {"greet": wave}}), "utf-8")

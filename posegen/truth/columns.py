@@ -1,0 +1,46 @@
+"""Joints of some frames as columns: what is done to one frame is done to eight at once.
+
+A block holds so many frames that what is worked out of it stays close to the processor. The x, y and z of one joint lie one
+behind the other, each over all frames of the block; so do those of any other vector.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, kernel
+from posegen.skeleton import JOINTS
+
+__all__ = ["BLOCK", "COLUMNS", "X", "Y", "Z", "fill_columns", "place_of"]
+
+Array = NDArray[Any]
+
+BLOCK = 64
+"""Frames."""
+X, Y, Z = 0, BLOCK, 2 * BLOCK
+"""Where the parts of a vector begin."""
+PARTS = 3 * len(JOINTS)
+COLUMNS = PARTS * BLOCK
+"""Size of the columns of all joints."""
+
+
+@kernel
+def fill_columns(joints: Array, first: int, frames: int, columns: Array) -> None:
+    """Copy frames from `first` on into columns, float32 [COLUMNS].
+
+    `joints` is float32 [at least frames, 22, 3]. Behind frame number `frames`, the last one is repeated.
+    """
+    numbers = joints.reshape(-1)
+    for f in range(BLOCK):
+        begin = PARTS * min(first + f, frames - 1)
+        frame = numbers[begin : begin + PARTS]
+        for part in range(PARTS):
+            columns[part * BLOCK + f] = frame[part]
+
+
+@kernel
+def place_of(columns: Array, joint: int) -> Scalar:
+    """Column of one joint: float32 [3 * BLOCK]."""
+    return columns[3 * BLOCK * joint : 3 * BLOCK * (joint + 1)]

@@ -1,0 +1,82 @@
+"""Samples in which joints leave their ranges, or limbs cross, are planned again; in the end the rows say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import posegen
+from posegen.config import Config
+from posegen.evaluation.collisions import body_overlap
+from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.ranges import ranges_of_frames
+from posegen.library import load_library
+from posegen.synthesis import Batch
+from posegen.synthesis.making import FURTHER_ATTEMPTS
+from posegen.truth.apart import DEEPEST
+from tests.synthesis.own import library_folder
+
+FOLDED = {"neck_lateral": 65.0}
+"""Further than any neck bends."""
+SOMETIMES = {"neck_lateral": 50.0}
+"""Some greet so that their necks bend too far, some do not."""
+
+
+def greeted(folder: Path, pose: dict[str, float], samples: int) -> tuple[Config, Batch]:
+    own = library_folder(folder, {}, pose)
+    config = posegen.load_config("smoke", [f"story.library={own}", "story.themes={yard: 1}", "frames=150"])
+    return config, posegen.synthesize(config, range(samples))
+
+
+def neck_excess(config: Config, batch: Batch) -> NDArray[Any]:
+    """By how many degrees necks are bent beyond their range at most in each sequence: [sample, variant]."""
+    library, joints = load_library(config.story.library), batch.joints[:, :, 0].astype(np.float64)
+    excess = np.zeros(joints.shape[:2])
+    for clip in np.ndindex(excess.shape):
+        ranges = ranges_of_frames(library, library.actions, batch.action[clip][0], config.fps)
+        beyond = range_excess(joint_angles(joints[clip]), ranges)
+        excess[clip] = max(np.nan_to_num(values).max() for name, values in beyond.items() if name.endswith("neck_lateral"))
+        others = [values for name, values in beyond.items() if not name.endswith("neck_lateral")]
+        assert np.nan_to_num(np.stack(others)).max() <= TOLERANCE
+        assert excess[clip] > TOLERANCE or body_overlap(joints[clip]).max() <= DEEPEST
+    return excess
+
+
+@pytest.fixture(scope="module")
+def folded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Batch]:
+    return greeted(tmp_path_factory.mktemp("own") / "folded", FOLDED, 6)
+
+
+def test_what_no_body_does_is_said_in_the_row(folded: tuple[Config, Batch]) -> None:
+    config, batch = folded
+    excess = neck_excess(config, batch).ravel()
+    assert (excess > TOLERANCE).sum() > len(batch.variants)
+    for row, beyond in zip(batch.rows, excess, strict=True):
+        greets = any(segment["action"] == "greet" for segment in row["actors"][0]["segments"])
+        said = [one for one in row["dropped"] if one["kind"] == "range"]
+        assert said == ([{"actor": 0, "kind": "range", "segment": -1, "action": "", "value": ""}] if beyond > TOLERANCE else [])
+        assert bool(said) == greets
+        assert not said or row["attempt"] == FURTHER_ATTEMPTS
+
+
+def test_what_is_within_limits_at_last_is_kept(tmp_path: Path) -> None:
+    config, batch = greeted(tmp_path / "sometimes", SOMETIMES, 16)
+    attempts = np.array([row["attempt"] for row in batch.rows]).reshape(neck_excess(config, batch).shape)
+    assert (attempts == attempts[:, :1]).all()
+    left = neck_excess(config, batch).max(axis=1) > TOLERANCE
+    assert (attempts[left, 0] == FURTHER_ATTEMPTS).all()
+    # Some were within limits at once, some later.
+    assert (attempts[:, 0] == 0).any()
+    assert ((attempts[:, 0] > 0) & ~left).any()
+
+
+def test_limits_do_not_hang_on_the_other_samples(folded: tuple[Config, Batch]) -> None:
+    config, batch = folded
+    variants = len(batch.variants)
+    alone = posegen.synthesize(config, [3])
+    assert alone.rows == batch.rows[3 * variants : 4 * variants]
+    assert np.array_equal(alone.joints[0], batch.joints[3])
