@@ -29,7 +29,7 @@ def test_it_tells_what_is_there(dataset: Path, capsys: pytest.CaptureFixture[str
     assert "6 samples in 5 variants (base, speed, position, scale, mirror): 30 sequences" in out
     assert "up to 40 frames at 25 a second" in out
     assert "float32 (sample, variant, actor, frame, joint, axis)" in out
-    assert "0 samples (0.00%) planned again for the sake of truth, 0 statements dropped" in out
+    assert "0 samples (0.00%) planned again for the sake of truth or limits, 0 statements dropped" in out
     captions = [c["text"] for row in posegen.open(dataset).rows(0) for c in row["captions"]]
     assert any(f"  0 base      {text}\n" in out for text in captions)
 
