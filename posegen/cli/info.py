@@ -64,7 +64,8 @@ def _lines(description: Description) -> list[str]:
     if d.replanned is not None and d.dropped is not None:
         share = d.replanned / max(d.samples, 1)
         lines += [
-            f"  {d.replanned:,} samples ({share:.2%}) planned again for the sake of truth or limits, {d.dropped:,} statements dropped"
+            f"  {d.replanned:,} samples ({share:.2%}) planned again for the sake of truth or limits, "
+            f"{d.dropped:,} statements dropped"
         ]
     if d.actions:
         lines += ["", "Actions, share of frames on the legs and on any part:"]
