@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import kernel, kernel_part
 from posegen.skeleton import JOINTS
 
 __all__ = ["BLOCK", "COLUMNS", "X", "Y", "Z", "fill_columns", "place_of"]
@@ -21,8 +21,7 @@ BLOCK = 64
 """Frames."""
 X, Y, Z = 0, BLOCK, 2 * BLOCK
 """Where the parts of a vector begin."""
-PARTS = 3 * len(JOINTS)
-COLUMNS = PARTS * BLOCK
+COLUMNS = 3 * len(JOINTS) * BLOCK
 """Size of the columns of all joints."""
 
 
@@ -32,15 +31,14 @@ def fill_columns(joints: Array, first: int, frames: int, columns: Array) -> None
 
     `joints` is float32 [at least frames, 22, 3]. Behind frame number `frames`, the last one is repeated.
     """
-    numbers = joints.reshape(-1)
     for f in range(BLOCK):
-        begin = PARTS * min(first + f, frames - 1)
-        frame = numbers[begin : begin + PARTS]
-        for part in range(PARTS):
-            columns[part * BLOCK + f] = frame[part]
+        frame = joints[min(first + f, frames - 1)]
+        for j in range(len(JOINTS)):
+            for k in range(3):
+                columns[(3 * j + k) * BLOCK + f] = frame[j, k]
 
 
-@kernel
-def place_of(columns: Array, joint: int) -> Scalar:
+@kernel_part
+def place_of(columns: Array, joint: int) -> Array:
     """Column of one joint: float32 [3 * BLOCK]."""
     return columns[3 * BLOCK * joint : 3 * BLOCK * (joint + 1)]
