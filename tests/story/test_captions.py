@@ -280,15 +280,15 @@ def test_every_action_has_words(action):
     verbs = LIBRARY.words["actions"][action]["verbs"]
     facts = Facts(LIBRARY.index(action))
     clauses = [grammar.clause(facts, detail, choice) for choice in range(64) for detail in ("none", "some")]
-    for verb, around in clauses:
-        does, doing, did, do = verb
+    for clause in clauses:
+        does, doing, did, do = clause.verb
         assert does.split()[0].endswith("s")
         assert doing.split()[0].endswith("ing")
         assert does != doing != did
         assert does.split()[0].startswith(do.split()[0][:2])
-        assert around.claims == (("action", ""),)
+        assert clause.claims == (("action", ""),)
     if not LIBRARY.words["actions"][action].get("together"):
-        assert len({verb for verb, _ in clauses}) > 1
+        assert len({clause.verb for clause in clauses}) > 1
         assert len(set(verbs)) > 1
 
 
@@ -300,7 +300,7 @@ def test_all_wordings_of_a_rich_clause_are_reached():
     paths = len(set(words["path"]["left"]))
     possible = 2 * verbs * len(set(words["speed"]["slow"])) * paths + len(words["speed_verbs"]["slow"]) * paths
     clauses = [grammar.clause(facts, "all", choice) for choice in range(1 << 12)]
-    wordings = {around.before + verb[0] + around.behind for verb, around in clauses}
+    wordings = {clause.texts[0] for clause in clauses}
     # "Slowly" before the verb stands there in either order of details.
     assert 0.85 * possible < len(wordings) <= possible
 
