@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.library import Library
 from posegen.scene import Scenes
-from posegen.story.facts import Facts, Known, facts_of
+from posegen.story.facts import Facts, Known, facts_of, place_of
 from posegen.story.repertoire import NO_GAIT, Repertoire, repertoire
 from posegen.story.telling import Told
 
@@ -62,21 +62,25 @@ class Casts(NamedTuple):
     Attributes
     ----------
     bounds : where the segments of each sequence begin
-    depends : of each sequence, what its words depend on beside the draws and the segments
-    shape : of each segment, as a number: whose it is, in which slot, and how it is told as a beat
     facts : of the segments
-    slot, over, during : of each segment; see :class:`Told` and :class:`Beats`
+    slot, place, over, during : of each segment; see :class:`Told`, :func:`place_of` and :class:`Beats`
+    styled : whether a style shows in each sequence
+    scene : of each sequence, what its words depend on beside its segments, as bytes
+    shape, whole : of each segment, 8 bytes: in which slot it is, and how it is told as a beat; and that with its facts
     people : columns of all actors, of whom each sequence has room for `most` and has `present`
     beats : number of the segment that each beat begins with
     """
 
     bounds: list[int]
-    depends: list[tuple[int, ...]]
-    shape: Array
     facts: Known
     slot: Array
+    place: list[int]
     over: list[int]
     during: list[int]
+    styled: list[bool]
+    scene: list[bytes]
+    shape: bytes
+    whole: bytes
     people: tuple[list[Any], ...]
     most: int
     present: list[int]
@@ -105,17 +109,22 @@ def casts_of(scenes: Scenes, library: Library, told: Told) -> Casts:
     unfinished[beats.during[beats.during >= 0]] = True
     who, style = _people(scenes, told, owner, known)
     cast = np.stack([who, style, told.complete], axis=-1).reshape(len(scenes), most * 3)
-    scene = np.stack([scenes.sample, scenes.theme, scenes.actors], axis=1)
+    scene = np.stack([scenes.sample, scenes.theme, scenes.actors], axis=1).astype(np.int64)
+    facts = facts_of(told, library, unfinished)
+    shape = (((told.slot * most + owner % most) * 2 + beats.opens) * 2 + (beats.over >= 0)) * 2 + (beats.during >= 0)
     opening, styles = np.flatnonzero(beats.opens), ["", *list(library.styles)[1:]]
     begins = np.searchsorted(opening, told.bounds)
     return Casts(
         bounds=told.bounds[::most].tolist(),
-        depends=[tuple(row) for row in np.concatenate([scene, cast], axis=1).tolist()],
-        shape=(((told.slot * most + owner % most) * 2 + beats.opens) * 2 + (beats.over >= 0)) * 2 + (beats.during >= 0),
-        facts=facts_of(told, library, unfinished),
+        facts=facts,
         slot=told.slot,
+        place=place_of(told, owner, most).tolist(),
         over=beats.over.tolist(),
         during=beats.during.tolist(),
+        styled=[any(styles) for styles in style.reshape(-1, most).tolist()],
+        scene=[row.tobytes() for row in np.concatenate([scene, cast], axis=1)],
+        shape=shape.tobytes(),
+        whole=(shape * len(facts.distinct) + facts.number).tobytes(),
         people=(
             [_WHO[number] for number in who.tolist()],
             [styles[number] for number in style.tolist()],

@@ -18,7 +18,7 @@ from posegen.library import Library
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
 from posegen.story.beats import Actor, Casts, casts_of
-from posegen.story.facts import Statement, facts_of, statement
+from posegen.story.facts import Statement, facts_of, place_of, statement
 from posegen.story.grammar import CHOICES, grammar_of
 from posegen.story.sentences import (
     DRAWS,
@@ -90,13 +90,12 @@ def captions(scenes: Scenes, library: Library, config: Config, *, told: Told | N
         for number, kind in enumerate(KINDS)
     ]
     chosen, themes = choices[:, :, :FIRST_SLOT].tolist(), list(library.themes)
-    marks = list(zip(casts.shape.tolist(), casts.facts.number.tolist(), strict=True))
     # Most variants of a sample show what the base shows, and most of the others what is said alike.
-    alike: dict[Any, list[Caption]] = {}
+    alike: dict[bytes, list[Caption]] = {}
     kept: dict[Any, Caption] = {}
     found = []
-    for i, theme in enumerate(scenes.theme.tolist()):
-        depends = (casts.depends[i], *marks[casts.bounds[i] : casts.bounds[i + 1]])
+    for i, (theme, first, last) in enumerate(zip(scenes.theme.tolist(), casts.bounds, casts.bounds[1:], strict=False)):
+        depends = casts.scene[i] + casts.whole[8 * first : 8 * last]
         if depends not in alike:
             alike[depends] = _captions(wordings, i, themes[theme], chosen[i], depends, kept)
         found.append(alike[depends])
@@ -115,20 +114,20 @@ def _wording(library: Library, casts: Casts, kind: str, choices: Array) -> Wordi
 
 
 def _captions(
-    wordings: list[Wording], i: int, theme: str, choices: list[list[int]], depends: Any, kept: dict[Any, Caption]
+    wordings: list[Wording], i: int, theme: str, choices: list[list[int]], depends: bytes, kept: dict[Any, Caption]
 ) -> list[Caption]:
     """Write the captions of sequence `i`; `depends` is all that they depend on, `kept` are those written so far."""
-    casts = wordings[0].casts
-    actors, rows = casts.actors(i), slice(casts.bounds[i], casts.bounds[i + 1])
-    shape = (casts.depends[i], *casts.shape[rows].tolist())
-    styles = any(actor.style for actor in actors)
+    casts, actors = wordings[0].casts, None
+    first, last = casts.bounds[i], casts.bounds[i + 1]
+    shape = casts.scene[i] + casts.shape[8 * first : 8 * last]
     written = []
     for wording, choice in zip(wordings, choices, strict=True):
         # The clauses say all of the segments' facts that is told, unless a style is yet to be put in.
-        by_manner = styles and choice[WHO] % 3 == _BY_MANNER
-        key = (wording.kind, depends if by_manner else (shape, *wording.clauses[rows]))
+        by_manner = casts.styled[i] and choice[WHO] % 3 == _BY_MANNER
+        key = (wording.kind, depends) if by_manner else (wording.kind, shape, *wording.clauses[first:last])
         caption = kept.get(key)
         if caption is None:
+            actors = actors or casts.actors(i)
             caption = kept[key] = _caption(wording, actors, theme, choice)
         written.append(caption)
     return written
@@ -151,12 +150,12 @@ def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Lib
     owner = told.owner
     choices = _choices(config, scenes, len(KINDS) * DRAWS, SLOTS)[owner // most, told.slot % SLOTS]
     clauses = grammar.clauses(facts_of(told, library), "all", choices)
-    their, partner = str(grammar.words["their"]["person"]), str(grammar.words["several"]["partner"][0])
-    frames = [grammar.labels[number] for number in (choices % len(grammar.labels)).tolist()]
-    numbers = zip((owner % most).tolist(), (np.arange(len(owner)) - told.bounds[owner]).tolist(), strict=True)
+    frames, places = (choices % len(grammar.labels)).tolist(), place_of(told, owner, most).tolist()
     rows = [segment for cast in segments for actor in cast for segment in actor]
-    for segment, clause, frame, (actor, number) in zip(rows, clauses, frames, numbers, strict=True):
-        segment["text"], segment["statements"] = clause.label(frame, their, partner), clause.statements(actor, number)
+    label = grammar.label
+    for segment, clause, frame, place in zip(rows, clauses, frames, places, strict=True):
+        segment["text"] = clause.labels.get(frame) or label(clause, frame)
+        segment["statements"] = clause.made.get(place) or clause.statements(place)
 
 
 def _caption(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> Caption:

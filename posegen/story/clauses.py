@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from posegen.story.facts import Statement, statement
-from posegen.story.frames import Frame
+from posegen.story.facts import MOST_SEGMENTS, Statement, statement
 
 __all__ = ["Clause", "Detail", "Wordings", "clause_of", "mostly_left_out", "wordings_of"]
 
 _VERB = "~"
-_MOST_SEGMENTS = 1 << 12
 
 Detail = tuple[str, str, list[str]]
 """Kind and value of a claim, and the phrases that make it."""
@@ -34,6 +32,8 @@ class Clause:
         verb ``{partner}`` for who does it with the actor
     claims : what verb and surroundings claim together, (kind, value) pairs
     texts : all of it, in all forms of the verb
+    made : the claims as statements, for each place that they were made of so far; see :func:`posegen.story.facts.place_of`
+    labels : what it says by itself, for each frame so far
     """
 
     number: int
@@ -43,28 +43,20 @@ class Clause:
     behind: str
     claims: tuple[tuple[str, str], ...]
     texts: tuple[str, ...]
-    _made: dict[int, list[Statement]] = field(default_factory=dict)
-    _labels: dict[Frame, str] = field(default_factory=dict)
+    made: dict[int, list[Statement]] = field(default_factory=dict)
+    labels: dict[int, str] = field(default_factory=dict)
 
-    def statements(self, actor: int, segment: int) -> list[Statement]:
+    def statements(self, place: int) -> list[Statement]:
         """Give the claims as made of one segment of an actor; not to be changed."""
-        key = actor * _MOST_SEGMENTS + segment
-        found = self._made.get(key)
+        found = self.made.get(place)
         if found is None:
+            actor, segment = divmod(place, MOST_SEGMENTS)
             # Two meet, the first two: the partner of the one is the other.
             found = [
                 statement(actor, kind, segment, self.action, str(1 - actor) if kind == "partner" else value)
                 for kind, value in self.claims
             ]
-            self._made[key] = found
-        return found
-
-    def label(self, frame: Frame, their: str, partner: str) -> str:
-        """Say it by itself; `their` and `partner` are the words for the actor's own and for who does it with the actor."""
-        found = self._labels.get(frame)
-        if found is None:
-            text = frame.head + self.texts[frame.first] + frame.tail
-            found = self._labels[frame] = text.replace("{their}", their).replace("{partner}", partner)
+            self.made[place] = found
         return found
 
 

@@ -13,9 +13,12 @@ from posegen.scene import BOTH
 from posegen.story.repertoire import repertoire
 from posegen.story.telling import Told
 
-__all__ = ["Facts", "Known", "Statement", "facts_of", "order", "statement", "styled"]
+__all__ = ["MOST_SEGMENTS", "Facts", "Known", "Statement", "facts_of", "order", "place_of", "statement", "styled"]
 
 Array = NDArray[Any]
+
+MOST_SEGMENTS = 1 << 12
+"""An actor has fewer."""
 
 Statement = dict[str, int | str]
 """A claim: actor, kind, segment, action and value."""
@@ -59,6 +62,11 @@ def facts_of(told: Told, library: Library, unfinished: Array | None = None) -> K
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     rows = zip(*(column[first].tolist() for column in columns), strict=True)
     return Known([Facts(*row) for row in rows], number)
+
+
+def place_of(told: Told, owner: Array, most: int) -> Array:
+    """Number the places of told segments: that of segment s of actor a is ``a * MOST_SEGMENTS + s``."""
+    return owner % most * MOST_SEGMENTS + np.arange(len(owner)) - told.bounds[owner]
 
 
 @cache

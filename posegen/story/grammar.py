@@ -48,7 +48,7 @@ class Grammar:
     mannered, minor : for each action, whether the style may be told with it, and whether a short caption may leave it out
     wordings : by detail and facts, what a clause may be made of
     made : all clauses so far, by all that they hold
-    frames, sentence_frames : compiled sentences
+    labels, frames, sentence_frames : compiled sentences
     """
 
     words: Mapping[str, Any]
@@ -99,6 +99,15 @@ class Grammar:
         way = choices // count % ways[place]
         made = self._made
         return [wordings[p].kept.get(w) or made(wordings[p], w) for p, w in zip(place.tolist(), way.tolist(), strict=True)]
+
+    def label(self, clause: Clause, number: int) -> str:
+        """Say a clause by itself, in the `number`-th way that there is for a segment."""
+        found = clause.labels.get(number)
+        if found is None:
+            head, form, _, _, tail = self.labels[number]
+            text = (head + clause.texts[form] + tail).replace("{their}", self.words["their"]["person"])
+            found = clause.labels[number] = text.replace("{partner}", self.words["several"]["partner"][0])
+        return found
 
     def _wordings_of(self, facts: Facts, detail: str) -> list[Wordings]:
         found = self.wordings[detail].get(facts)

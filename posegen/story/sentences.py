@@ -67,7 +67,7 @@ def spoken(wording: Wording, actor: Actor, style: str, pick: int) -> list[Spoken
     `style` is that of the actor, where it is to be told by how something is done.
     """
     grammar, _, detail, casts, clauses, choices = wording
-    number, first = actor.number, actor.first
+    number, first, places = actor.number, actor.first, casts.place
     found: list[Spoken] = []
     said, claims = -1, None
     for row in _main(wording, actor) if detail == "none" else actor.beats:
@@ -84,13 +84,13 @@ def spoken(wording: Wording, actor: Actor, style: str, pick: int) -> list[Spoken
             if style and ("style", style) in claims:
                 # Told once; by then it is known.
                 claims, style = tuple([claim for claim in claims if claim[0] != "style"]), ""
-        behind, statements = "", clause.statements(number, row - first)
+        behind, statements = "", clause.made.get(places[row]) or clause.statements(places[row])
         if over >= 0:
             above = clauses[over]
             text, form = grammar.meanwhile[choice % len(grammar.meanwhile)]
             behind = text + above.texts[form]
             meanwhile = order(number, over - first, above.action, "during", row - first)
-            statements = [*statements, *above.statements(number, over - first), meanwhile]
+            statements = [*statements, *above.statements(places[over]), meanwhile]
         elif during >= 0:
             phrases = grammar.words["actions"][clauses[during].action]["during"]
             behind = " " + phrases[choice % len(phrases)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from posegen.config import Config
 from posegen.randomness import Stream, uniform
 from posegen.scene import BOTH, NOTHING
-from posegen.story.choosing import LayerDraw, SlotDraw, action_of, side_of, speed_of, turn_of
+from posegen.story.choosing import LayerDraw, SlotDraw, action_of, lessened, side_of, speed_of, turn_of
 from posegen.story.layering import AFTER, BEFORE, lay_over
 from posegen.story.repertoire import NO_GAIT, Repertoire
 from posegen.story.timing import amplitude_of, room_of, span_of, target_of, tempo_of, turning_span
@@ -183,11 +183,9 @@ def _layer(config: Config, known: Repertoire, actor: Actor, state: _State, base:
         first=number * _LAYER_DRAWS,
     )
     tempo = tempo_of(actor.energy, actor.tempo, draws[:, LayerDraw.TEMPO])
-    numbers = np.arange(len(known.names))
-    recent = (numbers == state.previous[:, None]) | (numbers == state.layer[:, None])
     layer = lay_over(
         known,
-        np.where(recent, 0.0, actor.weights),
+        lessened(lessened(actor.weights, state.previous, 0.0), state.layer, 0.0),
         (base.action, base.start, base.end, base.tempo),
         tempo,
         config.story.layering,
