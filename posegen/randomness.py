@@ -100,7 +100,6 @@ def _block(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
     return c0, c1, c2, c3
 
 
-@kernel
 def philox_kernel(counter: Array, key: Array) -> Array:
     """Philox4x32-10 in numba.
 
@@ -114,6 +113,12 @@ def philox_kernel(counter: Array, key: Array) -> Array:
     uint32 [n, 4]
     """
     out = np.empty(counter.shape, np.uint32)
+    _fill_blocks(counter, key, out)
+    return out
+
+
+@kernel
+def _fill_blocks(counter: Array, key: Array, out: Array) -> None:
     for i in range(counter.shape[0]):
         words = _block(
             np.uint64(counter[i, 0]),
@@ -125,7 +130,6 @@ def philox_kernel(counter: Array, key: Array) -> Array:
         )
         for j in range(4):
             out[i, j] = words[j]
-    return out
 
 
 @kernel

@@ -20,7 +20,7 @@ from posegen.motion.manner import BOUNCES, stance_share
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.resting import rest_forearms
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise
-from posegen.motion.rows import BEND, GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2
+from posegen.motion.rows import BEND, GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2, copy_row
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.styles import step_in_style
 from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
@@ -64,14 +64,14 @@ def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, perso
 
 @kernel_part
 def run_height(
-    slot: Slot, duty: Scalar, rate: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
+    scratch: Scratch, slot: Slot, duty: Scalar, rate: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
 ) -> Scalar:
     """Pelvis above the floor in the middle of a stance of the near leg, in a gait with flights.
 
     The angles say one height. Another is the one from which the leg still reaches its print when it lands, having risen by what
     force and flight make it rise: it is lower, and the truth lies between.
     """
-    stand = angles_height(slot, duty, leg, person, actions, gaits)
+    stand = angles_height(scratch, slot, duty, leg, person, actions, gaits)
     period, contact = 1.0 / (rate * actions.manner[slot.kind, BOUNCES]), duty / rate
     rise = run_rise(0.0, contact, period) - run_rise(0.5 * contact, contact, period)
     ahead = max(0.5 * slot.speed * contact - FOOT_ROLL * leg, 0.0)
@@ -80,12 +80,13 @@ def run_height(
 
 
 @kernel_part
-def angles_height(slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits) -> Scalar:
+def angles_height(
+    scratch: Scratch, slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
+) -> Scalar:
     """Pelvis above the floor when the near leg stands with the angles that a gait slot has in the middle of its stance."""
     side = slot.kind % 2
     warp = warp_of(duty) if actions.manner[slot.kind, BOUNCES] == 2 else 0.0
-    series = np.zeros(1 + 2 * HARMONICS, np.float32)
-    angles = np.zeros(4)
+    series, angles = scratch.series, scratch.angles
     channels = (HIP[side], KNEE[side], ANKLE[side], TILT)
     for i in range(4):
         angles[i] = person.neutral[channels[i]]
@@ -147,18 +148,19 @@ def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
 @kernel
 def walk_the_path(
     scratch: Scratch, role: Role, person: Person, actions: ActionTables, leg: Scalar, clock: Clock, margin: int
-) -> Array:
+) -> None:
     """Fill the root's rows of speed, phase, heading and path from the base slots; `leg` is the height of the hip in metres.
 
-    Returns the strides a second of each base slot.
+    `scratch.rates[0]` has the strides a second of each base slot then.
     """
     base = role.base
-    gait, manner = np.zeros(base, np.int64), np.zeros((base, actions.manner.shape[1]))
+    gait, manner, ramps = scratch.gaits[:base], scratch.manners[:base], scratch.ramps[:base]
+    rate, turning = scratch.rates[0, :base], scratch.rates[1, :base]
+    ramps[:] = rate[:] = turning[:] = 0.0
     for k in range(base):
         gait[k] = slot_of(role, k).gait
-        manner[k, :] = actions.manner[role.kinds[k]]
+        copy_row(actions.manner[role.kinds[k]], 0, manner.shape[1], manner[k])
         step_in_style(manner[k], gait[k], role.numbers[k, 5], person.style)
-    rate, turning, ramps = np.zeros(base), np.zeros(base), np.zeros((base, 8))
     start, end, speed = role.numbers[:base, 0], role.numbers[:base, 1], role.numbers[:base, 5]
     slot_rates(gait, manner, start, end, speed, role.turn, leg, rate)
     plan_ramps(gait, manner, start, end, speed, rate, ramps)
@@ -168,7 +170,6 @@ def walk_the_path(
         if gait[k] == 0 and speed[k] > 0:
             glide(slot_of(role, k), clock, scratch.root[SPEED])
     travel(scratch.root, margin, clock.step, phase, role.heading, role.x, role.z)
-    return rate
 
 
 @kernel_part
@@ -180,13 +181,11 @@ def fill_channels(
     gaits: Gaits,
     leg: Scalar,
     stand: Scalar,
-    rate: Array,
     clock: Clock,
 ) -> None:
     """Fill the channels from posture, sway and all slots, the height of gaits with flights, and mark the frames of jumps.
 
-    `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres; `rate` has the strides a second
-    of each slot.
+    `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres.
     """
     scratch.root[RUN_HEIGHT, :] = np.float32(0.0)
     seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg
@@ -205,10 +204,11 @@ def fill_channels(
         elif slot.gait:
             add_gait(scratch, k, slot, leg, person, actions, gaits, scratch.root[WORK])
             if actions.manner[slot.kind, BOUNCES] > 0:
-                duty = stance_share(slot.gait, slot.speed, rate[k], actions.manner[slot.kind])
-                scratch.root[RUN_HEIGHT] += scratch.weights[k] * np.float32(
-                    run_height(slot, duty, rate[k], leg, person, actions, gaits)
-                )
+                rate = scratch.rates[0, k]
+                duty = stance_share(slot.gait, slot.speed, rate, actions.manner[slot.kind])
+                height = np.float32(run_height(scratch, slot, duty, rate, leg, person, actions, gaits))
+                for f in range(scratch.root.shape[1]):
+                    scratch.root[RUN_HEIGHT, f] += scratch.weights[k, f] * height
         else:
             add_track(scratch, slot, actions, person.draws, leg, unit_of_height(slot, leg, seat, stand), clock)
             if slot.support == FLIGHT:
@@ -224,7 +224,7 @@ def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTable
     guided = False
     scratch.root[GUIDED, :] = scratch.root[BEND, :] = np.float32(0.0)
     for side in range(2):
-        scratch.lifted[side, :] = scratch.airborne
+        copy_row(scratch.airborne, 0, len(scratch.airborne), scratch.lifted[side])
     for k in range(role.base):
         slot = slot_of(role, k)
         if slot.guided:
@@ -247,9 +247,9 @@ def actor_motion(
     """
     offsets, neutral = person.offsets, person.neutral
     leg = -float(offsets[4, 1] + offsets[7, 1])
-    rate = walk_the_path(scratch, role, person, actions, leg + float(person.foot[FOOT_ANKLE_HEIGHT]), clock, margin)
+    walk_the_path(scratch, role, person, actions, leg + float(person.foot[FOOT_ANKLE_HEIGHT]), clock, margin)
     stand = nominal_height(neutral[HIP[0]], neutral[KNEE[0]], neutral[ANKLE[0]], neutral[TILT], person)
-    fill_channels(scratch, role, person, actions, gaits, leg, stand, rate, clock)
+    fill_channels(scratch, role, person, actions, gaits, leg, stand, clock)
     channels = scratch.channels
     for side in range(2):
         hip, knee, ankle = channels[HIP[side]], channels[KNEE[side]], channels[ANKLE[side]]

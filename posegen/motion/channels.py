@@ -136,7 +136,9 @@ def slot_series(
         if hangs(channel):
             swing = slot.amplitude * (1.0 + 0.15 * person.energy) * person.style[SWING]
             # Runners swing their arms about as far as shoulders go, whoever they are.
-            series[1:] *= np.float32(swing if slot.gait == WALK else min(swing, MOST_RUNNING_SWING))
+            size = np.float32(swing if slot.gait == WALK else min(swing, MOST_RUNNING_SWING))
+            for n in range(1, len(series)):
+                series[n] *= size
         series[0] += np.float32(person.posture[channel])
     else:
         series[:] = np.float32(0.0)
@@ -157,8 +159,7 @@ def add_gait(
     scratch: Scratch, k: int, slot: Slot, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, sums: Array
 ) -> None:
     """Pull the channels to the curves of gait slot `k` by its weight; `sums` is float32 [frames], scratch."""
-    series = np.zeros(1 + 2 * HARMONICS, np.float32)
-    weight = scratch.weights[k]
+    series, weight = scratch.series, scratch.weights[k]
     first, last = 0, len(weight)
     while first < last and weight[first] <= 0:
         first += 1
@@ -211,7 +212,9 @@ def add_track(
     fill_times(slot, actions, draws, scratch.times)
     for c in range(FIRST_HAND):
         if actions.used[slot.kind, c]:
-            n = knots_of_channel(slot, actions, draws, leg, c, height_unit, scratch.times, scratch.knots, scratch.moving)
+            n = knots_of_channel(
+                slot, actions, draws, np.float64(leg), c, height_unit, scratch.times, scratch.knots, scratch.moving
+            )
             fill_track(scratch.channels[c], scratch.knots, n, clock)
     for c in range(FIRST_HAND):
         add_own_harmonics(scratch.channels[c], slot, actions, draws, c, clock)

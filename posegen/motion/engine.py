@@ -16,7 +16,7 @@ from posegen.motion.facing import meet
 from posegen.motion.gait import Gaits
 from posegen.motion.guided import mark_stretches
 from posegen.motion.meeting import POINT
-from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, TOE_HEIGHT
+from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, TOE_HEIGHT, copy_row
 from posegen.motion.state import Clock, Person, Role, Scratch, scratch, slot_of
 from posegen.motion.styles import style_tables
 from posegen.motion.tables import SCALARS, SEAT, ActionTables, tables
@@ -116,7 +116,8 @@ def write_joints(joints: Array, legs: Array, leg_joints: Array, margin: int, out
     for side in range(2):
         for i in range(4):
             j, row = leg_joints[side, i, 0], leg_joints[side, i, 1]
-            joints[j] = legs[side, row : row + 3]
+            for k in range(3):
+                copy_row(legs[side, row + k], margin, margin + len(out), joints[j, k])
     for f in range(len(out)):
         for j in range(out.shape[1]):
             for k in range(3):

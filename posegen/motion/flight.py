@@ -91,7 +91,8 @@ def fall_freely(free: Array, first: int, last: int, step: Scalar, joints: Array,
                 min(legs[0, HEEL_HEIGHT, g], legs[0, TOE_HEIGHT, g]), min(legs[1, HEEL_HEIGHT, g], legs[1, TOE_HEIGHT, g])
             )
             lift = max(lift, -max(sole, np.float32(0.0)))
-            joints[:, 1, g] += lift
+            for j in range(len(joints)):
+                joints[j, 1, g] += lift
             for side in range(2):
                 for row in UPRIGHT:
                     legs[side, row, g] += lift

@@ -81,7 +81,9 @@ def climb(rising: Array, stances: Array, counts: Array, levels: Array) -> bool:
         levels[side, i] = level
         x, z = stance[PRINT_X], stance[PRINT_Z]
         left, right = left + (side == 0), right + (side == 1)
-    levels -= lowest
+    for side in range(2):
+        for i in range(counts[side]):
+            levels[side, i] -= lowest
     return True
 
 

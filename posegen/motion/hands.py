@@ -17,7 +17,7 @@ from posegen.motion.channels import add_own_harmonics, fill_hold
 from posegen.motion.contacts import FIRST, LAST, find_stances
 from posegen.motion.guided import mark_stretches
 from posegen.motion.meeting import meeting_axes
-from posegen.motion.rows import GROUND, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2
+from posegen.motion.rows import GROUND, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2, copy_row
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.swings import swing_row
 from posegen.motion.tables import SUPPORTS, ActionTables
@@ -301,11 +301,12 @@ def move_hand(
         if f1 <= f0:
             continue
         if not drawn:
-            goal[:3, first:last] = wrist[:, first:last]
+            for axis in range(3):
+                copy_row(wrist[axis], first, last, goal[axis])
             drawn = True
         # A gait passes smoothly into its neighbours, other base slots begin and end with a reach of 0.
         if slot.gait:
-            weight[:] = scratch.weights[k]
+            copy_row(scratch.weights[k], 0, len(weight), weight)
         elif layered:
             fill_hold(weight, slot, f0, f1, clock)
         else:

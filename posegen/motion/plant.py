@@ -118,7 +118,7 @@ def stand_feet(scratch: Scratch, person: Person, steps: Array, raised: bool, cou
         toe_out = person.widths[2] if side == 0 else -person.widths[2]
         for i in range(counts[side]):
             hold_stance(legs[side], scratch.stances[side, i], person.foot, root[HEADING], toe_out)
-    levels = np.zeros((2, scratch.stances.shape[1]))
+    levels = scratch.levels
     uneven = climb(root[RISING], scratch.stances, counts, levels) or raised or len(steps) > 0
     if uneven:
         for side in range(2):
@@ -201,7 +201,7 @@ def plant_and_swing(
     margin, frames : int
         The scratch frames to bend the knees in.
     """
-    counts = np.zeros(2, np.int64)
+    counts = scratch.counts
     raised = plan_feet(scratch, person, guided, step, counts)
     uneven = stand_feet(scratch, person, steps, raised, counts)
     keep_in_reach(scratch, person, step)

@@ -129,4 +129,6 @@ def rest_forearms(scratch: Scratch, person: Person, first: int, last: int) -> No
             for again in range(PASSES if near else 0):
                 deep = least - 0.5 * EASY if again else least
                 if press_out(scratch.root, elbow, wrist, hip, knee, deep, first, last, goal):
-                    solve_elbow(upper, fore, 1.0 - 2.0 * side, scratch.turns[5], shoulder, goal, first, last, elbow, wrist)
+                    solve_elbow(
+                        upper, fore, np.float32(1.0 - 2.0 * side), scratch.turns[5], shoulder, goal, first, last, elbow, wrist
+                    )

@@ -6,10 +6,19 @@ depends on where it came from.
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.typing import NDArray
+
+from posegen.kernels import kernel
+
 __all__ = [
     "LEG_ROWS",
     "ROOT_ROWS",
+    "copy_row",
 ]
+
+Array = NDArray[Any]
 
 # Root rows.
 (
@@ -75,3 +84,10 @@ ROOT_ROWS = 33
     GROUND,  # m; the surface under the foot
 ) = range(22)
 LEG_ROWS = 22
+
+
+@kernel
+def copy_row(row: Array, first: int, last: int, out: Array) -> None:
+    """Write entries `first` to `last` of one row into another."""
+    for f in range(first, last):
+        out[f] = row[f]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait import HARMONICS
+from posegen.motion.manner import MANNERS
 from posegen.motion.rows import LEG_ROWS, ROOT_ROWS
 from posegen.scene import DRAWS
 
@@ -185,6 +186,17 @@ class Scratch(NamedTuple):
     times : float [knots]
     knots : float [4, knots]
     moving : bool [knots]
+    series : float32 [1 + 2 * HARMONICS]
+    angles : float [4]
+    gaits : int [slots]
+    manners : float [slots, MANNERS]
+        See :mod:`posegen.motion.manner`.
+    rates : float [2, slots]
+        Strides, and turns of the heading, a second of each base slot.
+    ramps : float [slots, 8]
+    levels : float [2, stances]
+    counts : int [2]
+        How many stances each foot has.
     """
 
     root: Array
@@ -202,6 +214,14 @@ class Scratch(NamedTuple):
     times: Array
     knots: Array
     moving: Array
+    series: Array
+    angles: Array
+    gaits: Array
+    manners: Array
+    rates: Array
+    ramps: Array
+    levels: Array
+    counts: Array
 
 
 def scratch(frames: int, slots: int, knots: int = KNOTS) -> Scratch:
@@ -227,4 +247,12 @@ def scratch(frames: int, slots: int, knots: int = KNOTS) -> Scratch:
         times=np.zeros(knots),
         knots=np.zeros((4, knots)),
         moving=np.zeros(knots, bool),
+        series=np.zeros(1 + 2 * HARMONICS, np.float32),
+        angles=np.zeros(4),
+        gaits=np.zeros(slots, np.int64),
+        manners=np.zeros((slots, MANNERS)),
+        rates=np.zeros((2, slots)),
+        ramps=np.zeros((slots, 8)),
+        levels=np.zeros((2, frames // 2 + 1)),
+        counts=np.zeros(2, np.int64),
     )

@@ -15,7 +15,19 @@ from posegen.kernels import Scalar, kernel
 from posegen.motion.contacts import EARLY, FIRST, LAST, LATE
 from posegen.motion.leaving import RATE_LANDS, RATE_LIFTS, RATE_OF_PASSING, leave_row
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
-from posegen.motion.rows import ANKLE_X, ANKLE_Y, ANKLE_Z, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, PITCH, WORK, WORK2
+from posegen.motion.rows import (
+    ANKLE_X,
+    ANKLE_Y,
+    ANKLE_Z,
+    HEADING_COS,
+    HEADING_SIN,
+    PATH_X,
+    PATH_Z,
+    PITCH,
+    WORK,
+    WORK2,
+    copy_row,
+)
 from posegen.motion.trigonometry import cos_turns, sin_turns
 
 __all__ = ["clear_floor", "clear_swings", "see_from_floor", "see_from_path", "swing_foot", "swing_row", "turns"]
@@ -82,7 +94,8 @@ def see_from_path(root: Array, leg: Array, nominal: Array) -> None:
     nominal : float32 [4, frames], changed
         The same of the nominal ankle, in its rows 0 and 2.
     """
-    root[WORK], root[WORK2] = leg[ANKLE_X], leg[ANKLE_Z]
+    copy_row(leg[ANKLE_X], 0, root.shape[1], root[WORK])
+    copy_row(leg[ANKLE_Z], 0, root.shape[1], root[WORK2])
     for which in range(2):
         left, ahead = (leg[ANKLE_X], leg[ANKLE_Z]) if which == 0 else (nominal[0], nominal[2])
         for f in range(len(left)):
@@ -159,7 +172,7 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: 
             elif land < frames:
                 leave_row(row, nominal[r], land, 1, stances[i, EARLY], longest, longest)
             else:
-                row[:] = nominal[r]
+                copy_row(nominal[r], 0, frames, row)
 
 
 @kernel
