@@ -15,5 +15,8 @@ KERNEL_SPEEDUP = {
 }
 """By how much each kernel must beat the naive NumPy that it equals."""
 
+WORDS_SHARE = 0.20
+"""Planning, captions and checks, by all that a worker does for a shard."""
+
 PEAK_BYTES = 1_500_000_000
 """Resident memory of all processes together, at two workers."""

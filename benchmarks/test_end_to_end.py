@@ -7,8 +7,10 @@ from pathlib import Path
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.end_to_end import measured_apart
-from benchmarks.guards import END_TO_END, PEAK_BYTES
+from benchmarks.guards import END_TO_END, PEAK_BYTES, WORDS_SHARE
 from benchmarks.measure import peak_memory, posegen
+from benchmarks.story.share import timed_run, words_share
+from posegen import load_config
 
 
 def test_generating_takes_little_longer_than_storing(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
@@ -19,6 +21,12 @@ def test_generating_takes_little_longer_than_storing(benchmark: BenchmarkFixture
         f"storing alone {result['stored_sequences_per_second']:,.0f}, ratio {result['ratio']:.2f}"
     )
     assert result["ratio"] < END_TO_END
+
+
+def test_words_take_little_of_the_time(tmp_path: Path) -> None:
+    share = words_share(*timed_run(load_config("default"), tmp_path, 4))
+    print(f"\nplanning, captions and checks: {100 * share:.1f} % of the time of a run")
+    assert share < WORDS_SHARE
 
 
 def test_memory_stays_small_with_two_workers(tmp_path: Path) -> None:

@@ -243,8 +243,10 @@ def choose(draws: Array, cumulative: Array) -> Array:
     >>> choose(np.array([0.0, 0.2, 0.9]), np.array([0.0, 1.0, 1.0, 2.0])).tolist()
     [1, 1, 3]
     """
-    where = draws * cumulative[..., -1]
-    passed = np.sum(where[..., None] >= cumulative, axis=-1, dtype=np.int64)
-    # Rounding may bring a draw just below 1 up to the total: it belongs to the last choice that has weight.
-    last = np.sum(cumulative < cumulative[..., -1:], axis=-1, dtype=np.int64)
-    return np.minimum(passed, last)
+    beyond = cumulative > (draws * cumulative[..., -1])[..., None]
+    chosen = beyond.argmax(axis=-1)
+    if not beyond[..., -1].all():
+        # Rounding may bring a draw just below 1 up to the total: it belongs to the last choice that has weight.
+        last = np.sum(cumulative < cumulative[..., -1:], axis=-1, dtype=np.int64)
+        chosen = np.where(beyond[..., -1], chosen, last)
+    return np.asarray(chosen, np.int64)

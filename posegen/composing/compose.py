@@ -106,7 +106,7 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
         + captions(scenes, library, config, told=told)[0],
         "actors": [{"seat_height": float(scenes.seat_height[0, 0]), "segments": segments[0][0]}],
     }
-    doubts = _doubts(reading, scene, motion.joints, row["actors"], told.slot, library, fps)
+    doubts = _doubts(reading, scene, motion.joints, row["actors"], told.slot.tolist(), library, fps)
     return Composition(
         text,
         motion.joints[0],

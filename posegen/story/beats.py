@@ -6,131 +6,154 @@ while waving"), or an arm action by itself ("waves", for someone who stands, or 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from posegen.library import Library
 from posegen.scene import Scenes
-from posegen.story.facts import Facts, facts_from, unfinished
-from posegen.story.repertoire import repertoire
+from posegen.story.facts import Facts, Known, facts_of, place_of
+from posegen.story.repertoire import NO_GAIT, Repertoire, repertoire
 from posegen.story.telling import Told
 
-__all__ = ["Actor", "Beat", "Casts", "Segment", "facts_of"]
+__all__ = ["Actor", "Beats", "Casts", "casts_of"]
+
+Array = NDArray[Any]
 
 _GROWN, _OLDER = 16.0, 60.0
+_WHO = ("girl", "boy", "woman", "man", "older_woman", "older_man")
+_NONE = -1
 
 
-class Segment(NamedTuple):
-    """A told segment: its number among the actor's, the number of its slot, and what is to be said of it."""
+class Beats(NamedTuple):
+    """The told segments of some sequences as beats; arrays [segments].
 
-    number: int
-    slot: int
-    facts: Facts
+    Attributes
+    ----------
+    opens : whether a beat begins with it; else it is told with another one, or not: who stands and waves is said to wave
+    over : number of the segment that lies over it and is told in one breath with it, -1 for none
+    during : number of the segment that goes on meanwhile without being said again, -1 for none
+    """
 
-
-class Beat(NamedTuple):
-    """A segment, the one that lies over it, and the one that goes on meanwhile without being said again."""
-
-    segment: Segment
-    over: Segment | None
-    during: Segment | None
+    opens: Array
+    over: Array
+    during: Array
 
 
 class Actor(NamedTuple):
     """An actor of one sequence.
 
     `who` is boy, girl, man, woman, older_man or older_woman; `style` is empty for who has none, or where none of it is seen;
-    `complete` is as :class:`Told` has it.
+    `complete` is as :class:`Told` has it. Its segments are those from number `first` on; `beats` are those that open a beat.
     """
 
     number: int
     who: str
     style: str
     complete: bool
-    beats: tuple[Beat, ...]
+    first: int
+    beats: list[int]
 
 
-class Casts:
-    """The actors of each of some sequences, made when they are asked for."""
+class Casts(NamedTuple):
+    """The actors of some sequences.
 
-    def __init__(self, scenes: Scenes, library: Library, told: Told) -> None:
-        known = repertoire(library)
-        gaits = (known.gait > 0).tolist()
-        self._told, self._most = told, scenes.action.shape[1]
-        self._known = (known.standing, known.seated.tolist(), gaits)
-        self._facts = facts_of(told, library)
-        self._upright = [gait or action == known.standing for action, gait in enumerate(gaits)]
-        self._styles = ["", *list(library.styles)[1:]]
-        persons = scenes.persons
-        self._people = (scenes.actors.tolist(), persons.male.tolist(), persons.age.tolist(), persons.style.tolist())
-        self._themes = scenes.theme.tolist()
+    Attributes
+    ----------
+    bounds : where the segments of each sequence begin
+    facts : of the segments
+    slot, place, over, during : of each segment; see :class:`Told`, :func:`place_of` and :class:`Beats`
+    styled : whether a style shows in each sequence
+    scene : of each sequence, what its words depend on beside its segments, as bytes
+    shape, whole : of each segment, 8 bytes: in which slot it is, and how it is told as a beat; and that with its facts
+    people : columns of all actors, of whom each sequence has room for `most` and has `present`
+    beats : number of the segment that each beat begins with
+    """
 
-    def all_of(self, i: int) -> tuple[object, ...]:
-        """Give all that the words of a sequence depend on, beside the draws: sequences where it is equal are worded alike."""
-        told, first = self._told, i * self._most
-        bounds = told.bounds[first : first + self._most + 1]
-        low, high = bounds[0], bounds[-1]
-        columns = (self._facts, told.slot, told.layered, told.covered, told.start, told.end)
-        return (
-            *[column[low:high] for column in columns],
-            [bound - low for bound in bounds],
-            told.complete[first : first + self._most],
-            [column[i] for column in self._people],
-            self._themes[i],
-        )
+    bounds: list[int]
+    facts: Known
+    slot: Array
+    place: list[int]
+    over: list[int]
+    during: list[int]
+    styled: list[bool]
+    scene: list[bytes]
+    shape: bytes
+    whole: bytes
+    people: tuple[list[Any], ...]
+    most: int
+    present: list[int]
+    beats: list[int]
 
-    def actors(self, i: int) -> tuple[Actor, ...]:
-        """List the actors of a sequence with their beats."""
-        told, (actors, male, age, style) = self._told, self._people
-        cast = []
-        for a in range(actors[i]):
-            row = i * self._most + a
-            first, last = told.bounds[row], told.bounds[row + 1]
-            beats = _beats(told, self._facts, first, last, self._known)
-            cast.append(Actor(a, _who(male[i][a], age[i][a]), self._style(style[i][a], first, last), told.complete[row], beats))
-        return tuple(cast)
+    def facts_of(self, segment: int) -> Facts:
+        """Give what is to be said of a segment."""
+        distinct, number = self.facts
+        return distinct[int(number[segment])]
 
-    def _style(self, style: int, first: int, last: int) -> str:
-        """Name the style of who has one and is told to stand or go along, where it shows; empty for the others."""
-        if not style:
-            return ""
-        seen = any(self._upright[action] for action in self._told.action[first:last])
-        return self._styles[style] if seen else ""
+    def actors(self, i: int) -> list[Actor]:
+        """List the actors of a sequence."""
+        who, style, complete, first, beat = self.people
+        return [
+            Actor(a, who[row], style[row], complete[row], first[row], self.beats[beat[row] : beat[row + 1]])
+            for a, row in enumerate(range(i * self.most, i * self.most + self.present[i]))
+        ]
 
 
-def _who(male: bool, age: float) -> str:
-    if age < _GROWN:
-        return "boy" if male else "girl"
-    return ("older_" if age >= _OLDER else "") + ("man" if male else "woman")
+def casts_of(scenes: Scenes, library: Library, told: Told) -> Casts:
+    """Gather who acts in sequences, and what is to be said of them."""
+    known, most, owner = repertoire(library), scenes.action.shape[1], told.owner
+    beats = _beats(told, owner, known)
+    unfinished = np.zeros(len(owner), bool)
+    # The seat is not left before the arm action is over, so that getting up is not told with sitting down.
+    unfinished[beats.during[beats.during >= 0]] = True
+    who, style = _people(scenes, told, owner, known)
+    cast = np.stack([who, style, told.complete], axis=-1).reshape(len(scenes), most * 3)
+    scene = np.stack([scenes.sample, scenes.theme, scenes.actors], axis=1).astype(np.int64)
+    facts = facts_of(told, library, unfinished)
+    shape = (((told.slot * most + owner % most) * 2 + beats.opens) * 2 + (beats.over >= 0)) * 2 + (beats.during >= 0)
+    opening, styles = np.flatnonzero(beats.opens), ["", *list(library.styles)[1:]]
+    begins = np.searchsorted(opening, told.bounds)
+    return Casts(
+        bounds=told.bounds[::most].tolist(),
+        facts=facts,
+        slot=told.slot,
+        place=place_of(told, owner, most).tolist(),
+        over=beats.over.tolist(),
+        during=beats.during.tolist(),
+        styled=[any(styles) for styles in style.reshape(-1, most).tolist()],
+        scene=[row.tobytes() for row in np.concatenate([scene, cast], axis=1)],
+        shape=shape.tobytes(),
+        whole=(shape * len(facts.distinct) + facts.number).tobytes(),
+        people=(
+            [_WHO[number] for number in who.tolist()],
+            [styles[number] for number in style.tolist()],
+            *(column.tolist() for column in (told.complete, told.bounds, begins)),
+        ),
+        most=most,
+        present=scenes.actors.tolist(),
+        beats=opening.tolist(),
+    )
 
 
-def facts_of(told: Told, library: Library) -> list[Facts]:
-    """List what is to be said of each told segment."""
-    seated = repertoire(library).seated.tolist()
-    counted = [times if exact else 0 for times, exact in zip(told.repetitions, told.exact, strict=True)]
-    ended = [end and seated[action] for action, end in zip(told.action, told.finished, strict=True)]
-    rows = zip(told.action, told.side, counted, told.pace, told.path, told.direction, ended, told.together, strict=True)
-    return [facts_from(row) for row in rows]
+def _beats(told: Told, owner: Array, known: Repertoire) -> Beats:
+    gait = known.gait[told.action] != NO_GAIT
+    # The base segment before, over which it may lie.
+    host = np.maximum.accumulate(np.where(told.layered, _NONE, np.arange(len(owner))))
+    inside = told.layered & (host != _NONE) & (owner[host] == owner) & (told.start < told.end[host])
+    walking = np.flatnonzero(inside & gait[host])
+    hosts, first = np.unique(host[walking], return_index=True)
+    over, opens = np.full(len(owner), _NONE), told.layered | (told.action != known.standing) | ~told.covered
+    over[hosts] = walking[first]
+    opens[walking[first]] = False
+    return Beats(opens, over, np.where(inside & known.seated[told.action[host]] & opens, host, _NONE))
 
 
-def _beats(
-    told: Told, facts: list[Facts], first: int, last: int, known: tuple[int, list[bool], list[bool]]
-) -> tuple[Beat, ...]:
-    standing, seated, gaits = known
-    beats: list[Beat] = []
-    host, host_end, place = None, 0, 0
-    for row in range(first, last):
-        segment = Segment(row - first, told.slot[row], facts[row])
-        if not told.layered[row]:
-            host, host_end, place = segment, told.end[row], len(beats)
-            # Who stands and waves is said to wave.
-            if segment.facts.action != standing or not told.covered[row]:
-                beats.append(Beat(segment, None, None))
-        elif host is not None and told.start[row] < host_end and gaits[host.facts.action] and beats[place].over is None:
-            beats[place] = Beat(host, segment, None)
-        elif host is not None and told.start[row] < host_end and seated[host.facts.action]:
-            # The seat is not left before the arm action is over, so that getting up is not told with sitting down.
-            beats[place] = Beat(host._replace(facts=unfinished(host.facts)), None, None)
-            beats.append(Beat(segment, None, host))
-        else:
-            beats.append(Beat(segment, None, None))
-    return tuple(beats)
+def _people(scenes: Scenes, told: Told, owner: Array, known: Repertoire) -> tuple[Array, Array]:
+    """Who each actor is, and of which style, 0 where none shows: it does on who is told to stand or go along."""
+    people = scenes.persons
+    upright = (known.gait != NO_GAIT) | (np.arange(len(known.gait)) == known.standing)
+    shows = np.zeros(len(told.complete), bool)
+    shows[owner[upright[told.action]]] = True
+    grown = (people.age >= _GROWN).astype(np.int64) + (people.age >= _OLDER)
+    return (2 * grown + people.male).ravel(), np.where(shows, people.style.ravel(), 0)

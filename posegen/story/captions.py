@@ -11,36 +11,37 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posegen.config import Config
 from posegen.library import Library
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
-from posegen.story.beats import Actor, Casts, facts_of
-from posegen.story.frames import frame_of
-from posegen.story.grammar import CHOICES, Grammar, Statement, grammar_of, statement
+from posegen.story.beats import Actor, Casts, casts_of
+from posegen.story.facts import Statement, facts_of, place_of, statement
+from posegen.story.grammar import CHOICES, grammar_of
 from posegen.story.sentences import (
     DRAWS,
+    FIRST_SLOT,
     JOINING,
     PLACE,
     SLOTS,
     SUBJECT,
     TEMPLATE,
     WHO,
-    Spoken,
     Wording,
     claims_of,
     joined,
     listed,
     spoken,
     story,
-    tense_of,
     told,
 )
 from posegen.story.telling import Told, tell
 
 __all__ = ["KINDS", "Caption", "captions", "label_segments"]
 
+Array = NDArray[Any]
 Row = dict[str, Any]
 Caption = dict[str, Any]
 """Text, kind and statements.
@@ -57,7 +58,6 @@ KINDS = ("short", "full", "narrative")
 
 _BY_SUBJECT, _BY_MANNER = 0, 1
 _DETAILS = {"short": "none", "full": "all", "narrative": "some"}
-_KEPT = 1 << 10
 
 
 class _Said(NamedTuple):
@@ -82,29 +82,55 @@ def captions(scenes: Scenes, library: Library, config: Config, *, told: Told | N
     list, for each sequence, of dicts
         A caption of each of :data:`KINDS`. Sequences that are worded alike share them: they are not to be changed.
     """
-    grammar = grammar_of(library)
-    casts = Casts(scenes, library, tell(scenes, library, config.fps) if told is None else told)
-    draws = uniform(config.seed, scenes.sample, Stream.CAPTION, len(KINDS) * DRAWS)
-    choices = np.floor(draws * CHOICES).astype(np.int64)
-    themes = list(library.themes)
+    casts = casts_of(scenes, library, tell(scenes, library, config.fps) if told is None else told)
+    sequence = np.repeat(np.arange(len(scenes)), np.diff(casts.bounds))
+    choices = _choices(config, scenes, 0, len(KINDS) * DRAWS).reshape(-1, len(KINDS), DRAWS)
+    wordings = [
+        _wording(library, casts, kind, choices[sequence, number, FIRST_SLOT + casts.slot % SLOTS])
+        for number, kind in enumerate(KINDS)
+    ]
+    chosen, themes = choices[:, :, :FIRST_SLOT].tolist(), list(library.themes)
+    # Most variants of a sample show what the base shows, and most of the others what is said alike.
+    alike: dict[bytes, list[Caption]] = {}
+    kept: dict[Any, Caption] = {}
     found = []
-    for i, (theme, sample) in enumerate(zip(scenes.theme.tolist(), scenes.sample.tolist(), strict=True)):
-        # Kept, because most variants of a sample show what the base shows.
-        depends, kept = casts.all_of(i), grammar.kept.get((config.seed, sample))
-        if kept is None or kept[0] != depends:
-            written = _captions(grammar, casts.actors(i), themes[theme], choices[i].tolist())
-            if kept is None:
-                _keep(grammar.kept, (config.seed, sample), (depends, written))
-        else:
-            written = kept[1]
-        found.append(written)
+    for i, (theme, first, last) in enumerate(zip(scenes.theme.tolist(), casts.bounds, casts.bounds[1:], strict=False)):
+        depends = casts.scene[i] + casts.whole[8 * first : 8 * last]
+        if depends not in alike:
+            alike[depends] = _captions(wordings, i, themes[theme], chosen[i], depends, kept)
+        found.append(alike[depends])
     return found
 
 
-def _keep(kept: dict[Any, Any], key: tuple[int, int], value: Any) -> None:
-    if len(kept) >= _KEPT:
-        kept.clear()
-    kept[key] = value
+def _choices(config: Config, scenes: Scenes, first: int, count: int) -> Array:
+    """Numbers below CHOICES, [n, count]: those from the `first` one on that words take."""
+    draws = uniform(config.seed, scenes.sample, Stream.CAPTION, count, first=first)
+    return np.asarray(np.floor(draws * CHOICES), np.int64)
+
+
+def _wording(library: Library, casts: Casts, kind: str, choices: Array) -> Wording:
+    grammar, detail = grammar_of(library), _DETAILS[kind]
+    return Wording(grammar, kind, detail, casts, grammar.clauses(casts.facts, detail, choices), choices.tolist())
+
+
+def _captions(
+    wordings: list[Wording], i: int, theme: str, choices: list[list[int]], depends: bytes, kept: dict[Any, Caption]
+) -> list[Caption]:
+    """Write the captions of sequence `i`; `depends` is all that they depend on, `kept` are those written so far."""
+    casts, actors = wordings[0].casts, None
+    first, last = casts.bounds[i], casts.bounds[i + 1]
+    shape = casts.scene[i] + casts.shape[8 * first : 8 * last]
+    written = []
+    for wording, choice in zip(wordings, choices, strict=True):
+        # The clauses say all of the segments' facts that is told, unless a style is yet to be put in.
+        by_manner = casts.styled[i] and choice[WHO] % 3 == _BY_MANNER
+        key = (wording.kind, depends) if by_manner else (wording.kind, shape, *wording.clauses[first:last])
+        caption = kept.get(key)
+        if caption is None:
+            actors = actors or casts.actors(i)
+            caption = kept[key] = _caption(wording, actors, theme, choice)
+        written.append(caption)
+    return written
 
 
 def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Library, config: Config, told: Told) -> None:
@@ -120,86 +146,54 @@ def label_segments(segments: list[list[list[Row]]], scenes: Scenes, library: Lib
     told : Told
         What is told of the segments.
     """
-    grammar = grammar_of(library)
-    first = len(KINDS) * DRAWS
-    draws = uniform(config.seed, scenes.sample, Stream.CAPTION, first + SLOTS)[:, first:]
-    choices = np.floor(draws * CHOICES).astype(np.int64)
-    forms = [frame_of(template, grammar.forms) for template in grammar.words["segment"]]
-    their, partner = str(grammar.words["their"]["person"]), str(grammar.words["several"]["partner"][0])
-    facts, slots = facts_of(told, library), told.slot
-    row = 0
-    for i, (cast, sample) in enumerate(zip(segments, scenes.sample.tolist(), strict=True)):
-        told_of = [len(actor) for actor in cast]
-        last = row + sum(told_of)
-        depends, kept = (facts[row:last], slots[row:last], told_of), grammar.labelled.get((config.seed, sample))
-        if kept is None or kept[0] != depends:
-            labels: list[tuple[str, list[Statement]]] = []
-            chosen = choices[i].tolist()
-            for number, actor in enumerate(cast):
-                for k in range(len(actor)):
-                    choice = chosen[slots[row + len(labels)] % SLOTS]
-                    verb, around = grammar.clause(facts[row + len(labels)], "all", choice)
-                    head, form, _, _, tail = forms[choice % len(forms)]
-                    text = head + around.before + verb[form] + around.behind + tail
-                    if "{" in text:
-                        text = text.replace("{their}", their).replace("{partner}", partner)
-                    labels.append((text, around.statements(number, k)))
-            if kept is None:
-                _keep(grammar.labelled, (config.seed, sample), (depends, labels))
-        else:
-            labels = kept[1]
-        for segment, label in zip([segment for actor in cast for segment in actor], labels, strict=True):
-            segment["text"], segment["statements"] = label
-        row = last
+    grammar, most = grammar_of(library), scenes.action.shape[1]
+    owner = told.owner
+    choices = _choices(config, scenes, len(KINDS) * DRAWS, SLOTS)[owner // most, told.slot % SLOTS]
+    clauses = grammar.clauses(facts_of(told, library), "all", choices)
+    frames, places = (choices % len(grammar.labels)).tolist(), place_of(told, owner, most).tolist()
+    rows = [segment for cast in segments for actor in cast for segment in actor]
+    label = grammar.label
+    for segment, clause, frame, place in zip(rows, clauses, frames, places, strict=True):
+        segment["text"] = clause.labels.get(frame) or label(clause, frame)
+        segment["statements"] = clause.made.get(place) or clause.statements(place)
 
 
-def _captions(grammar: Grammar, actors: tuple[Actor, ...], theme: str, choices: list[int]) -> list[Caption]:
-    return [
-        _caption(Wording(grammar, kind, _DETAILS[kind], theme, choices[i * DRAWS : (i + 1) * DRAWS]), actors)
-        for i, kind in enumerate(KINDS)
-    ]
-
-
-def _caption(wording: Wording, actors: tuple[Actor, ...]) -> Caption:
-    text, statements = _of_one(wording, actors[0]) if len(actors) == 1 else _of_several(wording, actors)
+def _caption(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> Caption:
+    write = _of_one if len(actors) == 1 else _of_several
+    text, statements = write(wording, actors, theme, choice)
     return {"text": text, "kind": wording.kind, "statements": statements}
 
 
-def _of_one(wording: Wording, actor: Actor) -> _Said:
-    grammar, choice = wording.grammar, wording.choice
+def _of_one(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> _Said:
+    grammar, kind, (actor,) = wording.grammar, wording.kind, actors
     own = choice[WHO] * 2 < CHOICES
     who = actor.who if own else "person"
     manner = choice[WHO] % 3 if actor.style else -1
     words = grammar.words["styles"][actor.style] if manner == _BY_SUBJECT else grammar.words
     subjects = words["subjects"][who]
-    subject = subjects[choice[SUBJECT] % len(subjects)]
-    beats = spoken(wording, actor, actor.style if manner == _BY_MANNER else "")
+    beats = spoken(wording, actor, actor.style if manner == _BY_MANNER else "", choice[JOINING])
     named, ordered = True, True
-    if wording.kind == "narrative":
-        openings = grammar.openings(tense_of(wording), wording.theme, choice[PLACE])
-        text = story(wording, actor, beats, openings[choice[TEMPLATE] % len(openings)], who)
+    if kind == "narrative":
+        text = story(grammar, choice, actor, beats, theme, who)
     else:
-        frames = grammar.sentences(wording.kind, len(beats) > 1)
+        frames = grammar.sentences(kind, len(beats) > 1)
         frame, named = frames[choice[TEMPLATE] % len(frames)]
         joining = choice[JOINING]
-        ordered = len(beats) < 2 or wording.kind != "short" or joining % 2 == 0 or frame.second >= 0
+        ordered = len(beats) < 2 or kind != "short" or joining % 2 == 0 or frame.second >= 0
         if ordered:
-            text = told(wording, frame, beats, joining >> 1)
+            text = told(grammar, frame, beats, joining >> 1)
         else:
             text = frame.head + listed(grammar, beats, frame.first) + frame.tail
     if named:
-        text = text.replace("{subject}", subject)
+        text = text.replace("{subject}", subjects[choice[SUBJECT] % len(subjects)])
     if "{" in text:
         text = text.replace("{their}", grammar.words["their"][who])
-    if wording.kind == "narrative":
+    if kind == "narrative":
         text = text[:1].upper() + text[1:]
     claims = claims_of(actor.number, beats, ordered)
-    return _Said(
-        text,
-        _people(actor.number, actor.who if own else "", actor.style if manner == _BY_SUBJECT else "") + claims
-        if named
-        else claims,
-    )
+    if named:
+        claims = _people(actor.number, actor.who if own else "", actor.style if manner == _BY_SUBJECT else "") + claims
+    return _Said(text, claims)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -212,41 +206,31 @@ def _people(number: int, who: str, style: str) -> list[Statement]:
     return people
 
 
-def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> _Said:
-    grammar, choice, words = wording.grammar, wording.choice, wording.grammar.words
+def _of_several(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> _Said:
+    grammar, kind, words = wording.grammar, wording.kind, wording.grammar.words
     several: Mapping[str, Any] = words["several"]
     number = grammar.number(len(actors))
     statements = [statement(-1, "people", -1, "", str(len(actors)))]
-    pair = len(actors) == 2 and wording.kind != "narrative"
+    pair = len(actors) == 2 and kind != "narrative"
     one = choice[SUBJECT]
     subjects = [several["one"][one % len(several["one"])], several["other"][one % len(several["other"])]]
     clauses = []
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
-        by_manner = actor.style if choice[WHO] % 3 == _BY_MANNER else ""
-        beats = spoken(wording, actor, by_manner)
-        text = _one_breath(wording, beats)
+        beats = spoken(wording, actor, actor.style if choice[WHO] % 3 == _BY_MANNER else "", choice[JOINING])
+        ordered = len(beats) < 2 or kind != "short" or choice[JOINING] % 2 == 0
+        finite = grammar.finite
+        text = joined(grammar, beats, finite, choice[JOINING] >> 1) if ordered else listed(grammar, beats, finite)
         if "{partner}" in text:
             # Only the first two meet.
             partners = several["partner"] if pair else [several["numbered"][1 - min(actor.number, 1)]]
             text = text.replace("{partner}", partners[choice[WHO] % len(partners)])
         clauses.append(f"{subject} {text}")
-        statements += claims_of(actor.number, beats, _ordered(wording, beats))
-    if wording.kind == "narrative":
-        text = grammar.crowd(wording.theme, number, choice[PLACE], choice[TEMPLATE])
+        statements += claims_of(actor.number, beats, ordered)
+    if kind == "narrative":
+        text = grammar.crowd(theme, number, choice[PLACE], choice[TEMPLATE])
         text = " ".join([text, *(f"{clause[:1].upper()}{clause[1:]}." for clause in clauses)])
     else:
         meanwhile = words["joining"]["meanwhile"]
         text = meanwhile[choice[JOINING] % len(meanwhile)].join(clauses)
         text = text if pair else several["intro"].replace("{number}", number) + text
     return _Said(text.replace("{their}", words["their"]["person"]), statements)
-
-
-def _ordered(wording: Wording, beats: list[Spoken]) -> bool:
-    return len(beats) < 2 or wording.kind != "short" or wording.choice[JOINING] % 2 == 0
-
-
-def _one_breath(wording: Wording, beats: list[Spoken]) -> str:
-    present = wording.grammar.finite
-    if _ordered(wording, beats):
-        return joined(wording.grammar, beats, present, wording.choice[JOINING] >> 1)
-    return listed(wording.grammar, beats, present)

@@ -12,7 +12,7 @@ from posegen.randomness import choose
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
 from posegen.story.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 
-__all__ = ["LayerDraw", "SlotDraw", "action_of", "side_of", "speed_limits", "speed_of", "turn_of"]
+__all__ = ["LayerDraw", "SlotDraw", "action_of", "lessened", "side_of", "speed_limits", "speed_of", "turn_of"]
 
 Array = NDArray[Any]
 
@@ -77,10 +77,8 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
     -------
     int [n]
     """
-    numbers = np.arange(len(known.names))
     travelling = (known.gait != NO_GAIT) & (known.gait != STEP)
-    fresh = weights * np.where(numbers == previous[:, None], np.where(travelling, _AGAIN, 0.0), 1.0)
-    fresh = np.where(numbers == layer[:, None], 0.0, fresh)
+    fresh = lessened(lessened(weights, previous, np.where(travelling, _AGAIN, 0.0)[previous]), layer, 0.0)
     chosen = np.cumsum(fresh * (known.shortest <= room[:, None]), axis=1)
     # Where nothing fits, what is cut by the end of the clip will do; where all is repetition, so be it.
     for options in (fresh, weights):
@@ -88,6 +86,13 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
         if len(none):
             chosen[none] = np.cumsum(options[none], axis=1)
     return choose(draws, chosen)
+
+
+def lessened(weights: Array, action: Array, factor: Array | float) -> Array:
+    """Multiply the weight of one action in each row [n, actions]; of none where it is NOTHING."""
+    rows, less = np.arange(len(weights)), weights.copy()
+    less[rows, action] *= np.where(action == NOTHING, 1.0, factor)
+    return less
 
 
 def speed_of(known: Repertoire, action: Array, leg: Array, style: Array, draws: Array) -> Array:

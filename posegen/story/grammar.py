@@ -7,79 +7,31 @@ Its verb and what stands around it are drawn apart; what stands around is kept, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from posegen.library import Library
 from posegen.scene import LEFT, RIGHT
-from posegen.story.facts import Facts, Statement, statement
+from posegen.story.clauses import Clause, Detail, Wordings, clause_of, mostly_left_out, wordings_of
+from posegen.story.facts import Facts, Known, Statement, statement
 from posegen.story.frames import Frame, Joiner, frame_of, joiner_of, sentence, verb_forms
 from posegen.story.keeping import once_for_each_library
-from posegen.story.telling import DIRECTIONS, PATHS, SPEEDS
+from posegen.terms import DIRECTIONS, PATHS, SPEEDS
 
-__all__ = ["CHOICES", "Clause", "Facts", "Grammar", "Statement", "Surroundings", "grammar_of", "statement"]
+__all__ = ["CHOICES", "Clause", "Facts", "Grammar", "Statement", "grammar_of", "statement"]
+
+Array = NDArray[Any]
 
 CHOICES = 1 << 20
 """How many ways of wording a clause are told apart; a choice is a number below this."""
 
 _SIDES = {LEFT: "left", RIGHT: "right"}
 _COUNTED = {1: "once", 2: "twice"}
-_VERB = "~"
-_MOST_SEGMENTS = 1 << 12
-_NOT_YET: tuple[None, None] = (None, None)
 _BRIEF = 3
 """Words that a verb has at most; one more where few details are told."""
-
-_Detail = tuple[str, str, list[str]]
-"""Kind and value of a claim, and the phrases that make it."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Surroundings:
-    """What stands before and behind a verb.
-
-    Attributes
-    ----------
-    action : name of the action
-    before, behind : "slowly " and " in a curve to the left"; ``{their}`` stands for the actor's possessive pronoun, and in the
-        verb ``{partner}`` for who does it with the actor
-    claims : what verb and surroundings claim together, (kind, value) pairs
-    made : the claims as statements, for each actor and segment that they were made for so far
-    """
-
-    action: str
-    before: str
-    behind: str
-    claims: tuple[tuple[str, str], ...]
-    made: dict[int, list[Statement]] = field(default_factory=dict)
-
-    def statements(self, actor: int, segment: int) -> list[Statement]:
-        """Give the claims as made of one segment of an actor; not to be changed."""
-        key = actor * _MOST_SEGMENTS + segment
-        found = self.made.get(key)
-        if found is None:
-            # Two meet, the first two: the partner of the one is the other.
-            found = [
-                statement(actor, kind, segment, self.action, str(1 - actor) if kind == "partner" else value)
-                for kind, value in self.claims
-            ]
-            self.made[key] = found
-        return found
-
-
-Clause = tuple[tuple[str, ...], Surroundings]
-"""A verb in all its forms, and what stands around it."""
-
-
-class Wordings(NamedTuple):
-    """Verbs of which each may stand for the same, and the ways of saying the rest: orders of details, each with its phrases."""
-
-    action: str
-    verb: tuple[str, ...]
-    claims: tuple[tuple[str, str], ...]
-    orders: tuple[tuple[_Detail, ...], ...]
-    ways: int
-    kept: dict[int, Surroundings]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +46,9 @@ class Grammar:
     then, meanwhile : what joins things that follow one another, and those that are done at the same time
     goes_on, nothing : verbs, in all their forms
     mannered, minor : for each action, whether the style may be told with it, and whether a short caption may leave it out
-    wordings : by detail and the facts' id, the facts and what a clause may be made of
-    frames, sentence_frames : compiled sentences
-    kept, labelled : captions of samples and of their segments, by seed and number, with all that they depend on
+    wordings : by detail and facts, what a clause may be made of
+    made : all clauses so far, by all that they hold
+    labels, frames, sentence_frames : compiled sentences
     """
 
     words: Mapping[str, Any]
@@ -108,11 +60,11 @@ class Grammar:
     nothing: tuple[tuple[str, ...], ...]
     mannered: tuple[bool, ...]
     minor: tuple[bool, ...]
-    wordings: dict[str, dict[int, tuple[Facts, list[Wordings]]]]
-    labelled: dict[tuple[int, int], tuple[Any, list[tuple[str, list[Statement]]]]]
+    labels: tuple[Frame, ...]
+    wordings: dict[str, dict[Facts, list[Wordings]]]
+    made: dict[tuple[Any, ...], Clause]
     frames: dict[tuple[str, int, str], list[Frame]]
     sentence_frames: dict[tuple[str, bool], list[tuple[Frame, bool]]]
-    kept: dict[tuple[int, int], tuple[Any, list[dict[str, Any]]]]
 
     def clause(self, facts: Facts, detail: str, choice: int) -> Clause:
         """Give a clause for facts.
@@ -129,19 +81,45 @@ class Grammar:
         -------
         Clause
         """
-        # By the very object, which is kept so that no other gets its number: hashing facts takes longer than all the rest.
-        _, found = self.wordings[detail].get(id(facts), _NOT_YET)
-        if found is None:
-            found = self._wordings(facts, detail)
-            self.wordings[detail][id(facts)] = (facts, found)
         # The choice is read as a number whose digits pick one thing after another, so that all combinations occur.
+        found = self._wordings_of(facts, detail)
         choice, digit = divmod(choice, len(found))
-        wordings = found[digit]
-        choice %= wordings.ways
-        around = wordings.kept.get(choice)
-        if around is None:
-            around = wordings.kept[choice] = _surroundings(wordings, choice)
-        return wordings.verb, around
+        return self._made(found[digit], choice % found[digit].ways)
+
+    def clauses(self, facts: Known, detail: str, choices: Array) -> list[Clause]:
+        """Give a clause for each of some segments: what :meth:`clause` gives for one after another."""
+        found = [self._wordings_of(each, detail) for each in facts.distinct]
+        wordings = [each for several in found for each in several]
+        verbs, ways = (
+            np.array([len(several) for several in found], np.int64),
+            np.array([each.ways for each in wordings], np.int64),
+        )
+        count = verbs[facts.number]
+        place = (np.cumsum(verbs) - verbs)[facts.number] + choices % count
+        way = choices // count % ways[place]
+        made = self._made
+        return [wordings[p].kept.get(w) or made(wordings[p], w) for p, w in zip(place.tolist(), way.tolist(), strict=True)]
+
+    def label(self, clause: Clause, number: int) -> str:
+        """Say a clause by itself, in the `number`-th way that there is for a segment."""
+        found = clause.labels.get(number)
+        if found is None:
+            head, form, _, _, tail = self.labels[number]
+            text = (head + clause.texts[form] + tail).replace("{their}", self.words["their"]["person"])
+            found = clause.labels[number] = text.replace("{partner}", self.words["several"]["partner"][0])
+        return found
+
+    def _wordings_of(self, facts: Facts, detail: str) -> list[Wordings]:
+        found = self.wordings[detail].get(facts)
+        if found is None:
+            found = self.wordings[detail][facts] = self._wordings(facts, detail)
+        return found
+
+    def _made(self, wordings: Wordings, way: int) -> Clause:
+        found = wordings.kept.get(way)
+        if found is None:
+            found = wordings.kept[way] = clause_of(wordings, way, self.made)
+        return found
 
     @property
     def finite(self) -> int:
@@ -197,12 +175,12 @@ class Grammar:
 
     def _wordings(self, facts: Facts, detail: str) -> list[Wordings]:
         name = self.names[facts.action]
-        words = self.words["actions"][name]
+        words, action = self.words["actions"][name], (facts.action, name)
         if detail == "none":
             facts = Facts(facts.action, together=facts.together)
         orders = [self._details(facts, words, order) for order in self.words["details"]]
         if detail == "some":
-            orders = [[(kind, value, _mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
+            orders = [[(kind, value, mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
         verbs: list[str] = words["verbs"]
         claims: tuple[tuple[str, str], ...] = (("action", ""),)
         together = facts.together and bool(words.get("together"))
@@ -214,31 +192,24 @@ class Grammar:
             verbs = words["once"]
         brief = _BRIEF + (detail == "some")
         verbs = [verb for verb in verbs if len(verb.split()) <= brief] or verbs
-        found = [self._with(name, verb, claims, orders) for verb in verbs]
+        found = [wordings_of(action, verb_forms(verb, self.forms), claims, orders) for verb in verbs]
         speed = SPEEDS[facts.pace]
         if not together and any(kind == "speed" for kind, _, _ in orders[0]):
             rest = [[told for told in order if told[0] != "speed"] for order in orders]
             found += [
-                self._with(name, verb, (*claims, ("speed", speed)), rest)
+                wordings_of(action, verb_forms(verb, self.forms), (*claims, ("speed", speed)), rest)
                 for verb in words.get("speed_verbs", {}).get(speed, ())
             ]
         return found
 
-    def _with(self, name: str, verb: str, claims: tuple[tuple[str, str], ...], orders: list[list[_Detail]]) -> Wordings:
-        alike = orders if len(orders[0]) > 1 else orders[:1]
-        ways = len(alike)
-        for _, _, phrases in alike[0]:
-            ways *= len(phrases)
-        return Wordings(name, verb_forms(verb, self.forms), claims, tuple(tuple(order) for order in alike), ways, {})
-
-    def _details(self, facts: Facts, words: Mapping[str, Any], order: Sequence[str]) -> list[_Detail]:
+    def _details(self, facts: Facts, words: Mapping[str, Any], order: Sequence[str]) -> list[Detail]:
         values = {
             "side": _SIDES.get(facts.side, ""),
             "direction": DIRECTIONS[facts.direction],
             "speed": SPEEDS[facts.pace],
             "path": PATHS[facts.path],
         }
-        details: list[_Detail] = []
+        details: list[Detail] = []
         styled = facts.style if words.get("manner") else ""
         for kind in order:
             if kind == "style":
@@ -260,28 +231,6 @@ class Grammar:
         return [phrase.replace("{number}", self.number(count)) for phrase in counts["more"]]
 
 
-def _mostly_left_out(phrases: list[str]) -> list[str]:
-    """Let three of four details be left out: an empty phrase tells nothing."""
-    return phrases + [""] * (3 * len(phrases))
-
-
-def _surroundings(wordings: Wordings, choice: int) -> Surroundings:
-    choice, digit = divmod(choice, len(wordings.orders))
-    before, behind = "", ""
-    claims = list(wordings.claims)
-    for kind, value, phrases in wordings.orders[digit]:
-        choice, digit = divmod(choice, len(phrases))
-        phrase = phrases[digit]
-        if not phrase:
-            continue
-        claims.append((kind, value))
-        if phrase.endswith(_VERB):
-            before += phrase[: -len(_VERB)]
-        else:
-            behind += f" {phrase}"
-    return Surroundings(wordings.action, before, behind, tuple(claims))
-
-
 @once_for_each_library
 def grammar_of(library: Library) -> Grammar:
     """Give the grammar of a library's words."""
@@ -298,8 +247,8 @@ def grammar_of(library: Library) -> Grammar:
         mannered=tuple(bool(words["actions"][name].get("manner")) for name in library.actions),
         minor=tuple(bool(words["actions"][name].get("minor")) for name in library.actions),
         wordings={"none": {}, "some": {}, "all": {}},
+        labels=tuple(frame_of(template, forms) for template in words["segment"]),
+        made={},
         frames={},
         sentence_frames={},
-        kept={},
-        labelled={},
     )

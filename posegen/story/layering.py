@@ -61,10 +61,12 @@ def lay_over(
     first = start + np.where(seated, known.enter[action] / base_tempo, np.where(walking, 0.0, BEFORE))
     last = end - np.where(seated, known.exit[action] / base_tempo, AFTER)
     window = last - first
-    fits = known.layered & (known.shortest <= window[:, None] * tempo[:, None])
-    possible = np.cumsum(np.where(fits, weights, 0.0), axis=1)
+    # Only these columns, and one that is always there.
+    arms = np.flatnonzero(known.layered | (np.arange(len(known.names)) == known.standing))
+    fits = known.layered[arms] & (known.shortest[arms] <= (window * tempo)[:, None])
+    possible = np.cumsum(np.where(fits, weights[:, arms], 0.0), axis=1)
     wanted = known.host[action] & (draws[:, LayerDraw.WHETHER] < chance) & (possible[:, -1] > 0)
-    chosen = choose(draws[:, LayerDraw.ACTION], possible)
+    chosen = arms[choose(draws[:, LayerDraw.ACTION], possible)]
     target = window * (0.4 + 0.7 * draws[:, LayerDraw.TARGET])
     span, repetitions = span_of(known, chosen, tempo, target, window, draws[:, LayerDraw.REPETITIONS])
     wanted &= span <= window

@@ -37,13 +37,13 @@ _SLACK = 1e-3
 
 @dataclass(frozen=True)
 class Told:
-    """Told segments, ordered by sample, actor and start; lists with one entry a segment, but for the first two.
+    """Told segments, ordered by sample, actor and start; arrays with one entry a segment, but for the first two.
 
     Attributes
     ----------
-    bounds : list of int [samples * actors + 1]
+    bounds : int64 [samples * actors + 1]
         Where the segments of each actor begin.
-    complete : list of bool [samples * actors]
+    complete : bool [samples * actors]
         Whether nothing begins behind an actor's last told segment, so that this can be said to be the last.
     action : index into the library's actions
     slot : number of the slot among those that the actor has
@@ -59,24 +59,29 @@ class Told:
     together : whether it is done with the partner
     """
 
-    bounds: list[int]
-    complete: list[bool]
-    action: list[int]
-    slot: list[int]
-    layered: list[bool]
-    start: list[int]
-    end: list[int]
-    side: list[int]
-    speed: list[float]
-    turn: list[float]
-    repetitions: list[int]
-    pace: list[int]
-    path: list[int]
-    direction: list[int]
-    exact: list[bool]
-    finished: list[bool]
-    covered: list[bool]
-    together: list[bool]
+    bounds: Array
+    complete: Array
+    action: Array
+    slot: Array
+    layered: Array
+    start: Array
+    end: Array
+    side: Array
+    speed: Array
+    turn: Array
+    repetitions: Array
+    pace: Array
+    path: Array
+    direction: Array
+    exact: Array
+    finished: Array
+    covered: Array
+    together: Array
+
+    @property
+    def owner(self) -> Array:
+        """Whose each segment is, as ``sample * actors + actor``."""
+        return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
 
 
 def tell(scenes: Scenes, library: Library, fps: int) -> Told:
@@ -117,8 +122,7 @@ def tell(scenes: Scenes, library: Library, fps: int) -> Told:
     bounds = np.searchsorted(owner, np.arange(told.shape[0] * told.shape[1] + 1))
     last = np.where(told, start, -np.inf).max(-1, keepdims=True)
     complete = ~(used & ~told & (start > last)).any(-1).reshape(-1)
-    by_segment = {name: values[where].tolist() for name, values in columns.items()}
-    return Told(bounds=bounds.tolist(), complete=complete.tolist(), **by_segment)
+    return Told(bounds=bounds, complete=complete, **{name: values[where] for name, values in columns.items()})
 
 
 def visible_segments(scenes: Scenes, library: Library, fps: int, told: Told | None = None) -> list[list[list[dict[str, Any]]]]:
@@ -141,6 +145,7 @@ def visible_segments(scenes: Scenes, library: Library, fps: int, told: Told | No
     """
     facts = tell(scenes, library, fps) if told is None else told
     names, parts = library.actions, _parts(library)
+    shown = (facts.action, facts.side, facts.start, facts.end, facts.speed, facts.turn, facts.repetitions)
     rows = [
         {
             "action": names[action],
@@ -152,11 +157,9 @@ def visible_segments(scenes: Scenes, library: Library, fps: int, told: Told | No
             "turn": turn,
             "repetitions": repetitions,
         }
-        for action, side, start, end, speed, turn, repetitions in zip(
-            facts.action, facts.side, facts.start, facts.end, facts.speed, facts.turn, facts.repetitions, strict=True
-        )
+        for action, side, start, end, speed, turn, repetitions in zip(*(column.tolist() for column in shown), strict=True)
     ]
-    most, bounds = scenes.action.shape[1], facts.bounds
+    most, bounds = scenes.action.shape[1], facts.bounds.tolist()
     return [
         [rows[bounds[i * most + a] : bounds[i * most + a + 1]] for a in range(actors)]
         for i, actors in enumerate(scenes.actors.tolist())

@@ -5,8 +5,8 @@ Slots are planned in the order of time, each for all samples at once, until ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from posegen.config import Config
 from posegen.randomness import Stream, uniform
 from posegen.scene import BOTH, NOTHING
-from posegen.story.choosing import LayerDraw, SlotDraw, action_of, side_of, speed_of, turn_of
+from posegen.story.choosing import LayerDraw, SlotDraw, action_of, lessened, side_of, speed_of, turn_of
 from posegen.story.layering import AFTER, BEFORE, lay_over
 from posegen.story.repertoire import NO_GAIT, Repertoire
 from posegen.story.timing import amplitude_of, room_of, span_of, target_of, tempo_of, turning_span
@@ -65,7 +65,7 @@ class Actor:
 
 @dataclass(frozen=True)
 class Slots:
-    """Slots of one kind; arrays [n] for one slot, [n, slots] for a track. Named as in :class:`posegen.scene.Scenes`."""
+    """Slots of one kind; arrays [n, slots]. Named as in :class:`posegen.scene.Scenes`."""
 
     action: Array
     start: Array
@@ -88,60 +88,88 @@ class _State:
     straight: Array
 
 
+class _Step(NamedTuple):
+    """One slot of each sample, as far as the next one depends on it; arrays [n] but for the draws.
+
+    `action` is what it is about, whether it carries the body or is performed `overlay`, over standing; `start`, `end`, `tempo`,
+    `degrees` and `repetitions` are of this action, the rest is of what may lie over it. Where it is `done` nothing is needed.
+    """
+
+    done: Array
+    draws: Array
+    action: Array
+    overlay: Array
+    start: Array
+    end: Array
+    tempo: Array
+    degrees: Array
+    repetitions: Array
+    layer_draws: Array
+    layer: Array
+    layer_start: Array
+    layer_end: Array
+    layer_tempo: Array
+    layer_repetitions: Array
+
+
 def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Slots, Slots]:
     """Base slots and layered slots of one actor, arrays [n, slots]; layered slots are compact and in the order of time."""
     n = len(actor.sample)
     state = _State(np.zeros(n), np.full(n, NOTHING), np.full(n, NOTHING), np.zeros(n, bool))
-    base: list[Slots] = []
-    layers: list[Slots] = []
-    while not base or (state.time < actor.needed).any():
-        slot, layer, state = _next_slot(config, known, actor, state, len(base))
-        base.append(slot)
-        layers.append(layer)
-    return _side_by_side(base), _compact(_side_by_side(layers))
+    steps: list[_Step] = []
+    while not steps or (state.time < actor.needed).any():
+        step, state = _next_step(config, known, actor, state, len(steps))
+        steps.append(step)
+    # What no later slot depends on is worked out for all slots at once.
+    every = _Step(*(np.stack(columns, axis=1) for columns in zip(*steps, strict=True)))
+    own = _performed(known, actor, every)
+    return _unless(every.done, _base(known, every, own)), _compact(_unless(every.done, _layers(known, actor, every, own)))
 
 
-def _next_slot(config: Config, known: Repertoire, actor: Actor, state: _State, number: int) -> tuple[Slots, Slots, _State]:
-    draws = uniform(
+def _draws(config: Config, actor: Actor, stream: Stream, count: int, number: int) -> Array:
+    return uniform(
         config.seed,
         actor.sample,
-        Stream.SLOT,
-        _SLOT_DRAWS,
+        stream,
+        count,
         attempt=actor.attempt,
         substream=actor.number,
-        first=number * _SLOT_DRAWS,
+        first=number * count,
     )
-    performed, own = _performed(known, actor, state, number, draws)
-    overlay = known.layered[performed]
-    base = replace(
-        own,
-        action=np.where(overlay, known.standing, performed),
-        end=np.where(overlay, own.end + BEFORE + AFTER, own.end),
-        side=np.where(overlay, BOTH, own.side).astype(np.int8),
-        tempo=np.where(overlay, 1.0, own.tempo),
-        amplitude=np.where(overlay, 1.0, own.amplitude),
-        repetitions=np.where(overlay, 0, own.repetitions),
-    )
-    layer = _layer(config, known, actor, state, base, number)
-    layer = Slots(
-        **{field.name: np.where(overlay, getattr(own, field.name), getattr(layer, field.name)) for field in fields(Slots)}
-    )
-    layer = replace(
-        layer,
-        start=np.where(overlay, own.start + BEFORE, layer.start),
-        end=np.where(overlay, own.end + BEFORE, layer.end),
-    )
-    done = state.time >= actor.needed
-    straight = known.gait[performed] != NO_GAIT
-    after = _State(np.where(done, state.time, base.end), performed, layer.action, straight & (own.turn == 0.0))
-    return _unless(done, base), _unless(done, layer), after
 
 
-def _performed(known: Repertoire, actor: Actor, state: _State, number: int, draws: Array) -> tuple[Array, Slots]:
-    """The action that a slot is about, whether it carries the body or is performed standing."""
+def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, number: int) -> tuple[_Step, _State]:
+    draws, above = (
+        _draws(config, actor, stream, count, number)
+        for stream, count in ((Stream.SLOT, _SLOT_DRAWS), (Stream.LAYER, _LAYER_DRAWS))
+    )
+    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SlotDraw.TEMPO])
+    action, span, degrees, repetitions = _chosen(known, actor, state, number, tempo, draws)
+    end = state.time + span
+    overlay = known.layered[action]
+    base_end = np.where(overlay, end + BEFORE + AFTER, end)
+    layer_tempo = tempo_of(actor.energy, actor.tempo, above[:, LayerDraw.TEMPO])
+    layer = lay_over(
+        known,
+        lessened(lessened(actor.weights, state.previous, 0.0), state.layer, 0.0),
+        (np.where(overlay, known.standing, action), state.time, base_end, np.where(overlay, 1.0, tempo)),
+        layer_tempo,
+        config.story.layering,
+        above,
+    )
+    done, over = state.time >= actor.needed, (layer.action, layer.start, layer.end, layer_tempo, layer.repetitions)
+    step = _Step(done, draws, action, overlay, state.time, end, tempo, degrees, repetitions, above, *over)
+    straight = (known.gait[action] != NO_GAIT) & (degrees == 0.0)
+    after = np.where(overlay, action, layer.action)
+    return step, _State(np.where(done, state.time, base_end), action, after, straight)
+
+
+def _chosen(
+    known: Repertoire, actor: Actor, state: _State, number: int, tempo: Array, draws: Array
+) -> tuple[Array, Array, Array, Array]:
+    """The action that a slot is about, its seconds, degrees and repetitions."""
     remaining, left = actor.shown - state.time, actor.segments - number
     room = room_of(remaining, left)
-    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SlotDraw.TEMPO])
     weights = actor.weights if actor.wanted is None else actor.wanted.weights(actor.weights, number)
     action = action_of(known, weights, state.previous, state.layer, room, draws[:, SlotDraw.ACTION])
     if actor.wanted is not None:
@@ -150,61 +178,62 @@ def _performed(known: Repertoire, actor: Actor, state: _State, number: int, draw
     target = target_of(remaining, left, usual, draws[:, SlotDraw.TARGET])
     room = np.where(known.layered[action], room - (BEFORE + AFTER), room)
     span, repetitions = span_of(known, action, tempo, target, np.minimum(room, usual * 3.0), draws[:, SlotDraw.REPETITIONS])
-    straight_before = state.straight & (action == state.previous)
-    degrees, _ = turn_of(known, action, straight_before, span, draws)
-    span = turning_span(known, action, degrees, span, actor.tempo, draws[:, SlotDraw.RATE])
-    side = side_of(known, action, actor.left_handed, draws[:, SlotDraw.SIDE])
-    speed = speed_of(known, action, actor.leg, actor.speed, draws[:, SlotDraw.SPEED])
+    degrees, _ = turn_of(known, action, state.straight & (action == state.previous), span, draws)
+    return action, turning_span(known, action, degrees, span, actor.tempo, draws[:, SlotDraw.RATE]), degrees, repetitions
+
+
+def _performed(known: Repertoire, actor: Actor, step: _Step) -> Slots:
+    """What slots are about, whether it carries the body or is performed standing."""
+    action, draws = step.action, step.draws
+    energy, leg, style = actor.energy[:, None], actor.leg[:, None], actor.speed[:, None]
+    side = side_of(known, action, actor.left_handed[:, None], draws[..., SlotDraw.SIDE])
+    speed = speed_of(known, action, leg, style, draws[..., SlotDraw.SPEED])
     if actor.wanted is not None:
         side = actor.wanted.sides(action, side)
-        speed = actor.wanted.speeds(action, speed, draws[:, SlotDraw.SPEED])
-    slots = Slots(
+        speed = actor.wanted.speeds(action, speed, draws[..., SlotDraw.SPEED])
+    return Slots(
         action=action,
-        start=state.time,
-        end=state.time + span,
+        start=step.start,
+        end=step.end,
         side=side,
         speed=speed,
-        turn=degrees * _RADIANS,
-        tempo=tempo,
-        amplitude=amplitude_of(actor.energy, actor.amplitude, draws[:, SlotDraw.AMPLITUDE]),
-        repetitions=repetitions,
+        turn=step.degrees * _RADIANS,
+        tempo=step.tempo,
+        amplitude=amplitude_of(energy, actor.amplitude[:, None], draws[..., SlotDraw.AMPLITUDE]),
+        repetitions=step.repetitions,
     )
-    return action, slots
 
 
-def _layer(config: Config, known: Repertoire, actor: Actor, state: _State, base: Slots, number: int) -> Slots:
-    draws = uniform(
-        config.seed,
-        actor.sample,
-        Stream.LAYER,
-        _LAYER_DRAWS,
-        attempt=actor.attempt,
-        substream=actor.number,
-        first=number * _LAYER_DRAWS,
+def _base(known: Repertoire, step: _Step, own: Slots) -> Slots:
+    """The slots that carry the body."""
+    return replace(
+        own,
+        action=np.where(step.overlay, known.standing, own.action),
+        end=np.where(step.overlay, own.end + BEFORE + AFTER, own.end),
+        side=np.where(step.overlay, BOTH, own.side).astype(np.int8),
+        tempo=np.where(step.overlay, 1.0, own.tempo),
+        amplitude=np.where(step.overlay, 1.0, own.amplitude),
+        repetitions=np.where(step.overlay, 0, own.repetitions),
     )
-    tempo = tempo_of(actor.energy, actor.tempo, draws[:, LayerDraw.TEMPO])
-    numbers = np.arange(len(known.names))
-    recent = (numbers == state.previous[:, None]) | (numbers == state.layer[:, None])
-    layer = lay_over(
-        known,
-        np.where(recent, 0.0, actor.weights),
-        (base.action, base.start, base.end, base.tempo),
-        tempo,
-        config.story.layering,
-        draws,
+
+
+def _layers(known: Repertoire, actor: Actor, step: _Step, own: Slots) -> Slots:
+    """What lies over the slots that carry the body: what is performed standing, and what is done besides."""
+    draws = step.layer_draws
+    side = side_of(known, step.layer, actor.left_handed[:, None], draws[..., LayerDraw.SIDE])
+    besides = Slots(
+        action=step.layer,
+        start=step.layer_start,
+        end=step.layer_end,
+        side=side if actor.wanted is None else actor.wanted.sides(step.layer, side),
+        speed=np.zeros(step.layer.shape),
+        turn=np.zeros(step.layer.shape),
+        tempo=step.layer_tempo,
+        amplitude=amplitude_of(actor.energy[:, None], actor.amplitude[:, None], draws[..., LayerDraw.AMPLITUDE]),
+        repetitions=step.layer_repetitions,
     )
-    side = side_of(known, layer.action, actor.left_handed, draws[:, LayerDraw.SIDE])
-    return Slots(
-        action=layer.action,
-        start=layer.start,
-        end=layer.end,
-        side=side if actor.wanted is None else actor.wanted.sides(layer.action, side),
-        speed=np.zeros(len(tempo)),
-        turn=np.zeros(len(tempo)),
-        tempo=tempo,
-        amplitude=amplitude_of(actor.energy, actor.amplitude, draws[:, LayerDraw.AMPLITUDE]),
-        repetitions=layer.repetitions,
-    )
+    own = replace(own, start=own.start + BEFORE, end=own.end + BEFORE)
+    return Slots(**{name: np.where(step.overlay, getattr(own, name), getattr(besides, name)) for name in UNUSED})
 
 
 UNUSED: dict[str, Any] = {
@@ -224,10 +253,6 @@ UNUSED: dict[str, Any] = {
 def _unless(done: Array, slots: Slots) -> Slots:
     unused = done | (slots.action == NOTHING)
     return Slots(**{name: np.where(unused, value, getattr(slots, name)) for name, value in UNUSED.items()})
-
-
-def _side_by_side(slots: list[Slots]) -> Slots:
-    return Slots(**{name: np.stack([getattr(slot, name) for slot in slots], axis=1) for name in UNUSED})
 
 
 def _compact(slots: Slots) -> Slots:

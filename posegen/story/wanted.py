@@ -47,13 +47,16 @@ class Wanted:
         return np.where((self.action != NOTHING) & (number == self.slot), self.action, drawn)
 
     def speeds(self, action: Array, drawn: Array, draws: Array) -> Array:
-        """Speeds of slots [n], by numbers on [0, 1) where a range is wanted."""
-        ranged = (action == self.action) & (self.fast > 0)
+        """Speeds of all slots [n, slots], by numbers on [0, 1) where a range is wanted."""
+        slow, fast = self.slow[:, None], self.fast[:, None]
+        ranged = (action == self.action[:, None]) & (fast > 0)
         # Who sets out, or goes in a curve, is a little slower on the whole than demanded.
-        margin = np.minimum(_MARGIN, 0.25 * (self.fast - self.slow))
-        slow, fast = self.slow + margin, self.fast - margin
+        margin = np.minimum(_MARGIN, 0.25 * (fast - slow))
+        slow, fast = slow + margin, fast - margin
         return np.where(ranged, slow + draws * (fast - slow), drawn)
 
     def sides(self, action: Array, drawn: Array) -> Array:
-        """Sides of slots [n]."""
-        return np.where((action == self.action) & (action != NOTHING) & (self.side != BOTH), self.side, drawn).astype(np.int8)
+        """Sides of all slots [n, slots]."""
+        side = self.side[:, None]
+        wanted = (action == self.action[:, None]) & (action != NOTHING) & (side != BOTH)
+        return np.where(wanted, side, drawn).astype(np.int8)

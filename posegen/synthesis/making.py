@@ -24,7 +24,7 @@ from posegen.synthesis.faults import look_for_faults, told_faults
 from posegen.synthesis.meeting_quotas import not_shown, told_unmet
 from posegen.synthesis.rows import Described, actor_rows, sequence_rows
 from posegen.synthesis.scenes import end_to_end
-from posegen.synthesis.seeing import Seen, mirrored, restore_parts, see, without_false
+from posegen.synthesis.seeing import Seen, joined, mirrored, restore_parts, see, without_false
 
 __all__ = ["FURTHER_ATTEMPTS", "synthesize"]
 
@@ -165,10 +165,10 @@ def _described(
     scenes: dict[str, Scenes], looked: list[str], seen: Seen, library: Library, config: Config
 ) -> dict[str, Described]:
     """Say who does what in each sequence."""
-    n = len(scenes["base"])
-    described = _words(end_to_end([scenes[name] for name in looked]), looked, seen, library, config)
+    names = looked
     if "mirror" in scenes:
-        described |= _words(scenes["mirror"], ["mirror"], mirrored(seen, n), library, config)
+        names, seen = [*looked, "mirror"], joined(seen, mirrored(seen, len(scenes["base"])))
+    described = _words(end_to_end([scenes[name] for name in names]), names, seen, library, config)
     # Elsewhere, the same is done by the same people: the words of the base serve.
     return described | {"position": described["base"]}
 

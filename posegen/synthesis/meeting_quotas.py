@@ -42,7 +42,7 @@ def not_shown(asked: Allotment, seen: Seen, joints: Array, fps: int) -> Array:
     n, told = len(asked.action), seen.told
     rows = np.flatnonzero((seen.owner % seen.actors == 0) & (seen.owner < n * seen.actors) & ~seen.false.any(axis=1))
     sample = seen.owner[rows] // seen.actors
-    action, side, start, end = (np.array(column, np.int64)[rows] for column in (told.action, told.side, told.start, told.end))
+    action, side, start, end = (column[rows] for column in (told.action, told.side, told.start, told.end))
     shown = action == asked.action[sample]
     shown &= (asked.side[sample] == BOTH) | (side == asked.side[sample])
     for i in np.flatnonzero(shown & (asked.fast[sample] > 0)).tolist():

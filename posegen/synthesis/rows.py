@@ -26,23 +26,33 @@ class Described:
 def actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -> list[list[Row]]:
     """Say who plays each actor of each sequence, and what it does: its told segments."""
     persons, styles = scenes.persons, list(library.styles)
-    columns = {
-        "person": persons.index.tolist(),
-        "stature": persons.stature.tolist(),
-        "age": persons.age.tolist(),
-        "male": persons.male.tolist(),
-        "left_handed": persons.left_handed.tolist(),
-        "style": [[styles[style] for style in row] for row in persons.style.tolist()],
-        "seat_height": scenes.seat_height.tolist(),
-    }
-    names = list(columns)
-    return [
-        [
-            {**dict(zip(names, (columns[name][i][a] for name in names), strict=True)), "segments": told}
-            for a, told in enumerate(cast)
-        ]
-        for i, cast in enumerate(segments)
+    columns = (
+        persons.index,
+        persons.stature,
+        persons.age,
+        persons.male,
+        persons.left_handed,
+        persons.style,
+        scenes.seat_height,
+    )
+    actors = zip(*(column.ravel().tolist() for column in columns), strict=True)
+    everybody = [
+        {
+            "person": person,
+            "stature": stature,
+            "age": age,
+            "male": male,
+            "left_handed": left_handed,
+            "style": styles[style],
+            "seat_height": seat_height,
+        }
+        for person, stature, age, male, left_handed, style, seat_height in actors
     ]
+    most = scenes.action.shape[1]
+    for i, cast in enumerate(segments):
+        for a, told in enumerate(cast):
+            everybody[i * most + a]["segments"] = told
+    return [everybody[i * most : i * most + len(cast)] for i, cast in enumerate(segments)]
 
 
 def sequence_rows(
@@ -53,26 +63,30 @@ def sequence_rows(
     speed = (parameters.speed if name == "speed" else one).tolist()
     scale = (parameters.scale if name == "scale" else one).tolist()
     x, z = ((o if name == "position" else zero).tolist() for o in (parameters.offset_x, parameters.offset_z))
-    lengths, seconds = scenes.length.tolist(), (scenes.length / np.float32(fps)).astype(np.float32).tolist()
-    themes, theme = list(library.themes), scenes.theme.tolist()
+    themes, mirrored = list(library.themes), name == "mirror"
+    numbers = (scenes.sample, scenes.theme, scenes.length, (scenes.length / np.float32(fps)).astype(np.float32))
+    columns = (*(column.tolist() for column in numbers), speed, scale, x, z)
+    said = (described.captions, described.actors, described.dropped)
     return [
         {
             "sample": sample,
             "variant": name,
-            "theme": themes[theme[i]],
-            "length": lengths[i],
-            "duration": seconds[i],
-            "captions": described.captions[i],
-            "actors": described.actors[i],
+            "theme": themes[theme],
+            "length": length,
+            "duration": duration,
+            "captions": captions,
+            "actors": actors,
             "parameters": {
-                "speed": speed[i],
-                "scale": scale[i],
-                "offset_x": x[i],
-                "offset_z": z[i],
-                "mirrored": name == "mirror",
+                "speed": speed,
+                "scale": scale,
+                "offset_x": offset_x,
+                "offset_z": offset_z,
+                "mirrored": mirrored,
             },
             "attempt": attempt,
-            "dropped": described.dropped[i],
+            "dropped": dropped,
         }
-        for i, sample in enumerate(scenes.sample.tolist())
+        for sample, theme, length, duration, speed, scale, offset_x, offset_z, captions, actors, dropped in zip(
+            *columns, *said, strict=True
+        )
     ]

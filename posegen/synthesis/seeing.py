@@ -6,7 +6,6 @@ cuts it. All else is told as planned, and is false where the joints show somethi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from posegen.truth.evidence import Evidence, Stretches, look
 from posegen.truth.facts import KINDS, Claims, directions_seen, false_claims, known_signs, paths_seen, speeds_seen
 from posegen.truth.partners import with_whom
 
-__all__ = ["Seen", "mirrored", "restore_parts", "see", "without_false"]
+__all__ = ["Seen", "joined", "mirrored", "restore_parts", "see", "without_false"]
 
 Array = NDArray[Any]
 STEADY = 0.6
@@ -80,54 +79,38 @@ def see(told: Told, joints: Array, clips: Array, library: Library, fps: int) -> 
     -------
     Seen
     """
-    columns = _columns_of(told)
-    owner = np.repeat(np.arange(len(told.bounds) - 1), np.diff(told.bounds))
-    most = joints.shape[1]
-    stretches = Stretches(clips[owner // most], owner % most, columns["start"], columns["end"], columns["action"])
-    evidence = look(joints, stretches, library, BOUNDS, fps)
+    owner, most = told.owner, joints.shape[1]
+    clip, actor = clips[owner // most], owner % most
+    evidence = look(joints, Stretches(clip, actor, told.start, told.end, told.action), library, BOUNDS, fps)
     known = known_signs(library)
-    columns |= _as_seen(columns, evidence, known.bound[columns["action"]])
-    false = false_claims(_claims(columns), evidence, known)
-    false[:, _ACTION] |= _alone(columns, clips[owner // most], owner % most, joints, library)
-    return Seen(_told_of(columns, told.bounds, told.complete), most, owner, false, [[] for _ in clips])
+    told = _as_seen(told, evidence, known.bound[told.action])
+    false = false_claims(_claims(told), evidence, known)
+    false[:, _ACTION] |= _alone(told, clip, actor, joints, library)
+    return Seen(told, most, owner, false, [[] for _ in clips])
 
 
-def _columns_of(told: Told) -> dict[str, Array]:
-    return {name: np.array(getattr(told, name), None if getattr(told, name) else np.int64) for name in _COLUMNS}
+def _as_seen(told: Told, evidence: Evidence, bound: Array) -> Told:
+    return replace(
+        told,
+        pace=np.where(told.pace > 0, speeds_seen(evidence, bound, STEADY), 0),
+        path=np.where(told.path == paths_seen(evidence.turn), told.path, 0),
+        direction=np.where(told.direction > 0, directions_seen(evidence.turn), 0),
+    )
 
 
-def _told_of(columns: Mapping[str, Array], bounds: list[int], complete: list[bool]) -> Told:
-    return Told(bounds=bounds, complete=complete, **{name: columns[name].tolist() for name in _COLUMNS})
-
-
-def _as_seen(columns: Mapping[str, Array], evidence: Evidence, bound: Array) -> dict[str, Array]:
-    pace, path, direction = columns["pace"], columns["path"], columns["direction"]
-    return {
-        "pace": np.where(pace > 0, speeds_seen(evidence, bound, STEADY), 0),
-        "path": np.where(path == paths_seen(evidence.turn), path, 0),
-        "direction": np.where(direction > 0, directions_seen(evidence.turn), 0),
-    }
-
-
-def _alone(columns: Mapping[str, Array], clips: Array, actors: Array, joints: Array, library: Library) -> Array:
+def _alone(told: Told, clips: Array, actors: Array, joints: Array, library: Library) -> Array:
     """Whether something is told to be done with the partner of which the joints show nothing; the first two actors meet."""
     alone = np.zeros(len(clips), bool)
-    for row in np.flatnonzero(columns["together"]).tolist():
-        stretch = int(columns["start"][row]), int(columns["end"][row])
-        found = with_whom(joints[clips[row]], int(actors[row]), *stretch, library.actions[columns["action"][row]], library)
+    for row in np.flatnonzero(told.together).tolist():
+        stretch = int(told.start[row]), int(told.end[row])
+        found = with_whom(joints[clips[row]], int(actors[row]), *stretch, library.actions[told.action[row]], library)
         alone[row] = 1 - actors[row] not in found
     return alone
 
 
-def _claims(columns: Mapping[str, Array]) -> Claims:
-    return Claims(
-        action=columns["action"],
-        side=columns["side"],
-        repetitions=np.where(columns["exact"], columns["repetitions"], 0),
-        speed=columns["pace"],
-        direction=columns["direction"],
-        path=columns["path"],
-    )
+def _claims(told: Told) -> Claims:
+    repetitions = np.where(told.exact, told.repetitions, 0)
+    return Claims(told.action, told.side, repetitions, told.pace, told.direction, told.path)
 
 
 def mirrored(seen: Seen, sequences: int) -> Seen:
@@ -138,68 +121,81 @@ def mirrored(seen: Seen, sequences: int) -> Seen:
     actors = sequences * seen.actors
     bounds = seen.told.bounds[: actors + 1]
     rows = slice(0, bounds[-1])
-    columns = {name: column[rows] for name, column in _columns_of(seen.told).items()}
-    columns |= {
-        "side": _OTHER_SIDE[columns["side"]],
-        "turn": 0.0 - columns["turn"],
-        "path": _OTHER_PATH[columns["path"]],
-        "direction": _OTHER_DIRECTION[columns["direction"]],
-    }
-    told = _told_of(columns, bounds, seen.told.complete[:actors])
+    base = Told(bounds, seen.told.complete[:actors], **{name: getattr(seen.told, name)[rows] for name in _COLUMNS})
+    told = replace(
+        base,
+        side=_OTHER_SIDE[base.side],
+        turn=0.0 - base.turn,
+        path=_OTHER_PATH[base.path],
+        direction=_OTHER_DIRECTION[base.direction],
+    )
     other = {"left": "right", "right": "left"}
     dropped = [[row | {"value": other.get(row["value"], row["value"])} for row in rows] for rows in seen.dropped[:sequences]]
     return Seen(told, seen.actors, seen.owner[rows], seen.false[rows], dropped)
+
+
+def joined(one: Seen, other: Seen) -> Seen:
+    """What some sequences show, and then what others show that have room for the same actors."""
+    columns = {name: np.concatenate([getattr(seen.told, name) for seen in (one, other)]) for name in (*_COLUMNS, "complete")}
+    bounds = np.concatenate([one.told.bounds, other.told.bounds[1:] + one.told.bounds[-1]])
+    owner = np.concatenate([one.owner, other.owner + len(one.told.complete)])
+    false = np.concatenate([one.false, other.false])
+    return Seen(Told(bounds=bounds, **columns), one.actors, owner, false, one.dropped + other.dropped)
 
 
 def without_false(seen: Seen, library: Library) -> Seen:
     """Leave untold what is false, and list it; a segment of which nothing shows is not told at all."""
     if not seen.false.any():
         return seen
-    columns, told = _columns_of(seen.told), seen.told
-    false = dict(zip(KINDS, seen.false.T, strict=True))
+    told, false = seen.told, dict(zip(KINDS, seen.false.T, strict=True))
     kept = ~false["action"]
-    dropped = _statements(seen, columns, np.cumsum(kept) - 1, library)
-    columns["side"] = np.where(false["side"], BOTH, columns["side"])
-    columns["exact"] = columns["exact"] & ~false["count"]
-    for name, kind in (("pace", "speed"), ("direction", "direction"), ("path", "path")):
-        columns[name] = np.where(false[kind], 0, columns[name])
-    # Who stands and does what does not show is said to stand.
-    columns["covered"] = columns["covered"] & ~np.isin(seen.owner, seen.owner[~kept])
-    bounds = np.searchsorted(seen.owner[kept], np.arange(len(told.bounds))).tolist()
-    complete = np.array(told.complete, bool)
-    complete[seen.owner[~kept]] = False
-    left = _told_of({name: column[kept] for name, column in columns.items()}, bounds, complete.tolist())
+    dropped = _statements(seen, np.cumsum(kept) - 1, library)
+    hidden = seen.owner[~kept]
+    complete = told.complete.copy()
+    complete[hidden] = False
+    told = replace(
+        told,
+        side=np.where(false["side"], BOTH, told.side),
+        exact=told.exact & ~false["count"],
+        pace=np.where(false["speed"], 0, told.pace),
+        direction=np.where(false["direction"], 0, told.direction),
+        path=np.where(false["path"], 0, told.path),
+        # Who stands and does what does not show is said to stand.
+        covered=told.covered & ~np.isin(seen.owner, hidden),
+    )
+    bounds = np.searchsorted(seen.owner[kept], np.arange(len(told.bounds)))
+    left = Told(bounds, complete, **{name: getattr(told, name)[kept] for name in _COLUMNS})
     return replace(seen, told=left, owner=seen.owner[kept], false=seen.false[kept] & False, dropped=dropped)
 
 
-def _statements(seen: Seen, columns: Mapping[str, Array], place: Array, library: Library) -> list[list[Row]]:
+def _statements(seen: Seen, place: Array, library: Library) -> list[list[Row]]:
     """List what is dropped, as statements; `place` is where each segment is among those kept, of all sequences."""
     dropped: list[list[Row]] = [list(rows) for rows in seen.dropped]
-    first = np.concatenate([[0], place + 1])[np.array(seen.told.bounds)]
+    first = np.concatenate([[0], place + 1])[seen.told.bounds]
     for row, kind in np.argwhere(seen.false).tolist():
         if kind and seen.false[row, 0]:
             continue  # Where nothing of the action shows, nothing else of it is told either.
-        owner, action = int(seen.owner[row]), columns["action"][row]
+        owner = int(seen.owner[row])
         dropped[owner // seen.actors].append(
             {
                 "actor": owner % seen.actors,
                 "kind": KINDS[kind],
                 "segment": -1 if kind == 0 else int(place[row] - first[owner]),
-                "action": library.actions[action],
-                "value": _value(KINDS[kind], columns, row),
+                "action": library.actions[seen.told.action[row]],
+                "value": _value(KINDS[kind], seen.told, row),
             }
         )
     return dropped
 
 
-def _value(kind: str, columns: Mapping[str, Array], row: int) -> str:
+def _value(kind: str, told: Told, row: int) -> str:
     return {
         "action": "",
-        "side": _SIDE_WORDS.get(int(columns["side"][row]), ""),
-        "count": str(columns["repetitions"][row]),
-        "speed": SPEEDS[columns["pace"][row]],
-        "direction": DIRECTIONS[columns["direction"][row]],
-        "path": PATHS[columns["path"][row]],
+        "side": _SIDE_WORDS.get(int(told.side[row]), ""),
+        "count": str(told.repetitions[row]),
+        "speed": SPEEDS[told.pace[row]],
+        "direction": DIRECTIONS[told.direction[row]],
+        "path": PATHS[told.path[row]],
     }[kind]
 
 

@@ -53,8 +53,9 @@ class Evidence(NamedTuple):
     turn : float64 [n]
         Degrees by which the hips turn; to the left positive.
     slower, faster : float64 [n, k]
-        Share of the time in which the pelvis goes slower, or faster, than the k-th of the bounds asked about; 0 for actions
-        that are no way of going.
+        Share of the time in which the pelvis goes slower, or faster, than the k-th of the bounds asked about.
+
+    Turn, slower and faster are 0 for actions that are no way of going.
     """
 
     side: Array
@@ -116,7 +117,9 @@ def leg_seen(joints: Array) -> Scalar:
 
 
 @kernel
-def fill_shares(joints: Array, stride: int, bounds: Array, stride_seconds: Scalar, slower: Array, faster: Array) -> None:
+def fill_shares(
+    joints: Array, stride: int, bounds: Array, stride_seconds: Scalar, squares: Array, slower: Array, faster: Array
+) -> None:
     """Share of the strides over which the pelvis goes slower, and faster, than each bound.
 
     Parameters
@@ -129,23 +132,23 @@ def fill_shares(joints: Array, stride: int, bounds: Array, stride_seconds: Scala
         Metres a second.
     stride_seconds : float
         What a stride takes.
+    squares : float64 [frames]
+        Scratch.
     slower, faster : float64 [k]
         Filled; 0 where the stretch is shorter than a stride.
     """
-    slower[:] = 0.0
-    faster[:] = 0.0
-    strides = len(joints) - stride
+    strides = max(len(joints) - stride, 0)
     for f in range(strides):
         x = float(joints[f + stride, PELVIS, 0]) - float(joints[f, PELVIS, 0])
         z = float(joints[f + stride, PELVIS, 2]) - float(joints[f, PELVIS, 2])
-        square = x * x + z * z
-        for k in range(len(bounds)):
-            limit = bounds[k] * stride_seconds
-            slower[k] += square < limit * limit
-            faster[k] += square > limit * limit
-    if strides > 0:
-        slower /= strides
-        faster /= strides
+        squares[f] = x * x + z * z
+    for k in range(len(bounds)):
+        limit = bounds[k] * stride_seconds
+        below, above = 0, 0
+        for f in range(strides):
+            below += squares[f] < limit * limit
+            above += squares[f] > limit * limit
+        slower[k], faster[k] = below / max(strides, 1), above / max(strides, 1)
 
 
 @kernel
@@ -165,16 +168,19 @@ def look_at(
         out.side[i] = side
         out.repetitions[i] = UNSEEN
         if signs.counted[action] >= 0:
-            fill_signal(seen, signs.counted[action], side, left)
-            out.repetitions[i] = peaks(left, signs.counted_sign[action] > 0)
-        out.turn[i] = turned(seen)
+            values = right if side == RIGHT else left
+            if side == BOTH or signs.counted[action] != signs.side[action]:
+                fill_signal(seen, signs.counted[action], side, values)
+            out.repetitions[i] = peaks(values, signs.counted_sign[action] > 0)
+        out.turn[i] = 0.0
         out.slower[i, :] = 0.0
         out.faster[i, :] = 0.0
         if signs.gait[action] > 0:
+            out.turn[i] = turned(seen)
             pace = np.sqrt(leg_seen(seen) / AVERAGE_LEG)
             for k in range(len(bounds)):
                 limits[k] = bounds[k] * pace
-            fill_shares(seen, stride, limits, stride * frame_seconds, out.slower[i], out.faster[i])
+            fill_shares(seen, stride, limits, stride * frame_seconds, left, out.slower[i], out.faster[i])
 
 
 def _signs(library: Library) -> _Signs:

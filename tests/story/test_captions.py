@@ -12,10 +12,11 @@ import pytest
 from posegen.config import Config
 from posegen.library import load_library
 from posegen.story.captions import KINDS, captions
+from posegen.story.facts import Facts, facts_of
 from posegen.story.frames import verb_forms
-from posegen.story.grammar import Facts, grammar_of
+from posegen.story.grammar import CHOICES, grammar_of
 from posegen.story.planning import plan
-from posegen.story.telling import visible_segments
+from posegen.story.telling import tell, visible_segments
 from posegen.story.variants import apply_variant, variant_names, variant_parameters
 
 LIBRARY = load_library()
@@ -280,15 +281,15 @@ def test_every_action_has_words(action):
     verbs = LIBRARY.words["actions"][action]["verbs"]
     facts = Facts(LIBRARY.index(action))
     clauses = [grammar.clause(facts, detail, choice) for choice in range(64) for detail in ("none", "some")]
-    for verb, around in clauses:
-        does, doing, did, do = verb
+    for clause in clauses:
+        does, doing, did, do = clause.verb
         assert does.split()[0].endswith("s")
         assert doing.split()[0].endswith("ing")
         assert does != doing != did
         assert does.split()[0].startswith(do.split()[0][:2])
-        assert around.claims == (("action", ""),)
+        assert clause.claims == (("action", ""),)
     if not LIBRARY.words["actions"][action].get("together"):
-        assert len({verb for verb, _ in clauses}) > 1
+        assert len({clause.verb for clause in clauses}) > 1
         assert len(set(verbs)) > 1
 
 
@@ -300,9 +301,36 @@ def test_all_wordings_of_a_rich_clause_are_reached():
     paths = len(set(words["path"]["left"]))
     possible = 2 * verbs * len(set(words["speed"]["slow"])) * paths + len(words["speed_verbs"]["slow"]) * paths
     clauses = [grammar.clause(facts, "all", choice) for choice in range(1 << 12)]
-    wordings = {around.before + verb[0] + around.behind for verb, around in clauses}
+    wordings = {clause.texts[0] for clause in clauses}
     # "Slowly" before the verb stands there in either order of details.
     assert 0.85 * possible < len(wordings) <= possible
+
+
+@pytest.mark.parametrize("detail", ["none", "some", "all"])
+def test_clauses_of_many_segments_are_those_of_one_after_another(detail):
+    scenes = scenes_of("default", "base")
+    facts = facts_of(tell(scenes, LIBRARY, 25), LIBRARY)
+    choices = np.random.default_rng(1).integers(0, CHOICES, len(facts.number))
+    grammar = grammar_of(LIBRARY)
+    alone = [
+        grammar.clause(facts.distinct[number], detail, choice)
+        for number, choice in zip(facts.number.tolist(), choices.tolist(), strict=True)
+    ]
+    assert grammar.clauses(facts, detail, choices) == alone
+    assert len({clause.texts[0] for clause in alone}) > 40
+
+
+def test_what_is_told_of_a_segment_is_in_its_facts():
+    told = tell(scenes_of("cut", "base"), LIBRARY, 25)
+    facts = facts_of(told, LIBRARY)
+    assert len(set(facts.distinct)) == len(facts.distinct)
+    seated = {LIBRARY.index(name) for name in LIBRARY.actions if LIBRARY.action(name).support == "seat"}
+    for row, number in enumerate(facts.number.tolist()):
+        found = facts.distinct[number]
+        for name in ("action", "side", "pace", "path", "direction", "together"):
+            assert getattr(found, name) == getattr(told, name)[row]
+        assert found.times == (told.repetitions[row] if told.exact[row] else 0)
+        assert found.finished == (told.finished[row] and found.action in seated)
 
 
 def test_no_two_actions_share_a_wording():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.scene import Scenes
 from posegen.story.planning import plan
-from posegen.story.telling import tell
+from posegen.story.telling import Told, tell
 from posegen.story.variants import apply_variant, variant_parameters
 from posegen.synthesis import Batch
 from posegen.synthesis.making import FURTHER_ATTEMPTS
@@ -132,7 +133,8 @@ def test_what_is_not_looked_at_shows_what_the_base_shows(variant: str) -> None:
     base = see(tell(plan(config, library, SAMPLES), library, config.fps), joints, clips, library, config.fps)
     other = see(tell(scenes, library, config.fps), joints, clips + 1, library, config.fps)
     expected = mirrored(base, len(SAMPLES)) if variant == "mirror" else base
-    assert other.told == expected.told
+    for field in fields(Told):
+        assert np.array_equal(getattr(other.told, field.name), getattr(expected.told, field.name)), field.name
     assert np.array_equal(other.false, expected.false)
     assert len(other.owner) > 3 * len(SAMPLES)
 
@@ -147,7 +149,7 @@ def test_what_is_false_is_told_no_more() -> None:
     assert seen.false.mean(axis=0).max() > 0.1
     left = without_false(seen, library)
     kept = ~seen.false[:, 0]
-    assert left.told.action == [action for action, keep in zip(told.action, kept, strict=True) if keep]
+    assert np.array_equal(left.told.action, told.action[kept])
     assert np.diff(left.told.bounds).sum() == kept.sum()
     again = see(left.told, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
     assert not again.false.any()
