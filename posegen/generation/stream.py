@@ -64,9 +64,7 @@ class Made:
         """Name the columns of the table of sequences."""
         return tuple(rows_schema().names)
 
-    def load(
-        self, chunk: int, variants: tuple[int, ...], into: Mapping[str, Array], columns: tuple[str, ...]
-    ) -> pa.Table | None:
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
         """Make a chunk; see :class:`posegen.streaming.Source`."""
         tables = []
         for start, stop in self._blocks(chunk):

@@ -1,15 +1,15 @@
 """Chunks of a dataset's arrays, decoded straight into where they are wanted.
 
 Zarr's own way to a chunk costs more than to decode it. Here the index of a shard's object says where a chunk lies, and Blosc
-unpacks it into the caller's buffer. Nothing is believed that is not checked: the guard hashes an object when it is first touched,
-and each chunk's CRC-32C is compared each time, since what has been hashed may be damaged later.
+unpacks it into the caller's buffer. Nothing is believed that is not checked: the guard hashes an object when it is first
+touched, and each chunk's CRC-32C is compared each time, since what has been hashed may be damaged later.
 """
 
 from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -91,9 +91,7 @@ class Chunks:
         """Name the columns of the table of sequences."""
         return tuple(self._tables.read(0, None).column_names)
 
-    def load(
-        self, chunk: int, variants: tuple[int, ...], into: Mapping[str, Array], columns: tuple[str, ...]
-    ) -> pa.Table | None:
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
         """Load a chunk; see :class:`posegen.streaming.source.Source`.
 
         Raises
@@ -110,7 +108,7 @@ class Chunks:
         rows = min(each, self._header.samples * len(self._header.variants) - chunk * each)
         return self._tables.kept(shard, columns).slice(position * each, rows)
 
-    def _load_array(self, field: ArrayField, chunk: int, variants: tuple[int, ...], buffer: Array) -> None:
+    def _load_array(self, field: ArrayField, chunk: int, variants: Sequence[int], buffer: Array) -> None:
         shard, position = divmod(chunk, self._header.shard // self._header.chunk)
         path = shard_path(field, shard)
         if path not in self._guard.files:

@@ -183,8 +183,8 @@ def make_batches(
 ) -> Batches:
     """Make batches of shuffled sequences.
 
-    Which sequences are in batch k depends on seed, k, size, window, lanes, drop_last, and on how many samples, which variants and
-    what size of chunks the source has: on nothing else.
+    Which sequences are in batch k depends on k, seed, size, window, lanes and drop_last, on how many samples and what size of
+    chunks the source has, and on which variants are chosen: on nothing else.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def make_batches(
         drop_last=bool(drop_last),
     )
     if order.per_epoch == 0:
-        msg = f"no batch is left: {source.name} has {order.total} sequences, fewer than the {size} of a batch that drop_last keeps"
+        msg = f"{source.name} has {order.total} sequences, fewer than a batch of {size}, and drop_last leaves out such a batch"
         raise UsageError(msg)
     stop = None if epochs is None else _whole("epochs", epochs, least=1) * order.per_epoch
     wanted = _wanted(source, fields, chosen)

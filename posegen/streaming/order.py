@@ -1,9 +1,10 @@
 """Which sequences are in batch k: computed for each batch by itself, from the seed and the numbers of what there is.
 
 An epoch goes through every sequence once. The chunks of samples, which are what is stored and decoded as one, are put into an
-order of their own in each epoch; so many of them as fill the shuffle window follow one another as a window, and the sequences of
-a window are put into an order in turn: that of numbers drawn for them from the counter-based generator of
-:mod:`posegen.randomness`. All variants of a sample are in the same window: a sample that is made on the way is made once an epoch.
+order of their own in each epoch; so many of them as fill the shuffle window follow one another as a window, and the sequences
+of a window are put into an order in turn: that of numbers drawn for them from the counter-based generator of
+:mod:`posegen.randomness`. All variants of a sample are in the same window, so that a sample that is made on the way is made
+once an epoch.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Order:
     --------
     >>> order = Order(seed=7, samples=5, variants=1, chunk=2, size=2, window=4)
     >>> [order.sequences(k)[0].tolist() for k in range(order.per_epoch)]
-    [[3, 4], [2, 0], [1]]
+    [[4, 3], [2, 1], [0]]
     """
 
     seed: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -101,13 +101,13 @@ class Source(Protocol):
     def columns(self) -> tuple[str, ...]:
         """Name the columns of the table of sequences."""
 
-    def load(self, chunk: int, variants: tuple[int, ...], into: Mapping[str, Array], columns: tuple[str, ...]) -> Any:
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> Any:
         """Load a chunk.
 
         Parameters
         ----------
         chunk : int
-        variants : tuple of int
+        variants : sequence of int
             Positions of those that are wanted.
         into : mapping of str to ndarray [variant, *held]
             Where the values of each wanted array go; what lies behind the chunk's samples does not matter.

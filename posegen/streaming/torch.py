@@ -47,7 +47,7 @@ class TorchBatches(IterableDataset[Tensors]):
     """Batches as an iterable dataset: what it gives are whole batches, so a loader needs ``batch_size=None``.
 
     The workers of a loader share the batches: each batch is made by one of them, and a loader gives them in their order,
-    whatever the number of workers. However the workers are started, nothing is taken over from the process that starts them: each
+    whatever the number of workers. However they are started, they take nothing over from the process that starts them: each
     opens what it reads by itself.
 
     Parameters
@@ -120,7 +120,7 @@ class TorchLoader:
         for name, value in told.items():
             if state.get(name) != value:
                 found = shown(state.get(name))
-                msg = f"these batches are not those of the state: {name} is {shown(value)} here and {found} there. Make them alike"
+                msg = f"the state is of other batches: their {name} is {found}, and here {shown(value)}. Make them alike"
                 raise UsageError(msg)
         self._next = int(state["next"])
 
