@@ -146,4 +146,5 @@ def _plain(column: Any) -> Any:
     import pyarrow as pa
 
     is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
-    return column.to_numpy() if is_number and not column.null_count else column.to_pylist()
+    # A copy: what Arrow gives may not be written to.
+    return np.array(column.to_numpy()) if is_number and not column.null_count else column.to_pylist()
