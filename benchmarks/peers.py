@@ -1,7 +1,7 @@
 """Other ways to store and read sequences in shuffled batches: each as its makers mean it to be used, at its fastest.
 
-Each gets the sequences as one array, in the order in which a dataset has them, and gives batches as arrays. All shuffle with the
-same window. They are in the group `peers` of `pyproject.toml`, which is best installed into an environment of its own.
+Each gets the sequences as one array, in the order in which a dataset has them, and gives batches as arrays. All shuffle with
+the same window. They are in the group `peers` of `pyproject.toml`, which is best installed into an environment of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ def _streaming() -> Any:
             del sys.modules[name]
         for name in ("torchvision", "torchvision.transforms", "torchvision.transforms.functional", "torchvision.datasets"):
             module: Any = types.ModuleType(name)
+            module.__spec__ = ModuleSpec(name, None)
             module.to_tensor = module.ToTensor = module.VisionDataset = object
             sys.modules[name] = module
         sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]  # type: ignore[attr-defined]
@@ -157,9 +159,8 @@ def read_h5py(folder: Path, one: Any, size: int, window: int, epoch: int) -> Bat
     draws = np.random.default_rng(epoch)
     with h5py.File(folder / "joints.h5", "r") as file:
         joints = file["joints"]
-        order = np.concatenate(
-            [start + draws.permutation(min(window, len(joints) - start)) for start in _starts(len(joints), window, draws)]
-        )
+        starts = _starts(len(joints), window, draws)
+        order = np.concatenate([start + draws.permutation(min(window, len(joints) - start)) for start in starts])
         for first in range(0, len(order), size):
             yield np.stack([joints[number] for number in order[first : first + size].tolist()])
 

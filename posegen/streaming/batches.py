@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import gcd
 from typing import Any
@@ -80,6 +80,8 @@ class Batches:
         1, or every how manieth batch from `start` on.
     threads : int
         That read ahead.
+    unused : list
+        Buffers that wait for the next who goes through them.
     """
 
     source: Source
@@ -89,6 +91,10 @@ class Batches:
     stop: int | None
     every: int
     threads: int
+    unused: list[Any] = field(default_factory=list, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Batches, (self.source, self.order, self.wanted, self.start, self.stop, self.every, self.threads)
 
     @property
     def per_epoch(self) -> int:
@@ -110,7 +116,7 @@ class Batches:
     def __iter__(self) -> Iterator[SequenceBatch]:
         numbers = iter(count(self.start, self.every) if self.stop is None else range(self.start, self.stop, self.every))
         planned: deque[tuple[int, list[Piece]]] = deque()
-        with Windows(self.source, self.order, self.wanted, self.threads) as windows:
+        with Windows(self.source, self.order, self.wanted, self.threads, self.unused) as windows:
             while self._plan(planned, numbers, windows):
                 number, pieces = planned.popleft()
                 for piece in pieces:

@@ -40,17 +40,20 @@ class Windows:
     order : Order
     wanted : Wanted
     threads : int
-        That load; with none, a window is loaded when it is first taken from.
+        That load; with none, a window is loaded when it is wanted.
+    unused : list of dict
+        Buffers of windows of this kind; they are taken from here first, and put here in the end. To take new memory from
+        the system costs as much time as to decode into it.
     """
 
-    def __init__(self, source: Source, order: Order, wanted: Wanted, threads: int) -> None:
+    def __init__(self, source: Source, order: Order, wanted: Wanted, threads: int, unused: list[dict[str, Array]]) -> None:
         self._source = source
         self._order = order
         self._wanted = wanted
         self._threads = min(threads, source.most_threads)
         self._pool: ThreadPoolExecutor | None = None
         self._loading: dict[Key, tuple[dict[str, Array], list[Future[Any]]]] = {}
-        self._unused: list[dict[str, Array]] = []
+        self._unused = unused
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -62,6 +65,7 @@ class Windows:
         """Load no more."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+        self.keep(())
 
     @property
     def keys(self) -> AbstractSet[Key]:
