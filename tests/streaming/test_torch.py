@@ -47,7 +47,7 @@ def test_in_this_process(batches: Batches) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*", "ignore:This DataLoader will create")
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [2, 3])
 def test_forked_workers_open_what_they_read_anew(batches: Batches, workers: int) -> None:
     from posegen.streaming.torch import TorchLoader
 
