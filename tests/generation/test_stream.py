@@ -8,7 +8,7 @@ import pytest
 
 import posegen
 from posegen.config import Config
-from posegen.errors import UsageError
+from posegen.errors import PosegenError, UsageError
 from tests.streaming.test_batches import assert_same
 
 SAMPLES = 7
@@ -55,6 +55,21 @@ def test_they_hold_what_the_dataset_holds(dataset: Any) -> None:
         row = sample.sequences[position]
         assert batch.captions[i] == [caption["text"] for caption in row["captions"]]
         assert (batch.length[i], batch.theme[i], batch.actors[i]) == (row["length"], row["theme"], row["actors"])
+
+
+def test_derived_fields_are_there_if_all_of_them_are(config: Config, dataset: Any, tmp_path: Path) -> None:
+    bare = config.model_copy(update={"store": config.store.model_copy(update={"fields": ("joints", "action", "contact")})})
+    path = tmp_path / "dataset"
+    posegen.generate(bare, samples=SAMPLES, workers=1, out=path)
+    posegen.derive(path, ["velocity"])
+    options: dict[str, Any] = {"seed": 3, "fields": ["velocity", "acceleration"]}
+    for one, other in zip(posegen.open(path).batches(8, **options), dataset.batches(8, **options), strict=True):
+        assert_same(one, other)
+    (path / "receipts/velocity/00001.json").unlink()
+    behind = posegen.open(path)
+    assert list(behind.batches(8).batch(0).values) == ["sample", "variant", "joints", "action", "contact"]
+    with pytest.raises(PosegenError, match="shard 1: velocity is not derived yet"):
+        list(behind.batches(8, **options))
 
 
 @pytest.mark.parametrize("samples", [0, -1, 2.5, True, "7"])
