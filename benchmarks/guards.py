@@ -15,5 +15,8 @@ KERNEL_SPEEDUP = {
 }
 """By how much each kernel must beat the naive NumPy that it equals."""
 
+READING = 3.0
+"""Shuffled batches in one thread, by unpacking their chunks and copying them once."""
+
 PEAK_BYTES = 1_500_000_000
 """Resident memory of all processes together, at two workers."""
