@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from posegen.errors import UsageError
+from posegen.streaming.asked import chosen_variants, count_samples, wanted_of, whole
 from posegen.streaming.order import Order, Piece
-from posegen.streaming.source import Source
-from posegen.streaming.windows import Wanted, Windows
-from posegen.wording import did_you_mean, shown
+from posegen.streaming.source import Source, Wanted
+from posegen.streaming.windows import Windows
 
 __all__ = ["THREADS", "WINDOW", "Batches", "SequenceBatch", "make_batches"]
 
@@ -126,7 +125,7 @@ class Batches:
 
     def at(self, start: int, stop: int | None = None) -> Batches:
         """Take the same batches from number `start` on, to `stop` if it is given."""
-        return replace(self, start=_whole("start", start, least=0), stop=self.stop if stop is None else _whole("stop", stop))
+        return replace(self, start=whole("start", start, least=0), stop=self.stop if stop is None else whole("stop", stop))
 
     def batch(self, number: int) -> SequenceBatch:
         """Make the batch of this number, whatever batches there are before it."""
@@ -143,7 +142,7 @@ class Batches:
         UsageError
             If `rank` is not below `of`.
         """
-        of, rank = _whole("of", of, least=1), _whole("rank", rank, least=0)
+        of, rank = whole("of", of, least=1), whole("rank", rank, least=0)
         if rank >= of:
             msg = f"rank is {rank}; with {of} shares it goes from 0 to {of - 1}"
             raise UsageError(msg)
@@ -227,74 +226,23 @@ def make_batches(
     UsageError
         If there are no samples, or no such fields or variants, or a number is out of its range.
     """
-    chosen = _variants(source, variants)
+    chosen = chosen_variants(source, variants)
     order = Order(
-        seed=_whole("seed", seed, least=0, below=_SEEDS),
-        samples=_samples(source),
+        seed=whole("seed", seed, least=0, below=_SEEDS),
+        samples=count_samples(source),
         variants=len(chosen),
         chunk=source.chunk,
-        size=_whole("size", size, least=1),
-        window=_whole("window", window, least=1),
-        lanes=_whole("lanes", lanes, least=1),
+        size=whole("size", size, least=1),
+        window=whole("window", window, least=1),
+        lanes=whole("lanes", lanes, least=1),
         drop_last=bool(drop_last),
     )
     if order.per_epoch == 0:
         msg = f"{source.name} has {order.total} sequences, fewer than a batch of {size}, and drop_last leaves out such a batch"
         raise UsageError(msg)
-    stop = None if epochs is None else _whole("epochs", epochs, least=1) * order.per_epoch
-    wanted = _wanted(source, fields, chosen)
-    return Batches(source, order, wanted, _whole("start", start, least=0), stop, 1, _whole("threads", threads, least=0))
-
-
-def _samples(source: Source) -> int:
-    if source.samples < 1:
-        msg = f"{source.name} has no samples yet, so there are no batches"
-        raise UsageError(msg)
-    return source.samples
-
-
-def _whole(name: str, value: Any, least: int = 0, below: int | None = None) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if isinstance(value, bool) or number < least or (below is not None and number >= below):
-        bounds = f"from {least} on" if below is None else f"from {least} to {below - 1}"
-        msg = f"{name} must be a whole number {bounds} (got {shown(value)})"
-        raise UsageError(msg)
-    return number
-
-
-def _names(what: str, names: Sequence[str] | str) -> list[str]:
-    listed = [names] if isinstance(names, str) else list(names)
-    twice = sorted({str(name) for name in listed if listed.count(name) > 1})
-    if twice or not listed:
-        msg = f"{what} must name something, and nothing twice (got {f'{twice[0]!r} twice' if twice else 'an empty list'})"
-        raise UsageError(msg)
-    return listed
-
-
-def _variants(source: Source, variants: Sequence[str] | str | None) -> tuple[int, ...]:
-    names = _names("variants", source.variants if variants is None else variants)
-    for name in names:
-        if name not in source.variants:
-            guess = did_you_mean(str(name), source.variants)
-            msg = f"{source.name} has no variant {shown(name)}{guess}. There are: {', '.join(source.variants)}"
-            raise UsageError(msg)
-    return tuple(i for i, name in enumerate(source.variants) if name in names)
-
-
-def _wanted(source: Source, fields: Sequence[str] | str | None, variants: tuple[int, ...]) -> Wanted:
-    arrays = source.arrays()
-    names = list(arrays) if fields is None else _names("fields", fields)
-    others = [name for name in names if name not in arrays and name not in ("sample", "variant")]
-    columns = source.columns() if others else ()
-    for name in others:
-        if name not in columns:
-            known = [*arrays, *columns]
-            msg = f"{source.name} has no field {shown(name)}{did_you_mean(str(name), known)}. There are: {', '.join(known)}"
-            raise UsageError(msg)
-    return Wanted({name: arrays[name] for name in names if name in arrays}, tuple(others), variants)
+    stop = None if epochs is None else whole("epochs", epochs, least=1) * order.per_epoch
+    wanted = wanted_of(source, fields, chosen)
+    return Batches(source, order, wanted, whole("start", start, least=0), stop, 1, whole("threads", threads, least=0))
 
 
 def _windows_of(planned: tuple[int, list[Piece]]) -> set[tuple[int, int]]:

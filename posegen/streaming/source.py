@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CAPTIONS", "ArrayShape", "Source"]
+__all__ = ["CAPTIONS", "ArrayShape", "Source", "Wanted"]
 
 Array = NDArray[Any]
 
@@ -65,6 +65,15 @@ class ArrayShape:
         for place in np.ndindex(self.grid):
             within = tuple(slice(at * step, (at + 1) * step) for at, step in zip(place, self.piece, strict=True))
             into[(slice(None), *within)] = blocks[(block, *place, row)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a batch is to hold: arrays by name, columns of the table of sequences, positions of variants."""
+
+    arrays: dict[str, ArrayShape]
+    columns: tuple[str, ...]
+    variants: tuple[int, ...]
 
 
 class Source(Protocol):

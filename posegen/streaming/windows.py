@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,22 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.streaming.order import Order, Piece
-from posegen.streaming.source import ArrayShape, Source
+from posegen.streaming.source import Source, Wanted
 
-__all__ = ["Wanted", "Windows"]
+__all__ = ["Windows"]
 
 Array = NDArray[Any]
 Key = tuple[int, int]
 """Epoch and window."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a batch is to hold: arrays by name, columns of the table of sequences, positions of variants."""
-
-    arrays: dict[str, ArrayShape]
-    columns: tuple[str, ...]
-    variants: tuple[int, ...]
 
 
 class Windows:
