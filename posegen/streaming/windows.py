@@ -43,6 +43,7 @@ class Windows:
         self._threads = min(threads, source.most_threads)
         self._pool: ThreadPoolExecutor | None = None
         self._loading: dict[Key, tuple[dict[str, Array], list[Future[Any]]]] = {}
+        self._tables: dict[Key, Any] = {}
         self._unused = unused
 
     def __enter__(self) -> Self:
@@ -74,6 +75,7 @@ class Windows:
         """Give up all other windows."""
         for key in [key for key in self._loading if key not in keys]:
             buffers, loads = self._loading.pop(key)
+            self._tables.pop(key, None)
             for load in loads:
                 load.cancel()
             if all(load.done() for load in loads):  # else a thread still writes into it
@@ -91,13 +93,14 @@ class Windows:
         arrays = {name: np.empty((total, *shape.shape), shape.dtype) for name, shape in self._wanted.arrays.items()}
         rows, start = [], 0
         for piece in pieces:
-            buffers, loads = self._loading[piece.epoch, piece.window]
+            key = piece.epoch, piece.window
+            buffers, loads = self._loading[key]
             tables = [load.result() for load in loads]
-            slots = self._order.in_window(piece.epoch, piece.window).slots[piece.first : piece.stop]
+            slots = self._order.in_window(*key).slots[piece.first : piece.stop]
             for name, shape in self._wanted.arrays.items():
                 shape.take(buffers[name], slots, arrays[name][start : start + len(slots)])
             start += len(slots)
-            rows.append(self._rows(tables, slots))
+            rows.append(self._rows(key, tables, slots))
         return arrays | self._told(rows)
 
     def _begin(self, buffers: dict[str, Array], position: int, chunk: int) -> Future[Any]:
@@ -114,7 +117,7 @@ class Windows:
         chunk = self._source.chunk
         return {name: np.empty((*outer, *shape.held(chunk)), shape.dtype) for name, shape in self._wanted.arrays.items()}
 
-    def _rows(self, tables: Sequence[Any], slots: Array) -> Any:
+    def _rows(self, key: Key, tables: Sequence[Any], slots: Array) -> Any:
         """Take rows out of the tables of a window's chunks."""
         if not self._wanted.columns:
             return None
@@ -124,7 +127,9 @@ class Windows:
         position, variant = np.divmod(block, len(self._wanted.variants))
         begins = np.cumsum([0, *(len(table) for table in tables)])[position]
         rows = begins + sample * len(self._source.variants) + np.array(self._wanted.variants)[variant]
-        return pa.concat_tables(tables).take(rows)
+        if key not in self._tables:
+            self._tables[key] = pa.concat_tables(tables).combine_chunks()
+        return self._tables[key].take(rows)
 
     def _told(self, rows: Sequence[Any]) -> dict[str, Any]:
         if not self._wanted.columns:
