@@ -17,6 +17,8 @@ KERNEL_SPEEDUP = {
 
 WORDS_SHARE = 0.20
 """Planning, captions and checks, by all that a worker does for a shard."""
+READING = 3.0
+"""Shuffled batches in one thread, by unpacking their chunks and copying them once."""
 
 PEAK_BYTES = 1_500_000_000
 """Resident memory of all processes together, at two workers."""

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from posegen.config import load_config
     from posegen.generation.derive import derive
     from posegen.generation.run import generate
+    from posegen.generation.stream import stream
     from posegen.store.read import open_dataset as open
     from posegen.synthesis import synthesize
 
-__all__ = ["augment", "derive", "generate", "load_config", "open", "synthesize"]
+__all__ = ["augment", "derive", "generate", "load_config", "open", "stream", "synthesize"]
 
 # Resolved on first use, so that `posegen --help` need not import numba.
 _WHERE = {
@@ -28,6 +29,7 @@ _WHERE = {
     "synthesize": ("posegen.synthesis", "synthesize"),
     "generate": ("posegen.generation.run", "generate"),
     "derive": ("posegen.generation.derive", "derive"),
+    "stream": ("posegen.generation.stream", "stream"),
     "open": ("posegen.store.read", "open_dataset"),
 }
 

@@ -62,6 +62,7 @@ class Stream(IntEnum):
     DETECTOR = 33
     FACE = 34
     OBJECT = 35
+    ORDER = 48
 
 
 def philox(counter: ArrayLike, key: ArrayLike) -> Array:

@@ -23,7 +23,7 @@ LAYERS = (
         "presets", "randomness", "scene",
         "skeleton", "terms", "validation", "version", "wording", "yaml_files",
     },
-    {"story", "motion", "truth"},
+    {"story", "motion", "truth", "streaming"},
     {"reading", "synthesis", "store", "augment", "fields"},
     {"generation", "composing", "viewing", "exchange", "evaluation", "embedding", "training", "paraphrasing"},
     {"cli"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def most_part_bytes(rows: int) -> int:
     return min(rows * _MOST_ROW_BYTES + _MOST_FOOTER_BYTES, _MOST_FILE_BYTES)
 
 
-def read_part(data: bytes, rows: int) -> pa.Table:
+def read_part(data: bytes, rows: int, columns: Sequence[str] | None = None) -> pa.Table:
     """Read the table in a Parquet part.
 
     Parameters
@@ -39,6 +40,8 @@ def read_part(data: bytes, rows: int) -> pa.Table:
         The whole file.
     rows : int
         How many rows it must have.
+    columns : sequence of str, optional
+        Columns, or parts of them as Parquet names them; all unless given.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def read_part(data: bytes, rows: int) -> pa.Table:
     for field in file.schema_arrow:
         _check_type(field.type, 0)
     _check_columns(metadata.row_group(0), memoryview(data), rows)
-    table = file.read()
+    table = file.read(columns=None if columns is None else list(columns))
     if len(table) != rows:
         _refuse(f"has {len(table)} rows instead of {rows}")
     return table

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,23 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.errors import PosegenError
 from posegen.store.checked import CheckedStore
+from posegen.store.chunks import Chunks
 from posegen.store.complete import load_receipt
 from posegen.store.descriptions import descriptions
 from posegen.store.folders import check_folders
 from posegen.store.guard import Guard, check_descriptions, guard_files
 from posegen.store.headers import load_header
 from posegen.store.layers import layer_receipt
-from posegen.store.layout import ROWS, SEQUENCES, Header, Receipt, rows_path
+from posegen.store.layout import ROWS, SEQUENCES, Header, Receipt
 from posegen.store.limits import bytes_of_sample
-from posegen.store.parts import read_part, rows_fault
+from posegen.store.tables import UNDECODABLE, read_table
+from posegen.streaming import Batches, make_batches
+from posegen.streaming.batches import THREADS, WINDOW
 
 __all__ = ["UNDECODABLE", "Dataset", "Sample", "only_shard", "open_dataset", "strange"]
-
-UNDECODABLE = (
-    *(ValueError, TypeError, RuntimeError, IndexError, KeyError, OverflowError),
-    *(pa.ArrowException, OSError),
-)
-"""What zarr, its codecs and Arrow raise over bytes that are not what they wrote."""
 
 _BLOCK_BYTES = 64 << 20
 _MOST_BLOCK_BYTES = 1 << 30
@@ -158,6 +155,39 @@ class Dataset:
             block = slice(first, min(first + step, stop))
             yield self._decoded(field, self.motion[field], block if variant is None else (block, variant))
 
+    def batches(
+        self,
+        size: int,
+        *,
+        seed: int = 0,
+        fields: Sequence[str] | str | None = None,
+        variants: Sequence[str] | str | None = None,
+        window: int = WINDOW,
+        epochs: int | None = 1,
+        start: int = 0,
+        drop_last: bool = False,
+        lanes: int = 1,
+        threads: int = THREADS,
+    ) -> Batches:
+        """Go through shuffled batches of sequences; the arguments are those of :func:`posegen.streaming.make_batches`."""
+        return make_batches(
+            self.chunks(len(self)),
+            size,
+            seed=seed,
+            fields=self.fields if fields is None else fields,
+            variants=variants,
+            window=window,
+            epochs=epochs,
+            start=start,
+            drop_last=drop_last,
+            lanes=lanes,
+            threads=threads,
+        )
+
+    def chunks(self, samples: int) -> Chunks:
+        """Give the chunks of the first samples, as a source of batches."""
+        return Chunks(replace(self._guard, header=self.header.with_samples(samples)))
+
     def rows(self, sample: int) -> list[dict[str, Any]]:
         """Read the rows of a sample, one for each variant."""
         shard, position = divmod(self._index(sample), self.header.shard)
@@ -166,16 +196,7 @@ class Dataset:
 
     def table(self, shard: int) -> pa.Table:
         """Read the table of the sequences of one shard."""
-        name = rows_path(shard)
-        first, count, variants = shard * self.header.shard, self._guard.counts[shard], len(self.header.variants)
-        try:
-            table = read_part(self._guard.read(name), count * variants)
-        except UNDECODABLE as error:
-            raise self._guard.damaged(name, f"cannot be decoded ({error})") from error
-        fault = rows_fault(table, self.header, first, count)
-        if fault:
-            raise self._guard.damaged(name, fault)
-        return table.slice(0, self.header.count(shard) * variants)
+        return read_table(self._guard, shard)
 
     def receipt(self, shard: int) -> Receipt:
         """Read the receipt of a shard."""

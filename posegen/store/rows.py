@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from posegen.store.hashing import canonical
 
-__all__ = ["encode_table", "row_hashes", "table_of"]
+__all__ = ["caption_texts", "encode_table", "row_hashes", "table_of"]
 
 Array = NDArray[Any]
 
@@ -61,6 +61,25 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> Any:
         return converted
     numbers = dict(zip(distinct, range(len(distinct)), strict=True))
     return converted.take(pa.array([numbers[id(value)] for value in values], type=pa.int64()))
+
+
+def caption_texts(column: Any) -> Any:
+    """Take the texts of captions.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray or pyarrow.Array
+        Lists of structs that have a ``text``.
+
+    Returns
+    -------
+    pyarrow.ListArray
+        A list of texts for each row.
+    """
+    captions = _array_of(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+    ends = np.cumsum(_numbers(captions.value_lengths(), np.dtype(np.int64)))
+    starts = pa.array(np.concatenate(([0], ends)), pa.int32())
+    return pa.ListArray.from_arrays(starts, pc.struct_field(captions.flatten(), "text"))
 
 
 def encode_table(table: pa.Table) -> bytes:

@@ -1,0 +1,6 @@
+"""How speed is judged."""
+
+from benchmarks.speed import reading
+
+TITLE = "Speed"
+MEASURES = [reading]

@@ -1,0 +1,46 @@
+"""Guard of reading: shuffled batches beside the least that they take, to unpack the same chunks and copy them once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numcodecs.blosc import Blosc
+from pytest_benchmark.fixture import BenchmarkFixture
+
+import posegen
+from benchmarks.datasets import generate
+from benchmarks.guards import READING
+from benchmarks.measure import compare
+
+SAMPLES = 400
+PAIRS = 7
+
+
+def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    path = generate(tmp_path / "dataset", "--samples", str(SAMPLES))
+    batches = posegen.open(path).batches(64, fields=["joints"], threads=0)
+    field = batches.source.arrays()["joints"]
+    header = posegen.open(path).header
+    index_bytes = 16 * len(header.variants) * header.shard // header.chunk + 4
+    objects = [file.read_bytes() for file in sorted((path / "motion.zarr/joints").glob("c.*"))]
+    places = [np.frombuffer(data[-index_bytes:-4], "<u8").reshape(-1, 2).tolist() for data in objects]
+    sequences = SAMPLES * len(header.variants)
+    unpacked = np.zeros((batches.order.chunk, *field.shape), np.float32)
+    copied = np.zeros_like(unpacked)
+
+    def unpacking() -> None:
+        for data, index in zip(objects, places, strict=True):
+            for begin, length in index:
+                Blosc().decode(memoryview(data)[begin : begin + length - 4], unpacked)
+                np.copyto(copied, unpacked)
+
+    def reading() -> None:
+        assert sum(len(batch) for batch in batches) == sequences
+
+    compare(reading, unpacking, 1)
+    comparison = benchmark.pedantic(compare, args=(reading, unpacking, PAIRS), rounds=1)
+    rate = sequences / float(np.median(comparison.first))
+    benchmark.extra_info.update({"ratio": comparison.ratio, "sequences_per_second": rate})
+    print(f"\nshuffled batches: {rate:,.0f} sequences a second, {comparison.ratio:.2f} times as long as unpacking")
+    assert comparison.ratio < READING
