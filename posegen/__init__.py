@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from posegen import augment
     from posegen.config import load_config
     from posegen.generation.derive import derive
+    from posegen.generation.profiling.profile import profile
     from posegen.generation.run import generate
     from posegen.store.read import open_dataset as open
     from posegen.synthesis import synthesize
 
-__all__ = ["augment", "derive", "generate", "load_config", "open", "synthesize"]
+__all__ = ["augment", "derive", "generate", "load_config", "open", "profile", "synthesize"]
 
 # Resolved on first use, so that `posegen --help` need not import numba.
 _WHERE = {
@@ -28,6 +29,7 @@ _WHERE = {
     "synthesize": ("posegen.synthesis", "synthesize"),
     "generate": ("posegen.generation.run", "generate"),
     "derive": ("posegen.generation.derive", "derive"),
+    "profile": ("posegen.generation.profiling.profile", "profile"),
     "open": ("posegen.store.read", "open_dataset"),
 }
 
