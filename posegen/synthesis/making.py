@@ -105,7 +105,7 @@ def _checked(indices: ArrayLike) -> Array:
     return samples.astype(np.int64)
 
 
-@stage("checks")
+@stage("attempt")
 def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> _Made:
     """Make samples by one attempt at planning them; by the last one, what is false is left untold."""
     names = variant_names(config)
@@ -146,6 +146,7 @@ def _move(name: str, v: int, scenes: Scenes, parameters: VariantParameters, moti
             animate_into(scenes, library, fps, motion, v)
 
 
+@stage("checks")
 def _seen(
     scenes: dict[str, Scenes], looked: list[str], names: tuple[str, ...], motion: Motion, library: Library, fps: int
 ) -> Seen:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from posegen.generation.measures import ShardMeasures, disk_seconds_a_byte
@@ -21,7 +22,7 @@ from posegen.generation.quantities import human_bytes
 from posegen.stopwatch import seconds_by_stage
 from posegen.store.layout import Header
 
-__all__ = ["comparison"]
+__all__ = ["Comparison", "comparison"]
 
 SLOW = 0.5
 """Of the rate that was profiled, below which a run speaks up."""
@@ -48,7 +49,7 @@ def comparison(path: Path, header: Header, workers: int, reporter: Reporter) -> 
     reporter : Reporter
     """
     figures = kept_figures(header)
-    return _ignore if figures is None else _Comparison(path, figures, workers, reporter).enter
+    return _ignore if figures is None else Comparison(path, figures, workers, reporter).enter
 
 
 def _ignore(measures: ShardMeasures) -> None:
@@ -56,7 +57,27 @@ def _ignore(measures: ShardMeasures) -> None:
 
 
 @dataclass
-class _Comparison:
+class Comparison:
+    """A run that is compared with figures.
+
+    Attributes
+    ----------
+    path : Path
+        Of the dataset.
+    figures : Figures
+    workers : int
+    reporter : Reporter
+        Is told when it is slow.
+    load : Load
+        Since the run began.
+    said : bool
+        Whether it was told.
+    last : dict of int to float
+        When each worker ended its last shard.
+    recent : deque
+        The last shards, and the seconds since those before them.
+    """
+
     path: Path
     figures: Figures
     workers: int
@@ -73,15 +94,20 @@ class _Comparison:
         if before is None or self.said:
             return
         self.recent.append((measures, measures.stopped - before))
-        if len(self.recent) > max(LEAST_SHARDS, 2 * self.workers):
+        while self._are_enough(1):
             self.recent.popleft()
-        seconds = sum(taken for _, taken in self.recent)
-        if len(self.recent) < max(LEAST_SHARDS, self.workers) or seconds < LEAST_SECONDS:
+        if not self._are_enough(0):
             return
+        seconds = sum(taken for _, taken in self.recent)
         rate = self.workers * sum(shard.samples for shard, _ in self.recent) / seconds
         if rate < SLOW * self.figures.rate(self.workers):
             self.said = True
             self.reporter.say(self._warning(rate))
+
+    def _are_enough(self, first: int) -> bool:
+        """Tell whether the last shards, from the `first` of them on, are enough to judge by."""
+        seconds = sum(taken for _, taken in islice(self.recent, first, None))
+        return len(self.recent) - first >= max(LEAST_SHARDS, 2 * self.workers) and seconds >= LEAST_SECONDS
 
     def _warning(self, rate: float) -> str:
         expected = self.figures.rate(self.workers)

@@ -12,7 +12,7 @@ from posegen.stopwatch import Span
 
 __all__ = ["flame_chart"]
 
-WIDTH, LEFT, ROW, GAP = 1100, 90, 18, 10
+WIDTH, LEFT, RIGHT, ROW, GAP = 1100, 80, 30, 18, 10
 LEAST_WIDTH = 0.3
 LETTER = 6.5
 
@@ -20,6 +20,7 @@ COLOURS = {
     "plan": "#7fc6a4",
     "motion": "#f4a259",
     "variants": "#f6cd7b",
+    "attempt": "#d5d8ea",
     "checks": "#9cb4e0",
     "captions": "#c3a6dc",
     "fields": "#e6b8a2",
@@ -29,6 +30,7 @@ COLOURS = {
     "sync": "#ef7d7d",
     "start-up": "#cfcfcf",
     "shard": "#e4e4e4",
+    "starting": "#f3f3f3",
 }
 OTHER = "#dddddd"
 
@@ -48,12 +50,14 @@ def flame_chart(run: Run) -> str:
     bands: dict[int, list[ShardMeasures]] = defaultdict(list)
     for shard in sorted(run.shards, key=lambda shard: shard.started):
         bands[shard.process].append(shard)
-    scale = (WIDTH - LEFT) / (run.ended - run.called)
+    scale = (WIDTH - LEFT - RIGHT) / (run.ended - run.called)
     parts = [*_block("start-up", run.called, run.ready, 0, run, scale), _label("program", 0)]
     top = ROW + GAP
     for number, shards in enumerate(bands.values()):
         parts.append(_label(f"worker {number + 1}", top))
         deepest = 0
+        if run.workers > 1:
+            parts += _block("worker starts", run.ready, shards[0].started, top, run, scale, "starting")
         for shard in shards:
             parts += _block(f"shard ({shard.samples} samples)", shard.started, shard.stopped, top, run, scale, "shard")
             for span, depth in _nested(shard.spans):

@@ -181,7 +181,7 @@ def _profile(
 ) -> Profile:
     compiling = compile_seconds(config, reporter)
     reporter.say("measuring the start of the program")
-    program, program_doubt = command_seconds(config, folder)
+    program, program_doubt = command_seconds(config, folder, repeats)
     plan = schedule(asked or available_cores(), repeats)
     most = plan.workers[-1]
     other = _run(with_shard(config, other_shard(config)), samples, most, folder, reporter)

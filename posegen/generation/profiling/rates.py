@@ -2,7 +2,7 @@
 
 The first shard of a worker loads the program and the kernels, and the last ones of a run leave other workers idle. In a small
 run these are most of the shards, in a large one nearly none: so what a shard takes in the long run is measured on the others
-only, from the end of a worker's last shard to the end of this one, with what lies between them.
+only, with what lies between two shards of a worker.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Level:
     doubt : float
         Of the cycle, by which it may be off for another run, in 9 of 10 runs, as far as these runs tell.
     first : float
-        That a worker takes for its first shard.
+        That a worker takes for its first shard, and to settle behind it.
     spawn : float
         From the kernels' being loaded until a worker begins.
     finish : float
@@ -100,7 +100,7 @@ def level(runs: Sequence[Run]) -> Level:
         shard=runs[0].shard,
         cycle=cycle,
         doubt=_doubt(cycles),
-        first=max(statistics.fmean(firsts), cycle),
+        first=max(statistics.fmean(firsts) + statistics.fmean(map(_settling, runs)), cycle),
         spawn=max(statistics.fmean(waits), 0.0),
         finish=statistics.fmean(run.ended - max(shard.stopped for shard in run.shards) for run in runs),
         peak_bytes=max(shard.peak_bytes for run in runs for shard in run.shards),
@@ -121,26 +121,40 @@ def _by_process(run: Run) -> dict[int, list[ShardMeasures]]:
 def _cycles(run: Run) -> list[float]:
     """Seconds for a full shard: of those made while all were at work; if there are none, of what there is."""
     made = _by_process(run)
+    gap = _gap(made)
     for busy in (BUSY, 0.0):
         cycles = [
-            (after.stopped - before.stopped) * run.shard / after.samples
+            shard.seconds + gap
             for process, shards in made.items()
-            for before, after in pairwise(shards)
-            if after.samples == run.shard and _busy_share(before.stopped, after.stopped, process, made, run) >= busy
+            for shard in shards[1:]
+            if shard.samples == run.shard and _busy_share(shard, process, made, run) >= busy
         ]
         if cycles:
             return cycles
     return [shard.seconds * run.shard / shard.samples for shard in run.shards]
 
 
-def _busy_share(start: float, stop: float, process: int, made: dict[int, list[ShardMeasures]], run: Run) -> float:
-    """Share of a stretch of time in which the other workers are at work."""
+def _gap(made: dict[int, list[ShardMeasures]]) -> float:
+    """Seconds between the shards of a worker; behind its first one, there are others, once."""
+    gaps = [after.started - before.stopped for shards in made.values() for before, after in pairwise(shards[1:])]
+    return statistics.median(gaps) if gaps else 0.0
+
+
+def _settling(run: Run) -> float:
+    """Seconds that a worker takes behind its first shard, more than behind others."""
+    made = _by_process(run)
+    gaps = [shards[1].started - shards[0].stopped for shards in made.values() if len(shards) > 1]
+    return max(statistics.median(gaps) - _gap(made), 0.0) if gaps else 0.0
+
+
+def _busy_share(shard: ShardMeasures, process: int, made: dict[int, list[ShardMeasures]], run: Run) -> float:
+    """Share of a shard's time in which the other workers are at work."""
     others = [
-        max(0.0, min(stop, shards[-1].stopped) - max(start, shards[0].started))
+        max(0.0, min(shard.stopped, shards[-1].stopped) - max(shard.started, shards[0].started))
         for other, shards in made.items()
         if other != process
     ]
-    return sum(others) / ((run.workers - 1) * (stop - start)) if run.workers > 1 else 1.0
+    return sum(others) / ((run.workers - 1) * shard.seconds) if run.workers > 1 else 1.0
 
 
 def _doubt(cycles: Sequence[Sequence[float]]) -> float:

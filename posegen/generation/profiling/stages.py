@@ -18,12 +18,13 @@ STAGES = {
     "variants": "copies, shifted or mirrored",
     "checks": "statements held against the joints",
     "captions": "sentences, segments and rows",
+    "attempt": "else of making samples: scenes of variants, bodies kept apart",
     "fields": "arrays beside the motion",
     "encode": "compressing, Parquet",
     "hash": "of content and of bytes",
     "write": "handing bytes to the system",
     "sync": "waiting until the disk has them",
-    "rest": "what lies between",
+    "rest": "else of a shard",
 }
 """The stages of a shard, with what they are."""
 
