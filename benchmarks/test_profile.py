@@ -11,8 +11,7 @@ from benchmarks.speed.profile_accuracy import measured
 def test_a_profile_tells_the_truth(tmp_path: Path) -> None:
     found = measured(samples=600, times=5, folder=tmp_path)
     low, high = found.widened(PROFILE_WIDENED)
-    print(
-        f"\ntold {found.told:.1f} s ({found.low:.1f} to {found.high:.1f}), took {found.took:.1f}; {found.cores_of_others:.1f} busy"
-    )
+    told = f"told {found.told:.1f} s ({found.low:.1f} to {found.high:.1f}), took {found.took:.1f}"
+    print(f"\n{told}; others used {found.cores_of_others:.1f} cores")
     assert low <= found.took <= high
     assert abs(found.told_bytes / found.took_bytes - 1) < PROFILE_BYTES

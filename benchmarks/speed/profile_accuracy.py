@@ -1,4 +1,4 @@
-"""Whether `posegen profile` tells the truth: a run many times as large as what it measured, by the command line, start to end."""
+"""Whether `posegen profile` tells the truth of a run many times as large, timed from the command's start to its end."""
 
 from __future__ import annotations
 

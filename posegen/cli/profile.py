@@ -46,6 +46,15 @@ def _duration(ctx: click.Context, parameter: click.Parameter, text: str | None) 
     return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9.]+)([smhd])", text))
 
 
+def _has_folder(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a place for the page that does not exist, before a minute is spent on what goes there."""
+    del ctx, parameter
+    if path is not None and not path.absolute().parent.is_dir():
+        msg = f"--html {shown(str(path))}: its folder does not exist; make it, or name another"
+        raise UsageError(msg)
+    return path
+
+
 def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[int, ...]:
     """Read numbers of samples, one behind the other."""
     numbers = [WHOLE.convert(text.strip(), parameter, ctx) for given in texts for text in given.split(",")]
@@ -82,7 +91,7 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     callback=_duration,
     help="Such as 30m or 2h: exit with 1 if a target may take longer, or has too little room.",
 )
-@click.option("--html", type=_PAGE, metavar="FILE", help="Write a page with a flame chart.")
+@click.option("--html", type=_PAGE, callback=_has_folder, metavar="FILE", help="Write a page with a flame chart.")
 @json_option
 @quiet_option
 def profile(

@@ -13,6 +13,7 @@ from posegen.generation.profiling.document import fits
 from posegen.generation.profiling.profile import Profile, Target
 from posegen.generation.profiling.stages import STAGES
 from posegen.generation.quantities import human_bytes, human_time
+from posegen.wording import printable
 
 __all__ = ["print_profile"]
 
@@ -28,12 +29,12 @@ def print_profile(found: Profile, budget: float | None, *, quiet: bool) -> None:
     width = None if stream.isatty() else _WIDTH
     console = Console(file=stream, highlight=False, markup=False, width=width)
     if not quiet:
-        console.print(_stages(found))
+        console.print(_stages(found, "█" if console.encoding.startswith("utf") else "#"))
         console.print(_once(found))
         console.print(_rates(found))
     console.print(_targets(found, budget))
     for line in _advice(found, budget):
-        console.print(line)
+        console.print(printable(line))
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -43,7 +44,7 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _stages(found: Profile) -> Table:
+def _stages(found: Profile, block: str) -> Table:
     shard, workers = found.config.store.shard, found.costs.levels[-1].workers
     table = _table(f"Where the time goes: a shard of {shard} samples, {workers} at once", "", "ms", "share", "", "behind, ms")
     table.add_column("", justify="left", style="dim")
@@ -52,7 +53,7 @@ def _stages(found: Profile) -> Table:
         if max(stage.seconds, stage.behind) < _LEAST_SECONDS:
             continue
         behind = f"{1000 * stage.behind:,.0f}" if stage.behind else ""
-        bar = "█" * round(_BAR * share)
+        bar = block * round(_BAR * share)
         what = STAGES.get(stage.name, "")
         table.add_row(stage.name, f"{1000 * stage.seconds:,.0f}", f"{share:.1%}", bar, behind, what)
     return table

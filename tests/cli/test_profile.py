@@ -199,6 +199,7 @@ def test_killed_it_is_cleared_up_by_the_next(
         (["--config=smokey"], "did you mean 'smoke'?"),
         (["--sample=3"], "No such option"),
         (["--html=."], "is a directory"),
+        (["--html=not/there/page.html"], "its folder does not exist"),
     ],
 )
 def test_impossible_wishes_are_bad_usage(

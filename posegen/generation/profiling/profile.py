@@ -133,7 +133,7 @@ def profile(
     ----------
     config : Config
     samples : int
-        That a run makes at least; as many more as each worker needs for some shards.
+        That a run makes; more where each worker would not have four shards, fewer where quotas have no more.
     targets : sequence of int
         Numbers of samples to tell the cost of; as many as the config has unless given.
     workers : int, optional
@@ -168,7 +168,7 @@ def profile(
 
 def _check_numbers(config: Config, samples: int, targets: Sequence[int], workers: int | None, repeats: int) -> None:
     most = MOST_SAMPLES if config.quotas is None else config.quotas.total
-    limits = [("samples", samples, most), ("repeats", repeats, MOST_REPEATS)]
+    limits = [("samples", samples, MOST_SAMPLES), ("repeats", repeats, MOST_REPEATS)]
     limits += [("a target", target, most) for target in targets] + ([] if workers is None else [("workers", workers, 1024)])
     for name, value, largest in limits:
         if not 1 <= value <= largest:
