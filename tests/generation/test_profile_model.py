@@ -101,7 +101,8 @@ def test_more_samples_never_take_less_and_lie_within_their_interval(one: int, ot
     few, many = (estimate(costs_of(measured), measured, samples) for samples in sorted((one, other)))
     assert few.seconds <= many.seconds * (1 + 1e-9)
     for found in (few, many):
-        assert 0 <= found.low < found.seconds < found.high
+        assert 0 < found.low < found.seconds < found.high
+        assert found.seconds / found.low == pytest.approx(found.high / found.seconds)
 
 
 def test_workers_that_bring_nothing_or_have_no_memory_are_not_recommended() -> None:

@@ -106,8 +106,9 @@ def estimate(costs: Costs, level: Level, samples: int) -> Estimate:
         max(START_FLOOR * once, costs.program_doubt),
         tail,
     )
-    doubt = math.hypot(*doubts)
-    return Estimate(seconds, max(seconds - doubt, 0.0), seconds + doubt)
+    # As many times less as more: a run that may take twice as long may take half as long, and none takes no time.
+    times = 1 + math.hypot(*doubts) / seconds
+    return Estimate(seconds, seconds / times, seconds * times)
 
 
 def recommended_workers(costs: Costs, samples: int) -> Level:
