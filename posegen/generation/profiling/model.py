@@ -128,7 +128,9 @@ def recommended_shard(costs: Costs, level: Level, samples: int) -> int:
     fitting = [(other, size) for other, size in fitting if costs.fits(other)]
     now = estimate(costs, level, samples).seconds
     quickest = min(((estimate(costs, other, samples).seconds, size) for other, size in fitting), default=(now, level.shard))
-    return quickest[1] if now > ENOUGH * quickest[0] or not costs.fits(level) else level.shard
+    # What is quicker by less than these figures are sure of is no reason to change.
+    is_better = now > max(ENOUGH, 1 + level.doubt) * quickest[0]
+    return quickest[1] if is_better or not costs.fits(level) else level.shard
 
 
 def resized(costs: Costs, level: Level, size: int) -> Level:

@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 16
 
 
 def disk_folder(out: Path) -> Path:
-    """Find a folder on the disk that a dataset at `out` would lie on: around it, so that nothing gets into one that is there."""
+    """Find a folder on the disk of a dataset at `out`; around it, so that nothing gets into one that is there."""
     place = Path(os.path.abspath(out))
     around = next(folder for folder in (*place.parents, place) if folder.is_dir())
     is_disk_of_its_own = place.is_dir() and place.stat().st_dev != around.stat().st_dev

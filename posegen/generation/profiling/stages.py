@@ -18,7 +18,7 @@ STAGES = {
     "variants": "copies, shifted or mirrored",
     "checks": "statements held against the joints",
     "captions": "sentences, segments and rows",
-    "attempt": "else of making samples: scenes of variants, bodies kept apart",
+    "attempt": "else of making samples",
     "fields": "arrays beside the motion",
     "encode": "compressing, Parquet",
     "hash": "of content and of bytes",
