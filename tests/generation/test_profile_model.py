@@ -118,7 +118,7 @@ def test_shards_are_recommended_larger_where_each_costs_much_and_smaller_where_m
     here = Level(2, 40, 1.04, 0.02, 2.0, 1.0, 0.1, 140e6)
     costly = costs_of(here, other=replace(here, shard=20, cycle=1.02, peak_bytes=120e6))  # 1 s a shard, 1 ms a sample
     assert recommended_shard(costly, here, 10**6) > 40
-    unsure = replace(here, doubt=1.0)
+    unsure = replace(here, doubt=100.0)
     assert recommended_shard(replace(costly, levels=(unsure,)), unsure, 10**6) == 40
     free = costs_of(here, other=replace(here, shard=20, cycle=0.52, peak_bytes=120e6))
     assert recommended_shard(free, here, 10**6) == 40
