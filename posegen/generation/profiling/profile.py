@@ -180,12 +180,12 @@ def _profile(
     config: Config, samples: int, targets: tuple[int, ...], asked: int | None, repeats: int, folder: Path, reporter: Reporter
 ) -> Profile:
     compiling = compile_seconds(config, reporter)
-    reporter.say("measuring the start of the program")
-    program, program_doubt = command_seconds(config, folder, repeats)
     plan = schedule(asked or available_cores(), repeats)
     most = plan.workers[-1]
     other = _run(with_shard(config, other_shard(config)), samples, most, folder, reporter)
     runs = [_run(config, samples, workers, folder, reporter) for workers in plan.runs]
+    reporter.say("measuring the start of the program")
+    program, program_doubt = command_seconds(config, folder, repeats)
     levels = tuple(level([run for run in runs if run.workers == workers]) for workers in plan.workers)
     costs = Costs(
         program=program,
