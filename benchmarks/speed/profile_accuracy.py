@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -52,11 +53,12 @@ def measured(samples: int, times: int, folder: Path) -> Accuracy:
     """Profile, then make what was asked about; `folder` is on the disk that is meant."""
     target = samples * times
     options = ["--samples", str(samples), "--target", str(target), "--out", folder / "dataset"]
-    document = json.loads(_output(*posegen("profile", *options, "--json", "--quiet")))
+    figures = folder / "figures"
+    document = json.loads(_output(figures, *posegen("profile", *options, "--json", "--quiet")))
     (told,) = document["targets"]
     options = ["--samples", str(target), "--workers", str(told["workers"]), "--out", folder / "dataset"]
     started = time.monotonic()
-    made = json.loads(_output(*posegen("generate", *options, "--json", "--quiet")))
+    made = json.loads(_output(figures, *posegen("generate", *options, "--json", "--quiet")))
     took = time.monotonic() - started
     shutil.rmtree(folder / "dataset")
     return Accuracy(
@@ -88,5 +90,6 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure("bytes differ from those told by", f"{sizes:.2%}", "at most 3%", sizes <= 0.03)
 
 
-def _output(*command: str) -> str:
-    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+def _output(figures: Path, *command: str) -> str:
+    environment = {**os.environ, "POSEGEN_PROFILE_CACHE": str(figures)}  # those of whoever measures stay as they are
+    return subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -96,6 +96,8 @@ def _advice(found: Profile, budget: float | None) -> Iterator[str]:
     costs = found.costs
     free = f"{human_bytes(found.disk_free)} free on the disk of {found.place}"
     yield f"{human_bytes(costs.sample_bytes)} a sample; {free}; {human_bytes(costs.memory)} of memory to use."
+    if all(target.disk_suffices and target.memory_suffices for target in found.targets):
+        yield "Disk and memory suffice."
     for target in found.targets:
         yield from _shortages(found, target, budget)
     for workers, shard in dict.fromkeys((target.recommended_workers, target.recommended_shard) for target in found.targets):
