@@ -22,3 +22,9 @@ READING = 3.0
 
 PEAK_BYTES = 1_500_000_000
 """Resident memory of all processes together, at two workers."""
+
+PROFILE_WIDENED = 2.0
+"""How many times as wide as told the interval of a profile is, in which a run five times as large must lie."""
+
+PROFILE_BYTES = 0.03
+"""By how much the bytes of that run may differ from those told."""

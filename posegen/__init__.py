@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from posegen import augment
     from posegen.config import load_config
     from posegen.generation.derive import derive
+    from posegen.generation.profiling.profile import profile
     from posegen.generation.run import generate
     from posegen.generation.stream import stream
     from posegen.store.read import open_dataset as open
     from posegen.synthesis import synthesize
 
-__all__ = ["augment", "derive", "generate", "load_config", "open", "stream", "synthesize"]
+__all__ = ["augment", "derive", "generate", "load_config", "open", "profile", "stream", "synthesize"]
 
 # Resolved on first use, so that `posegen --help` need not import numba.
 _WHERE = {
@@ -30,6 +31,7 @@ _WHERE = {
     "generate": ("posegen.generation.run", "generate"),
     "derive": ("posegen.generation.derive", "derive"),
     "stream": ("posegen.generation.stream", "stream"),
+    "profile": ("posegen.generation.profiling.profile", "profile"),
     "open": ("posegen.store.read", "open_dataset"),
 }
 

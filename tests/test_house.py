@@ -21,7 +21,7 @@ LAYERS = (
     {
         "config", "config_groups", "config_quotas", "errors", "identity", "kernels", "library", "overrides", "permutation",
         "presets", "randomness", "scene",
-        "skeleton", "terms", "validation", "version", "wording", "yaml_files",
+        "skeleton", "stopwatch", "terms", "validation", "version", "wording", "yaml_files",
     },
     {"story", "motion", "truth", "streaming"},
     {"reading", "synthesis", "store", "augment", "fields"},

@@ -27,6 +27,7 @@ _BAD_PLACES = {
 _LONGEST_LINE = 5000
 
 COMMANDS = {
+    "profile": ("posegen.cli.profile:profile", "Tell what a dataset will cost, before it is made."),
     "generate": ("posegen.cli.generate:generate", "Make a dataset of labelled human motion."),
     "info": ("posegen.cli.info:info", "Tell what is in a dataset, and how to read it."),
     "verify": ("posegen.cli.verify:verify", "Check every byte of a dataset, and repair what is damaged."),

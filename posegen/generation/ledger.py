@@ -93,7 +93,7 @@ class Ledger:
             return
         self.complete[outcome.shard] = outcome.count
         self.samples += outcome.count
-        self.bytes += _bytes(outcome)
+        self.bytes += outcome.size
         self.shards += 1
         self.reporter.update(self.progression)
         if self.shards == 1:
@@ -177,10 +177,6 @@ def _reason(lost: Lost[Job]) -> str:
     return f"{named}: {lost.why}{again}{_ADVICE.get(lost.why, '; --shard-timeout gives it longer')}"
 
 
-def _bytes(receipt: Receipt) -> int:
-    return sum(file.bytes for file in receipt.files.values())
-
-
 def _measured_bytes(path: Path, header: Header, complete: dict[int, int]) -> float | None:
     receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
-    return sum(map(_bytes, receipts)) / sum(receipt.count for receipt in receipts) if receipts else None
+    return sum(receipt.size for receipt in receipts) / sum(receipt.count for receipt in receipts) if receipts else None

@@ -18,12 +18,14 @@ from posegen.config import Config
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.fields import array_fields
 from posegen.generation.ledger import Ledger, failure_message, open_ledger
+from posegen.generation.measures import ShardMeasures
 from posegen.generation.plan import bytes_per_sample, new_header
 from posegen.generation.pool import available_cores, run_jobs
+from posegen.generation.profiling.comparison import comparison
 from posegen.generation.progress import Reporter, Silence
 from posegen.generation.stopping import stoppable
 from posegen.generation.watching import Limit
-from posegen.generation.worker import make_shard_or_say, warm_up
+from posegen.generation.worker import Made, make_shard_or_say, warm_up
 from posegen.library import Library, load_library
 from posegen.store.files import is_temporary, sweep
 from posegen.store.layers import layer_receipts
@@ -91,6 +93,7 @@ def generate(
     out: str | Path | None = None,
     progress: Reporter | None = None,
     shard_timeout: float | None = None,
+    measured: Callable[[ShardMeasures], None] | None = None,
 ) -> GenerationResult:
     """Make a dataset, or what is missing of it.
 
@@ -111,6 +114,8 @@ def generate(
         killed, and its shard is tried again alone, three times at most. Unless given, it is 5 minutes, 20 times what the
         slowest shard so far took, or what the shard takes at 1 MB a second, whichever is the longest; but none where the work
         is done in this process, which cannot stop itself: with one worker, and for the only shard of a new dataset.
+    measured : callable, optional
+        Called with what was measured of each shard, when it is complete.
 
     Returns
     -------
@@ -154,7 +159,7 @@ def generate(
     with stoppable() as check, told_plainly(path), _folder(path), locked(path, run), clearing_up(path, run):
         ledger = open_ledger(path, wanted, samples, run, reporter)
         if len(ledger.plan.shards):
-            _make_shards(ledger, config, workers, shard_timeout, check)
+            _make_shards(ledger, config, workers, shard_timeout, check, measured)
         ledger.publish()
     if ledger.failures:
         raise GenerationError(failure_message(ledger))
@@ -227,9 +232,17 @@ def clearing_up(path: Path, run: str) -> Iterator[None]:
                 file.unlink(missing_ok=True)
 
 
-def _make_shards(ledger: Ledger, config: Config, workers: int, shard_timeout: float | None, check: Callable[[], None]) -> None:
+def _make_shards(
+    ledger: Ledger,
+    config: Config,
+    workers: int,
+    shard_timeout: float | None,
+    check: Callable[[], None],
+    measured: Callable[[ShardMeasures], None] | None,
+) -> None:
     at_once = _at_once(ledger, workers)
     limit = _limit(ledger, at_once, shard_timeout)
+    compare = comparison(ledger.path, ledger.header, at_once, ledger.reporter)
     try:
         warm_up(config, ledger.plan.span(ledger.plan.shards[0]).start, ledger.reporter)
         ledger.started = time.monotonic()
@@ -237,7 +250,11 @@ def _make_shards(ledger: Ledger, config: Config, workers: int, shard_timeout: fl
         with closing(run_jobs(make_shard_or_say, ledger.jobs(config), at_once, limit)) as outcomes:
             for outcome in outcomes:
                 check()
-                ledger.enter(outcome)
+                if isinstance(outcome, Made):
+                    compare(outcome.measures)
+                    if measured is not None:
+                        measured(outcome.measures)
+                ledger.enter(outcome.receipt if isinstance(outcome, Made) else outcome)
     except BaseException:
         # However the run ends, readers may have what is complete. What stopped the run may also stop this.
         with suppress(OSError, PosegenError):

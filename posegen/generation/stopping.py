@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["stoppable"]
+__all__ = ["stoppable", "undisturbed"]
 
 
 @contextmanager
@@ -40,6 +40,20 @@ def stoppable() -> Iterator[Callable[[], None]]:
     before = {number: signal.signal(number, stop) for number in watched}
     try:
         yield check
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave Ctrl-C and SIGTERM aside in here: for what must be done in the end, and takes a moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

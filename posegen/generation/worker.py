@@ -23,15 +23,17 @@ from numpy.typing import NDArray
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.fields import made_arrays
+from posegen.generation.measures import ShardMeasures, measured
 from posegen.generation.plan import Span, bytes_per_sample
 from posegen.generation.progress import Reporter
+from posegen.stopwatch import stage
 from posegen.store.layout import Header, Receipt
 
 if TYPE_CHECKING:
     from posegen.config import Config
     from posegen.synthesis import Batch
 
-__all__ = ["BLOCK_BYTES", "Failure", "Job", "SampleError", "make_shard", "make_shard_or_say", "warm_up"]
+__all__ = ["BLOCK_BYTES", "Failure", "Job", "Made", "SampleError", "is_compiled", "make_shard", "make_shard_or_say", "warm_up"]
 
 BLOCK_BYTES = 96 << 20
 """How much motion is made at once. Planning costs some 18 ms a block whatever its size, so a usual shard is one block."""
@@ -54,6 +56,14 @@ class Failure:
 
     shard: int
     reason: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """A shard that was made, and what that took."""
+
+    receipt: Receipt
+    measures: ShardMeasures
 
 
 class SampleError(PosegenError):
@@ -79,28 +89,38 @@ def make_shard(job: Job) -> Receipt:
     return commit_shard(job.path, job.header, job.span.shard, arrays, rows, rows_schema(), job.run, seconds)
 
 
-def make_shard_or_say(job: Job) -> Receipt | Failure:
-    """Like :func:`make_shard`, but a sample that could not be made is returned as a :class:`Failure`."""
+def make_shard_or_say(job: Job) -> Made | Failure:
+    """Like :func:`make_shard`, but measured; a sample that could not be made is returned as a :class:`Failure`."""
     try:
-        return make_shard(job)
+        return Made(*measured(lambda: make_shard(job), lambda receipt: (receipt.count, receipt.size)))
     except SampleError as error:
         return Failure(job.span.shard, str(error))
 
 
+@stage("start-up")
 def warm_up(config: Config, sample: int, reporter: Reporter) -> None:
     """Make two samples for nothing, so that all kernels are compiled and cached before workers load them."""
-    from posegen.kernels import cache_folder
     from posegen.synthesis import synthesize
 
-    stamp = cache_folder() / "compiled"
-    if not stamp.exists():
+    if not is_compiled():
         reporter.say("compiling, which is done once for each version of posegen and takes a minute or two")
     # If a sample is a bad one, its own shard will say so.
     with suppress(Exception):
         synthesize(config, np.asarray([sample, max(sample - 1, 0)], np.int64))
     # Where the cache cannot be written, each process compiles for itself.
     with suppress(OSError):
-        stamp.touch()
+        _stamp().touch()
+
+
+def is_compiled() -> bool:
+    """Tell whether the kernels are compiled and cached."""
+    return _stamp().exists()
+
+
+def _stamp() -> Path:
+    from posegen.kernels import cache_folder
+
+    return cache_folder() / "compiled"
 
 
 @contextmanager
@@ -120,13 +140,15 @@ def _collect(job: Job) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:
     blocks = list(_blocks(job))
     if len(blocks) == 1:
         batch = _synthesize(job.config, range(job.span.start, job.span.stop))
-        return made_arrays(job.config, batch, (field.name for field in job.header.fields)), batch.rows
+        with stage("fields"):
+            return made_arrays(job.config, batch, (field.name for field in job.header.fields)), batch.rows
     arrays: dict[str, NDArray[Any]] = {field.name: np.empty((count, *field.shape), field.dtype) for field in job.header.fields}
     rows: list[dict[str, Any]] = []
     for start, stop in blocks:
         batch = _synthesize(job.config, range(start, stop))
-        for name, values in made_arrays(job.config, batch, arrays).items():
-            arrays[name][start - job.span.start : stop - job.span.start] = values
+        with stage("fields"):
+            for name, values in made_arrays(job.config, batch, arrays).items():
+                arrays[name][start - job.span.start : stop - job.span.start] = values
         rows += batch.rows
     return arrays, rows
 

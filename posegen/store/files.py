@@ -11,10 +11,12 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import BinaryIO, Self
 
 from posegen.errors import PosegenError
+from posegen.stopwatch import stage
 from posegen.store.faults import fault_point
 from posegen.store.runs import has_ended
 
@@ -109,7 +111,11 @@ class Delivery:
     def write(self, path: Path, pieces: Sequence[bytes]) -> None:
         """Begin to write a file, whose place is `path`."""
         temporary = _temporary_path(path, self._run)
-        self._waiting.append((temporary, path, self._thread.submit(self._write, temporary, path, pieces)))
+        self._waiting.append((temporary, path, self._submit(temporary, path, pieces)))
+
+    def _submit(self, temporary: Path, path: Path, pieces: Sequence[bytes]) -> Future[None]:
+        # With the context of the owner, who may be timing what is done.
+        return self._thread.submit(copy_context().run, self._write, temporary, path, pieces)
 
     def wait(self) -> None:
         """Wait until all files are written and safe; OSError if the disk does not take them."""
@@ -162,7 +168,8 @@ def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fault_point("syncing_folder", folder.name)
-        os.fsync(handle)
+        with stage("sync"):
+            os.fsync(handle)
     finally:
         os.close(handle)
 
@@ -251,12 +258,14 @@ def _write_through(path: Path, pieces: Sequence[bytes], name: str) -> None:
     """Write a file and bring it to the disk; `name` is what it is going to be called."""
     with path.open("wb") as file:
         fault_point("writing", name)
-        file.writelines(pieces)
-        file.flush()
+        with stage("write"):
+            file.writelines(pieces)
+            file.flush()
         fault_point("syncing", name)
         # After an fsync that failed, the system may hold bytes for stored that are lost, and the next fsync says that all is
         # well. So nobody tries again: the file goes, and is written anew by a later run.
-        os.fsync(file.fileno())
+        with stage("sync"):
+            os.fsync(file.fileno())
 
 
 def _make_folder(folder: Path) -> None:

@@ -57,6 +57,11 @@ class Receipt:
     seconds: float
     made_by_run: str
 
+    @property
+    def size(self) -> int:
+        """Bytes on disk of the shard's files."""
+        return sum(file.bytes for file in self.files.values())
+
     def hash_of(self, field: str, sample: int) -> str:
         """Look up the content hash of a sample (by its number in the dataset) in a field or in `rows`."""
         start = (sample - self.first) * DIGITS

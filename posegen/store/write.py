@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from posegen.errors import PosegenError, UsageError
+from posegen.stopwatch import stage
 from posegen.store.complete import complete_prefix, complete_shards
 from posegen.store.descriptions import descriptions
 from posegen.store.encode import encode_shard
@@ -146,11 +147,13 @@ def commit_shard(
         with Delivery(run, written=lambda: fault_point("file_written", shard)) as delivery:
             # Large arrays first: the disk takes them while the rest is worked out.
             files = send_arrays(delivery, path, header, header.fields, shard, values)
-            table = table_of(rows, schema)
-            _check_rows(header, table, shard, count)
-            files[rows_path(shard)] = _send(delivery, path / rows_path(shard), [encode_table(table)])
-            content = {name: content_hashes(array) for name, array in values.items()}
-            content[ROWS] = row_hashes(table, len(header.variants))
+            with stage("encode"):
+                table = table_of(rows, schema)
+                _check_rows(header, table, shard, count)
+                files[rows_path(shard)] = _send(delivery, path / rows_path(shard), [encode_table(table)])
+            with stage("hash"):
+                content = {name: content_hashes(array) for name, array in values.items()}
+                content[ROWS] = row_hashes(table, len(header.variants))
             receipt = Receipt(
                 shard=shard,
                 first=shard * header.shard,
@@ -233,6 +236,7 @@ def _has(file: Path, data: bytes) -> bool:
         return False
 
 
+@stage("encode")
 def checked_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Check the arrays of fields against the header and bring them into the form that is stored."""
     names = [field.name for field in fields]
@@ -265,6 +269,7 @@ def _check_rows(header: Header, table: pa.Table, shard: int, count: int) -> None
             raise ValueError(msg)
 
 
+@stage("encode")
 def send_arrays(
     delivery: Delivery, path: Path, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
 ) -> dict[str, StoredFile]:
@@ -279,9 +284,11 @@ def send_arrays(
 
 def _send(delivery: Delivery, place: Path, pieces: Sequence[bytes]) -> StoredFile:
     delivery.write(place, pieces)
-    return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
+    with stage("hash"):
+        return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
 
 
+@stage("sync")
 def place(path: Path, fields: Sequence[ArrayField], delivery: Delivery, receipt: Receipt, name: str) -> None:
     """Bring a shard's files and its receipt `name` to their places in the order that makes it safe to die in between."""
     shard, run = receipt.shard, receipt.made_by_run

@@ -14,6 +14,7 @@ from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.motion.spreading import spread
 from posegen.scene import Scenes
+from posegen.stopwatch import stage
 from posegen.story.captions import captions, label_segments
 from posegen.story.planning import plan
 from posegen.story.quotas import allot
@@ -106,10 +107,12 @@ def _checked(indices: ArrayLike) -> Array:
     return samples.astype(np.int64)
 
 
+@stage("attempt")
 def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> _Made:
     """Make samples by one attempt at planning them; by the last one, what is false is left untold."""
     names = variant_names(config)
-    base = spread(plan(config, library, samples, attempt), library, config.fps)
+    with stage("plan"):
+        base = spread(plan(config, library, samples, attempt), library, config.fps)
     parameters = variant_parameters(config, samples)
     motion = empty_motion(len(samples), len(names), config.story.actors.max, config.frames)
     scenes = {name: apply_variant(base, name, parameters) for name in names}
@@ -130,20 +133,23 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         if attempt == FURTHER_ATTEMPTS:
             seen = told_unmet(seen, asked, unmet, library)
     described = _described(scenes, looked, seen, library, config)
-    rows = [sequence_rows(name, scenes[name], library, parameters, described[name], attempt, config.fps) for name in names]
+    with stage("captions"):
+        rows = [sequence_rows(name, scenes[name], library, parameters, described[name], attempt, config.fps) for name in names]
     return _Made(motion, [variant[i] for i in range(len(samples)) for variant in rows], failed)
 
 
 def _move(name: str, v: int, scenes: Scenes, parameters: VariantParameters, motion: Motion, library: Library, fps: int) -> None:
     # Position and mirror are defined on the base as stored, so they cost a copy; the others move differently.
-    if name == "mirror":
-        mirror(motion, 0, v)
-    elif name == "position":
-        shift(motion, 0, v, parameters.offset_x, parameters.offset_z)
-    else:
-        animate_into(scenes, library, fps, motion, v)
+    with stage("variants" if name in ("mirror", "position") else "motion"):
+        if name == "mirror":
+            mirror(motion, 0, v)
+        elif name == "position":
+            shift(motion, 0, v, parameters.offset_x, parameters.offset_z)
+        else:
+            animate_into(scenes, library, fps, motion, v)
 
 
+@stage("checks")
 def _seen(
     scenes: dict[str, Scenes], looked: list[str], names: tuple[str, ...], motion: Motion, library: Library, fps: int
 ) -> Seen:
@@ -161,6 +167,7 @@ def _failed(seen: Seen, n: int) -> Array:
     return failed
 
 
+@stage("captions")
 def _described(
     scenes: dict[str, Scenes], looked: list[str], seen: Seen, library: Library, config: Config
 ) -> dict[str, Described]:

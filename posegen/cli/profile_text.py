@@ -1,0 +1,119 @@
+"""What ``posegen profile`` prints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from posegen.generation.profiling.document import fits
+from posegen.generation.profiling.profile import Profile, Target
+from posegen.generation.profiling.stages import STAGES
+from posegen.generation.quantities import human_bytes, human_time
+from posegen.wording import printable
+
+__all__ = ["print_profile"]
+
+_BAR = 20
+_LEAST_SECONDS = 0.0005
+_WIDTH = 100
+
+
+def print_profile(found: Profile, budget: float | None, *, quiet: bool) -> None:
+    """Print a profile; with `quiet`, only what the targets cost."""
+    stream = sys.stdout
+    # What is not a terminal has no width: rich would take 80 letters, and cut.
+    width = None if stream.isatty() else _WIDTH
+    console = Console(file=stream, highlight=False, markup=False, width=width)
+    if not quiet:
+        console.print(_stages(found, "█" if console.encoding.startswith("utf") else "#"))
+        console.print(_once(found))
+        console.print(_rates(found))
+    console.print(_targets(found, budget))
+    for line in _advice(found, budget):
+        console.print(printable(line))
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number == 0 or not column else "right", no_wrap=True)
+    return table
+
+
+def _stages(found: Profile, block: str) -> Table:
+    shard, workers = found.config.store.shard, found.costs.levels[-1].workers
+    table = _table(f"Where the time goes: a shard of {shard} samples, {workers} at once", "", "ms", "share", "", "behind, ms")
+    table.add_column("", justify="left", style="dim")
+    for stage in found.stages:
+        share = stage.seconds / found.shard_seconds
+        if max(stage.seconds, stage.behind) < _LEAST_SECONDS:
+            continue
+        behind = f"{1000 * stage.behind:,.0f}" if stage.behind else ""
+        bar = block * round(_BAR * share)
+        what = STAGES.get(stage.name, "")
+        table.add_row(stage.name, f"{1000 * stage.seconds:,.0f}", f"{share:.1%}", bar, behind, what)
+    return table
+
+
+def _once(found: Profile) -> str:
+    most, costs = found.costs.levels[-1], found.costs
+    compiling = f"; compiling took {human_time(found.compile_seconds)}, once" if found.compile_seconds is not None else ""
+    extra = most.first - most.cycle
+    return (
+        f"start-up, once a run: {costs.program + most.spawn + extra:.1f} s (program {costs.program:.1f}, "
+        f"workers {most.spawn:.1f}, their first shards {extra:.1f} longer){compiling}\n"
+    )
+
+
+def _rates(found: Profile) -> Table:
+    table = _table("How fast, in the long run", "workers", "samples/s", "sequences/s", "times 1 worker", "memory each")
+    one, variants = found.costs.levels[0], len(found.config.variants.names)
+    for level in found.costs.levels:
+        rate = level.samples_per_second
+        times = f"{rate / one.samples_per_second:.2f}"
+        table.add_row(str(level.workers), f"{rate:,.0f}", f"{variants * rate:,.0f}", times, human_bytes(level.peak_bytes))
+    return table
+
+
+def _targets(found: Profile, budget: float | None) -> Table:
+    table = _table("What it will cost", "samples", "time", "9 of 10 runs", "disk", "workers", "memory", "binds")
+    if budget is not None:
+        table.add_column(f"in {human_time(budget)}", justify="right")
+    for target in found.targets:
+        estimate = target.estimate
+        between = f"{human_time(estimate.low)} to {human_time(estimate.high)}"
+        row = [f"{target.samples:,}", human_time(estimate.seconds), between, human_bytes(target.bytes), str(target.workers)]
+        row += [human_bytes(target.memory_bytes), target.binds]
+        table.add_row(*row, *([] if budget is None else ["yes" if fits(found, target, budget) else "no"]))
+    return table
+
+
+def _advice(found: Profile, budget: float | None) -> Iterator[str]:
+    costs = found.costs
+    free = f"{human_bytes(found.disk_free)} free on the disk of {found.place}"
+    yield f"{human_bytes(costs.sample_bytes)} a sample; {free}; {human_bytes(costs.memory)} of memory to use."
+    if all(target.disk_suffices and target.memory_suffices for target in found.targets):
+        yield "Disk and memory suffice."
+    for target in found.targets:
+        yield from _shortages(found, target, budget)
+    for workers, shard in dict.fromkeys((target.recommended_workers, target.recommended_shard) for target in found.targets):
+        shards = f"shards of {shard} samples"
+        shards += "" if shard == found.config.store.shard else f" (--set store.shard={shard})"
+        yield f"Recommended: --workers {workers}, {shards}."
+    if found.others >= 0.2:
+        yield f"Other processes used {found.others:.1f} cores meanwhile: on a quiet machine it is quicker, and surer."
+
+
+def _shortages(found: Profile, target: Target, budget: float | None) -> Iterator[str]:
+    if not target.disk_suffices:
+        yield f"{target.samples:,} samples do not fit on this disk: they need {human_bytes(target.bytes)}."
+    if not target.memory_suffices:
+        yield f"{target.workers} workers need {human_bytes(target.memory_bytes)} of memory: take fewer, or smaller shards."
+    if budget is not None and target.estimate.high > budget:
+        surely = "take" if target.estimate.low > budget else "may take"
+        at_most = f"up to {human_time(target.estimate.high)}"
+        yield f"{target.samples:,} samples {surely} longer than {human_time(budget)}: {at_most}."

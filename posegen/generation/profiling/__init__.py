@@ -1,0 +1,1 @@
+"""What making a dataset will cost, measured by making a small part of it."""
