@@ -24,7 +24,7 @@ def test_generating_takes_little_longer_than_storing(benchmark: BenchmarkFixture
 
 
 def test_words_take_little_of_the_time(tmp_path: Path) -> None:
-    share = words_share(*timed_run(load_config("default"), tmp_path, 4))
+    share = words_share(*timed_run(load_config("default"), tmp_path, 8))
     print(f"\nplanning, captions and checks: {100 * share:.1f} % of the time of a run")
     assert share < WORDS_SHARE
 

@@ -47,6 +47,7 @@ class Grammar:
     goes_on, nothing : verbs, in all their forms
     mannered, minor : for each action, whether the style may be told with it, and whether a short caption may leave it out
     wordings : by detail and facts, what a clause may be made of
+    verbs : in all their forms
     made : all clauses so far, by all that they hold
     labels, frames, sentence_frames : compiled sentences
     """
@@ -61,6 +62,7 @@ class Grammar:
     mannered: tuple[bool, ...]
     minor: tuple[bool, ...]
     labels: tuple[Frame, ...]
+    verbs: dict[str, tuple[str, ...]]
     wordings: dict[str, dict[Facts, list[Wordings]]]
     made: dict[tuple[Any, ...], Clause]
     frames: dict[tuple[str, int, str], list[Frame]]
@@ -112,7 +114,10 @@ class Grammar:
     def _wordings_of(self, facts: Facts, detail: str) -> list[Wordings]:
         found = self.wordings[detail].get(facts)
         if found is None:
-            found = self.wordings[detail][facts] = self._wordings(facts, detail)
+            # Where no details are told, most facts come to the same.
+            said = Facts(facts.action, together=facts.together) if detail == "none" else facts
+            found = self._wordings(facts, detail) if said == facts else self._wordings_of(said, detail)
+            self.wordings[detail][facts] = found
         return found
 
     def _made(self, wordings: Wordings, way: int) -> Clause:
@@ -176,8 +181,6 @@ class Grammar:
     def _wordings(self, facts: Facts, detail: str) -> list[Wordings]:
         name = self.names[facts.action]
         words, action = self.words["actions"][name], (facts.action, name)
-        if detail == "none":
-            facts = Facts(facts.action, together=facts.together)
         orders = [self._details(facts, words, order) for order in self.words["details"]]
         if detail == "some":
             orders = [[(kind, value, mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
@@ -192,14 +195,20 @@ class Grammar:
             verbs = words["once"]
         brief = _BRIEF + (detail == "some")
         verbs = [verb for verb in verbs if len(verb.split()) <= brief] or verbs
-        found = [wordings_of(action, verb_forms(verb, self.forms), claims, orders) for verb in verbs]
+        found = [wordings_of(action, self._forms_of(verb), claims, orders) for verb in verbs]
         speed = SPEEDS[facts.pace]
         if not together and any(kind == "speed" for kind, _, _ in orders[0]):
             rest = [[told for told in order if told[0] != "speed"] for order in orders]
             found += [
-                wordings_of(action, verb_forms(verb, self.forms), (*claims, ("speed", speed)), rest)
+                wordings_of(action, self._forms_of(verb), (*claims, ("speed", speed)), rest)
                 for verb in words.get("speed_verbs", {}).get(speed, ())
             ]
+        return found
+
+    def _forms_of(self, verb: str) -> tuple[str, ...]:
+        found = self.verbs.get(verb)
+        if found is None:
+            found = self.verbs[verb] = verb_forms(verb, self.forms)
         return found
 
     def _details(self, facts: Facts, words: Mapping[str, Any], order: Sequence[str]) -> list[Detail]:
@@ -248,6 +257,7 @@ def grammar_of(library: Library) -> Grammar:
         minor=tuple(bool(words["actions"][name].get("minor")) for name in library.actions),
         wordings={"none": {}, "some": {}, "all": {}},
         labels=tuple(frame_of(template, forms) for template in words["segment"]),
+        verbs={},
         made={},
         frames={},
         sentence_frames={},
