@@ -19,6 +19,7 @@ from posegen.scene import Scenes
 from posegen.story.beats import Actor, Casts, facts_of
 from posegen.story.frames import frame_of
 from posegen.story.grammar import CHOICES, Grammar, Statement, grammar_of, statement
+from posegen.story.joint import told_of_both
 from posegen.story.sentences import (
     DRAWS,
     JOINING,
@@ -214,6 +215,9 @@ def _people(number: int, who: str, style: str) -> list[Statement]:
 
 def _of_several(wording: Wording, actors: tuple[Actor, ...]) -> _Said:
     grammar, choice, words = wording.grammar, wording.choice, wording.grammar.words
+    both = told_of_both(wording, actors, grammar.meetings)
+    if both is not None:
+        return _Said(*both)
     several: Mapping[str, Any] = words["several"]
     number = grammar.number(len(actors))
     statements = [statement(-1, "people", -1, "", str(len(actors)))]

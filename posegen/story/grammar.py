@@ -15,6 +15,7 @@ from posegen.scene import LEFT, RIGHT
 from posegen.story.facts import Facts, Statement, statement
 from posegen.story.frames import Frame, Joiner, frame_of, joiner_of, sentence, verb_forms
 from posegen.story.keeping import once_for_each_library
+from posegen.story.pairs import Meeting, meetings_of
 from posegen.story.telling import DIRECTIONS, PATHS, SPEEDS
 
 __all__ = ["CHOICES", "Clause", "Facts", "Grammar", "Statement", "Surroundings", "grammar_of", "statement"]
@@ -94,6 +95,7 @@ class Grammar:
     then, meanwhile : what joins things that follow one another, and those that are done at the same time
     goes_on, nothing : verbs, in all their forms
     mannered, minor : for each action, whether the style may be told with it, and whether a short caption may leave it out
+    meetings : what two who meet are told to do as both
     wordings : by detail and the facts' id, the facts and what a clause may be made of
     frames, sentence_frames : compiled sentences
     kept, labelled : captions of samples and of their segments, by seed and number, with all that they depend on
@@ -108,6 +110,7 @@ class Grammar:
     nothing: tuple[tuple[str, ...], ...]
     mannered: tuple[bool, ...]
     minor: tuple[bool, ...]
+    meetings: tuple[Meeting, ...]
     wordings: dict[str, dict[int, tuple[Facts, list[Wordings]]]]
     labelled: dict[tuple[int, int], tuple[Any, list[tuple[str, list[Statement]]]]]
     frames: dict[tuple[str, int, str], list[Frame]]
@@ -297,6 +300,7 @@ def grammar_of(library: Library) -> Grammar:
         nothing=tuple(verb_forms(verb, forms) for verb in joining["nothing"]),
         mannered=tuple(bool(words["actions"][name].get("manner")) for name in library.actions),
         minor=tuple(bool(words["actions"][name].get("minor")) for name in library.actions),
+        meetings=meetings_of(library),
         wordings={"none": {}, "some": {}, "all": {}},
         frames={},
         sentence_frames={},
