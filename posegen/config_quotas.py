@@ -140,7 +140,9 @@ class Quotas(Group):
     def asked_of(self, cap: Cap) -> int:
         """Samples of the exact amounts that show what a cap is of, as far as they ask for it: by name, or a theme."""
         if cap.action is not None or cap.interaction is not None:
-            return sum(quota.samples for quota in self.exact if {cap.action, cap.interaction} & {*quota.actions, *quota.interactions})
+            return sum(
+                quota.samples for quota in self.exact if {cap.action, cap.interaction} & {*quota.actions, *quota.interactions}
+            )
         return sum(quota.amount for quota in self.exact if cap.theme is not None and quota.theme == cap.theme)
 
     @model_validator(mode="after")

@@ -100,4 +100,16 @@ def _lines(path: Path, evaluation: Evaluation) -> list[str]:
     head = f"{path}: {evaluation.samples:,} samples, {evaluation.clips:,} clips"
     realism = realism_lines(evaluation.realism) if evaluation.realism else []
     claims, variety = claim_lines(evaluation.claims), variety_lines(evaluation.samples, evaluation.variety)
-    return [head, "", *figure_lines(evaluation), "", *gait_lines(evaluation), "", *claims, *people_lines(evaluation.people), "", *variety, *realism]
+    return [
+        head,
+        "",
+        *figure_lines(evaluation),
+        "",
+        *gait_lines(evaluation),
+        "",
+        *claims,
+        *people_lines(evaluation.people),
+        "",
+        *variety,
+        *realism,
+    ]

@@ -133,7 +133,9 @@ def people_lines(people: People) -> list[str]:
     if people.hands:
         lines.append(f"Hands that meet, by their wrists:{'told':>6}{'met':>11}{'median':>8}{'largest':>9}{'fewest frames':>15}")
     for action, hands in people.hands.items():
-        lines.append(f"  {action:<28}{hands.told:>8,}{hands.met:>11,}{hands.middle:8.3f}{hands.farthest:9.3f}{hands.fewest:>15}")
+        lines.append(
+            f"  {action:<28}{hands.told:>8,}{hands.met:>11,}{hands.middle:8.3f}{hands.farthest:9.3f}{hands.fewest:>15}"
+        )
     return lines
 
 

@@ -22,7 +22,7 @@ from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.variety import Variety, VarietyTally
 from posegen.evaluation.windows import Windows, describe_windows, joined
 from posegen.randomness import Stream, normal
-from posegen.store.read import open_dataset
+from posegen.store.read import open_dataset, strange
 
 __all__ = ["Evaluation", "Realism", "Reference", "evaluate"]
 
@@ -67,7 +67,8 @@ class Realism:
 @dataclass(frozen=True)
 class Evaluation:
     """All of it: figures by name as in :data:`posegen.evaluation.plausible.FIGURES`, claims of captions by kind, people beside
-    each other, variety."""
+    each other, variety.
+    """
 
     samples: int
     clips: int
@@ -124,7 +125,8 @@ def evaluate(
     for block in blocks_of_dataset(dataset, chosen):
         claims.add(block.joints, block.rows)
         variety.add(block.rows)
-        people.add(block.joints, block.rows)
+        with strange(path):
+            people.add(block.joints, block.rows)
         for recording in recordings_of_block(dataset, block):
             figures.add(recording.name, _row(recording))
             gait.add(recording)
@@ -136,7 +138,15 @@ def evaluate(
     spread = captured.spread if captured else None
     walked = (gait.walks, gait.runs, gait.curves())
     return Evaluation(
-        len(chosen), len(figures), figures.spreads(), *walked, claims.claims(), people.people(), variety.variety(), spread, realism
+        len(chosen),
+        len(figures),
+        figures.spreads(),
+        *walked,
+        claims.claims(),
+        people.people(),
+        variety.variety(),
+        spread,
+        realism,
     )
 
 

@@ -92,12 +92,10 @@ class Interaction(Strict):
         """Names of all that either of them does, each once."""
         return tuple(dict.fromkeys(name for beat in self.beats for name in (beat.first, beat.second)))
 
-
     @property
     def parts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of what the first one does, and of what the second one does, each once, in the order of the beats."""
-        firsts, seconds = ((getattr(beat, who) for beat in self.beats) for who in ("first", "second"))
-        return tuple(dict.fromkeys(firsts)), tuple(dict.fromkeys(seconds))
+        return tuple(dict.fromkeys(beat.first for beat in self.beats)), tuple(dict.fromkeys(beat.second for beat in self.beats))
 
 
 class InteractionFile(Strict):

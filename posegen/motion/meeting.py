@@ -1,7 +1,7 @@
 """The point at which two people meet, which their hands are told from, each hand on its own side of it.
 
-Hands that meet hands are told from as high as the shoulders of the two are in the mean; hands that hold the partner from as high
-as the partner's shoulders, in lengths of the partner's arm: so a grown man holds a boy where he holds a woman.
+Hands that meet hands are told from as high as the shoulders of the two are in the mean; hands that hold the partner from as
+high as the partner's shoulders, in lengths of the partner's arm: so a tall one and a small one are held in the same places.
 """
 
 from __future__ import annotations

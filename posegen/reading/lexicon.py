@@ -28,7 +28,8 @@ class Mark(NamedTuple):
 
     Attributes
     ----------
-    sort : verb, detail, then, while, list, after, subject, again, person, people, pair, both, joint, during, goes_on, place, filler
+    sort : verb, detail, then, while, list, after, subject, again, person, people, pair, both, joint, during, goes_on, place
+        or filler
     action : of a verb; the seat's, of `during`; ANY or the one that it is told of, of a detail; the interaction, of `joint`
     claims : (kind, value) pairs
     who, style : of a subject; `who` is empty where it may be anybody

@@ -14,7 +14,7 @@ from posegen.story.facts import Facts, facts_from, unfinished
 from posegen.story.repertoire import repertoire
 from posegen.story.telling import Told
 
-__all__ = ["Actor", "Beat", "Casts", "Segment", "facts_of"]
+__all__ = ["Actor", "Beat", "Casts", "Segment", "facts_of", "kind_of_person"]
 
 _GROWN, _OLDER = 16.0, 60.0
 
@@ -86,7 +86,8 @@ class Casts:
             row = i * self._most + a
             first, last = told.bounds[row], told.bounds[row + 1]
             beats = _beats(told, self._facts, first, last, self._known)
-            cast.append(Actor(a, _who(male[i][a], age[i][a]), self._style(style[i][a], first, last), told.complete[row], beats))
+            who = kind_of_person(male[i][a], age[i][a])
+            cast.append(Actor(a, who, self._style(style[i][a], first, last), told.complete[row], beats))
         return tuple(cast)
 
     def _style(self, style: int, first: int, last: int) -> str:
@@ -97,7 +98,8 @@ class Casts:
         return self._styles[style] if seen else ""
 
 
-def _who(male: bool, age: float) -> str:
+def kind_of_person(male: bool, age: float) -> str:
+    """Give boy, girl, man, woman, older_man or older_woman."""
     if age < _GROWN:
         return "boy" if male else "girl"
     return ("older_" if age >= _OLDER else "") + ("man" if male else "woman")

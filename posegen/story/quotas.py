@@ -22,8 +22,8 @@ from posegen.permutation import permuted
 from posegen.randomness import Stream
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Persons
 from posegen.story.casting import People
-from posegen.story.meeting import bodies_fit, longest_least
 from posegen.story.choosing import speed_limits
+from posegen.story.meeting import bodies_fit, longest_least
 from posegen.story.population import persons
 from posegen.story.repertoire import NO_GAIT, repertoire
 

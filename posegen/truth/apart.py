@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
 
-__all__ = ["DEEPEST", "overlapping", "people_overlap"]
+__all__ = ["DEEPEST", "PARTS", "overlapping", "people_overlap"]
 
 Array = NDArray[Any]
 
