@@ -112,5 +112,8 @@ def _write_arrays(made: Composition, out: Path) -> None:
             contact_names=np.array(CONTACTS),
             action_names=np.array(made.names),
             segment_actor=np.array([number for number, _ in segments]),
-            **{f"segment_{key}": np.array([one[key] for _, one in segments]) for key in ("action", "text", "start", "end")},
+            segment_action=np.array([segment["action"] for _, segment in segments]),
+            segment_text=np.array([segment["text"] for _, segment in segments]),
+            segment_start=np.array([segment["start"] for _, segment in segments]),
+            segment_end=np.array([segment["end"] for _, segment in segments]),
         )
