@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTENT_VERSION", "MOST_SAMPLES", "NOT_IDENTITY", "Config", "load_config"]
 
-CONTENT_VERSION = 5
+CONTENT_VERSION = 6
 """Changes whenever any sample of any config would come out differently."""
 
 NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")

@@ -14,13 +14,16 @@ from posegen.wording import did_you_mean
 
 if TYPE_CHECKING:
     from posegen.library import Library
+    from posegen.library.interactions import Interaction
 
-__all__ = ["Cap", "Quota", "Quotas", "quota_problems"]
+__all__ = ["COMING_AND_GOING", "Cap", "Quota", "Quotas", "done_by_who_meets", "quota_problems"]
 
 MOST_SAMPLES = 1_000_000_000
+COMING_AND_GOING = ("stand", "walk", "turn", "wave")
+"""What people do before and after they meet."""
 _Themes = tuple[dict[str, float], dict[str, float]]
 """Weights of all themes, and of those that may occur in every sample."""
-_ONE_OF = ("action", "theme", "style", "left_handed", "female", "age")
+_ONE_OF = ("action", "interaction", "theme", "style", "left_handed", "female", "age")
 
 
 class Speeds(Group):
@@ -35,8 +38,9 @@ class Quota(Group):
 
     Attributes
     ----------
-    samples : how many; of each action, where there are some
+    samples : how many; of each action or interaction, where there are some
     actions : each sample shows one of them, done by its first actor
+    interactions : in each sample the first two actors do one of them with one another
     speed, side : of that action, wherever the first actor does it
     theme : of the sample
     style, age : of the first actor
@@ -45,6 +49,7 @@ class Quota(Group):
 
     samples: Annotated[Whole, Field(ge=1, le=MOST_SAMPLES)]
     actions: tuple[str, ...] = ()
+    interactions: tuple[str, ...] = ()
     speed: Annotated[Speeds, AfterValidator(ordered)] | None = None
     side: Literal["left", "right"] | None = None
     theme: str | None = None
@@ -53,11 +58,20 @@ class Quota(Group):
     left_handed: Share | None = None
     female: Share | None = None
 
+    @property
+    def amount(self) -> int:
+        """Samples of all actions or interactions of it together."""
+        return self.samples * max(1, len(self.actions) + len(self.interactions))
+
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        twice = next((name for name in self.actions if self.actions.count(name) > 1), None)
-        if twice is not None:
-            msg = f"actions has {twice} twice; name each action once"
+        for key, names in (("actions", self.actions), ("interactions", self.interactions)):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                msg = f"{key} has {twice} twice; name each {key[:-1]} once"
+                raise ValueError(msg)
+        if self.actions and self.interactions:
+            msg = "actions and interactions are both listed; who meets does what the interaction is of: make two entries"
             raise ValueError(msg)
         if not self.actions and (self.speed or self.side):
             msg = f"{'speed' if self.speed else 'side'} is that of an action; name some under actions"
@@ -76,13 +90,14 @@ class Quota(Group):
 
 
 class Cap(Group):
-    """What at most so many samples show: one action, one theme, or somebody of one kind.
+    """What at most so many samples show: one action, one interaction, one theme, or somebody of one kind.
 
     `left_handed: true` caps the samples with a left-handed actor, `false` those with a right-handed one; `female` likewise.
     """
 
     samples: Annotated[Whole, Field(ge=0, le=MOST_SAMPLES)]
     action: str | None = None
+    interaction: str | None = None
     theme: str | None = None
     style: str | None = None
     left_handed: Flag | None = None
@@ -115,7 +130,7 @@ class Quotas(Group):
     @property
     def asked(self) -> int:
         """Samples of all exact amounts together."""
-        return sum(quota.samples * max(1, len(quota.actions)) for quota in self.exact)
+        return sum(quota.amount for quota in self.exact)
 
     @property
     def total(self) -> int:
@@ -123,13 +138,12 @@ class Quotas(Group):
         return self.asked if self.samples is None else self.samples
 
     def asked_of(self, cap: Cap) -> int:
-        """Samples of the exact amounts that show what a cap is of, as far as they ask for it: an action or a theme."""
-        return sum(
-            quota.samples * (cap.action in quota.actions)
-            if cap.action is not None
-            else quota.samples * max(1, len(quota.actions)) * (cap.theme is not None and quota.theme == cap.theme)
-            for quota in self.exact
-        )
+        """Samples of the exact amounts that show what a cap is of, as far as they ask for it: by name, or a theme."""
+        if cap.action is not None or cap.interaction is not None:
+            return sum(
+                quota.samples for quota in self.exact if {cap.action, cap.interaction} & {*quota.actions, *quota.interactions}
+            )
+        return sum(quota.amount for quota in self.exact if cap.theme is not None and quota.theme == cap.theme)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -175,6 +189,7 @@ def quota_problems(quotas: Quotas, story: Story, population: Population, library
         key = f"quotas.exact[{number}]"
         yield from _theme_problems(key, quota, story, library, (weights, free))
         yield from _action_problems(key, quota, library)
+        yield from _meeting_problems(key, quota, story, quotas, library)
         if quota.style is not None and not population.styles.get(quota.style):
             yield Problem(f"{key}.style", f"{quota.style!r} does not occur; give it a weight in population.styles")
         for name in ("style", "left_handed", "female", "age"):
@@ -183,7 +198,8 @@ def quota_problems(quotas: Quotas, story: Story, population: Population, library
     for number, cap in enumerate(quotas.caps):
         asked = quotas.asked_of(cap)
         if asked > cap.samples:
-            text = f"is {cap.samples:,}, and exact asks for {asked:,} samples with {cap.action or cap.theme!r}; raise it"
+            what = cap.action or cap.interaction or cap.theme
+            text = f"is {cap.samples:,}, and exact asks for {asked:,} samples with {what!r}; raise it"
             yield Problem(f"quotas.caps[{number}].samples", text)
 
 
@@ -197,14 +213,24 @@ def _weight(story: Story, library: Library, theme: str, action: str) -> float:
 
 
 def _unknown(quotas: Quotas, library: Library) -> Iterator[Problem]:
-    named = [(f"quotas.exact[{i}].actions", "action", name) for i, quota in enumerate(quotas.exact) for name in quota.actions]
+    named = [
+        (f"quotas.exact[{i}].{kind}s", kind, name)
+        for i, quota in enumerate(quotas.exact)
+        for kind, names in (("action", quota.actions), ("interaction", quota.interactions))
+        for name in names
+    ]
     for place, entries in (("exact", quotas.exact), ("caps", quotas.caps)):
         for i, entry in enumerate(entries):
-            for kind in ("action", "theme", "style"):
+            for kind in ("action", "interaction", "theme", "style"):
                 name = getattr(entry, kind, None)
                 if name is not None:
                     named.append((f"quotas.{place}[{i}].{kind}", kind, name))
-    known = {"action": library.actions, "theme": tuple(library.themes), "style": tuple(library.styles)}
+    known = {
+        "action": library.actions,
+        "interaction": tuple(library.interactions),
+        "theme": tuple(library.themes),
+        "style": tuple(library.styles),
+    }
     for key, kind, name in named:
         if name not in known[kind]:
             yield Problem(key, f"unknown {kind} {name!r}{did_you_mean(name, known[kind])}")
@@ -229,3 +255,24 @@ def _action_problems(key: str, quota: Quota, library: Library) -> Iterator[Probl
             yield Problem(f"{key}.side", f"{name!r} has no side; leave the side out, or the action")
         if quota.speed is not None and (action.gait is None or action.speed is None):
             yield Problem(f"{key}.speed", f"{name!r} is no way of going; leave the speed out, or the action")
+
+
+def _meeting_problems(key: str, quota: Quota, story: Story, quotas: Quotas, library: Library) -> Iterator[Problem]:
+    """Find why two people could not meet as a quota wants them to."""
+    if not quota.interactions:
+        return
+    if story.actors.max < 2:
+        yield Problem(f"{key}.interactions", "need two people; set story.actors.max to 2 or more")
+    capped = _capped(quotas, "action")
+    for name in quota.interactions:
+        if not library.interactions[name].weight * story.interactions.weights.get(name, 1.0):
+            yield Problem(f"{key}.interactions", f"{name!r} does not occur; give it a weight in story.interactions.weights")
+        barred = next((action for action in done_by_who_meets(library.interactions[name]) if action in capped), None)
+        if barred is not None:
+            text = f"{name!r} may have people {barred!r}, which is capped under quotas.caps; cap another action"
+            yield Problem(f"{key}.interactions", text)
+
+
+def done_by_who_meets(interaction: Interaction) -> tuple[str, ...]:
+    """Give the actions that may be done in a sample with an interaction: its own, and what leads to it and away."""
+    return tuple(dict.fromkeys((*interaction.actions, *COMING_AND_GOING)))

@@ -16,6 +16,7 @@ from posegen.library import load_library
 from posegen.motion.engine import animate
 from posegen.scene import NOTHING, Scenes
 from posegen.skeleton import JOINTS
+from posegen.story.frames import verb_forms
 from posegen.story.planning import plan
 from posegen.story.variants import apply_variant, variant_parameters
 from posegen.synthesis import Batch
@@ -132,6 +133,26 @@ def test_captions_tell_it_and_are_true() -> None:
         assert not any(check_statement(statement, actors, LIBRARY) for statement in alone)
     for kind, found in verdicts.items():
         assert found.count(False) <= (1 - TRUE) * len(found), kind
+
+
+def test_some_captions_tell_of_both_at_once() -> None:
+    """Short ones and stories, and only of what both are seen to do; the others tell of one after the other."""
+    spoken = load_library().words["interactions"]
+    both: dict[str, list[bool]] = {}
+    for sample, row in enumerate(batch().rows):
+        for caption in row["captions"]:
+            if kind_of(sample) in spoken and caption["kind"] != "full":
+                told = told_at_once(caption["text"], spoken[kind_of(sample)])
+                partners = [claim["actor"] for claim in caption["statements"] if claim["kind"] == "partner"]
+                assert not told or (0 in partners and 1 in partners), caption["text"]
+                both.setdefault(caption["kind"], []).append(told)
+    assert {kind: 0.2 < np.mean(found) < 0.8 for kind, found in both.items()} == {"short": True, "narrative": True}
+
+
+def told_at_once(text: str, verbs: list[str]) -> bool:
+    """Whether a caption ends, or a sentence of it, in what two do at once: nobody else is named behind it."""
+    forms = [form for verb in verbs for form in verb_forms(verb, ("does", "doing", "did", "do"))]
+    return any(text.endswith(form) or f"{form}." in text for form in forms)
 
 
 def test_the_way_after_a_faraway_start_leads_to_the_partner() -> None:

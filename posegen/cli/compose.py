@@ -23,6 +23,7 @@ _MOST_SECONDS = 400.0
     epilog=example(
         'posegen compose "a person walks forward slowly, then sits down and waves with the left hand" -o out.gif',
         'posegen compose "a man jumps twice, then turns around" --seed 3 -o out.npz',
+        'posegen compose "two people shake hands" -o out.gif',
     )
 )
 @click.argument("text", metavar="TEXT")
@@ -62,7 +63,9 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
     _write(made, out)
     if as_json:
         segments = [
-            {key: segment[key] for key in ("action", "start", "end", "text")} for segment in made.row["actors"][0]["segments"]
+            {"actor": number} | {key: segment[key] for key in ("action", "start", "end", "text")}
+            for number, actor in enumerate(made.row["actors"])
+            for segment in actor["segments"]
         ]
         said = {"not_understood": list(made.not_understood), "notes": list(made.notes)}
         print_json({"path": str(out), "frames": made.joints.shape[1], "fps": made.fps, "segments": segments, **said})
@@ -95,7 +98,7 @@ def _write_arrays(made: Composition, out: Path) -> None:
 
     from posegen.skeleton import CONTACTS, JOINTS, PARTS
 
-    segments = made.row["actors"][0]["segments"]
+    segments = [(number, segment) for number, actor in enumerate(made.row["actors"]) for segment in actor["segments"]]
     with out.open("wb") as file:
         np.savez_compressed(
             file,
@@ -108,8 +111,9 @@ def _write_arrays(made: Composition, out: Path) -> None:
             part_names=np.array(PARTS),
             contact_names=np.array(CONTACTS),
             action_names=np.array(made.names),
-            segment_action=np.array([segment["action"] for segment in segments]),
-            segment_text=np.array([segment["text"] for segment in segments]),
-            segment_start=np.array([segment["start"] for segment in segments]),
-            segment_end=np.array([segment["end"] for segment in segments]),
+            segment_actor=np.array([number for number, _ in segments]),
+            segment_action=np.array([segment["action"] for _, segment in segments]),
+            segment_text=np.array([segment["text"] for _, segment in segments]),
+            segment_start=np.array([segment["start"] for _, segment in segments]),
+            segment_end=np.array([segment["end"] for _, segment in segments]),
         )

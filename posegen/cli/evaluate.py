@@ -94,10 +94,22 @@ def _plain(value: Any) -> Any:
 
 
 def _lines(path: Path, evaluation: Evaluation) -> list[str]:
-    from posegen.cli.evaluation_text import claim_lines, figure_lines, gait_lines, realism_lines
+    from posegen.cli.evaluation_text import claim_lines, figure_lines, gait_lines, people_lines, realism_lines
     from posegen.cli.variety_text import variety_lines
 
     head = f"{path}: {evaluation.samples:,} samples, {evaluation.clips:,} clips"
     realism = realism_lines(evaluation.realism) if evaluation.realism else []
     claims, variety = claim_lines(evaluation.claims), variety_lines(evaluation.samples, evaluation.variety)
-    return [head, "", *figure_lines(evaluation), "", *gait_lines(evaluation), "", *claims, "", *variety, *realism]
+    return [
+        head,
+        "",
+        *figure_lines(evaluation),
+        "",
+        *gait_lines(evaluation),
+        "",
+        *claims,
+        *people_lines(evaluation.people),
+        "",
+        *variety,
+        *realism,
+    ]

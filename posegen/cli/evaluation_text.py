@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from posegen.evaluation.evaluate import Evaluation, Realism
     from posegen.evaluation.gait_report import Run, Walk
     from posegen.evaluation.gait_tally import Curve
+    from posegen.evaluation.people import People
     from posegen.evaluation.spread import Spread
 
-__all__ = ["claim_lines", "figure_lines", "gait_lines", "realism_lines"]
+__all__ = ["claim_lines", "figure_lines", "gait_lines", "people_lines", "realism_lines"]
 
 WORST_SHOWN = 3
 LAWFUL_SPEEDS = (1.03, 1.8)
@@ -118,6 +119,23 @@ def claim_lines(claims: dict[str, Claims] | None) -> list[str]:
         lines.append(f"  {kind:<31}{found.true:>9,}{found.false:>9,}{found.open:>9,}")
         if found.wrong:
             lines.append(f"    false: {'; '.join(found.wrong[:WORST_SHOWN])}")
+    return lines
+
+
+def people_lines(people: People) -> list[str]:
+    """Print how deep several people are in one another, and whether hands that meet do; nothing for single persons."""
+    if not people.depths:
+        return []
+    lines = ["", f"People in one another, metres:{'clips':>9}{'frames':>11}{'99 %':>8}{'deepest':>9}{'over 2 cm':>11}"]
+    for number, found in people.depths.items():
+        figures = f"{found.clips:>9,}{found.frames:>11,}{found.high:8.3f}{found.deepest:9.3f}{found.beyond:>11,}"
+        lines.append(f"  {number} people{'':<19}{figures}   {found.where}")
+    if people.hands:
+        lines.append(f"Hands that meet, by their wrists:{'told':>6}{'met':>11}{'median':>8}{'largest':>9}{'fewest frames':>15}")
+    for action, hands in people.hands.items():
+        lines.append(
+            f"  {action:<28}{hands.told:>8,}{hands.met:>11,}{hands.middle:8.3f}{hands.farthest:9.3f}{hands.fewest:>15}"
+        )
     return lines
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.composing.pair import meeting_asked, sample_of_two
 from posegen.composing.scene import Scene, scene_of
 from posegen.composing.script import script_of
 from posegen.config import Config
@@ -34,15 +35,15 @@ class Composition:
     Attributes
     ----------
     text : as asked
-    joints : float32 [1, frames, 22, 3]
+    joints : float32 [actors, frames, 22, 3]
         Metres.
-    action : uint16 [1, frames, parts]
+    action : uint16 [actors, frames, parts]
         Index into `names`.
-    contact : uint8 [1, frames, contacts]
+    contact : uint8 [actors, frames, contacts]
     names : of the actions
     fps : int
     row : dict
-        As the table of a dataset has it: captions, and the actor with the told segments.
+        As the table of a dataset has it: captions, and the actors with the told segments.
     not_understood : tuple of str
         Stretches of the text.
     notes : tuple of str
@@ -89,6 +90,9 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
     if not any(claim["kind"] == "action" for claim in reading.statements):
         msg = "\n".join([f"{shown(text)} tells of nothing that posegen can show; see posegen actions list", *notes])
         raise UsageError(msg)
+    meeting = meeting_asked(reading, library)
+    if meeting is not None:
+        return _of_two(text, reading, meeting, notes, library, (seed, seconds))
     fps = Config().fps
     scene = scene_of(script_of(reading, library), library, fps, seed, seconds)
     scenes = scene.scenes
@@ -118,6 +122,18 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
         tuple(reading.unknown),
         (*notes, *doubts),
     )
+
+
+def _of_two(
+    text: str, reading: Reading, meeting: str, notes: list[str], library: Library, asked: tuple[int, float | None]
+) -> Composition:
+    """Make the motion of two who meet; they come and go as the seed has it."""
+    seed, seconds = asked
+    batch = sample_of_two(text, reading, meeting, library, seed, seconds)
+    row = batch.rows[0]
+    row = row | {"captions": [{"text": text, "kind": "asked", "statements": reading.statements}, *row["captions"]]}
+    arrays = batch.joints[0, 0], batch.action[0, 0], batch.contact[0, 0]
+    return Composition(text, *arrays, library.actions, Config().fps, row, tuple(reading.unknown), tuple(notes))
 
 
 def _doubts(

@@ -18,10 +18,10 @@ from posegen.scene import DRAWS, LEFT, RIGHT, Persons, Scenes, empty_scenes
 from posegen.story.population import leg_height, persons, seat_height
 from posegen.story.repertoire import STANDING, repertoire
 
-__all__ = ["Scene", "scene_of"]
+__all__ = ["AGES", "GROWN", "Scene", "scene_of"]
 
-_AGES = {"boy": (6, 15), "girl": (6, 15), "older_man": (60, 75), "older_woman": (60, 75)}
-_GROWN, _OLD = (18, 59), (60, 75)
+AGES = {"boy": (6, 15), "girl": (6, 15), "older_man": (60, 75), "older_woman": (60, 75)}
+GROWN, _OLD = (18, 59), (60, 75)
 _CANDIDATES = 64
 _LAST, _SPARE = 0.6, 3.0
 """Seconds of standing at the end that are shown, and how much longer than shown everything goes on."""
@@ -86,7 +86,7 @@ def scene_of(script: Script, library: Library, fps: int, seed: int, seconds: flo
 
 def _person(script: Script, library: Library, seed: int) -> Persons:
     """Find somebody in the population of whom the script is true."""
-    low, high = _OLD if script.style == "old" else _AGES.get(script.who, _GROWN)
+    low, high = _OLD if script.style == "old" else AGES.get(script.who, GROWN)
     style = {script.style or "neutral": 1.0}
     config = Config.model_validate({"seed": seed, "population": {"age": {"min": low, "max": high}, "styles": style}})
     people = persons(config, library, np.arange(_CANDIDATES))

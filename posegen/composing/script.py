@@ -65,7 +65,10 @@ def script_of(reading: Reading, library: Library) -> Script:
     """
     people = [str(claim["value"]) for claim in reading.statements if claim["kind"] == "people"]
     if any(value.isdigit() and int(value) > 1 for value in people):
-        msg = "the text tells of several people; compose shows one: tell of one person"
+        msg = (
+            "the text tells of several people, and of more than what two do at once: tell of one person, "
+            "or of a meeting alone, as in 'two people shake hands'"
+        )
         raise UsageError(msg)
     styles = [str(claim["value"]) for claim in reading.statements if claim["kind"] == "style" and int(claim["segment"]) < 0]
     known = repertoire(library)

@@ -15,7 +15,7 @@ from posegen.store.read import Dataset, strange
 from posegen.truth.check import check_statement, see_actors, statements_of
 from posegen.validation import validated
 
-__all__ = ["Claims", "ClaimsTally"]
+__all__ = ["Claims", "ClaimsTally", "library_of"]
 
 Array = NDArray[Any]
 
@@ -51,7 +51,7 @@ class ClaimsTally:
     """
 
     def __init__(self, dataset: Dataset) -> None:
-        self._library = _library(dataset)
+        self._library = library_of(dataset)
         self._dataset = dataset
         self._counted: Counter[tuple[str, bool | None]] = Counter()
         self._wrong: dict[str, list[str]] = {}
@@ -93,7 +93,8 @@ class ClaimsTally:
         }
 
 
-def _library(dataset: Dataset) -> Library | None:
+def library_of(dataset: Dataset) -> Library | None:
+    """Give the library that a dataset was made with; None where it was another one, or another content version, than now."""
     header = dataset.header
     if header.content_version != CONTENT_VERSION:
         return None

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import PosegenError, UsageError
-from posegen.evaluation.claims import Claims, ClaimsTally
+from posegen.evaluation.claims import Claims, ClaimsTally, library_of
 from posegen.evaluation.gait_report import Run, Walk
 from posegen.evaluation.gait_tally import Curve, GaitTally
+from posegen.evaluation.people import People, PeopleTally
 from posegen.evaluation.plausible import FIGURES, LOWER_IS_WORSE, figures_of_clip
 from posegen.evaluation.realism import Comparison, FamilyComparison, compare, compare_families, halves
 from posegen.evaluation.recording import Recording, blocks_of_dataset, recordings_of_block
@@ -21,7 +22,7 @@ from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.variety import Variety, VarietyTally
 from posegen.evaluation.windows import Windows, describe_windows, joined
 from posegen.randomness import Stream, normal
-from posegen.store.read import open_dataset
+from posegen.store.read import open_dataset, strange
 
 __all__ = ["Evaluation", "Realism", "Reference", "evaluate"]
 
@@ -65,7 +66,9 @@ class Realism:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All of it: figures by name as in :data:`posegen.evaluation.plausible.FIGURES`, claims of captions by kind, variety."""
+    """All of it: figures by name as in :data:`posegen.evaluation.plausible.FIGURES`, claims of captions by kind, people beside
+    each other, variety.
+    """
 
     samples: int
     clips: int
@@ -74,6 +77,7 @@ class Evaluation:
     runs: list[Run]
     curves: list[Curve]
     claims: dict[str, Claims] | None
+    people: People
     variety: Variety | None
     reference: dict[str, Spread] | None
     realism: Realism | None
@@ -117,10 +121,12 @@ def evaluate(
     step = -(-len(chosen) // MOST_FOR_REALISM)
     total = len(chosen) * len(dataset.header.variants)
     base = dataset.header.variants[0]
-    claims, variety = ClaimsTally(dataset), VarietyTally(base)
+    claims, variety, people = ClaimsTally(dataset), VarietyTally(base), PeopleTally(library_of(dataset))
     for block in blocks_of_dataset(dataset, chosen):
         claims.add(block.joints, block.rows)
         variety.add(block.rows)
+        with strange(path):
+            people.add(block.joints, block.rows)
         for recording in recordings_of_block(dataset, block):
             figures.add(recording.name, _row(recording))
             gait.add(recording)
@@ -132,7 +138,15 @@ def evaluate(
     spread = captured.spread if captured else None
     walked = (gait.walks, gait.runs, gait.curves())
     return Evaluation(
-        len(chosen), len(figures), figures.spreads(), *walked, claims.claims(), variety.variety(), spread, realism
+        len(chosen),
+        len(figures),
+        figures.spreads(),
+        *walked,
+        claims.claims(),
+        people.people(),
+        variety.variety(),
+        spread,
+        realism,
     )
 
 

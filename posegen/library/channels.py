@@ -65,7 +65,7 @@ CHANNELS = (
 )
 """All channels, in the order in which kernels hold them."""
 
-ANCHORS = ("chest", "head", "floor", "meeting")
+ANCHORS = ("chest", "head", "floor", "meeting", "partner")
 """What a hand may be told to be beside: the uppermost joint of the spine, the head's joint, each turning with it, or the floor
 under the body's path, turning with the heading; or the point between two who meet, which stands still, as high as their
 shoulders are in the mean, in lengths of their arms in the mean."""

@@ -58,6 +58,7 @@ class Interaction(Strict):
     seen : by what it is seen that they do it together
     arms, metres : how far apart they are: lengths of both arms together, and metres in addition, from the least to the most
     aside : by how much each is to the side of the other's near hand, in lengths of both arms together
+    unlike : how many times as tall as the other one may be at most
     behind : whether the second one walks behind the first one
     beats : what they do, one thing after another
     rounds : how often they do all of it
@@ -69,6 +70,7 @@ class Interaction(Strict):
     arms: Annotated[float, Field(ge=0, le=5)] = 0.0
     metres: tuple[Metres, Metres] = (0.0, 0.0)
     aside: Annotated[float, Field(ge=-1, le=1)] = 0.0
+    unlike: Annotated[float, Field(ge=1, le=10)] = 10.0
     behind: Annotated[bool, Field(strict=True)] = False
     beats: Annotated[list[Beat], Field(min_length=1, max_length=8)]
     rounds: Counts = (1, 1)
@@ -89,6 +91,11 @@ class Interaction(Strict):
     def actions(self) -> tuple[str, ...]:
         """Names of all that either of them does, each once."""
         return tuple(dict.fromkeys(name for beat in self.beats for name in (beat.first, beat.second)))
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of what the first one does, and of what the second one does, each once, in the order of the beats."""
+        return tuple(dict.fromkeys(beat.first for beat in self.beats)), tuple(dict.fromkeys(beat.second for beat in self.beats))
 
 
 class InteractionFile(Strict):

@@ -39,7 +39,7 @@ class Harmonics(Strict):
     sin: Coefficients = []
 
 
-Anchor = Literal["chest", "head", "floor", "meeting"]
+Anchor = Literal["chest", "head", "floor", "meeting", "partner"]
 
 
 class Anchors(Strict):

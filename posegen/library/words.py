@@ -52,12 +52,34 @@ class _Possessives(Strict):
     older_woman: Text
 
 
+class _Alike(Strict):
+    boy: Text
+    girl: Text
+    man: Text
+    woman: Text
+    older_man: Text
+    older_woman: Text
+
+
+class _Joint(Strict):
+    """Two who meet, told of both at once: who the {pair} is, and sentences; those of a story come `then`, or first."""
+
+    pair: Phrases
+    alike: _Alike
+    unlike: Text
+    short: Phrases
+    story: Phrases
+    then: Phrases
+    after: Phrases
+
+
 class _Several(Strict):
     one: Phrases
     other: Phrases
     numbered: Annotated[list[Text], Field(min_length=8, max_length=100)]
     partner: Phrases
     intro: Text
+    joint: _Joint | None = None
 
 
 class _Counts(Strict):
@@ -150,6 +172,7 @@ class _Words(Strict):
     narrative: _Narrative
     places: dict[str, Phrases]
     actions: dict[str, _ActionWords]
+    interactions: dict[str, Phrases] = Field(default_factory=dict)
     reading: _Reading = Field(default_factory=_Reading)
 
 
@@ -212,6 +235,8 @@ def _verbs(words: _Words) -> Iterator[tuple[str, str]]:
         lists = {"verbs": action.verbs, "once": action.once, "finished": action.finished, "together": action.together}
         lists |= {f"speed_verbs.{speed}": verbs for speed, verbs in action.speed_verbs.items()}
         yield from ((f"actions.{name}.{key}[{i}]", verb) for key, verbs in lists.items() for i, verb in enumerate(verbs))
+    for name, verbs in words.interactions.items():
+        yield from ((f"interactions.{name}[{i}]", verb) for i, verb in enumerate(verbs))
     for key, verbs in (("goes_on", words.joining.goes_on), ("nothing", words.joining.nothing)):
         yield from ((f"joining.{key}[{i}]", verb) for i, verb in enumerate(verbs))
     for key, read in (("actions", words.reading.actions), ("counted", words.reading.counted)):
@@ -236,11 +261,15 @@ def _templates(words: _Words) -> Iterator[tuple[str, str, int]]:
         for key in ("open", "placeless"):
             yield from ((f"narrative.tenses[{t}].{key}[{i}]", text, 1) for i, text in enumerate(getattr(tense, key)))
     yield from ((f"segment[{i}]", template, 1) for i, template in enumerate(words.segment))
+    if words.several.joint is not None:
+        for key in ("short", "story", "then"):
+            texts = getattr(words.several.joint, key)
+            yield from ((f"several.joint.{key}[{i}]", text, 1) for i, text in enumerate(texts))
 
 
 def _check_template(place: str, template: str, forms: list[str], most: int) -> None:
     found = [name for name in _PLACEHOLDER.findall(template) if name in forms]
-    others = sorted({*_PLACEHOLDER.findall(template)} - {*forms, "subject", "place"})
+    others = sorted({*_PLACEHOLDER.findall(template)} - {*forms, "subject", "place", "pair"})
     if others:
         msg = f"{place}: {{{others[0]}}} is unknown; there are {{subject}}, {{place}} and the forms {{{'}, {'.join(forms)}}}"
         raise UsageError(msg)

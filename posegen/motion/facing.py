@@ -112,3 +112,5 @@ def meet(
         points[who, 2] = here_z + ahead * c - 0.5 * aside * s
         points[who, 3], points[who, 4] = sense * s, sense * c
         points[who, 5] = 0.5 * (arm + other_arm)
+        held = other[1] if who == 0 else one[1]
+        points[who, 6], points[who, 7] = SHOULDER * held.stature, arm_of(held)

@@ -35,7 +35,7 @@ SUPPORTED_BY_FLOOR = SUPPORTS["floor"]
 HAND_POINTS = (CONTACTS.index("left_hand"), CONTACTS.index("right_hand"))
 PASSING_SECONDS = 0.6
 """Longest time that a hand takes from where it leans to its free course."""
-HEAD, FLOOR, MEETING = ANCHORS.index("head"), ANCHORS.index("floor"), ANCHORS.index("meeting")
+HEAD, FLOOR, MEETING, PARTNER = (ANCHORS.index(name) for name in ("head", "floor", "meeting", "partner"))
 SPINE3_JOINT, HEAD_JOINT, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = 9, 15, 16, 18, 20
 EASY, LONGEST = 0.97, 0.998
 """Shares of the arm's length: beyond the first a wrist gives way, and it never comes to the second (7 degrees of flexion)."""
@@ -311,13 +311,14 @@ def move_hand(
             fill_hold(weight, slot, f0, f1, clock)
         else:
             weight[:] = np.float32(1.0)
-        meets = actions.anchors[slot.kind, side] == MEETING
+        anchor = actions.anchors[slot.kind, side]
+        meets = anchor in (MEETING, PARTNER)
         fill_hand(scratch, slot, actions, role.shared if meets else person.draws, channel, layered, clock)
         level = level_of(scratch, slot, clock)
-        axes, origin = anchor_axes(actions.anchors[slot.kind, side], scratch, level, scratch.turns[0], scratch.turns[1])
+        axes, origin = anchor_axes(anchor, scratch, level, scratch.turns[0], scratch.turns[1])
         if meets:
             axes, origin = scratch.turns[0], scratch.turns[1]
-            meeting_axes(role.point, scratch.root, f0, person.stature, upper + fore, axes, origin)
+            meeting_axes(role.point, scratch.root, f0, person.stature, upper + fore, anchor == PARTNER, axes, origin)
         if slot.support == SUPPORTED_BY_FLOOR and slot.speed > 0:
             lean_on_floor(scratch, slot, actions, person.draws, clock, side, origin)
         draw_wrist(hand, axes, origin, upper + fore, sign, weight, shoulder, wrist, f0, f1, goal)

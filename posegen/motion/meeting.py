@@ -1,4 +1,8 @@
-"""The point at which two people meet, which their hands are told from, each hand on its own side of it."""
+"""The point at which two people meet, which their hands are told from, each hand on its own side of it.
+
+Hands that meet hands are told from as high as the shoulders of the two are in the mean; hands that hold the partner from as
+high as the partner's shoulders, in lengths of the partner's arm: so a tall one and a small one are held in the same places.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,12 @@ __all__ = ["POINT", "hands_apart", "meeting_axes"]
 
 Array = NDArray[Any]
 
-X, Y, Z, SIN, COS, UNIT = range(6)
-"""A meeting point: metres, sine and cosine of where the partner is, and what hands count in, metres; 0 where nobody is met."""
-POINT = 6
+X, Y, Z, SIN, COS, UNIT, OTHER_Y, OTHER_UNIT = range(8)
+"""A meeting point: metres, sine and cosine of where the partner is, and what hands count in, metres; 0 where nobody is met.
+
+The last two are height and unit for hands that hold the partner.
+"""
+POINT = 8
 
 SHOULDER = PROPORTIONS["shoulder_height"]
 FLESH = CAPSULES["left_forearm"][2]
@@ -34,8 +41,10 @@ def hands_apart(statures: Scalar) -> Scalar:
 
 
 @kernel_part
-def meeting_axes(point: Array, root: Array, first: int, stature: Scalar, arm: Scalar, axes: Array, origin: Array) -> None:
-    """Write rotation and origin of a meeting point, which stand still.
+def meeting_axes(
+    point: Array, root: Array, first: int, stature: Scalar, arm: Scalar, holds: bool, axes: Array, origin: Array
+) -> None:
+    """Write rotation and origin of a meeting point, or of the partner there, which stand still.
 
     Parameters
     ----------
@@ -45,12 +54,16 @@ def meeting_axes(point: Array, root: Array, first: int, stature: Scalar, arm: Sc
         Frame in which the slot begins: where nobody is met, the point lies ahead of where the path is then.
     stature, arm : float
         Of this actor, metres.
+    holds : bool
+        Whether the hand holds the partner.
     axes : float32 [9, frames], written
         Times what a hand's place must be stretched by, which is told in lengths of this actor's arm.
     origin : float32 [3 or more, frames], written
         Metres.
     """
     x, y, z, s, c, unit = point[X], point[Y], point[Z], point[SIN], point[COS], point[UNIT]
+    if holds:
+        y, unit = point[OTHER_Y], point[OTHER_UNIT]
     if unit == 0:
         f = min(first, root.shape[1] - 1)
         s, c, unit = float(root[HEADING_SIN, f]), float(root[HEADING_COS, f]), float(arm)

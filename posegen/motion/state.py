@@ -18,7 +18,7 @@ __all__ = ["KNOTS", "Clock", "Person", "Role", "Scratch", "Slot", "scratch", "sl
 
 Array = NDArray[Any]
 
-NO_POINT, NO_DRAWS = np.zeros(6), np.full(DRAWS, 0.5)
+NO_POINT, NO_DRAWS = np.zeros(8), np.full(DRAWS, 0.5)
 """Of an actor who meets nobody."""
 KNOTS = 160
 """Room for the key poses of one slot, over all its repetitions, unless more is asked for."""

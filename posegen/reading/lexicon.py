@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from posegen.library import Library
 from posegen.story.frames import verb_forms
 from posegen.story.keeping import once_for_each_library
+from posegen.story.pairs import meetings_of, pair_named
 
 __all__ = ["PIECES", "Lexicon", "Mark", "lexicon_of", "words_of"]
 
@@ -27,10 +28,12 @@ class Mark(NamedTuple):
 
     Attributes
     ----------
-    sort : verb, detail, then, while, list, after, subject, again, person, people, during, goes_on, place or filler
-    action : of a verb; the seat's, of `during`; ANY or the one that it is told of, of a detail
+    sort : verb, detail, then, while, list, after, subject, again, person, people, pair, both, joint, during, goes_on, place
+        or filler
+    action : of a verb; the seat's, of `during`; ANY or the one that it is told of, of a detail; the interaction, of `joint`
     claims : (kind, value) pairs
     who, style : of a subject; `who` is empty where it may be anybody
+    other : who the other one of a pair is
     number : of a person among several, or how many people there are
     """
 
@@ -40,16 +43,18 @@ class Mark(NamedTuple):
     who: str = ""
     style: str = ""
     number: int = 0
+    other: str = ""
 
 
 @dataclass(frozen=True)
 class Lexicon:
     """Phrases, as tuples of words, with what they may mean; for each first word, the lengths of the phrases that begin with it.
 
-    `actions` has the words of each action.
+    `actions` has the words of each action, `meetings` what each of the two does in what is told of both.
     """
 
     actions: Mapping[str, Any]
+    meetings: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     phrases: dict[tuple[str, ...], list[Mark]] = field(default_factory=dict)
     lengths: dict[str, list[int]] = field(default_factory=dict)
 
@@ -83,8 +88,8 @@ def words_of(text: str) -> list[str]:
 def lexicon_of(library: Library) -> Lexicon:
     """Give the lexicon of a library's language."""
     words = library.words
-    lexicon = Lexicon(words["actions"])
-    for text, mark in _all(words):
+    lexicon = Lexicon(words["actions"], {meeting.name: meeting.actions for meeting in meetings_of(library)})
+    for text, mark in [*_all(words), *_joint(words, library)]:
         for version in _versions(text, words):
             lexicon.add(version, mark)
     return lexicon
@@ -168,6 +173,21 @@ def _several(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:
     for count, number in enumerate(words["numbers"][2:], 2):
         texts = [several["intro"], *(text.replace("{place}", "") for text in words["narrative"]["people"])]
         yield from ((text.replace("{number}", str(number)).rstrip(" .:"), Mark("people", number=count)) for text in texts)
+
+
+def _joint(words: Mapping[str, Any], library: Library) -> Iterator[tuple[str, Mark]]:
+    """What is told of two who meet as of both."""
+    joint = words["several"].get("joint")
+    if not joint:
+        return
+    for meeting in meetings_of(library):
+        yield from _verbs(words, meeting.verbs, Mark("joint", meeting.name))
+    yield from ((text, Mark("pair")) for text in joint["pair"])
+    kinds = tuple(joint["alike"])
+    for one in kinds:
+        yield from ((pair_named(words, one, other), Mark("pair", who=one, other=other)) for other in kinds)
+    for key, sort in (("short", "filler"), ("story", "both"), ("then", "both"), ("after", "then")):
+        yield from ((piece.rstrip("., "), Mark(sort)) for text in joint[key] for piece in _PLACEHOLDER.split(text))
 
 
 def _templates(words: Mapping[str, Any]) -> Iterator[tuple[str, Mark]]:

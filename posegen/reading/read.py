@@ -56,6 +56,10 @@ class _State:
     subject: Mark | None = None
     named: bool = False
     several: int = 0
+    # Whether what comes next is told of two at once, who the two are, and whether they have met.
+    both: bool = False
+    pair: tuple[str, str] = ("", "")
+    met: bool = False
     # Of the clause that is being read:
     link: str = ""
     subordinate: bool = False
@@ -110,6 +114,8 @@ def read_caption(text: str, library: Library) -> Reading:
 def _take(state: _State, marks: list[Mark], span: tuple[int, int]) -> bool:
     """Take a phrase for the first thing that it can mean here; whether there is one."""
     by_sort = {mark.sort: mark for mark in reversed(marks)}
+    if _take_both(state, by_sort):
+        return True
     if "verb" in by_sort:
         _act(state, by_sort["verb"].action, by_sort["verb"].claims)
         return True
@@ -128,8 +134,35 @@ def _take(state: _State, marks: list[Mark], span: tuple[int, int]) -> bool:
         return _begin(state, _next_link(state, state.link))
     if "person" in by_sort:
         state.actor, state.several = by_sort["person"].number, max(state.several, by_sort["person"].number + 1)
-        return _begin(state, "")
+        state.both = False
+        return _begin(state, "then" if state.met else "")
     return _take_link(state, by_sort, [mark.who for mark in marks if mark.sort in ("again", "subject")])
+
+
+def _take_both(state: _State, by_sort: dict[str, Mark]) -> bool:
+    """Take a phrase for something told of two at once; whether it is."""
+    if "joint" in by_sort and state.both:
+        return _meet(state, by_sort["joint"].action)
+    if "pair" in by_sort and not state.actions:
+        state.both, state.several = True, 2
+        state.pair = by_sort["pair"].who, by_sort["pair"].other
+        return True
+    if "both" in by_sort and (state.several == 2 or len(by_sort) == 1):
+        state.both = state.several == 2
+        return _begin(state, "then")
+    return False
+
+
+def _meet(state: _State, name: str) -> bool:
+    """Let two do something with one another, each its own part of it."""
+    link = state.link
+    for who, actions in enumerate(state.lexicon.meetings[name]):
+        state.actor = who
+        for number, action in enumerate(actions):
+            state.link = "" if number else link
+            _act(state, action, (("action", ""), ("partner", "")))
+    state.met = True
+    return True
 
 
 def _take_link(state: _State, by_sort: dict[str, Mark], again: list[str]) -> bool:
@@ -144,6 +177,7 @@ def _take_link(state: _State, by_sort: dict[str, Mark], again: list[str]) -> boo
         return _begin(state, _next_link(state, state.link or "list"))
     if "people" in by_sort:
         state.several = by_sort["people"].number
+        state.both = state.several == 2
         return True
     if "place" in by_sort:
         state.place = by_sort["place"].action
@@ -252,6 +286,7 @@ def _with_people(state: _State) -> list[Statement]:
     people: list[Statement] = []
     if state.several or state.named:
         people.append(_of_scene(-1, "people", str(max(state.several, 1))))
+    people += [_of_scene(number, "people", who) for number, who in enumerate(state.pair) if who]
     if state.subject is not None and not state.several:
         if state.subject.who:
             people.append(_of_scene(0, "people", state.subject.who))

@@ -17,7 +17,7 @@ from posegen.story.facts import Facts, Known, facts_of, place_of
 from posegen.story.repertoire import NO_GAIT, Repertoire, repertoire
 from posegen.story.telling import Told
 
-__all__ = ["Actor", "Beats", "Casts", "casts_of"]
+__all__ = ["Actor", "Beats", "Casts", "casts_of", "kind_of_person"]
 
 Array = NDArray[Any]
 
@@ -155,5 +155,14 @@ def _people(scenes: Scenes, told: Told, owner: Array, known: Repertoire) -> tupl
     upright = (known.gait != NO_GAIT) | (np.arange(len(known.gait)) == known.standing)
     shows = np.zeros(len(told.complete), bool)
     shows[owner[upright[told.action]]] = True
-    grown = (people.age >= _GROWN).astype(np.int64) + (people.age >= _OLDER)
-    return (2 * grown + people.male).ravel(), np.where(shows, people.style.ravel(), 0)
+    return _kinds(people.male, people.age).ravel(), np.where(shows, people.style.ravel(), 0)
+
+
+def _kinds(male: Array, age: Array) -> Array:
+    grown = (age >= _GROWN).astype(np.int64) + (age >= _OLDER)
+    return np.asarray(2 * grown + male)
+
+
+def kind_of_person(male: bool, age: float) -> str:
+    """Give boy, girl, man, woman, older_man or older_woman."""
+    return _WHO[int(_kinds(np.bool_(male), np.float64(age)))]

@@ -20,6 +20,7 @@ from posegen.scene import Scenes
 from posegen.story.beats import Actor, Casts, casts_of
 from posegen.story.facts import Statement, facts_of, place_of, statement
 from posegen.story.grammar import CHOICES, grammar_of
+from posegen.story.joint import told_of_both
 from posegen.story.sentences import (
     DRAWS,
     FIRST_SLOT,
@@ -208,6 +209,9 @@ def _people(number: int, who: str, style: str) -> list[Statement]:
 
 def _of_several(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> _Said:
     grammar, kind, words = wording.grammar, wording.kind, wording.grammar.words
+    both = told_of_both(wording, actors, theme, choice)
+    if both is not None:
+        return _Said(*both)
     several: Mapping[str, Any] = words["several"]
     number = grammar.number(len(actors))
     statements = [statement(-1, "people", -1, "", str(len(actors)))]

@@ -19,6 +19,7 @@ from posegen.story.clauses import Clause, Detail, Wordings, clause_of, mostly_le
 from posegen.story.facts import Facts, Known, Statement, statement
 from posegen.story.frames import Frame, Joiner, frame_of, joiner_of, sentence, verb_forms
 from posegen.story.keeping import once_for_each_library
+from posegen.story.pairs import Meeting, meetings_of
 from posegen.terms import DIRECTIONS, PATHS, SPEEDS
 
 __all__ = ["CHOICES", "Clause", "Facts", "Grammar", "Statement", "grammar_of", "statement"]
@@ -46,6 +47,7 @@ class Grammar:
     then, meanwhile : what joins things that follow one another, and those that are done at the same time
     goes_on, nothing : verbs, in all their forms
     mannered, minor : for each action, whether the style may be told with it, and whether a short caption may leave it out
+    meetings : what two who meet are told to do as both
     wordings : by detail and facts, what a clause may be made of
     verbs : in all their forms
     made : all clauses so far, by all that they hold
@@ -61,6 +63,7 @@ class Grammar:
     nothing: tuple[tuple[str, ...], ...]
     mannered: tuple[bool, ...]
     minor: tuple[bool, ...]
+    meetings: tuple[Meeting, ...]
     labels: tuple[Frame, ...]
     verbs: dict[str, tuple[str, ...]]
     wordings: dict[str, dict[Facts, list[Wordings]]]
@@ -255,6 +258,7 @@ def grammar_of(library: Library) -> Grammar:
         nothing=tuple(verb_forms(verb, forms) for verb in joining["nothing"]),
         mannered=tuple(bool(words["actions"][name].get("manner")) for name in library.actions),
         minor=tuple(bool(words["actions"][name].get("minor")) for name in library.actions),
+        meetings=meetings_of(library),
         wordings={"none": {}, "some": {}, "all": {}},
         labels=tuple(frame_of(template, forms) for template in words["segment"]),
         verbs={},

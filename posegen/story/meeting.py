@@ -25,7 +25,7 @@ from posegen.story.repertoire import STANDING, Repertoire
 from posegen.story.track import UNUSED
 from posegen.story.variants import variant_parameters
 
-__all__ = ["meet"]
+__all__ = ["bodies_fit", "longest_least", "meet"]
 
 Array = NDArray[Any]
 Piece = dict[str, Array]
@@ -38,13 +38,23 @@ _LATEST = 5.0
 """Seconds until two have met at the latest."""
 _SEEN_AFTER = 0.6
 """Seconds behind an interaction that should be left of a clip."""
+_LEAST_BEHIND = 3.0
+"""Seconds that a clip must have for one to walk behind the other."""
+_TEMPO_RANGE = 0.9, 1.1
 _TIMED = (10, 17, 24)
 """Draws by which the times of repetitions vary, which two who meet have in common."""
 _MOST_FLESH = 0.0675
 """Metres: radii of two forearms together with which hands can still meet without going into one another by more than 2 cm."""
 
 
-def meet(config: Config, library: Library, known: Repertoire, scenes: Scenes, attempt: int) -> Scenes:
+def meet(
+    config: Config,
+    library: Library,
+    known: Repertoire,
+    scenes: Scenes,
+    attempt: int,
+    wanted: tuple[Array, Array] | None = None,
+) -> Scenes:
     """Let the first two actors of some samples meet.
 
     Parameters
@@ -55,16 +65,20 @@ def meet(config: Config, library: Library, known: Repertoire, scenes: Scenes, at
     scenes : Scenes
         Planned with each actor by itself.
     attempt : int
+    wanted : (int [n], bool [n, interactions]), optional
+        Number of the interaction that each sample is to have, or NOTHING; and those that it may have otherwise.
 
     Returns
     -------
     Scenes
     """
-    interactions, share = library.interactions, config.story.interactions.share
-    if scenes.action.shape[1] < 2 or not interactions or share == 0:
+    interactions = library.interactions
+    if scenes.action.shape[1] < 2 or not interactions or (config.story.interactions.share == 0 and wanted is None):
         return scenes
     draws = uniform(config.seed, scenes.sample, Stream.MEETING, _SHARED + DRAWS, attempt=attempt)
-    kinds = _kinds(config, library, known, scenes, draws)
+    if wanted is None:
+        wanted = np.full(len(scenes), NOTHING), np.ones((len(scenes), len(interactions)), bool)
+    kinds = _kinds(config, library, known, scenes, draws, wanted)
     plans = []
     speeds = np.array([style.speed for style in library.styles.values()])
     for number, interaction in enumerate(interactions.values()):
@@ -81,25 +95,48 @@ def _seconds(config: Config, scenes: Scenes) -> tuple[Array, float]:
     return scenes.length / config.fps, config.frames / config.fps * fastest + 2.0
 
 
-def _kinds(config: Config, library: Library, known: Repertoire, scenes: Scenes, draws: Array) -> Array:
+def _kinds(
+    config: Config, library: Library, known: Repertoire, scenes: Scenes, draws: Array, asked: tuple[Array, Array]
+) -> Array:
     """Which interaction each sample has, or NOTHING."""
     factors = config.story.interactions.weights
     shown, _ = _seconds(config, scenes)
     # The larger the bodies of a variant, the deeper hands that meet are in one another.
     larger = np.maximum(variant_parameters(config, scenes.sample).scale.astype(np.float64), 1.0)
-    persons = scenes.persons
-    flesh = CAPSULES["left_forearm"][2] * larger * (persons.stature * persons.legs)[:, :2].sum(axis=1)
+    sizes = larger[:, None] * (scenes.persons.stature * scenes.persons.legs)[:, :2]
     columns = []
     for name, interaction in library.interactions.items():
         fewest = _together(interaction, known, scenes, np.arange(len(scenes)), draws, fewest=True)
         course = perform(interaction, known, fewest, (begin(len(scenes)), begin(len(scenes))))[0]
-        fits = np.where(interaction.behind, 3.0, course.time + _SEEN_AFTER) <= shown
-        if interaction.seen == "hands":
-            fits &= flesh <= _MOST_FLESH
+        fits = bodies_fit(interaction, sizes)
+        fits &= np.where(interaction.behind, _LEAST_BEHIND, course.time + _SEEN_AFTER) <= shown
         columns.append(np.where(fits, interaction.weight * factors.get(name, 1.0), 0.0))
-    weights = np.cumsum(np.stack(columns, axis=1), axis=1)
-    wanted = (scenes.actors >= 2) & (draws[:, _WHETHER] < config.story.interactions.share) & (weights[:, -1] > 0)
-    return np.where(wanted, choose(draws[:, _WHICH], weights), NOTHING)
+    possible = np.stack(columns, axis=1)
+    weights = np.cumsum(np.where(asked[1], possible, 0.0), axis=1)
+    drawn = (scenes.actors >= 2) & (draws[:, _WHETHER] < config.story.interactions.share) & (weights[:, -1] > 0)
+    kinds = np.where(drawn, choose(draws[:, _WHICH], weights), NOTHING)
+    # Bodies that do not fit are others at the next attempt.
+    can = possible[np.arange(len(scenes)), np.maximum(asked[0], 0)] > 0
+    return np.where(asked[0] == NOTHING, kinds, np.where(can, asked[0], NOTHING))
+
+
+def bodies_fit(interaction: Interaction, sizes: Array) -> Array:
+    """Whether the bodies of two can do something with one another; `sizes` are statures [..., 2] as flesh goes with them."""
+    shorter, taller = sizes.min(axis=-1), sizes.max(axis=-1)
+    fits = taller <= interaction.unlike * shorter
+    if interaction.seen == "hands":
+        fits &= CAPSULES["left_forearm"][2] * (shorter + taller) <= _MOST_FLESH
+    return np.asarray(fits)
+
+
+def longest_least(interaction: Interaction, known: Repertoire) -> float:
+    """Seconds that a clip must have so that any two have time for an interaction, done as few times as can be."""
+    one, short = np.ones(1), np.full(1, interaction.rounds[0])
+    slowest, held = np.full(1, _TEMPO_RANGE[0]), np.full(1, interaction.hold[1])
+    hands = np.full((1, 2), RIGHT)
+    slow = Together(interaction.metres[1] * one, slowest, one, hands[:, 0], hands, 0.0 * one, short, held)
+    course = perform(interaction, known, slow, (begin(1), begin(1)))[0]
+    return _LEAST_BEHIND if interaction.behind else float(course.time[0]) + _SEEN_AFTER
 
 
 def _together(
@@ -114,7 +151,7 @@ def _together(
     rounds = np.minimum(first + np.floor(draws[:, _ROUNDS] * (last - first + 1)).astype(np.int64), last)
     return Together(
         metres=low + draws[:, _METRES] * (high - low),
-        tempo=0.9 + 0.2 * draws[:, _TEMPO],
+        tempo=_TEMPO_RANGE[0] + (_TEMPO_RANGE[1] - _TEMPO_RANGE[0]) * draws[:, _TEMPO],
         amplitude=0.85 + 0.25 * draws[:, _SIZE],
         side=np.where(draws[:, _SIDE] < 0.9, better, LEFT + RIGHT - better),
         own=np.where(left, LEFT, RIGHT),

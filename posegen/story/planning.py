@@ -58,6 +58,8 @@ def plan(config: Config, library: Library, samples: ArrayLike, attempt: int = 0)
     _check_population(config)
     known, asked = repertoire(library), allot(config, library, index)
     actors = integers(_single(config, index, Stream.ACTORS, attempt), config.story.actors.min, most)
+    if asked is not None:
+        actors = np.where(asked.meeting == NOTHING, actors, np.maximum(actors, 2))
     shortest, longest = (config.frames,) * 2 if config.length is None else (config.length.min, config.length.max)
     length = integers(_single(config, index, Stream.LENGTH, attempt), shortest, longest)
     people = persons(config, library, cast(config, index, attempt, None if asked is None else asked.people))
@@ -78,8 +80,11 @@ def plan(config: Config, library: Library, samples: ArrayLike, attempt: int = 0)
         persons=people,
     )
     scenes = _with_places(config, known, scenes, attempt)
-    # A quota says itself what the first actor does.
-    return scenes if asked is not None else meet(config, library, known, scenes, attempt)
+    wanted = None
+    if asked is not None:
+        # Where a quota says what the first actor does, that one meets nobody.
+        wanted = asked.meeting, asked.meetings & (asked.action == NOTHING)[:, None]
+    return meet(config, library, known, scenes, attempt, wanted)
 
 
 def _check_population(config: Config) -> None:

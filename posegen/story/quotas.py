@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.config import Config
-from posegen.config_quotas import Cap, Quota, Quotas
+from posegen.config_quotas import Cap, Quota, Quotas, done_by_who_meets
 from posegen.errors import UsageError
 from posegen.library import Library
 from posegen.permutation import permuted
@@ -23,6 +23,7 @@ from posegen.randomness import Stream
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Persons
 from posegen.story.casting import People
 from posegen.story.choosing import speed_limits
+from posegen.story.meeting import bodies_fit, longest_least
 from posegen.story.population import persons
 from posegen.story.repertoire import NO_GAIT, repertoire
 
@@ -33,6 +34,8 @@ Array = NDArray[Any]
 LOOKED_AT = 100_000
 """Among so many persons those that a quota wants are looked for: more take too long."""
 _AT_ONCE = 10_000
+_TRIED, _LEAST_FITTING = 300, 0.3
+"""Of so many first and other actors, the least share of pairs whose bodies fit: less would not be found in five attempts."""
 _SIDES = {None: BOTH, "left": LEFT, "right": RIGHT}
 
 
@@ -47,6 +50,7 @@ class Cell:
     key: str = ""
     quota: Quota | None = None
     action: int = NOTHING
+    meeting: int = NOTHING
     left_handed: bool | None = None
     female: bool | None = None
 
@@ -59,23 +63,27 @@ class Allotment:
     ----------
     action, side : int [n]
         NOTHING, or BOTH, where anything will do.
+    meeting : int [n]
+        Index into the library's interactions: what the first two do with one another; NOTHING where the weights say.
     slow, fast : float [n]
         Metres a second of that action; 0 where any speed will do.
     theme : int [n]
         -1 where any theme will do.
-    actions, themes : bool [n, actions], bool [n, themes]
+    actions, themes, meetings : bool [n, actions], bool [n, themes], bool [n, interactions]
         Which may occur.
     people : People
         See :mod:`posegen.story.casting`.
     """
 
     action: Array
+    meeting: Array
     side: Array
     slow: Array
     fast: Array
     theme: Array
     actions: Array
     themes: Array
+    meetings: Array
     people: People
 
 
@@ -112,6 +120,7 @@ def allot(config: Config, library: Library, samples: Array) -> Allotment | None:
     barred = np.zeros((len(quotas.caps), len(samples)), bool)
     actions = np.ones((len(samples), len(library.actions)), bool)
     themes = np.ones((len(samples), len(library.themes)), bool)
+    meetings = np.ones((len(samples), len(library.interactions)), bool)
     for number, cap in enumerate(quotas.caps):
         # Samples that are to show it count first; the cap's own permutation tells which others may.
         others = cap.samples - quotas.asked_of(cap)
@@ -119,10 +128,16 @@ def allot(config: Config, library: Library, samples: Array) -> Allotment | None:
         if cap.action is not None:
             action = library.index(cap.action)
             actions[barred[number] & (columns["action"] != action), action] = False
+            # Who may not do what a meeting may have people do does not meet so.
+            using = [cap.action in done_by_who_meets(each) for each in library.interactions.values()]
+            meetings[np.ix_(barred[number], using)] = False
+        if cap.interaction is not None:
+            meeting = list(library.interactions).index(cap.interaction)
+            meetings[barred[number] & (columns["meeting"] != meeting), meeting] = False
         if cap.theme is not None:
             theme = list(library.themes).index(cap.theme)
             themes[barred[number] & (columns["theme"] != theme), theme] = False
-    return Allotment(**columns, actions=actions, themes=themes, people=list(_people(book, cell, barred)))
+    return Allotment(**columns, actions=actions, themes=themes, meetings=meetings, people=list(_people(book, cell, barred)))
 
 
 def _people(book: _Book, cell: Array, barred: Array) -> Iterator[tuple[Array, Array, Array]]:
@@ -154,6 +169,7 @@ class _Book:
         themes = list(self.library.themes)
         columns = {
             "action": [one.action for one in self.cells],
+            "meeting": [one.meeting for one in self.cells],
             "side": [_SIDES[quota.side if quota else None] for quota in quotas],
             "slow": [speed.min if speed else 0.0 for speed in speeds],
             "fast": [speed.max if speed else 0.0 for speed in speeds],
@@ -208,7 +224,7 @@ def _book_of(config: Config, quotas: Quotas, library: Library) -> _Book:
         book = _Book(config, quotas, library, cells, np.cumsum([cell.samples for cell in cells]), people, {})
         for number, cell in enumerate(cells):
             _check_action(config, library, cell)
-            book.pools(number, _of_people(quotas))
+            _check_meeting(config, library, cell, book.people, *book.pools(number, _of_people(quotas)))
         while len(_BOOKS) >= _MOST_BOOKS:
             _BOOKS.pop(next(iter(_BOOKS)))
         _BOOKS[key] = book
@@ -217,19 +233,21 @@ def _book_of(config: Config, quotas: Quotas, library: Library) -> _Book:
 
 def _of_people(quotas: Quotas) -> tuple[int, ...]:
     """Numbers of the caps that are of persons."""
-    return tuple(number for number, cap in enumerate(quotas.caps) if cap.action is None and cap.theme is None)
+    named = [cap.action is None and cap.interaction is None and cap.theme is None for cap in quotas.caps]
+    return tuple(np.flatnonzero(named).tolist())
 
 
 def _cells(quotas: Quotas, library: Library) -> Iterator[Cell]:
     for number, quota in enumerate(quotas.exact):
         hands, sexes = _split(quota.left_handed), _split(quota.female)
-        for action in quota.actions or (None,):
+        wanted = [(library.index(name), NOTHING) for name in quota.actions]
+        wanted += [(NOTHING, list(library.interactions).index(name)) for name in quota.interactions]
+        for action, meeting in wanted or [(NOTHING, NOTHING)]:
             for hand, hand_share in hands:
                 for sex, sex_share in sexes:
                     samples = round(quota.samples * hand_share * sex_share)
                     if samples:
-                        index = NOTHING if action is None else library.index(action)
-                        yield Cell(samples, f"quotas.exact[{number}]", quota, index, hand, sex)
+                        yield Cell(samples, f"quotas.exact[{number}]", quota, action, meeting, hand, sex)
     if quotas.total > quotas.asked:
         yield Cell(quotas.total - quotas.asked)
 
@@ -276,7 +294,7 @@ def _check_action(config: Config, library: Library, cell: Cell) -> None:
         return
     known, action = repertoire(library), cell.action
     name = library.actions[action]
-    seconds = (config.frames if config.length is None else config.length.min) / config.fps
+    seconds = _shortest_clip(config)
     if known.shortest[action] > seconds:
         taken = known.shortest[action]
         msg = (
@@ -292,3 +310,32 @@ def _check_action(config: Config, library: Library, cell: Cell) -> None:
                 f"{slow:.2f} to {fast:.2f} m/s; narrow it, or choose another action"
             )
             raise UsageError(msg)
+
+
+def _check_meeting(
+    config: Config, library: Library, cell: Cell, people: tuple[Persons, ...], first: Array, others: Array
+) -> None:
+    if cell.meeting == NOTHING:
+        return
+    name, interaction = list(library.interactions.items())[cell.meeting]
+    needed, seconds = longest_least(interaction, repertoire(library)), _shortest_clip(config)
+    if needed > seconds:
+        msg = (
+            f"{cell.key}.interactions: {name!r} may take {needed:.1f} s, and a clip may last {seconds:.1f} s; "
+            "raise frames or length.min"
+        )
+        raise UsageError(msg)
+    sizes = np.concatenate([part.stature * part.legs for part in people]).astype(np.float64)
+    some, partners = sizes[first[:_TRIED]], sizes[others[:_TRIED]]
+    pairs = np.stack(np.broadcast_arrays(some[:, None], partners[None]), axis=-1)
+    fitting = bodies_fit(interaction, pairs).mean()
+    if fitting < _LEAST_FITTING:
+        msg = (
+            f"{cell.key}.interactions: {fitting:.0%} of those who may be cast have bodies that fit one another for {name!r}; "
+            "ask for others, or change population"
+        )
+        raise UsageError(msg)
+
+
+def _shortest_clip(config: Config) -> float:
+    return (config.frames if config.length is None else config.length.min) / config.fps

@@ -128,7 +128,7 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         seen = told_faults(without_false(seen, library), faults)
     asked = allot(config, library, samples)
     if asked is not None:
-        unmet = not_shown(asked, seen, motion.joints[:, 0, 0], config.fps)
+        unmet = not_shown(asked, seen, motion.joints[:, 0, 0], library, config.fps)
         failed |= unmet
         if attempt == FURTHER_ATTEMPTS:
             seen = told_unmet(seen, asked, unmet, library)

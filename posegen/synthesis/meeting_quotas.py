@@ -22,8 +22,10 @@ Array = NDArray[Any]
 _PELVIS = JOINTS.index("pelvis")
 
 
-def not_shown(asked: Allotment, seen: Seen, joints: Array, fps: int) -> Array:
+def not_shown(asked: Allotment, seen: Seen, joints: Array, library: Library, fps: int) -> Array:
     """Find the samples whose base does not show the wanted action, truly told, with the wanted side and at a wanted speed.
+
+    Or in which the first two do not do the wanted thing with one another.
 
     Parameters
     ----------
@@ -33,6 +35,7 @@ def not_shown(asked: Allotment, seen: Seen, joints: Array, fps: int) -> Array:
         Of their bases first, then of other variants.
     joints : float32 [n, frames, 22, 3]
         Of the first actors in the base; metres.
+    library : Library
     fps : int
 
     Returns
@@ -50,6 +53,17 @@ def not_shown(asked: Allotment, seen: Seen, joints: Array, fps: int) -> Array:
         shown[i] = asked.slow[sample[i]] <= speed <= asked.fast[sample[i]]
     unmet: Array = asked.action != NOTHING
     unmet[sample[shown]] = False
+    return unmet | _not_met(asked, seen, rows, sample, library)
+
+
+def _not_met(asked: Allotment, seen: Seen, rows: Array, sample: Array, library: Library) -> Array:
+    """Find the samples whose first two actors do not do with one another what they are to do."""
+    unmet: Array = asked.meeting != NOTHING
+    together = np.array(seen.told.together, bool)[rows]
+    done = np.array(seen.told.action, np.int64)[rows]
+    for number, interaction in enumerate(library.interactions.values()):
+        of_it = np.isin(done, [library.index(name) for name in interaction.actions])
+        unmet[sample[together & of_it & (asked.meeting[sample] == number)]] = False
     return unmet
 
 
@@ -66,6 +80,8 @@ def told_unmet(seen: Seen, asked: Allotment, unmet: Array, library: Library) -> 
     """Have the rows of all variants say that what the quota wants is not shown."""
     dropped = [list(rows) for rows in seen.dropped]
     for number in np.flatnonzero(np.resize(unmet, len(dropped))).tolist():
-        action = library.actions[asked.action[number % len(unmet)]]
+        place = number % len(unmet)
+        wanted, meeting = int(asked.action[place]), int(asked.meeting[place])
+        action = library.actions[wanted] if meeting == NOTHING else list(library.interactions)[meeting]
         dropped[number].append({"actor": 0, "kind": "quota", "segment": -1, "action": action, "value": ""})
     return replace(seen, dropped=dropped)

@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
 
-__all__ = ["DEEPEST", "overlapping", "people_overlap"]
+__all__ = ["DEEPEST", "PARTS", "overlapping", "people_overlap"]
 
 Array = NDArray[Any]
 
 DEEPEST = 0.02
 """Metres by which capsules of two people may overlap: flesh gives way."""
 
-ENDS = np.array([[JOINTS.index(first), JOINTS.index(last)] for first, last, _ in CAPSULES.values()])
-RADII = np.array([radius for _, _, radius in CAPSULES.values()])
+UPPER_ARM = 0.02
+"""Radius of the upper arm as a fraction of stature: no check of one body alone looks at upper arms."""
+PARTS = tuple(CAPSULES.values()) + tuple((f"{side}_shoulder", f"{side}_elbow", UPPER_ARM) for side in ("left", "right"))
+ENDS = np.array([[JOINTS.index(first), JOINTS.index(last)] for first, last, _ in PARTS])
+RADII = np.array([radius for _, _, radius in PARTS])
 HIP, KNEE, ANKLE = (JOINTS.index(f"left_{name}") for name in ("hip", "knee", "ankle"))
 LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
 REACH = 0.75

@@ -83,6 +83,23 @@ def test_what_cannot_be_is_refused(text: str, reason: str) -> None:
         compose(text)
 
 
+def test_two_who_meet() -> None:
+    made = compose("a man and a woman shake hands", seed=1)
+    assert made.joints.shape[0] == 2
+    assert [actor["male"] for actor in made.row["actors"]] == [True, False]
+    assert made.notes == ()
+    for actor in made.row["actors"]:
+        assert "shake_hands" in [segment["action"] for segment in actor["segments"]]
+    first = next(s for s in made.row["actors"][0]["segments"] if s["action"] == "shake_hands")
+    hands = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
+    wrists = made.joints[:, first["start"] : first["end"], hands]
+    gaps = np.linalg.norm(wrists[0][:, :, None] - wrists[1][:, None], axis=-1)
+    assert (gaps <= 0.05).sum(axis=0).max() >= 3
+    assert np.array_equal(made.joints, compose("a man and a woman shake hands", seed=1).joints)
+    with pytest.raises(UsageError, match="no two such people"):
+        compose("two people shake hands", seconds=1)
+
+
 def test_too_short_is_refused() -> None:
     with pytest.raises(UsageError, match="takes at least"):
         compose("a person jumps four times, then sits down", seconds=3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,9 +29,16 @@ def claims(text: str) -> set[tuple[object, ...]]:
     }
 
 
-@pytest.mark.parametrize(("actors", "samples"), [({"min": 1, "max": 1}, 600), ({"min": 2, "max": 4}, 150)])
-def test_captions_are_read_back(actors: dict[str, int], samples: int) -> None:
-    config = Config.model_validate({"story": {"actors": actors}})
+@pytest.mark.parametrize(
+    ("story", "samples"),
+    [
+        ({"actors": {"min": 1, "max": 1}}, 600),
+        ({"actors": {"min": 2, "max": 4}}, 150),
+        ({"actors": {"min": 2, "max": 2}, "interactions": {"share": 1}}, 300),
+    ],
+)
+def test_captions_are_read_back(story: dict[str, Any], samples: int) -> None:
+    config = Config.model_validate({"story": story})
     rows = captions(plan(config, LIBRARY, np.arange(samples)), LIBRARY, config)
     whole = 0
     for row in rows:
@@ -110,6 +119,29 @@ def test_any_text_is_read(text: str) -> None:
     reading = read_caption(text, LIBRARY)
     assert all(piece in text for piece in reading.unknown)
     assert as_told(as_told(reading.statements)) == as_told(reading.statements)
+
+
+def test_what_two_do_is_read_of_both() -> None:
+    reading = read_caption("A man and a woman shake hands. Afterwards the first turns around.", LIBRARY)
+    assert not reading.unknown
+    found = [(claim["actor"], claim["kind"], claim["action"], claim["value"]) for claim in reading.statements]
+    assert found == [
+        (-1, "people", "", "2"),
+        (0, "people", "", "man"),
+        (1, "people", "", "woman"),
+        (0, "action", "shake_hands", ""),
+        (0, "partner", "shake_hands", "1"),
+        (1, "action", "shake_hands", ""),
+        (1, "partner", "shake_hands", "0"),
+        (0, "action", "turn", ""),
+        (0, "order", "turn", "after 0"),
+        (0, "direction", "turn", "around"),
+    ]
+    assert not same_claims(reading.statements, read_caption("two people shake hands", LIBRARY).statements)
+    # One person alone does not do it, and what one of several does is that one's.
+    assert read_caption("a person plays catch", LIBRARY).unknown == ["plays catch"]
+    each = read_caption("two people: the first shakes hands with the second", LIBRARY).statements
+    assert {claim["actor"] for claim in each if claim["kind"] == "partner"} == {0}
 
 
 def test_segments_have_captions_of_their_own() -> None:

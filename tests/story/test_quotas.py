@@ -157,6 +157,61 @@ def test_every_action_can_be_asked_for() -> None:
     assert (scenes.action[:, 0] == asked.action[:, None]).any(axis=1).all()
 
 
+MEETINGS = {"handshake": 6, "hug": 6}
+
+
+def test_meetings_can_be_asked_for_exactly() -> None:
+    """So many samples of each, nobody else does them, and who is to do something alone meets nobody."""
+    amounts = "exact: [{samples: 6, interactions: [handshake, hug], left_handed: 0.5}, {samples: 5, actions: [clap]}]"
+    caps = "caps: [{samples: 6, interaction: hug}, {samples: 6, interaction: handshake}]"
+    some = ["story.actors.max=2", f"quotas={{samples: 40, {amounts}, {caps}}}", "variants.mirror=false"]
+    plain = posegen.load_config("default", [*some, "variants={speed: null, scale: null, position: null, mirror: false}"])
+    made = posegen.synthesize(plain, range(40))
+    asked = allot(plain, LIBRARY, np.arange(40))
+    assert asked is not None
+    done, names = Counter[str](), list(LIBRARY.interactions)
+    for i, row in enumerate(made.rows):
+        assert not row["dropped"], row
+        with_partner = {
+            segment["action"]
+            for actor in row["actors"]
+            for segment in actor["segments"]
+            if any(claim["kind"] == "partner" for claim in segment["statements"])
+        }
+        if asked.meeting[i] != NOTHING:
+            done[names[asked.meeting[i]]] += 1
+            assert len(row["actors"]) == 2
+            assert with_partner == set(LIBRARY.interactions[names[asked.meeting[i]]].actions)
+        elif asked.action[i] != NOTHING:
+            assert not with_partner
+        else:
+            assert not with_partner & {"shake_hands", "embrace"}
+    assert done == MEETINGS
+    hands = [made.rows[i]["actors"][0]["left_handed"] for i in np.flatnonzero(asked.meeting == names.index("hug"))]
+    assert sum(hands) == 3
+    others = np.flatnonzero((asked.meeting == NOTHING) & (asked.action == NOTHING))
+    partners = [
+        any(claim["kind"] == "partner" for caption in made.rows[i]["captions"] for claim in caption["statements"])
+        for i in others
+    ]
+    # What is drawn by the weights meets as without quotas.
+    assert any(partners)
+    assert not all(partners)
+
+
+def test_who_may_not_walk_meets_nobody() -> None:
+    options = [
+        "story.actors={min: 2, max: 2}",
+        "story.interactions.share=1",
+        "quotas={samples: 60, caps: [{samples: 20, action: walk}]}",
+    ]
+    scenes = plan(posegen.load_config("default", options), LIBRARY, np.arange(60))
+    walks = (scenes.action == LIBRARY.index("walk")).any(axis=(1, 2))
+    assert 0 < walks.sum() <= 20
+    assert 0 < (scenes.meets >= 0).sum() <= 20
+
+
+TWO = "story.actors.max=2"
 EXACT = "quotas.exact=[{%s}]"
 
 
@@ -179,7 +234,7 @@ EXACT = "quotas.exact=[{%s}]"
         ([EXACT % "samples: 4", "samples=5"], "samples: is 5, and the quotas are of 4; lower it"),
         ([EXACT % "samples: 4", "quotas.samples=3"], "exact asks for 4 samples, and samples is 3"),
         (["quotas={}"], "asks for nothing"),
-        (["quotas={samples: 9, caps: [{samples: 2}]}"], "must name one of action, theme, style"),
+        (["quotas={samples: 9, caps: [{samples: 2}]}"], "must name one of action, interaction, theme, style"),
         (
             ["quotas={samples: 9, caps: [{samples: 2, theme: dojo}]}", "story.themes={dojo: 1}"],
             "cap every theme that may occur",
@@ -190,6 +245,31 @@ EXACT = "quotas.exact=[{%s}]"
             "quotas.caps[0].samples: is 2, and exact asks for 4 samples with 'run'; raise it",
         ),
         ([EXACT % "samples: 4, actions: [stairs_up]", "frames=25"], "'stairs_up' takes"),
+        (
+            [EXACT % "samples: 4, interactions: [hug]"],
+            "quotas.exact[0].interactions: need two people; set story.actors.max to 2",
+        ),
+        ([EXACT % "samples: 4, interactions: [hugg]", TWO], "unknown interaction 'hugg'; did you mean 'hug'?"),
+        ([EXACT % "samples: 4, interactions: [hug, hug]", TWO], "interactions has hug twice; name each interaction once"),
+        ([EXACT % "samples: 4, interactions: [hug], actions: [wave]", TWO], "make two entries"),
+        ([EXACT % "samples: 4, interactions: [hug], side: left", TWO], "side is that of an action"),
+        (
+            [EXACT % "samples: 4, interactions: [hug]", TWO, "story.interactions={weights: {hug: 0}}"],
+            "'hug' does not occur; give it a weight in story.interactions.weights",
+        ),
+        ([EXACT % "samples: 4, interactions: [throw_and_catch]", TWO, "frames=150"], "'throw_and_catch' may take"),
+        (
+            [EXACT % "samples: 4, interactions: [hug]", TWO, "quotas.samples=9", "quotas.caps=[{samples: 5, action: walk}]"],
+            "'hug' may have people 'walk', which is capped under quotas.caps",
+        ),
+        (
+            [EXACT % "samples: 4, interactions: [hug]", TWO, "quotas.caps=[{samples: 2, interaction: hug}]"],
+            "quotas.caps[0].samples: is 2, and exact asks for 4 samples with 'hug'; raise it",
+        ),
+        (
+            [EXACT % "samples: 4, interactions: [hug], age: {min: 6, max: 8}", TWO, "population.age={min: 6, max: 70}"],
+            "of those who may be cast have bodies that fit one another for 'hug'",
+        ),
     ],
 )
 def test_what_cannot_be_met_is_refused(options: list[str], told: str) -> None:

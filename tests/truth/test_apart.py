@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.collisions import segment_distance
-from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
-from posegen.truth.apart import DEEPEST, overlapping, people_overlap
+from posegen.skeleton import JOINTS, PROPORTIONS
+from posegen.truth.apart import DEEPEST, PARTS, overlapping, people_overlap
 from tests.evaluation.figures import standing
 
 Array = NDArray[Any]
@@ -25,8 +25,8 @@ def naive_overlap(one: Array, other: Array) -> Array:
         leg = np.linalg.norm(hip - knee) + np.linalg.norm(knee - ankle)
         statures.append(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
     deepest = np.zeros(len(one))
-    for first, last, radius in CAPSULES.values():
-        for third, fourth, other_radius in CAPSULES.values():
+    for first, last, radius in PARTS:
+        for third, fourth, other_radius in PARTS:
             ends = (*(one[:, JOINTS.index(j)] for j in (first, last)), *(other[:, JOINTS.index(j)] for j in (third, fourth)))
             thick = radius * statures[0] + other_radius * statures[1]
             deepest = np.maximum(deepest, thick - segment_distance(*ends))
@@ -49,6 +49,18 @@ def test_depth_is_that_of_the_deepest_pair(seed: int) -> None:
     assert (wanted == 0).any()
     np.testing.assert_allclose(people_overlap(one, other), wanted, atol=1e-5)
     np.testing.assert_allclose(people_overlap(other, one)[0], naive_overlap(other, one)[0], atol=2e-6)
+
+
+def test_upper_arms_count() -> None:
+    """One stands with an arm held out, the other one's upper arm lies across it."""
+    one, other = (standing(1).astype(np.float32).copy() for _ in range(2))
+    other[0, :, 2] += 1.0
+    for joint, x in (("shoulder", 0.1), ("elbow", 0.4), ("wrist", 0.7)):
+        one[0, JOINTS.index(f"right_{joint}")] = [x, 1.3, 0.5]
+        other[0, JOINTS.index(f"right_{joint}")] = [0.25, 1.3 + 0.3 * (x - 0.25), 0.5]
+    radius = next(radius for first, _, radius in PARTS if first == "right_shoulder")
+    stature = 2 * 0.84  # of these figures, by their legs
+    assert people_overlap(one, other)[0] == pytest.approx(2 * radius * stature, abs=0.01)
 
 
 def test_people_beside_each_other_do_not_overlap() -> None:
