@@ -155,14 +155,10 @@ def _people(scenes: Scenes, told: Told, owner: Array, known: Repertoire) -> tupl
     upright = (known.gait != NO_GAIT) | (np.arange(len(known.gait)) == known.standing)
     shows = np.zeros(len(told.complete), bool)
     shows[owner[upright[told.action]]] = True
-    return _kinds(people.male, people.age).ravel(), np.where(shows, people.style.ravel(), 0)
-
-
-def _kinds(male: Array, age: Array) -> Array:
-    grown = (age >= _GROWN).astype(np.int64) + (age >= _OLDER)
-    return np.asarray(2 * grown + male)
+    grown = (people.age >= _GROWN).astype(np.int64) + (people.age >= _OLDER)
+    return (2 * grown + people.male).ravel(), np.where(shows, people.style.ravel(), 0)
 
 
 def kind_of_person(male: bool, age: float) -> str:
     """Give boy, girl, man, woman, older_man or older_woman."""
-    return _WHO[int(_kinds(np.bool_(male), np.float64(age)))]
+    return _WHO[2 * ((age >= _GROWN) + (age >= _OLDER)) + male]
