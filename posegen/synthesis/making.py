@@ -121,9 +121,10 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
     looked = [name for name in names if name not in ("position", "mirror")]
     seen = _seen(scenes, looked, names, motion, library, config.fps)
     failed = _failed(seen, len(samples))
-    faults = [look_for_faults(motion, names.index(name), scenes[name], library, config.fps) for name in looked]
-    for fault in faults:
-        failed |= fault.any()
+    with stage("checks"):
+        faults = [look_for_faults(motion, names.index(name), scenes[name], library, config.fps) for name in looked]
+        for fault in faults:
+            failed |= fault.any()
     if attempt == FURTHER_ATTEMPTS:
         seen = told_faults(without_false(seen, library), faults)
     asked = allot(config, library, samples)
