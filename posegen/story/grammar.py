@@ -117,8 +117,9 @@ class Grammar:
     def _wordings_of(self, facts: Facts, detail: str) -> list[Wordings]:
         found = self.wordings[detail].get(facts)
         if found is None:
-            # Where no details are told, most facts come to the same.
-            said = Facts(facts.action, together=facts.together) if detail == "none" else facts
+            # Where no details are told, most facts come to the same; what is done once is not told as if it were done often.
+            once = int(facts.times == 1)
+            said = Facts(facts.action, times=once, together=facts.together) if detail == "none" else facts
             found = self._wordings(facts, detail) if said == facts else self._wordings_of(said, detail)
             self.wordings[detail][facts] = found
         return found
@@ -184,7 +185,7 @@ class Grammar:
     def _wordings(self, facts: Facts, detail: str) -> list[Wordings]:
         name = self.names[facts.action]
         words, action = self.words["actions"][name], (facts.action, name)
-        orders = [self._details(facts, words, order) for order in self.words["details"]]
+        orders = [self._details(facts, words, order) for order in self.words["details"]] if detail != "none" else [[]]
         if detail == "some":
             orders = [[(kind, value, mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
         verbs: list[str] = words["verbs"]

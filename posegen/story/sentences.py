@@ -57,6 +57,9 @@ class Wording(NamedTuple):
     choices: list[int]
 
 
+Claim = tuple[str, str]
+"""Kind and value."""
+
 Spoken = tuple[tuple[str, ...], str, int, str, list[Statement]]
 """A beat in words: its clause in all forms, what stands behind it, its segment and action, and what it claims."""
 
@@ -69,10 +72,11 @@ def spoken(wording: Wording, actor: Actor, style: str, pick: int) -> list[Spoken
     grammar, _, detail, casts, clauses, choices = wording
     number, first, places = actor.number, actor.first, casts.place
     found: list[Spoken] = []
-    said, claims = -1, None
+    said = -1
+    claims: Sequence[Claim] = ()
     for row in _main(wording, actor) if detail == "none" else actor.beats:
         clause, choice, over, during = clauses[row], choices[row], casts.over[row], casts.during[row]
-        if clause.number == said and clause.claims == claims and during < 0:
+        if clause.number == said and during < 0 and (clause.claims == claims or (over < 0 and _known(clause.claims, claims))):
             # Two walks may differ in what is not told here: then the second is not told, or only what lies over it.
             if over < 0:
                 continue
@@ -97,6 +101,11 @@ def spoken(wording: Wording, actor: Actor, style: str, pick: int) -> list[Spoken
             statements = [*statements, order(number, row - first, clause.action, "during", during - first)]
         found.append((texts, behind, row - first, clause.action, statements))
     return found or [(grammar.nothing[pick % len(grammar.nothing)], "", 0, "", [])]
+
+
+def _known(claims: Sequence[Claim], before: Sequence[Claim]) -> bool:
+    """Whether all that an action claims was claimed of it just before; what was counted is told again."""
+    return all(claim in before for claim in claims) and not any(kind == "count" for kind, _ in before)
 
 
 def _main(wording: Wording, actor: Actor) -> list[int]:
