@@ -19,7 +19,7 @@ from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, nominal
 from posegen.motion.manner import BOUNCES, stance_share
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.resting import rest_forearms
-from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise
+from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise, soften_steps
 from posegen.motion.rows import BEND, GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2, copy_row
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.styles import step_in_style
@@ -47,6 +47,8 @@ FOOT_ROLL, LANDING_ANKLE = 0.18, 0.1
 """Shares of the leg: of its travel over a running stance half of what the rolling foot adds; height of the ankle at landing."""
 SWAY_OUT = 0.025
 """By how much the pelvis is to the side of the stance leg in walking, as a share of the leg."""
+SOFT_SECONDS = 0.08
+"""Within which the height of a fast walker's pelvis is evened out, to either side."""
 GAZE_LEAD = 0.45
 """Seconds by which the head is ahead of a turn."""
 
@@ -257,6 +259,7 @@ def actor_motion(
     inward = float(offsets[1, 0]) + SWAY_OUT * leg - person.widths[0]
     lean = 0.5 * inward * inward / leg
     carry_height(scratch.root, scratch.legs, channels[TILT], channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], lean, stand)
+    soften_steps(scratch.root, int(SOFT_SECONDS / clock.step + 0.5))
     pelvis_path(scratch.root, channels, leg)
     pelvis_rotation(scratch.root, channels, scratch.turns[6])
     guided = lift_feet(scratch, role, person, actions, clock)

@@ -184,3 +184,10 @@ def test_who_skips_lands_twice_on_each_foot() -> None:
     assert "LLRR" in sides
     assert "LRL" not in sides
     assert (~touching.any(-1)).mean() > 0.25
+
+
+@pytest.mark.parametrize("speed", [1.6, 1.8, 2.0, 2.1])
+def test_a_fast_walker_does_not_jolt(speed: float) -> None:
+    # At 2 m/s the pelvis rises and falls by some 7 cm 2.3 times a second, which a sine does with 7 m/s^2.
+    height = place(act("walk", speed, fps=25), "pelvis")[50:100, 1]
+    assert np.abs(np.diff(height, 2)).max() * 25**2 < 15

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
-from posegen.motion.root import carry_height, hips, pelvis_path, pelvis_rotation, run_rise
+from posegen.motion.root import carry_height, hips, pelvis_path, pelvis_rotation, run_rise, soften_steps
 from posegen.motion.rows import (
     BEATS,
     DUTY,
@@ -118,6 +118,21 @@ def test_stance_legs_carry_a_walk(seed: int) -> None:
             assert carried == pytest.approx(left, abs=1e-4)
         elif phase > 0.6:
             assert carried == pytest.approx(right, abs=1e-4)
+
+
+@given(SEEDS, st.integers(1, 3))
+def test_fast_steps_are_evened_out(seed: int, radius: int) -> None:
+    generator = np.random.default_rng(seed)
+    root = walking_root(30, generator)
+    root[SPEED], root[RUN_WEIGHT] = generator.uniform(1.2, 2.0, 30), 0.3 * root[GAIT_WEIGHT]
+    root[HEIGHT] = before = generator.uniform(0.8, 1.0, 30).astype(np.float32)
+    soften_steps(root, radius)
+    for f in range(30):
+        near = [g for g in range(30) if abs(g - f) <= radius]
+        mean = np.average(before[near], weights=[radius + 1 - abs(g - f) for g in near])
+        x = min(max((float(root[SPEED, f]) - 1.4) / 0.4, 0), 1)
+        share = 0.7 * float(root[GAIT_WEIGHT, f]) * (10 * x**3 - 15 * x**4 + 6 * x**5)
+        assert root[HEIGHT, f] == pytest.approx(before[f] + share * (mean - before[f]), abs=1e-5)
 
 
 @pytest.mark.parametrize("beats", [1, 2, 4])
