@@ -20,6 +20,8 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numba
 
+from posegen.lowering import PartCompiler
+
 __all__ = ["KERNEL_SOURCES", "Scalar", "cache_folder", "kernel", "kernel_part"]
 
 Parameters = ParamSpec("Parameters")
@@ -30,6 +32,7 @@ Scalar: TypeAlias = Any
 
 KERNEL_SOURCES = (
     "kernels.py",
+    "lowering.py",
     "randomness.py",
     "skeleton.py",
     "scene.py",
@@ -61,7 +64,8 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
     """Compile `function` with posegen's options, caching the result on disk.
 
     A kernel allocates nothing: arrays that it works in are passed to it. So numba need not count who holds which array, which
-    makes kernels a fifth faster.
+    makes kernels a fifth faster. Machine code is made for the kernel that Python calls; those that it calls become parts of
+    it (:mod:`posegen.lowering`).
 
     Parameters
     ----------
@@ -73,14 +77,16 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
     callable
         The compiled function, with the type of the original.
     """
-    return _compiled(function)
+    compiled = _compiled(function, cache=True)
+    part = _compiled(function, no_cpython_wrapper=True, pipeline_class=PartCompiler)
+    compiled.get_call_template = _once_for_all_values(part.get_call_template)
+    compiled.get_overload = part.get_overload
+    compiled.as_part = part
+    return cast("Callable[Parameters, Result]", compiled)
 
 
 def kernel_part(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile `function`, which one other kernel calls in one place, as a part of that kernel.
-
-    It is a function of its own for those who read and test it. Compiled by itself too, as :func:`kernel` does, it would be
-    optimised and turned into machine code twice, and again in each kernel further up.
+    """Compile `function` as if it were written where it is called: the way to give a part of an array that was passed to it.
 
     Parameters
     ----------
@@ -92,31 +98,28 @@ def kernel_part(function: Callable[Parameters, Result]) -> Callable[Parameters, 
     callable
         The compiled function, with the type of the original.
     """
-    return _compiled(function, inline="always")
+    return cast("Callable[Parameters, Result]", _compiled(function, inline="always"))
 
 
-def _compiled(function: Callable[Parameters, Result], **options: str) -> Callable[Parameters, Result]:
+def _compiled(function: Callable[Parameters, Result], **options: Any) -> Any:
     # numba chooses the cache folder while it decorates; another user of numba in this process keeps its own.
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
     try:
         compile_lazily: Any = numba.njit  # whose stub knows no `no_cfunc_wrapper`: nothing calls kernels from C
-        compiled = compile_lazily(
-            cache=True, fastmath=False, error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=False, **options
-        )(function)
+        return compile_lazily(fastmath=False, error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=False, **options)(
+            function
+        )
     finally:
         settings.CACHE_DIR = before
-    _compile_once_for_all_values(compiled)
-    return cast("Callable[Parameters, Result]", compiled)
 
 
-def _compile_once_for_all_values(compiled: Any) -> None:
+def _once_for_all_values(resolve: Any) -> Any:
     # Where a caller passes a constant, numba would compile the kernel anew for that very value.
-    resolve: Any = compiled.get_call_template
     any_value: Any = numba.types.unliteral
 
     def resolve_types(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return resolve(tuple(map(any_value, args)), {name: any_value(kind) for name, kind in named.items()})
 
-    compiled.get_call_template = resolve_types
+    return resolve_types

@@ -41,7 +41,32 @@ def test_a_kernel_is_compiled_once_for_all_constants_that_are_passed_to_it() -> 
     _sum_of_constants(out)
     twice: Any = _twice
     assert out[0] == 6
-    assert twice.signatures == [(numba.int64,)]
+    assert twice.as_part.signatures == [(numba.int64,)]
+
+
+@kernel
+def _thirds(values: Any) -> None:
+    for i in range(len(values)):
+        values[i] = values[i] / np.float32(3) + _twice(values[i])
+
+
+@kernel
+def _outermost(values: Any) -> None:
+    _thirds(values)
+    _thirds(values)
+
+
+def test_a_kernel_that_others_call_becomes_machine_code_with_them_and_gives_the_same() -> None:
+    values = np.linspace(-7, 11, 101, dtype=np.float32)
+    alone = values.copy()
+    _outermost(values)
+    _thirds(alone)
+    _thirds(alone)
+    assert values.tobytes() == alone.tobytes()
+    part: Any = _thirds
+    (compiled,) = part.as_part.overloads.values()
+    with pytest.raises(RuntimeError, match="no compiled object"):
+        compiled.library._get_compiled_object()
 
 
 def test_a_kernel_that_allocates_is_refused() -> None:

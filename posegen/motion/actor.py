@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.channels import add_gait, add_layer, add_track, counter_lean, ease_posture, fill_waves, slot_series
 from posegen.motion.flight import fall_freely, mark_free
@@ -64,7 +64,7 @@ def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, perso
     return down + foot[FOOT_ANKLE_HEIGHT] * c + max(foot[FOOT_HEEL] * s, -foot[FOOT_BALL] * s) - person.offsets[1, 1]
 
 
-@kernel_part
+@kernel
 def run_height(
     scratch: Scratch, slot: Slot, duty: Scalar, rate: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
 ) -> Scalar:
@@ -81,7 +81,7 @@ def run_height(
     return 0.15 * stand + 0.85 * min(stand, reach)
 
 
-@kernel_part
+@kernel
 def angles_height(
     scratch: Scratch, slot: Slot, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
 ) -> Scalar:
@@ -174,7 +174,7 @@ def walk_the_path(
     travel(scratch.root, margin, clock.step, phase, role.heading, role.x, role.z)
 
 
-@kernel_part
+@kernel
 def fill_channels(
     scratch: Scratch,
     role: Role,
@@ -220,7 +220,7 @@ def fill_channels(
     look_ahead(scratch.root, scratch.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
 
 
-@kernel_part
+@kernel
 def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock) -> bool:
     """Mark which frames each foot is off the ground in, and how far ankles bend; tells whether some action places the feet."""
     guided = False
@@ -239,7 +239,7 @@ def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTable
     return guided
 
 
-@kernel_part
+@kernel
 def actor_motion(
     scratch: Scratch, role: Role, person: Person, actions: ActionTables, gaits: Gaits, clock: Clock, margin: int, frames: int
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, kernel
 from posegen.library import Library
 from posegen.motion.actor import actor_motion
 from posegen.motion.cast import Cast, cast_of
@@ -110,7 +110,7 @@ def to_grid(x: Scalar) -> Scalar:
     return np.rint(np.float32(x) * np.float32(8192.0)) * np.float32(1.0 / 8192.0) + np.float32(0.0)
 
 
-@kernel_part
+@kernel
 def write_joints(joints: Array, legs: Array, leg_joints: Array, margin: int, out: Array) -> None:
     """Put rows of joints onto the grid; `out` is float32 [frames, 22, 3]."""
     for side in range(2):
@@ -124,7 +124,7 @@ def write_joints(joints: Array, legs: Array, leg_joints: Array, margin: int, out
                 out[f, j, k] = to_grid(joints[j, k, margin + f])
 
 
-@kernel_part
+@kernel
 def write_contacts(legs: Array, planted: Array, margin: int, out: Array) -> None:
     """Label heels and toes; `out` is uint8 [frames, contacts]."""
     out[:] = 0
@@ -135,7 +135,7 @@ def write_contacts(legs: Array, planted: Array, margin: int, out: Array) -> None
                 out[f, 2 * side + 1] = legs[side, TOE_HEIGHT, margin + f] < np.float32(TOUCHING)
 
 
-@kernel_part
+@kernel
 def write_slots(role: Role, actions: ActionTables, draws: Array, step: Scalar, action: Array, contact: Array) -> None:
     """Label each frame's parts with the slot that moves them, and what touches by what the slots say."""
     frames = len(action)

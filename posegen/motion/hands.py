@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, kernel
 from posegen.library.channels import ANCHORS, HAND_CHANNELS
 from posegen.motion.channels import add_own_harmonics, fill_hold
 from posegen.motion.contacts import FIRST, LAST, find_stances
@@ -69,7 +69,7 @@ def anchor_axes(anchor: int, scratch: Scratch, level: Scalar, axes: Array, origi
     return axes, origin
 
 
-@kernel_part
+@kernel
 def fill_hand(
     scratch: Scratch, slot: Slot, actions: ActionTables, draws: Array, first: int, layered: bool, clock: Clock
 ) -> None:
@@ -240,7 +240,7 @@ def solve_elbow(
         wrist[2, f] = shoulder[2, f] + wanted * z
 
 
-@kernel_part
+@kernel
 def lean_on_floor(
     scratch: Scratch, slot: Slot, actions: ActionTables, draws: Array, clock: Clock, side: int, origin: Array
 ) -> None:
@@ -277,7 +277,7 @@ def level_of(scratch: Scratch, slot: Slot, clock: Clock) -> Scalar:
     return 0.5 * (scratch.legs[0, GROUND, at] + scratch.legs[1, GROUND, at])
 
 
-@kernel_part
+@kernel
 def move_hand(
     scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock, side: int, first: int, last: int
 ) -> None:
@@ -326,7 +326,7 @@ def move_hand(
         solve_elbow(upper, fore, sign, scratch.turns[5], shoulder, goal, first, last, elbow, wrist)
 
 
-@kernel_part
+@kernel
 def move_hands(
     scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock, first: int, last: int
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, kernel
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, PATH_X, PATH_Z
 from posegen.skeleton import CAPSULES, PROPORTIONS
 
@@ -40,7 +40,7 @@ def hands_apart(statures: Scalar) -> Scalar:
     return min(max(FLESH * statures - YIELDING, NEAREST), FARTHEST)
 
 
-@kernel_part
+@kernel
 def meeting_axes(
     point: Array, root: Array, first: int, stature: Scalar, arm: Scalar, holds: bool, axes: Array, origin: Array
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.apart import keep_apart
 from posegen.motion.contacts import (
@@ -81,7 +81,7 @@ def home_ahead(neutral: Array, thigh: Scalar, shank: Scalar) -> Scalar:
     return thigh * sin_turns(upper) + shank * sin_turns(upper - neutral[KNEE])
 
 
-@kernel_part
+@kernel
 def plan_feet(scratch: Scratch, person: Person, guided: bool, step: Scalar, counts: Array) -> bool:
     """Plan both feet's stances and prints; tells whether an action sets a foot down above what is there.
 
@@ -152,7 +152,7 @@ def clear_ground(scratch: Scratch, person: Person, side: int, uneven: bool, coun
         raise_feet(leg, planted, 1.0, True)
 
 
-@kernel_part
+@kernel
 def swing_leg(
     scratch: Scratch, person: Person, side: int, guided: bool, uneven: bool, count: int, step: Scalar, first: int, last: int
 ) -> None:
@@ -183,7 +183,7 @@ def swing_leg(
     solve_knee(first, last, thigh, shank, leg)
 
 
-@kernel_part
+@kernel
 def plant_and_swing(
     scratch: Scratch, person: Person, steps: Array, guided: bool, step: Scalar, margin: int, frames: int
 ) -> None:

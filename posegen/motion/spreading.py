@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, kernel
 from posegen.library import Library
 from posegen.motion.actor import walk_the_path
 from posegen.motion.cast import Cast, cast_of
@@ -40,7 +40,7 @@ EVERY_SECONDS, LONGER = 0.2, 1.3
 """How often the ways are compared, and over how much more than is shown: faster variants go further along them."""
 
 
-@kernel_part
+@kernel
 def fill_ways(
     roles: Roles, cast: Cast, actions: ActionTables, work: Scratch, clock: Clock, margin: int, every: int, i: int, ways: Array
 ) -> None:

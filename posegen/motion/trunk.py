@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.trigonometry import cos_turns, sin_turns
 
@@ -126,7 +126,7 @@ def arm(
     place_child(turns[0], offsets[wrist], joints[elbow], joints[wrist])
 
 
-@kernel_part
+@kernel
 def upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Array, turns: Array) -> None:
     """Spine, neck, head and both arms, from the pelvis' rotation and position.
 
