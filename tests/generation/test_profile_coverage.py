@@ -100,7 +100,7 @@ class Machine:
 
 
 def told_and_took(machine: Machine) -> tuple[float, float, float, float]:
-    """Profile a machine as `posegen profile` does, then let it make 20 times as much: what was told, from, to, and what it took."""
+    """Profile a machine as `posegen profile` does, then let it make 20 times as much: told, from, to, and what it took."""
     runs = [machine.run(workers, max(5, LEAST_SHARDS * workers)) for workers in schedule(2, DEFAULT_REPEATS).runs]
     programs = [machine.program() for _ in range(3)]
     levels = levels_of(runs)
