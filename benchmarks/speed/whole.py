@@ -27,6 +27,8 @@ from posegen.generation.pool import available_cores
 
 SAMPLES, PAIRS = 10_000, 3
 """Of the runs with one worker and with two, which are commands: their start counts."""
+SELDOM = 1.0
+"""Seconds between two looks at a long run's memory: looking takes time that the run is not to lose."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -76,7 +78,7 @@ def _workers(folder: Path) -> Figure:
 def _full(folder: Path) -> Figure:
     place = folder / "full"
     started = time.monotonic()
-    peak = peak_memory(posegen("generate", "--config", "full", "--quiet", "--out", place))
+    peak = peak_memory(posegen("generate", "--config", "full", "--quiet", "--out", place), every=SELDOM)
     minutes = (time.monotonic() - started) / 60
     stored = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
     shutil.rmtree(place)
