@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.kinematics.poses import INNER, Array, Poses, Work, levels
+from benchmarks.kinematics.poses import INNER, Array, Poses, Work, levels, way_down
 from posegen.skeleton import JOINTS, PARENTS
 
 
@@ -60,18 +60,19 @@ def torch_rows(poses: Poses) -> Work:
     torch.set_num_threads(1)
     local = torch.from_numpy(np.ascontiguousarray(poses.matrices.transpose(1, 2, 3, 0), np.float32))
     offsets = poses.offsets.tolist()
-    turns, joints = torch.empty_like(local), torch.empty((len(JOINTS), 3, local.shape[-1]))
-    turns[0], joints[0] = local[0], torch.from_numpy(poses.roots.T).float()
+    steps, slots = way_down()
+    turns, joints = torch.empty((slots, *local.shape[1:])), torch.empty((len(JOINTS), 3, local.shape[-1]))
+    joints[0] = torch.from_numpy(poses.roots.T).float()
 
     @torch.inference_mode()
     def work() -> Array:
-        for joint, parent in enumerate(PARENTS[1:], 1):
-            above, place, own_turn = turns[parent], joints[joint], local[joint]
-            torch.add(joints[parent], above[:, 0], alpha=offsets[joint][0], out=place)
-            place.add_(above[:, 1], alpha=offsets[joint][1]).add_(above[:, 2], alpha=offsets[joint][2])
-            if joint in INNER:
-                out = torch.mul(above[:, 0, None], own_turn[0], out=turns[joint])
-                out.addcmul_(above[:, 1, None], own_turn[1]).addcmul_(above[:, 2, None], own_turn[2])
+        for joint, parent, above, own in steps:
+            rotation, place, turn = local[0] if above < 0 else turns[above], joints[joint], local[joint]
+            torch.add(joints[parent], rotation[:, 0], alpha=offsets[joint][0], out=place)
+            place.add_(rotation[:, 1], alpha=offsets[joint][1]).add_(rotation[:, 2], alpha=offsets[joint][2])
+            if own >= 0:
+                out = torch.mul(rotation[:, 0, None], turn[0], out=turns[own])
+                out.addcmul_(rotation[:, 1, None], turn[1]).addcmul_(rotation[:, 2, None], turn[2])
         return joints.permute(2, 0, 1).numpy()
 
     return work

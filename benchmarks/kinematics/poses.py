@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,3 +63,36 @@ def levels() -> list[list[int]]:
     for joint, parent in enumerate(PARENTS[1:], 1):
         depth[joint] = depth[parent] + 1
     return [[joint for joint in range(len(JOINTS)) if depth[joint] == level] for level in range(1, max(depth) + 1)]
+
+
+class Step(NamedTuple):
+    """One joint on the way down the tree.
+
+    Attributes
+    ----------
+    joint, parent : int
+    above, own : int
+        Where the rotations of the parent and of the joint are kept; -1 for the first joint's, which is given, and for one that
+        turns nothing.
+    """
+
+    joint: int
+    parent: int
+    above: int
+    own: int
+
+
+def way_down() -> tuple[list[Step], int]:
+    """Give the joints in an order in which few rotations must be kept at a time, and how many: small memory is quick memory."""
+    steps: list[Step] = []
+    free = list(range(len(JOINTS), -1, -1))
+    branches = [(0, -1)]
+    while branches:
+        parent, above = branches.pop()
+        children = [joint for joint in range(len(JOINTS)) if PARENTS[joint] == parent]
+        below = [Step(joint, parent, above, free.pop() if joint in INNER else -1) for joint in children]
+        steps += below
+        branches += [(step.joint, step.own) for step in below if step.own >= 0]
+        if above >= 0:
+            free.append(above)
+    return steps, 1 + max(step.own for step in steps)
