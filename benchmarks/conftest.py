@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for name, each in found.items():
         terminalreporter.write_line(told(name, each, kept.get(name)))
     # Those of a part of the guards do not drive out the rest.
-    document = {"machine": described_machine(), "guards": {**kept, **found} if config.getoption("--keep") else found}
+    guards = {**kept, **found} if config.getoption("--keep") else found
+    document = {"machine": described_machine(), "load": round(os.getloadavg()[0], 1), "guards": guards}
     place = KEPT if config.getoption("--keep") else FOUND
     place.parent.mkdir(exist_ok=True)
     place.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -35,13 +35,13 @@ PROFILE_WIDENED = 2.0
 PROFILE_BYTES = 0.03
 """By how much the bytes of that run may differ from those told."""
 
-STAGES = {"motion": 50.0, "variants": 4.0, "captions": 6.0}
+STAGES = {"motion": 50.0, "variants": 4.0, "captions": 2.0}
 """Motion and variants of a shard, by copying their arrays; captions, by writing the rows as JSON."""
 
 ENCODE = 2.0
 """Encoding the joints of a shard, by compressing them alone."""
 
-START = 6.0
+START = 5.0
 """The command that makes ten samples, by importing the packages that it needs."""
 
 SYNTHESIZE = 60.0
