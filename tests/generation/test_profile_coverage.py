@@ -118,7 +118,7 @@ MACHINES: dict[str, tuple[Callable[[Draw], Course], float, float]] = {
     "drift of minutes": (lambda draw: wandering(draw, 90, 0.05), 0.0, WIDEST),
     "noise of all kinds": (flickering, 0.0, WIDEST),
     "runs that differ": (steady, 0.05, WIDEST),
-    "others now and then": (visited, 0.0, 0.4),
+    "others now and then": (visited, 0.0, 0.2),
 }
 """Each with the noise of its runs, and how wide its interval may be in the median."""
 
