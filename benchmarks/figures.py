@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RESULTS", "Figure", "took", "write", "write_again"]
+__all__ = ["RESULTS", "Figure", "described_machine", "sentence", "took", "write", "write_again"]
 
 RESULTS = Path(__file__).parent / "results"
 PLACES = {
@@ -46,7 +46,9 @@ class Figure:
 def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
     """Write figures as JSON and as a table in Markdown, and give the path of the table."""
     found = [asdict(figure) for figure in figures]
-    return _record(title, {"section": section, "machine": _machine(), "seconds": round(seconds), "figures": found, "again": []})
+    return _record(
+        title, {"section": section, "machine": described_machine(), "seconds": round(seconds), "figures": found, "again": []}
+    )
 
 
 def write_again(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
@@ -100,7 +102,8 @@ def _without_places(text: str) -> str:
     return text
 
 
-def _machine() -> dict[str, str]:
+def described_machine() -> dict[str, str]:
+    """Say what figures are measured on."""
     return {
         "processor": _processor(),
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),

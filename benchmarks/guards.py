@@ -5,6 +5,12 @@ Times differ from machine to machine and from hour to hour; the ratio of two wor
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
+Guard: TypeAlias = Callable[..., None]
+"""Holds what was found, by its name, against `most` or `least`; see `conftest.py`."""
+
 END_TO_END = 3.5
 """Generating a dataset on one core, by storing the same arrays from memory with the same writer."""
 
@@ -28,3 +34,18 @@ PROFILE_WIDENED = 2.0
 
 PROFILE_BYTES = 0.03
 """By how much the bytes of that run may differ from those told."""
+
+STAGES = {"motion": 50.0, "variants": 4.0, "captions": 2.0}
+"""Motion and variants of a shard, by copying their arrays; captions, by writing the rows as JSON."""
+
+ENCODE = 2.0
+"""Encoding the joints of a shard, by compressing them alone."""
+
+START = 5.0
+"""The command that makes ten samples, by importing the packages that it needs."""
+
+SYNTHESIZE = 60.0
+"""`synthesize`, by copying its arrays; what is wanted is in `speed/wanted.py`."""
+
+KINEMATICS = 10.0
+"""Times that forward kinematics is as fast as NumPy's stacks of matrices."""

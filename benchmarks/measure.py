@@ -67,15 +67,15 @@ def posegen(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "posegen", *map(str, arguments)]
 
 
-def peak_memory(command: Sequence[str], environment: Mapping[str, str] = os.environ) -> Peak:
-    """Run a command and watch how much memory it and its children hold."""
+def peak_memory(command: Sequence[str], environment: Mapping[str, str] = os.environ, every: float = POLL) -> Peak:
+    """Run a command and look every so many seconds how much memory it and its children hold."""
     resident = proportional = 0
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
             now = [_held(each) for each in _family(process.pid)]
             resident = max(resident, sum(held[0] for held in now))
             proportional = max(proportional, sum(held[1] for held in now))
-            time.sleep(POLL)
+            time.sleep(every)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     return Peak(resident, proportional)

@@ -10,14 +10,14 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 import posegen
 from benchmarks.datasets import generate
-from benchmarks.guards import READING
+from benchmarks.guards import READING, Guard
 from benchmarks.measure import compare
 
 SAMPLES = 400
 PAIRS = 7
 
 
-def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
     path = generate(tmp_path / "dataset", "--samples", str(SAMPLES))
     batches = posegen.open(path).batches(64, fields=["joints"], threads=0)
     field = batches.source.arrays()["joints"]
@@ -43,4 +43,4 @@ def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, 
     rate = sequences / float(np.median(comparison.first))
     benchmark.extra_info.update({"ratio": comparison.ratio, "sequences_per_second": rate})
     print(f"\nshuffled batches: {rate:,.0f} sequences a second, {comparison.ratio:.2f} times as long as unpacking")
-    assert comparison.ratio < READING
+    guard("shuffled batches, by unpacking their chunks", comparison.ratio, most=READING)

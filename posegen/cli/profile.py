@@ -80,7 +80,7 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     callback=_targets,
     help="Samples to tell the cost of.  [default: as the config says]",
 )
-@click.option("--repeats", type=WHOLE, default=3, show_default=True, metavar="R", help="How often it is measured.")
+@click.option("--repeats", type=WHOLE, default=5, show_default=True, metavar="R", help="How often it is measured.")
 @workers_option
 @seed_option
 @out_option

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from posegen.generation.measures import ShardMeasures
 from posegen.generation.profiling.model import Costs, Level, estimate, recommended_shard, recommended_workers
-from posegen.generation.profiling.rates import Run, level, student
+from posegen.generation.profiling.noise import Noise, student
+from posegen.generation.profiling.rates import Run, levels_of
 from posegen.generation.profiling.stages import binding, stage_times, usual_shards
 from posegen.stopwatch import Span
 
@@ -42,6 +43,15 @@ def simulated(workers: int, samples: int, cycle: float, spread: float, draw: ran
 
 def costs_of(*levels: Level, other: Level | None = None, memory: float = 1e10) -> Costs:
     return Costs(PROGRAM, 0.1, levels, other, 1000.0, 5000.0, 20, memory, 10**8)
+
+
+def level(runs: list[Run]) -> Level:
+    (found,) = levels_of(runs)
+    return found
+
+
+def known(workers: int, shard: int, cycle: float, first: float, spawn: float, peak_bytes: float, spread: float = 0.01) -> Level:
+    return Level(workers, shard, cycle, 10.0, Noise(spread, 8), first, spawn, 0.0, 0.1, peak_bytes)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
@@ -85,8 +95,8 @@ def test_what_repeats_differ_by_widens_the_interval() -> None:
     draw = random.Random(3)
     quiet = level([simulated(2, 8 * SHARD, 0.8, 0.01, draw) for _ in range(3)])
     noisy = level([simulated(2, 8 * SHARD, cycle, 0.01, draw) for cycle in (0.7, 0.8, 0.95)])
-    assert quiet.doubt < 0.02
-    assert noisy.doubt > 0.2
+    assert quiet.doubt(60) < 0.02
+    assert noisy.doubt(60) > 0.2
 
 
 def test_a_single_shard_is_made_without_workers() -> None:
@@ -97,7 +107,7 @@ def test_a_single_shard_is_made_without_workers() -> None:
 
 @given(st.integers(1, 10**9), st.integers(1, 10**9), st.integers(1, 16))
 def test_more_samples_never_take_less_and_lie_within_their_interval(one: int, other: int, workers: int) -> None:
-    measured = Level(workers, SHARD, 0.5, 0.05, 2.0, 1.0, 0.1, 1e8)
+    measured = known(workers, SHARD, 0.5, 2.0, 1.0, 1e8)
     few, many = (estimate(costs_of(measured), measured, samples) for samples in sorted((one, other)))
     assert few.seconds <= many.seconds * (1 + 1e-9)
     for found in (few, many):
@@ -106,7 +116,7 @@ def test_more_samples_never_take_less_and_lie_within_their_interval(one: int, ot
 
 
 def test_workers_that_bring_nothing_or_have_no_memory_are_not_recommended() -> None:
-    one = Level(1, SHARD, 0.50, 0.02, 1.0, 0.0, 0.1, 1e9)
+    one = known(1, SHARD, 0.50, 1.0, 0.0, 1e9)
     two = replace(one, workers=2, cycle=0.51)
     four = replace(one, workers=4, cycle=1.01)  # as many samples a second as two
     assert recommended_workers(costs_of(one, two, four), 10**6) == two
@@ -115,10 +125,10 @@ def test_workers_that_bring_nothing_or_have_no_memory_are_not_recommended() -> N
 
 
 def test_shards_are_recommended_larger_where_each_costs_much_and_smaller_where_memory_is_short() -> None:
-    here = Level(2, 40, 1.04, 0.02, 2.0, 1.0, 0.1, 140e6)
+    here = known(2, 40, 1.04, 2.0, 1.0, 140e6)
     costly = costs_of(here, other=replace(here, shard=20, cycle=1.02, peak_bytes=120e6))  # 1 s a shard, 1 ms a sample
     assert recommended_shard(costly, here, 10**6) > 40
-    unsure = replace(here, doubt=100.0)
+    unsure = replace(here, noise=Noise(500.0, 8))
     assert recommended_shard(replace(costly, levels=(unsure,)), unsure, 10**6) == 40
     free = costs_of(here, other=replace(here, shard=20, cycle=0.52, peak_bytes=120e6))
     assert recommended_shard(free, here, 10**6) == 40

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from posegen.generation.profiling.rates import Level
 
@@ -19,8 +19,8 @@ FLOOR = 0.07
 """By how much, relatively, a long run may differ from small ones at least: clocks, caches and disks do in an hour what they
 do not do in a minute, and no repetition within a minute shows it."""
 
-START_FLOOR = 0.25
-"""The same of what is done once."""
+START_FLOOR = 0.15
+"""The same of what is done once: on a quiet machine, starts a minute apart differed by 8 % in the standard deviation."""
 
 ENOUGH = 1.03
 """Fewer workers are as good if the run takes less than that many times as long."""
@@ -38,7 +38,7 @@ class Costs:
     program : float
         Seconds of a command that makes one sample.
     program_doubt : float
-        Seconds by which that varied.
+        Seconds by which that may differ in another run.
     levels : tuple of Level
         By the number of workers, the fewest first.
     other : Level or None
@@ -50,6 +50,8 @@ class Costs:
         Bytes that may be used, by all processes together.
     parent_bytes : float
         That the parent of the workers holds.
+    others : float
+        Share of the cores that other processes used meanwhile.
     """
 
     program: float
@@ -61,6 +63,7 @@ class Costs:
     chunk: int
     memory: float
     parent_bytes: float
+    others: float = 0.0
 
     def fits(self, level: Level) -> bool:
         """Tell whether memory suffices for so many workers."""
@@ -101,14 +104,16 @@ def estimate(costs: Costs, level: Level, samples: int) -> Estimate:
     once = costs.program + spawn + first + level.finish
     seconds = once + steady + tail
     doubts = (
-        max(level.doubt, 0.0) * (steady + first),
+        level.doubt(steady + level.cycle) * (steady + level.cycle),
         FLOOR * seconds,
-        max(START_FLOOR * once, costs.program_doubt),
+        max(START_FLOOR * once, math.hypot(costs.program_doubt, level.start_doubt)),
         tail,
     )
     # As many times less as more: a run that may take twice as long may take half as long, and none takes no time.
-    times = 1 + math.hypot(*doubts) / seconds
-    return Estimate(seconds, seconds / times, seconds * times)
+    alone = math.hypot(*doubts) / seconds
+    # What others use they may leave to us then, or as much again may be wanted.
+    left, more = costs.others / (1 - costs.others), costs.others
+    return Estimate(seconds, seconds / (1 + math.hypot(alone, left)), seconds * (1 + math.hypot(alone, more)))
 
 
 def recommended_workers(costs: Costs, samples: int) -> Level:
@@ -129,7 +134,7 @@ def recommended_shard(costs: Costs, level: Level, samples: int) -> int:
     now = estimate(costs, level, samples).seconds
     quickest = min(((estimate(costs, other, samples).seconds, size) for other, size in fitting), default=(now, level.shard))
     # What is quicker by less than these figures are sure of is no reason to change.
-    is_better = now > max(ENOUGH, 1 + level.doubt) * quickest[0]
+    is_better = now > max(ENOUGH, 1 + level.doubt(now)) * quickest[0]
     return quickest[1] if is_better or not costs.fits(level) else level.shard
 
 
@@ -145,16 +150,8 @@ def resized(costs: Costs, level: Level, size: int) -> Level:
         bytes_each = (here.peak_bytes - there.peak_bytes) / (here.shard - there.shard)
         base = min(max(here.peak_bytes - bytes_each * here.shard, 0.0), here.peak_bytes)
     cycle = min(fixed, level.cycle) * (1 - share) + level.cycle * share
-    return Level(
-        workers=level.workers,
-        shard=size,
-        cycle=cycle,
-        doubt=level.doubt,
-        first=level.first - level.cycle + cycle,
-        spawn=level.spawn,
-        finish=level.finish,
-        peak_bytes=base + (level.peak_bytes - base) * share,
-    )
+    first, peak_bytes = level.first - level.cycle + cycle, base + (level.peak_bytes - base) * share
+    return replace(level, shard=size, cycle=cycle, first=first, peak_bytes=peak_bytes)
 
 
 def _sizes(chunk: int) -> Sequence[int]:

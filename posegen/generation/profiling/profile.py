@@ -20,7 +20,7 @@ from posegen.generation.profiling.figures import Figures, keep_figures
 from posegen.generation.profiling.machine import free_bytes, usable_memory
 from posegen.generation.profiling.model import Costs, Estimate, estimate, recommended_shard, recommended_workers
 from posegen.generation.profiling.place import disk_folder, temporary_folder
-from posegen.generation.profiling.rates import Level, Run, level
+from posegen.generation.profiling.rates import Level, Run, levels_of
 from posegen.generation.profiling.running import (
     command_seconds,
     compile_seconds,
@@ -38,7 +38,9 @@ from posegen.library import load_library
 
 __all__ = ["Profile", "Target", "profile"]
 
-DEFAULT_SAMPLES, DEFAULT_REPEATS = 1000, 3
+DEFAULT_SAMPLES, DEFAULT_REPEATS = 1000, 5
+UNNOTICED, MOST_OTHERS = 0.1, 0.75
+"""Cores that others use on any machine, and the largest share of all that is taken to be theirs."""
 MOST_REPEATS = 100
 
 
@@ -185,19 +187,8 @@ def _profile(
     other = _run(with_shard(config, other_shard(config)), samples, most, folder, reporter)
     runs = [_run(config, samples, workers, folder, reporter) for workers in plan.runs]
     reporter.say("measuring the start of the program")
-    program, program_doubt = command_seconds(config, folder, repeats)
-    levels = tuple(level([run for run in runs if run.workers == workers]) for workers in plan.workers)
-    costs = Costs(
-        program=program,
-        program_doubt=program_doubt,
-        levels=levels,
-        other=level([other]),
-        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
-        fixed_bytes=runs[-1].fixed_bytes,
-        chunk=config.store.chunk,
-        memory=usable_memory(),
-        parent_bytes=psutil.Process().memory_info().rss,
-    )
+    others = sum(run.others for run in runs) / len(runs)
+    costs = _costs(runs, other, command_seconds(config, folder, repeats), config.store.chunk, others)
     shards = usual_shards([run for run in runs if run.workers == most])
     free = free_bytes(folder)
     found = Profile(
@@ -210,12 +201,27 @@ def _profile(
         stages=stage_times(shards),
         shard_seconds=shard_seconds(shards),
         run=[run for run in runs if run.workers == most][-1],
-        others=sum(run.others for run in runs) / len(runs),
+        others=others,
         disk_free=free,
         targets=tuple(_target(costs, target, asked, free, binding(shards, fits_memory=True)) for target in targets),
     )
     _keep(found, folder)
     return found
+
+
+def _costs(runs: Sequence[Run], other: Run, command: tuple[float, float], chunk: int, others: float) -> Costs:
+    return Costs(
+        program=command[0],
+        program_doubt=command[1],
+        levels=levels_of(runs),
+        other=levels_of([other])[0],
+        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
+        fixed_bytes=runs[-1].fixed_bytes,
+        chunk=chunk,
+        memory=usable_memory(),
+        parent_bytes=psutil.Process().memory_info().rss,
+        others=min(max(others - UNNOTICED, 0.0) / available_cores(), MOST_OTHERS),
+    )
 
 
 def _run(config: Config, samples: int, workers: int, folder: Path, reporter: Reporter) -> Run:

@@ -7,7 +7,6 @@ only, with what lies between two shards of a worker.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,8 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from posegen.generation.measures import ShardMeasures
+from posegen.generation.profiling.noise import Noise, Stretch, of_stretches, uncertainty
 
-__all__ = ["Level", "Run", "level"]
+__all__ = ["Level", "Run", "levels_of"]
 
 BUSY = 0.9
 """Share of a shard's time in which all other workers must be at work, too."""
@@ -62,12 +62,16 @@ class Level:
         As for :class:`Run`.
     cycle : float
         That a worker takes for a full shard in the long run.
-    doubt : float
-        Of the cycle, by which it may be off for another run, in 9 of 10 runs, as far as these runs tell.
+    measured : float
+        Seconds that the shards took from which `cycle` is known.
+    noise : Noise
+        Of the machine, by all runs with whatever workers.
     first : float
         That a worker takes for its first shard, and to settle behind it.
     spawn : float
         From the kernels' being loaded until a worker begins.
+    start_doubt : float
+        By how much these two together may differ in another run, in 9 of 10.
     finish : float
         From the last shard's end to the run's.
     peak_bytes : float
@@ -77,9 +81,11 @@ class Level:
     workers: int
     shard: int
     cycle: float
-    doubt: float
+    measured: float
+    noise: Noise
     first: float
     spawn: float
+    start_doubt: float
     finish: float
     peak_bytes: float
 
@@ -88,23 +94,41 @@ class Level:
         """In the long run."""
         return self.workers * self.shard / self.cycle
 
+    def doubt(self, seconds: float) -> float:
+        """Tell by how much, relatively, shards that take so many seconds in all may differ from `cycle`, in 9 of 10 runs."""
+        return self.noise.doubt(self.measured, max(seconds, self.cycle))
 
-def level(runs: Sequence[Run]) -> Level:
-    """Put runs with the same workers together."""
-    cycles = [[*_cycles(run)] for run in runs]
-    cycle = statistics.fmean(seconds for run in cycles for seconds in run)
-    firsts = [shard.seconds for run in runs for shard in _first_shards(run)]
-    waits = [shard.started - run.ready for run in runs for shard in _first_shards(run)]
+
+def levels_of(runs: Sequence[Run]) -> tuple[Level, ...]:
+    """Put runs with the same workers together, the fewest workers first."""
+    by_workers: dict[int, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_workers[run.workers].append(run)
+    stretches = {workers: [_stretch(run) for run in alike] for workers, alike in sorted(by_workers.items())}
+    noise = of_stretches([*stretches.values()])
+    return tuple(_level(by_workers[workers], alike, noise) for workers, alike in stretches.items())
+
+
+def _level(runs: Sequence[Run], stretches: Sequence[Stretch], noise: Noise) -> Level:
+    cycle = statistics.fmean(seconds for stretch in stretches for seconds in stretch.cycles)
+    firsts = [statistics.fmean(shard.seconds for shard in _first_shards(run)) + _settling(run) for run in runs]
+    waits = [max(statistics.fmean(shard.started for shard in _first_shards(run)) - run.ready, 0.0) for run in runs]
     return Level(
         workers=runs[0].workers,
         shard=runs[0].shard,
         cycle=cycle,
-        doubt=_doubt(cycles),
-        first=max(statistics.fmean(firsts) + statistics.fmean(map(_settling, runs)), cycle),
-        spawn=max(statistics.fmean(waits), 0.0),
+        measured=sum(stretch.seconds for stretch in stretches),
+        noise=noise,
+        first=max(statistics.fmean(firsts), cycle),
+        spawn=statistics.fmean(waits),
+        start_doubt=uncertainty([first + wait for first, wait in zip(firsts, waits, strict=True)]),
         finish=statistics.fmean(run.ended - max(shard.stopped for shard in run.shards) for run in runs),
         peak_bytes=max(shard.peak_bytes for run in runs for shard in run.shards),
     )
+
+
+def _stretch(run: Run) -> Stretch:
+    return Stretch(tuple(_cycles(run)), run.workers)
 
 
 def _first_shards(run: Run) -> list[ShardMeasures]:
@@ -155,39 +179,3 @@ def _busy_share(shard: ShardMeasures, process: int, made: dict[int, list[ShardMe
         if other != process
     ]
     return sum(others) / ((run.workers - 1) * shard.seconds) if run.workers > 1 else 1.0
-
-
-def _doubt(cycles: Sequence[Sequence[float]]) -> float:
-    """Estimate by how much, relatively, the mean cycle of another long run may differ from that of these runs.
-
-    Shards differ within a run, and runs from each other; a long run averages the former away, never the latter. A t-interval
-    of 90 % of each, with the variance between runs as one-way analysis of variance has it.
-    """
-    everything = [seconds for run in cycles for seconds in run]
-    mean, count = statistics.fmean(everything), len(everything)
-    within = _variance([seconds - statistics.fmean(run) for run in cycles for seconds in run], count - len(cycles))
-    means = [statistics.fmean(run) for run in cycles]
-    shards = count / len(cycles)
-    between = max(_variance([each - statistics.fmean(means) for each in means], len(means) - 1) - within / shards, 0.0)
-    by_shards = student(count - len(cycles)) * math.sqrt(within / count)
-    by_runs = student(len(means) - 1) * math.sqrt(between * (1 + 1 / len(means)))
-    return math.hypot(by_shards, by_runs) / mean
-
-
-def _variance(deviations: Sequence[float], freedom: int) -> float:
-    return sum(each * each for each in deviations) / freedom if freedom > 0 else 0.0
-
-
-_STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81)
-
-
-def student(freedom: int) -> float:
-    """Quantile of Student's t that 90 % of its values lie within, either way.
-
-    >>> student(2), student(10), round(student(30), 2)
-    (2.92, 1.81, 1.7)
-    """
-    if freedom <= len(_STUDENT):
-        return _STUDENT[max(freedom, 1) - 1]
-    # From the normal quantile 1.645 on, the first term of Cornish and Fisher's expansion.
-    return 1.645 + (1.645**3 + 1.645) / (4 * freedom)

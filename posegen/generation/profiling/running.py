@@ -16,6 +16,7 @@ from posegen.config import Config
 from posegen.errors import PosegenError
 from posegen.generation.measures import ShardMeasures
 from posegen.generation.profiling.load import Load
+from posegen.generation.profiling.noise import uncertainty
 from posegen.generation.profiling.rates import Run
 from posegen.generation.progress import Reporter
 from posegen.generation.run import generate
@@ -34,8 +35,9 @@ __all__ = [
     "with_shard",
 ]
 
-LEAST_SHARDS = 4
-"""Shards that each worker makes at least: its first is slower, and while the last are made others are idle."""
+LEAST_SHARDS = 6
+"""Shards that each worker makes at least: its first is slower, and while the last are made others are idle. What is left
+must be long enough to tell the speed from its noise."""
 
 MOST_COMMANDS = 3
 
@@ -57,14 +59,20 @@ class Schedule:
 
 
 def schedule(most: int, repeats: int) -> Schedule:
-    """Plan the runs: one worker and the most as often as asked for, what lies between once.
+    """Plan the runs: one worker and the most as often as asked for, what lies between once; one alone twice as often.
+
+    By how much runs differ is known from those that are repeated, with however many workers: it takes some of them.
 
     >>> schedule(8, 2)
     Schedule(workers=(1, 2, 4, 8), runs=(1, 2, 4, 8, 1, 8))
+    >>> schedule(1, 2)
+    Schedule(workers=(1,), runs=(1, 1, 1, 1))
     """
     between = tuple(2**power for power in range(1, 11) if 2**power < most)
     workers = tuple(dict.fromkeys((1, *between, most)))
     ends = tuple(dict.fromkeys((1, most)))
+    if most == 1 and repeats > 1:
+        return Schedule(workers, ends * (2 * repeats))
     return Schedule(workers, workers + ends * (repeats - 1))
 
 
@@ -144,7 +152,7 @@ def command_seconds(config: Config, folder: Path, repeats: int) -> tuple[float, 
     Returns
     -------
     (float, float)
-        Seconds in the mean, and by how much they varied.
+        Seconds in the mean, and by how much another may differ from it.
     """
     written = folder / "config.yaml"
     written.write_text(json.dumps(config.as_data()), encoding="utf-8")  # which is YAML, too
@@ -163,4 +171,4 @@ def command_seconds(config: Config, folder: Path, repeats: int) -> tuple[float, 
             msg = f"a run of one sample failed: {done.stderr.strip()}"
             raise PosegenError(msg)
         shutil.rmtree(place)
-    return statistics.fmean(seconds), max(seconds) - min(seconds)
+    return statistics.fmean(seconds), uncertainty(seconds)

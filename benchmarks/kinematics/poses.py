@@ -1,0 +1,98 @@
+"""Turns of the joints of many poses, and the tree that they hang on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.skeleton import JOINTS, PARENTS
+
+Array: TypeAlias = NDArray[Any]
+Work: TypeAlias = Callable[[], Array]
+"""Finds all joints, float [pose, joint, 3]; the answer is a view of memory that the next call writes again."""
+
+FRAMES = 250
+"""Of a sequence: what posegen works on at once."""
+
+INNER = sorted(set(PARENTS) - {-1})
+"""Joints that others hang on; the rotations of the rest turn nothing."""
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Turns of joints in their parents' axes, and where the first joint is.
+
+    Attributes
+    ----------
+    quaternions : float64 [pose, joint, 4]
+        w, x, y, z, of unit length.
+    matrices : float64 [pose, joint, 3, 3]
+    roots : float64 [pose, 3]
+    offsets : float64 [joint, 3]
+        Of each joint from its parent, at rest.
+    """
+
+    quaternions: Array
+    matrices: Array
+    roots: Array
+    offsets: Array
+
+
+def drawn(sequences: int) -> Poses:
+    """Draw turns about any axis."""
+    draw = np.random.default_rng(1)
+    q = draw.normal(size=(sequences * FRAMES, len(JOINTS), 4))
+    q /= np.linalg.norm(q, axis=-1, keepdims=True)
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    matrices = np.stack([np.stack(row, -1) for row in rows], -2)
+    return Poses(q, matrices, draw.normal(size=(len(q), 3)), draw.normal(scale=0.2, size=(len(JOINTS), 3)))
+
+
+def levels() -> list[list[int]]:
+    """Joints by how many lie above them, without the first."""
+    depth = [0] * len(JOINTS)
+    for joint, parent in enumerate(PARENTS[1:], 1):
+        depth[joint] = depth[parent] + 1
+    return [[joint for joint in range(len(JOINTS)) if depth[joint] == level] for level in range(1, max(depth) + 1)]
+
+
+class Step(NamedTuple):
+    """One joint on the way down the tree.
+
+    Attributes
+    ----------
+    joint, parent : int
+    above, own : int
+        Where the rotations of the parent and of the joint are kept; -1 for the first joint's, which is given, and for one that
+        turns nothing.
+    """
+
+    joint: int
+    parent: int
+    above: int
+    own: int
+
+
+def way_down() -> tuple[list[Step], int]:
+    """Give the joints in an order in which few rotations must be kept at a time, and how many: small memory is quick memory."""
+    steps: list[Step] = []
+    free = list(range(len(JOINTS), -1, -1))
+    branches = [(0, -1)]
+    while branches:
+        parent, above = branches.pop()
+        children = [joint for joint in range(len(JOINTS)) if PARENTS[joint] == parent]
+        below = [Step(joint, parent, above, free.pop() if joint in INNER else -1) for joint in children]
+        steps += below
+        branches += [(step.joint, step.own) for step in below if step.own >= 0]
+        if above >= 0:
+            free.append(above)
+    return steps, 1 + max(step.own for step in steps)

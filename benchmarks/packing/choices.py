@@ -1,0 +1,122 @@
+"""Codecs and chunks, in memory, on one thread: what each choice takes to encode and to decode, and what it leaves."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import google_crc32c
+import numpy as np
+from numcodecs import blosc
+from numcodecs.blosc import Blosc
+
+from benchmarks.packing.joints import Array, chunks_of
+from posegen.store.encode import COMPRESSION
+
+SHUFFLES = {"noshuffle": Blosc.NOSHUFFLE, "shuffle": Blosc.SHUFFLE, "bitshuffle": Blosc.BITSHUFFLE}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What can be chosen of the packing; `block` 0 leaves it to Blosc."""
+
+    name: str
+    level: int
+    shuffle: str
+    block: int
+    chunk: int
+
+    def __str__(self) -> str:
+        block = f"{self.block >> 10} kB blocks" if self.block else "Blosc's own blocks"
+        return f"{self.name} {self.level}, {self.shuffle}, {block}, {self.chunk} a chunk"
+
+
+@dataclass(frozen=True)
+class Packing:
+    """What a choice comes to.
+
+    Attributes
+    ----------
+    choice : str
+    write, read : float
+        Megabytes of joints a second that are encoded, with their checksums, and decoded, these compared.
+    latency : float
+        Milliseconds to get at one sequence: its chunk is decoded.
+    size : float
+        Bytes by those of the joints.
+    gains : tuple of float
+        Times that it is better than today's choice at each of these, in the same rounds.
+    """
+
+    choice: str
+    write: float
+    read: float
+    latency: float
+    size: float
+    gains: tuple[float, float, float, float]
+
+
+def today(chunk: int) -> Choice:
+    """Give what posegen does."""
+    return Choice(COMPRESSION.name, COMPRESSION.level, COMPRESSION.shuffle, COMPRESSION.block, chunk)
+
+
+def choices(now: Choice) -> Iterator[Choice]:
+    """Go through the choices: each setting for itself, and the codecs with what suits them."""
+    yield now
+    for name, levels in {"lz4": (1, 3, 9), "lz4hc": (3,), "blosclz": (5,), "zstd": (1, 3, 5)}.items():
+        yield from (replace(now, name=name, level=level) for level in levels)
+    yield from (replace(now, shuffle=shuffle) for shuffle in SHUFFLES if shuffle != now.shuffle)
+    yield replace(now, name="zstd", level=1, shuffle="bitshuffle")
+    yield from (replace(now, block=block) for block in (0, 2**15, 2**17, 2**19, 2**20))
+    yield replace(now, shuffle="bitshuffle", block=0)
+    yield from (replace(now, chunk=chunk) for chunk in (1, 4, 10, 40, 100))
+
+
+def measure(array: Array, now: Choice, rounds: int) -> list[Packing]:
+    """Take all choices in turns; figures are medians over the rounds, of processor time."""
+    blosc.set_nthreads(1)
+    every = [*choices(now)]
+    seconds: list[list[tuple[float, float, float]]] = [[] for _ in every]
+    sizes = [0.0] * len(every)
+    cut = {size: chunks_of(array, size) for size in {choice.chunk for choice in every}}
+    for round_number in range(rounds + 1):
+        for number, choice in enumerate(every):
+            *spent, sizes[number] = _once(cut[choice.chunk], choice)
+            if round_number:  # in the first, memory is new to everybody
+                seconds[number].append((spent[0], spent[1], spent[2]))
+    megabytes = sum(part.nbytes for part in cut[now.chunk]) / 1e6
+    found = []
+    for choice, size, spent in zip(every, sizes, seconds, strict=True):
+        write, read, latency = _medians(spent)
+        gains = _medians([(a[0] / b[0], a[1] / b[1], a[2] / b[2]) for a, b in zip(seconds[0], spent, strict=True)])
+        found.append(Packing(str(choice), megabytes / write, megabytes / read, 1e3 * latency, size, (*gains, sizes[0] / size)))
+    return found
+
+
+def _medians(rounds: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+    write, read, latency = (statistics.median(part) for part in zip(*rounds, strict=True))
+    return write, read, latency
+
+
+def _once(chunks: Sequence[Array], choice: Choice) -> tuple[float, float, float, float]:
+    """Encode and decode all chunks; give seconds of both and of a chunk's decoding, and the share of bytes that is left."""
+    codec = Blosc(choice.name, choice.level, SHUFFLES[choice.shuffle], choice.block, typesize=4)
+    began = time.process_time()
+    packed = [(data, google_crc32c.value(data)) for data in map(codec.encode, chunks)]
+    encoded = time.process_time()
+    room = np.empty_like(chunks[0])
+    for (data, checksum), part in zip(packed, chunks, strict=True):
+        assert google_crc32c.value(data) == checksum
+        codec.decode(data, room[: len(part)])
+    decoded = time.process_time()
+    np.testing.assert_array_equal(room[: len(chunks[-1])], chunks[-1])
+    left = sum(len(data) + 4 for data, _ in packed) / sum(part.nbytes for part in chunks)
+    return encoded - began, decoded - encoded, (decoded - encoded) / len(chunks), left
+
+
+def better(found: Sequence[Packing], slack: float) -> list[Packing]:
+    """Find what beats the first, today's choice, in something, by more than `slack`, and is behind in nothing by more."""
+    return [other for other in found[1:] if max(other.gains) > 1 + slack and min(other.gains) > 1 / (1 + slack)]

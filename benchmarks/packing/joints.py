@@ -1,0 +1,49 @@
+"""The joints that everything is tried on: those of the first samples of the default config."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import posegen
+from posegen.config import Config
+from posegen.generation.fields import array_fields
+from posegen.generation.plan import new_header
+from posegen.library import load_library
+from posegen.store.layout import ArrayField, Header
+from posegen.synthesis import synthesize
+
+Array = NDArray[Any]
+
+SAMPLES = 200
+"""As many as a shard has."""
+
+
+def config() -> Config:
+    return posegen.load_config("default")
+
+
+def header_and_field() -> tuple[Header, ArrayField]:
+    """Give how datasets of the default config are laid out, and their joints among that."""
+    loaded = config()
+    library = load_library(loaded.story.library)
+    header = new_header(loaded, library, array_fields(loaded, library))
+    return header, next(field for field in header.fields if field.name == "joints")
+
+
+def joints(samples: int = SAMPLES) -> Array:
+    """Make float32 [sample, variant, actor, frame, joint, axis]."""
+    return np.ascontiguousarray(synthesize(config(), range(samples)).joints)
+
+
+def chunks_of(array: Array, size: int) -> list[Array]:
+    """Cut joints into chunks of so many samples, of one variant and one actor, without those of which all is absent."""
+    parts = [
+        np.ascontiguousarray(array[first : first + size, variant, actor])
+        for first in range(0, len(array), size)
+        for variant in range(array.shape[1])
+        for actor in range(array.shape[2])
+    ]
+    return [part for part in parts if not np.isnan(part).all()]

@@ -1,0 +1,26 @@
+"""All of it together, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.packing import choices, pipelines, syncing
+from benchmarks.packing.joints import header_and_field, joints
+
+SLACK = 0.1
+"""By how much something must differ to count: less is the noise of a machine."""
+
+
+def measure(folder: Path, rounds: int) -> dict[str, Any]:
+    """Measure everything; `folder` is on the disk that is meant."""
+    header, _ = header_and_field()
+    found = choices.measure(joints(), choices.today(header.chunk), rounds)
+    return {
+        "packing": [asdict(each) for each in found],
+        "better": [each.choice for each in choices.better(found, SLACK)],
+        "pipelines": pipelines.measure(folder, max(1, rounds // 2)),
+        "syncing": syncing.of_ways(folder, rounds),
+        "shards": syncing.of_shards(folder, rounds),
+    }

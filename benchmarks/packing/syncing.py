@@ -1,0 +1,133 @@
+"""What fsync costs: the files of shards written without, synced one by one, all together at the end, and behind the work.
+
+The files are of the sizes that a shard of the default config has. Wall time, since a disk is waited for; in turns.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from benchmarks.packing.joints import SAMPLES, header_and_field, joints
+from posegen.store.encode import encode_shard
+
+SHARDS = 8
+SIZES = (60, 100, 200, 400)
+"""Samples in a shard that are tried, all multiples of a chunk."""
+SMALL = (400_000, 250_000, 450_000, 5_000)
+"""Bytes of a shard's other files: labels, contacts, rows, receipt."""
+WORK = 0.05
+"""Seconds that a core has to do before each large file, as it has to encode it."""
+
+
+Way = Callable[[Path, Sequence[bytes]], None]
+
+
+def of_ways(folder: Path, rounds: int) -> dict[str, float]:
+    """Give for each way the milliseconds that a shard takes more than its work, in the median over the rounds."""
+    pieces = _pieces(SAMPLES)
+    ways: dict[str, Way] = {
+        "no sync": _without,
+        "each file synced when written": _each,
+        "all files synced at the end of a shard": _together,
+        "each synced behind the work": _behind,
+    }
+    spent: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            spent[name].append(_milliseconds(folder, SHARDS, lambda place, way=way: way(place, pieces)))
+    return {name: statistics.median(each) for name, each in spent.items()}
+
+
+def of_shards(folder: Path, rounds: int) -> dict[str, float]:
+    """Give for each shard size the milliseconds for as many samples as a usual one has, besides their work."""
+    pieces = {size: _pieces(size) for size in SIZES}
+    spent: dict[int, list[float]] = {size: [] for size in SIZES}
+    for _ in range(rounds):
+        for size in SIZES:
+            share = size / SAMPLES
+            way = partial(_behind, pieces=pieces[size], share=share)
+            spent[size].append(_milliseconds(folder, round(SHARDS / share), way, share) / share)
+    return {str(size): statistics.median(each) for size, each in spent.items()}
+
+
+def _pieces(samples: int) -> list[bytes]:
+    header, field = header_and_field()
+    return encode_shard(field, joints(samples), samples, header.chunk)
+
+
+def _milliseconds(folder: Path, shards: int, way: Callable[[Path], None], share: float = 1.0) -> float:
+    os.sync()  # what was left to be written is not paid by this one
+    place = folder / "shards"
+    place.mkdir()
+    began = time.perf_counter()
+    for number in range(shards):
+        way(place / str(number))
+    seconds = (time.perf_counter() - began) / shards - WORK * share
+    shutil.rmtree(place)
+    return 1e3 * seconds
+
+
+def _work(share: float = 1.0) -> None:
+    end = time.perf_counter() + WORK * share
+    while time.perf_counter() < end:
+        pass
+
+
+def _files(place: Path, pieces: Sequence[bytes], share: float = 1.0) -> list[tuple[Path, Sequence[bytes]]]:
+    small = [(place.with_name(f"{place.name}-{i}"), [bytes(round(size * share))]) for i, size in enumerate(SMALL)]
+    return [(place.with_name(f"{place.name}-large"), pieces), *small]
+
+
+def _write(path: Path, pieces: Sequence[bytes], *, sync: bool) -> None:
+    with path.open("wb") as file:
+        file.writelines(pieces)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _without(place: Path, pieces: Sequence[bytes]) -> None:
+    _work()
+    for path, content in _files(place, pieces):
+        _write(path, content, sync=False)
+
+
+def _each(place: Path, pieces: Sequence[bytes]) -> None:
+    _work()
+    for path, content in _files(place, pieces):
+        _write(path, content, sync=True)
+    _sync(place.parent)
+
+
+def _together(place: Path, pieces: Sequence[bytes]) -> None:
+    _without(place, pieces)
+    for path, _ in _files(place, pieces):
+        _sync(path)
+    _sync(place.parent)
+
+
+def _behind(place: Path, pieces: Sequence[bytes], share: float = 1.0) -> None:
+    # As posegen's writer does: a thread writes and syncs the large file while the core works, and all are waited for.
+    with ThreadPoolExecutor(1) as thread:
+        large, *small = _files(place, pieces, share)
+        writing = [thread.submit(_write, *large, sync=True)]
+        _work(share)
+        writing += [thread.submit(_write, *file, sync=True) for file in small]
+        for each in writing:
+            each.result()
+    _sync(place.parent)

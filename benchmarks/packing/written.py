@@ -1,0 +1,71 @@
+"""The figures as tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import RESULTS, described_machine, sentence
+
+HEAD = "| {} | write, MB/s | read all, MB/s | one sequence, ms | bytes, % |\n|---|---|---|---|---|"
+
+
+def write(found: dict[str, Any]) -> Path:
+    """Write JSON and tables; give the path of the tables."""
+    machine = described_machine()
+    RESULTS.mkdir(exist_ok=True)
+    document = json.dumps({"machine": machine, **found}, indent=1) + "\n"
+    (RESULTS / "packing.json").write_text(document, encoding="utf-8")
+    place = RESULTS / "packing.md"
+    place.write_text("\n".join(lines(found, sentence(machine))) + "\n", encoding="utf-8")
+    return place
+
+
+def lines(found: dict[str, Any], machine: str) -> Iterator[str]:
+    """Write the page, line by line."""
+    yield "# The store's choices"
+    yield ""
+    yield f"`python -m benchmarks.packing` on {machine}."
+    yield "Joints of the default config, one core; megabytes are those of the joints."
+    yield ""
+    yield "## Codec, level, shuffle, blocks, samples in a chunk"
+    yield ""
+    yield "In memory, with checksums. The first line is what posegen does."
+    yield ""
+    yield HEAD.format("choice")
+    for each in found["packing"]:
+        yield _row(each["choice"], each)
+    yield ""
+    if found["better"]:
+        yield f"Better in something and behind in nothing: {'; '.join(found['better'])}."
+    else:
+        yield "None is better in something and behind in nothing."
+    yield ""
+    yield "## Who encodes and decodes"
+    yield ""
+    yield "A shard on the disk, not synced, with the same codecs. posegen's file is read by zarr's usual pipeline here."
+    yield ""
+    yield HEAD.format("pipeline")
+    for name, each in found["pipelines"].items():
+        yield _row(name, each)
+    yield ""
+    yield "## fsync"
+    yield ""
+    yield "A shard's files, while a core has 50 ms of work to do for them."
+    yield ""
+    yield "| way | ms a shard, besides its work |"
+    yield "|---|---|"
+    for name, milliseconds in found["syncing"].items():
+        yield f"| {name} | {milliseconds:.0f} |"
+    yield ""
+    yield "| samples in a shard, synced behind the work | ms for 200 samples, besides the work |"
+    yield "|---|---|"
+    for size, milliseconds in found["shards"].items():
+        yield f"| {size} | {milliseconds:.0f} |"
+
+
+def _row(name: str, each: dict[str, float]) -> str:
+    numbers = f"{each['write']:,.0f} | {each['read']:,.0f} | {each['latency']:.2f} | {100 * each['size']:.1f}"
+    return f"| {name} | {numbers} |"

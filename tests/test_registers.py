@@ -1,0 +1,72 @@
+"""Kernels of motion work on several frames at once: their machine code has arithmetic in the widest registers of the processor.
+
+Machine code that comes from the cache cannot be looked at, so a few kernels are compiled afresh, with the very options that
+:func:`posegen.kernels.kernel` gives them.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+import pytest
+from numba import float32, float64
+
+from posegen.motion.legs import nominal_leg
+from posegen.motion.trunk import trunk_rotation, turn_rotation
+
+ROW, ROWS = float32[::1], float32[:, ::1]
+KERNELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "product of rotations": (turn_rotation, (ROWS, ROWS, ROWS)),
+    "rotation from angles": (trunk_rotation, (ROW, ROW, ROW, float64, ROWS)),
+    "a leg from its angles": (nominal_leg, (ROW, ROW, ROW, ROW, float32, float32, float64[::1], ROWS)),
+}
+
+# Multiplications of packed numbers: those of single ones (vmulss) take the same registers, and moving is no work.
+WIDE = {
+    "avx": re.compile(r"^\s*v(?:mul|fn?m(?:add|sub)\d+)ps\s.*%[yz]mm\d", re.MULTILINE),
+    "neon": re.compile(r"^\s*fm(?:ul|la|ls)(?:\.4s\s|\s+v\d+\.4s)", re.MULTILINE),
+}
+
+
+def registers() -> str:
+    """The kind of wide registers that kernels are compiled for here; skips the test where there are none."""
+    if numba.config.CPU_NAME or numba.config.CPU_FEATURES or numba.config.BOUNDSCHECK:
+        pytest.skip("numba is told to compile for another processor, or to check bounds")
+    machine = platform.machine().lower()
+    if machine in {"x86_64", "amd64"} and llvm.get_host_cpu_features().get("avx2"):
+        return "avx"
+    if machine in {"aarch64", "arm64"}:
+        return "neon"
+    pytest.skip(f"no wide registers are known of a processor of the kind {machine} without AVX2")
+
+
+def assembly(kernel: Any, signature: tuple[Any, ...]) -> str:
+    """Compile a kernel once more, past the cache."""
+    fresh = numba.jit(**kernel.targetoptions)(kernel.py_func)
+    fresh.compile(signature)
+    (text,) = fresh.inspect_asm().values()
+    return str(text)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_works_in_wide_registers(name: str) -> None:
+    wide = WIDE[registers()]
+    kernel, signature = KERNELS[name]
+    found = len(wide.findall(assembly(kernel, signature)))
+    assert found >= 9, f"{name} has {found} multiplications in wide registers: the compiler works on one frame after another"
+
+
+def test_a_kernel_whose_frames_wait_for_each_other_does_not() -> None:
+    wide = WIDE[registers()]
+
+    @numba.jit(**turn_rotation.targetoptions)
+    def decay(rows: Any) -> None:
+        for f in range(1, rows.shape[1]):
+            rows[0, f] = rows[0, f - 1] * np.float32(0.5) + rows[1, f] * rows[2, f] * rows[0, f - 1]
+
+    assert not wide.findall(assembly(decay, (ROWS,)))
