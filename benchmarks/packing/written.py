@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,12 @@ HEAD = "| {} | write, MB/s | read all, MB/s | one sequence, ms | bytes, % |\n|--
 
 def write(found: dict[str, Any]) -> Path:
     """Write JSON and tables; give the path of the tables."""
-    machine = described_machine()
+    machine, load = described_machine(), round(os.getloadavg()[0], 1)
     RESULTS.mkdir(exist_ok=True)
-    document = json.dumps({"machine": machine, **found}, indent=1) + "\n"
+    document = json.dumps({"machine": machine, "load": load, **found}, indent=1) + "\n"
     (RESULTS / "packing.json").write_text(document, encoding="utf-8")
     place = RESULTS / "packing.md"
-    place.write_text("\n".join(lines(found, sentence(machine))) + "\n", encoding="utf-8")
+    place.write_text("\n".join(lines(found, f"{sentence(machine)}, load {load}")) + "\n", encoding="utf-8")
     return place
 
 
