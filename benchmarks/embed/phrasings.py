@@ -1,14 +1,15 @@
 """Phrasings of actions that captions cannot have, and the check that they cannot.
 
-A phrasing is fair if it is the text of no caption, and if none of its words but small ones is a word that the library has for its
-actions, in whatever form: neither in their verbs and details nor in what is understood of them without being said.
+A phrasing is fair if it is the text of no caption, and if none of its words but small ones is a word that the library has for
+its actions, in whatever form: neither in their verbs and details nor in what is understood of them without being said.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,6 @@ PLACE = Path(__file__).parent / "phrasings.yaml"
 LIBRARY = Path(__file__).parents[2] / "posegen/library/words/en.yaml"
 JUDGED, TRIED = "judged", "tried"
 
-SMALL = frozenset(
-    "a an the some one someone somebody person people their his her its they he she it who what is are was be being to of in on "
-    "at with for by from as like and or than that when while before after behind over under across through into onto towards past "
-    "up down off out away along about round around do does have has get gets give gives make makes take takes go goes without "
-    "few other".split()
-)
-"""Words that tell of no action by themselves: who does it, prepositions, particles, and verbs that stand with any noun."""
 ENDINGS = ("ingly", "edly", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "ly", "s", "e", "y")
 SHORTEST_STEM = 3
 
@@ -41,25 +35,24 @@ class Phrasing:
 
 def phrasings(kind: str) -> list[Phrasing]:
     """Read those that are judged by, or those that methods are tried with."""
-    document = yaml.safe_load(PLACE.read_text(encoding="utf-8"))
-    return [Phrasing(entry["text"], tuple(entry["actions"])) for entry in document[kind]]
+    return [Phrasing(entry["text"], tuple(entry["actions"])) for entry in _document(PLACE)[kind]]
 
 
 def words_of_actions() -> dict[str, frozenset[str]]:
     """Give the stems of all words that the library has for each action, said or only understood."""
-    document = yaml.safe_load(LIBRARY.read_text(encoding="utf-8"))
+    document = _document(LIBRARY)
     entries = (document["actions"], document["reading"]["actions"], document["reading"]["counted"])
     names = {name for entry in entries for name in entry}
     return {name: frozenset(_stems(" ".join(text for entry in entries for text in _texts(entry.get(name))))) for name in names}
 
 
-def unfair(phrasing: Phrasing, words: dict[str, frozenset[str]], captions: Iterable[str]) -> list[str]:
+def unfair(phrasing: Phrasing, words: Mapping[str, frozenset[str]], captions: Iterable[str]) -> list[str]:
     """Say why a phrasing tells nothing: no entry if it is fair.
 
     Parameters
     ----------
     phrasing : Phrasing
-    words : dict of str to frozenset
+    words : mapping of str to frozenset
         As of :func:`words_of_actions`.
     captions : iterable of str
         All texts of the dataset.
@@ -68,6 +61,12 @@ def unfair(phrasing: Phrasing, words: dict[str, frozenset[str]], captions: Itera
     shared = {word for action in phrasing.actions for word in _stems(phrasing.text) & words[action]}
     faults = [f"says {word!r}, as captions of {' and '.join(phrasing.actions)} do" for word in sorted(shared)]
     return faults + ["is a caption"] * any(_plain(caption) == plain for caption in captions)
+
+
+@cache
+def _document(place: Path) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(place.read_text(encoding="utf-8"))
+    return document
 
 
 def _texts(entry: Any) -> Iterator[str]:
@@ -84,7 +83,8 @@ def _texts(entry: Any) -> Iterator[str]:
 
 def _stems(text: str) -> set[str]:
     words = re.findall(r"[a-z]+", re.sub(r"\{[a-z]+\}", " ", text.lower()))
-    return {_stem(word) for word in words if word not in SMALL}
+    small = frozenset(_document(PLACE)["small"])
+    return {_stem(word) for word in words if word not in small}
 
 
 def _stem(word: str) -> str:
