@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from posegen.embedding.pairs_claims import Claims
 from posegen.embedding.pairs_labels import KINDS
 
-__all__ = ["Pairs", "choose"]
+__all__ = ["Caps", "Pairs", "choose"]
 
 Array = NDArray[Any]
 
@@ -35,9 +35,15 @@ class Pairs(NamedTuple):
     reason: Array
 
 
-def choose(
-    rows: Array, others: Array, similarities: Array, claims: Claims, *, least: float, duplicates: int, negatives: int
-) -> Pairs:
+class Caps(NamedTuple):
+    """The cosine that near-duplicates have at least, and how many pairs of each kind a text has at most."""
+
+    similarity: float
+    duplicates: int
+    negatives: int
+
+
+def choose(rows: Array, others: Array, similarities: Array, claims: Claims, caps: Caps) -> Pairs:
     """Choose pairs among the neighbours of some texts.
 
     Parameters
@@ -48,10 +54,7 @@ def choose(
         Nearest first; -1 for none.
     similarities : float32 [n, neighbours]
     claims : Claims
-    least : float
-        Cosine that near-duplicates have at least.
-    duplicates, negatives : int
-        Pairs of each kind that a text has at most.
+    caps : Caps
 
     Returns
     -------
@@ -60,8 +63,8 @@ def choose(
     there, safe = others >= 0, np.maximum(others, 0)
     wrong = claims.false(rows, safe)
     false = there & (wrong < len(KINDS))
-    alike = there & ~false & (similarities >= least) & claims.true(rows, safe)
-    found = [_first(alike, duplicates), _first(false, negatives)]
+    alike = there & ~false & (similarities >= caps.similarity) & claims.true(rows, safe)
+    found = [_first(alike, caps.duplicates), _first(false, caps.negatives)]
     text = np.concatenate([where[0] for where in found])
     place = np.concatenate([where[1] for where in found])
     negative = np.repeat([False, True], [len(where[0]) for where in found])

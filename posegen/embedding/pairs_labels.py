@@ -55,7 +55,8 @@ class Numbering:
         """Number the words of a column, from 1 on."""
         encoded = column.dictionary_encode()
         numbers = [self.words.setdefault(word, len(self.words) + 1) for word in encoded.dictionary.to_pylist()]
-        return np.array([*numbers, 0], np.int64)[encoded.indices.to_numpy(zero_copy_only=False)]
+        found: Array = np.array([*numbers, 0], np.int64)[encoded.indices.to_numpy(zero_copy_only=False)]
+        return found
 
     def word(self, word: str) -> int:
         """Number a word."""
@@ -67,7 +68,8 @@ class Numbering:
         distinct, where = np.unique(code, return_inverse=True)
         columns = zip(distinct // (_VALUES * _WORDS), distinct // _VALUES % _WORDS, distinct % _VALUES, strict=True)
         numbers = [self.claims.setdefault(Claim(*map(int, claim)), len(self.claims)) for claim in columns]
-        return np.array([*numbers, 0], np.int64)[where.reshape(-1)]
+        found: Array = np.array([*numbers, 0], np.int64)[where.reshape(-1)]
+        return found
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,18 @@ def _segments(actors: pa.ListArray, numbering: Numbering) -> _Segments:
     counts = _lengths(lists)
     sequence = np.repeat(np.arange(len(actors)), _lengths(actors))
     values = lists.flatten()
-    numbers = (_field(values, name).to_numpy(zero_copy_only=False) for name in ("start", "end", "turn", "repetitions"))
+    start, end, turn, times = (
+        _field(values, name).to_numpy(zero_copy_only=False) for name in ("start", "end", "turn", "repetitions")
+    )
     return _Segments(
         np.repeat(sequence, counts),
         np.repeat(np.arange(len(counts)), counts),
         numbering.words_of(_field(values, "action")),
         numbering.words_of(_field(values, "side")),
-        *numbers,
+        start,
+        end,
+        turn,
+        times,
         _field(values, "statements"),
     )
 

@@ -14,6 +14,7 @@ import os
 import stat
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -114,8 +115,10 @@ def load_pairs_header(folder: Path, cure: str) -> PairsHeader | None:
     document = check_keys(unseal(data, source), frozenset(PairsHeader.__dataclass_fields__), source)
     if whole(document, "format_version", source) > FORMAT_VERSION:
         raise Source(source.file, "Use a newer posegen.").error("has pairs of a newer format")
-    numbers = {each.name: whole(document, each.name, source) for each in fields(PairsHeader) if each.type == "int"}
-    texts = {name: words(document, name, source) for name in ("source", "index")}
+    numbers: dict[str, Any] = {
+        each.name: whole(document, each.name, source) for each in fields(PairsHeader) if each.type == "int"
+    }
+    texts: dict[str, Any] = {name: words(document, name, source) for name in ("source", "index")}
     header = PairsHeader(**numbers, **texts, similarity=number(document, "similarity", source))
     if header.shard < 1:
         raise source.error("has shards of no texts")

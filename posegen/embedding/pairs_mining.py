@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from posegen.embedding.neighbours import EXACT, neighbour_index
-from posegen.embedding.pairs_choice import Pairs, choose
+from posegen.embedding.pairs_choice import Caps, Pairs, choose
 from posegen.embedding.pairs_claims import Claims, Gathering
 from posegen.embedding.pairs_labels import KINDS
 from posegen.embedding.pairs_layout import (
@@ -147,9 +147,9 @@ def mine_pairs(
         if missing:
             _mine(dataset, embeddings, header, missing, run, tell)
     counts = [read_receipt(folder, PAIRS, shard).numbers for shard in range(header.shards)]
-    found = (sum(count[kind] for count in counts) for kind in ("duplicates", "negatives"))
+    near, hard = (sum(count[kind] for count in counts) for kind in ("duplicates", "negatives"))
     seconds = time.monotonic() - start
-    return PairsResult(folder / PAIRS, header.texts, *found, header.index, header.shards, len(missing), seconds)
+    return PairsResult(folder / PAIRS, header.texts, near, hard, header.index, header.shards, len(missing), seconds)
 
 
 def _header(dataset: Dataset, embeddings: Embeddings, samples: int, caps: tuple[int, int]) -> PairsHeader:
@@ -185,7 +185,7 @@ def _mine(dataset: Dataset, embeddings: Embeddings, header: PairsHeader, missing
     claims, shared = _claims(dataset, embeddings, header, tell)
     vectors = embeddings.vectors()[: header.texts]
     tell("making the index of texts", 0, header.texts)
-    index = neighbour_index(vectors)
+    index, caps = neighbour_index(vectors), Caps(header.similarity, header.duplicates, header.negatives)
     for shard in missing:
         start, first = time.monotonic(), shard * header.shard
         count = min(header.shard, header.texts - first)
@@ -193,9 +193,8 @@ def _mine(dataset: Dataset, embeddings: Embeddings, header: PairsHeader, missing
         for begin in range(first, first + count, TOGETHER):
             rows = np.arange(begin, min(begin + TOGETHER, first + count))
             found = index.neighbours(vectors, rows, header.neighbours)
-            caps = {"least": header.similarity, "duplicates": header.duplicates, "negatives": header.negatives}
             own = ~shared[rows]
-            parts.append(choose(rows[own], found[0][own], found[1][own], claims, **caps))
+            parts.append(choose(rows[own], found[0][own], found[1][own], claims, caps))
         pairs = Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         negatives = int(pairs.negative.sum())
         numbers, seconds = {"duplicates": len(pairs.row) - negatives, "negatives": negatives}, time.monotonic() - start
@@ -208,15 +207,12 @@ def _claims(dataset: Dataset, embeddings: Embeddings, header: PairsHeader, tell:
     """Gather the claims of texts, and which texts are of later samples, too."""
     gathering, at = Gathering(), 0
     rows, samples = (embeddings.rows.column(name).to_numpy() for name in ("row", "sample"))
-    ends = np.searchsorted(
-        samples, np.minimum(np.arange(1, dataset.header.shards() + 1) * dataset.header.shard, header.samples)
-    )
-    for shard in range(-(-header.samples // dataset.header.shard)):
-        table = dataset.table(shard)
-        wanted = pc.less(table.column("sample"), header.samples)
-        gathering.add(table.filter(wanted), rows[at : ends[shard]])
-        at = int(ends[shard])
-        tell("reading labels", min(header.samples, (shard + 1) * dataset.header.shard), header.samples)
+    size = dataset.header.shard
+    for shard in range(-(-header.samples // size)):
+        table, done = dataset.table(shard), min(header.samples, (shard + 1) * size)
+        start, at = at, int(np.searchsorted(samples, done))
+        gathering.add(table.filter(pc.less(table.column("sample"), header.samples)), rows[start:at])
+        tell("reading labels", done, header.samples)
     shared = np.zeros(header.texts, bool)
     later = rows[at:]
     shared[later[later < header.texts]] = True
