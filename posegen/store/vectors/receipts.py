@@ -28,6 +28,7 @@ KINDS = {
     "texts": (),
     "vectors": ("embedded", "known"),
     "pairs": ("duplicates", "negatives"),
+    "search": ("phrases", "places"),
 }
 """The kinds of receipts, and the numbers that each has."""
 
