@@ -33,12 +33,11 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, as_json: boo
     from posegen.embedding.search import open_search
 
     note("opening the dataset and its encoder; the first search of a dataset takes some seconds more", quiet=quiet)
-    opened = open_search(dataset, encoder)
+    opened = open_search(dataset, encoder, lambda told: note(told, quiet=quiet))
     found = opened.find(text, top)
     if as_json:
-        print_json(
-            {"path": str(dataset), "encoder": opened.embeddings.encoder, "text": text, "found": [asdict(one) for one in found]}
-        )
+        document = {"path": str(dataset), "encoder": opened.embeddings.encoder, "text": text}
+        print_json(document | {"found": [asdict(one) for one in found]})
     else:
         click.echo(printable("\n".join(_lines(dataset, found))))
 

@@ -90,7 +90,9 @@ def _key(actions: list[str], colours: dict[str, str]) -> str:
     rest = len(actions) - sum(counts.values())
     entries = [*((action, colours[action], counts[action]) for action in colours), (REST, REST_COLOUR, rest)]
     items = "".join(
-        f'<li><span style="background:{colour}"></span>{escape(name)} ({count:,})</li>' for name, colour, count in entries if count
+        f'<li><span style="background:{colour}"></span>{escape(name)} ({count:,})</li>'
+        for name, colour, count in entries
+        if count
     )
     return f'<ul class="key">{items}</ul>'
 

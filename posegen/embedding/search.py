@@ -7,6 +7,7 @@ well as its best segment, and a little better the nearer one of its captions is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.embedding.encoder import Encoder
+from posegen.embedding.finding import find_encoder
 from posegen.embedding.loading import load_encoder
 from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.search_index import SearchIndex, open_index
@@ -22,7 +24,7 @@ from posegen.errors import PosegenError, UsageError
 from posegen.store.read import Dataset, open_dataset
 from posegen.store.vectors.read import Embeddings, open_embeddings
 
-__all__ = ["Found", "Search", "fitting", "open_search"]
+__all__ = ["Found", "Search", "encoder_of", "fitting", "open_search"]
 
 Array = NDArray[Any]
 
@@ -160,7 +162,30 @@ def _nearest(near: Array, most: int) -> float | None:
     return float(np.sort(near)[-most:].mean()) if len(near) else None
 
 
-def open_search(path: str | Path, encoder: str | None = None) -> Search:
+def encoder_of(embeddings: Embeddings, notify: Callable[[str], None] = print) -> Encoder:
+    """Load the encoder that vectors were made by.
+
+    Raises
+    ------
+    UsageError
+        If it is no longer there.
+    PosegenError
+        If there is another one in its place.
+    """
+    told, (model, _, precision) = embeddings.header.told, embeddings.header.fingerprint.rpartition("-")
+    source, limit = str(told.get("source", embeddings.encoder)), told.get("limit")
+    # Whether a lower limit of tokens was asked for is part of the fingerprint.
+    for tokens in (None, limit if isinstance(limit, int) else None):
+        if find_encoder(source, max_tokens=tokens, notify=notify).fingerprint == model:
+            return load_encoder(source, max_tokens=tokens, precision=precision, notify=notify)
+    msg = (
+        f"{embeddings.folder}: was made by another {embeddings.encoder} than there is now as {source}. "
+        f"Put back the one that it was made by, or embed anew beside it with `posegen embed --name NAME`"
+    )
+    raise PosegenError(msg)
+
+
+def open_search(path: str | Path, encoder: str | None = None, notify: Callable[[str], None] = print) -> Search:
     """Open a dataset to be searched, making what search looks through if it is not there yet.
 
     Parameters
@@ -169,6 +194,8 @@ def open_search(path: str | Path, encoder: str | None = None) -> Search:
         The dataset, whose captions are embedded already.
     encoder : str, optional
         Whose vectors; the only ones there unless given.
+    notify : callable
+        Told when something is downloaded.
 
     Returns
     -------
@@ -183,11 +210,5 @@ def open_search(path: str | Path, encoder: str | None = None) -> Search:
     """
     embeddings = open_embeddings(path, encoder)
     dataset = open_dataset(path, embeddings.folder.name)
-    used = load_encoder(embeddings.encoder)
-    if used.fingerprint != embeddings.header.fingerprint:
-        msg = (
-            f"{embeddings.folder}: was made by another {embeddings.encoder} than there is now. "
-            f"Embed anew beside it: posegen embed {path} --encoder {embeddings.encoder} --name NAME"
-        )
-        raise PosegenError(msg)
+    used = encoder_of(embeddings, notify)
     return Search(dataset, embeddings, used, open_index(dataset, embeddings.folder, used))
