@@ -27,14 +27,26 @@ __all__ = ["embed"]
 @click.option("--tokens", is_flag=True, help="Keep the vectors of tokens, too, with masks.")
 @click.option("--float16", is_flag=True, help="Keep vectors in half precision.")
 @click.option("--no-cache", is_flag=True, help="Neither take vectors made for other datasets, nor keep these for others.")
+@click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives among the texts.")
+@click.option("--report", is_flag=True, help="Also write a page with a map of the texts.")
 @json_option
 @quiet_option
-def embed(dataset: Path, encoder: str | None, no_cache: bool, as_json: bool, quiet: bool, **options: Any) -> None:
+def embed(
+    dataset: Path,
+    encoder: str | None,
+    no_cache: bool,
+    pairs: bool,
+    report: bool,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
     """Turn the captions of DATASET into vectors, each distinct text once.
 
     They lie beside the dataset, in embeddings/ENCODER, and are joined to its sequences when it is read. The same command run
     again goes on where it was stopped, and embeds what is new when the dataset has grown.
     """
+    from posegen.cli.embed_more import more
     from posegen.embedding.finding import DEFAULT
     from posegen.embedding.progress import reporter
     from posegen.embedding.stage import embed as embedded
@@ -45,10 +57,11 @@ def embed(dataset: Path, encoder: str | None, no_cache: bool, as_json: bool, qui
     except KeyboardInterrupt:
         note("stopped; shards of texts that are complete stay, and the same command goes on from there", quiet=quiet)
         raise
+    document, lines = more(dataset, result.path.name, pairs=pairs, report=report, quiet=quiet)
     if as_json:
-        print_json(_document(result))
+        print_json(_document(result) | document)
     elif not quiet:
-        click.echo(printable(_summary(dataset, result)))
+        click.echo(printable("\n".join([*lines, _summary(dataset, result)])))
 
 
 def _document(result: EmbeddingResult) -> dict[str, Any]:

@@ -18,11 +18,12 @@ REST, REST_COLOUR = "others", "#c4c4c4"
 WIDTH, HEIGHT, EDGE = 1000, 760, 12
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1060px; margin: 2em auto; padding: 0 1em; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1060px; margin: 2em auto; }
 h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; }
 svg { border: 1px solid #ddd; width: 100%; height: auto; }
 ul.key { list-style: none; padding: 0; columns: 5; font-size: .9em; } ul.key span { padding: 0 .5em; margin-right: .4em; }
-table { border-collapse: collapse; font-size: .9em; } td, th { padding: .15em .8em .15em 0; text-align: left; vertical-align: top; }
+table { border-collapse: collapse; font-size: .9em; }
+td, th { padding: .15em .8em .15em 0; text-align: left; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; } tr.text td { padding-top: .8em; font-weight: 600; }
 """
 
