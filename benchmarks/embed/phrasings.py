@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-__all__ = ["JUDGED", "TRIED", "Phrasing", "phrasings", "unfair", "words_of_actions"]
+__all__ = ["JUDGED", "TRIED", "Phrasing", "phrasings", "stems", "unfair", "words_of_actions"]
 
 PLACE = Path(__file__).parent / "phrasings.yaml"
 LIBRARY = Path(__file__).parents[2] / "posegen/library/words/en.yaml"
@@ -43,7 +43,7 @@ def words_of_actions() -> dict[str, frozenset[str]]:
     document = _document(LIBRARY)
     entries = (document["actions"], document["reading"]["actions"], document["reading"]["counted"])
     names = {name for entry in entries for name in entry}
-    return {name: frozenset(_stems(" ".join(text for entry in entries for text in _texts(entry.get(name))))) for name in names}
+    return {name: frozenset(stems(" ".join(text for entry in entries for text in _texts(entry.get(name))))) for name in names}
 
 
 def unfair(phrasing: Phrasing, words: Mapping[str, frozenset[str]], captions: Iterable[str]) -> list[str]:
@@ -58,7 +58,7 @@ def unfair(phrasing: Phrasing, words: Mapping[str, frozenset[str]], captions: It
         All texts of the dataset.
     """
     plain = _plain(phrasing.text)
-    shared = {word for action in phrasing.actions for word in _stems(phrasing.text) & words[action]}
+    shared = {word for action in phrasing.actions for word in stems(phrasing.text) & words[action]}
     faults = [f"says {word!r}, as captions of {' and '.join(phrasing.actions)} do" for word in sorted(shared)]
     return faults + ["is a caption"] * any(_plain(caption) == plain for caption in captions)
 
@@ -81,7 +81,8 @@ def _texts(entry: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _stems(text: str) -> set[str]:
+def stems(text: str) -> set[str]:
+    """Give the stems of the words of a text, but small ones."""
     words = re.findall(r"[a-z]+", re.sub(r"\{[a-z]+\}", " ", text.lower()))
     small = frozenset(_document(PLACE)["small"])
     return {_stem(word) for word in words if word not in small}

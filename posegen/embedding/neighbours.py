@@ -23,11 +23,12 @@ Array = NDArray[Any]
 
 EXACT = 20_000
 """Vectors among which every one is compared with every other: half a minute of a core at most."""
-LISTS = 1024
+MOST_LISTS, IN_LIST = 1024, 64
+"""Lists of the index at most, and vectors in each at least, in the mean."""
 PROBED = 48
-"""Lists of the index, and those of them that are looked through for a vector: near-duplicates lie in the same or the next."""
-TRAINED_WITH = 40 * LISTS
-ROUNDS = 8
+"""Lists that are looked through for a vector: those whose middles are nearest to it."""
+TRAINED_WITH, ROUNDS = 40, 8
+"""Vectors for each list that its middle is found with, and rounds that it takes."""
 SPARE = 16
 """Candidates asked for beyond those that are wanted, so that ties at the end are cut by number."""
 DIGITS = 6
@@ -95,11 +96,11 @@ def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Index:
         flat = faiss.IndexFlatIP(vectors.shape[1])
         flat.add(vectors)
         return Index("exact", flat.search)
+    number = max(1, min(MOST_LISTS, len(vectors) // IN_LIST))
     quantizer = faiss.IndexFlatIP(vectors.shape[1])
-    lists = faiss.IndexIVFFlat(quantizer, vectors.shape[1], LISTS, faiss.METRIC_INNER_PRODUCT)
+    lists = faiss.IndexIVFFlat(quantizer, vectors.shape[1], number, faiss.METRIC_INNER_PRODUCT)
     lists.cp.niter, lists.cp.seed, lists.cp.spherical = ROUNDS, 1, True
-    step = max(1, len(vectors) // TRAINED_WITH)
-    lists.train(np.ascontiguousarray(vectors[::step][:TRAINED_WITH]))
+    lists.train(vectors[np.arange(TRAINED_WITH * number) * len(vectors) // (TRAINED_WITH * number)])
     lists.add(vectors)
     lists.nprobe = PROBED
     return Index("lists", lists.search)

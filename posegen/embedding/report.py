@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from posegen.embedding.neighbours import neighbour_index
 from posegen.embedding.pairs_labels import KINDS, Numbering, labels_of
 from posegen.embedding.pairs_layout import PAIRS, load_pairs_header
-from posegen.embedding.report_map import places_of, spread
+from posegen.embedding.report_map import POINTS, places_of, spread
 from posegen.embedding.report_page import page
 from posegen.errors import PosegenError
 from posegen.store.files import write_durably
@@ -65,7 +65,7 @@ class Report:
     examples: list[tuple[str, list[tuple[str, float]]]]
 
 
-def write_report(path: str | Path, encoder: str | None = None) -> Path:
+def write_report(path: str | Path, encoder: str | None = None, points: int = POINTS) -> Path:
     """Write the report on the embeddings of a dataset beside them.
 
     Parameters
@@ -74,6 +74,8 @@ def write_report(path: str | Path, encoder: str | None = None) -> Path:
         The dataset, whose captions are embedded already.
     encoder : str, optional
         Whose vectors; the only ones there unless given.
+    points : int
+        Texts on the map at most.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def write_report(path: str | Path, encoder: str | None = None) -> Path:
     """
     dataset, embeddings = open_dataset(path), open_embeddings(path, encoder)
     told, counts = _told(dataset, embeddings)
-    shown = spread(embeddings.count)
+    shown = spread(embeddings.count, points)
     vectors = embeddings.vectors()
     places, how = places_of(vectors[shown])
     frequency = dict(counts)

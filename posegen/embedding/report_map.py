@@ -16,7 +16,7 @@ POINTS = 2500
 _PERPLEXITY = 30.0
 
 
-def spread(count: int, most: int = POINTS) -> Array:
+def spread(count: int, most: int) -> Array:
     """Choose some of so many texts, at even distances.
 
     >>> spread(10, 4).tolist()
@@ -45,13 +45,16 @@ def places_of(vectors: Array) -> tuple[Array, str]:
     flat = _principal(vectors)
     try:
         from sklearn.manifold import TSNE
+        from threadpoolctl import threadpool_limits
     except ImportError:
         return _scaled(flat), "principal components"
     if len(vectors) <= 3 * _PERPLEXITY:
         return _scaled(flat), "principal components"
     start = flat / max(float(flat[:, 0].std()), 1e-12) * 1e-4
     layout = TSNE(2, perplexity=_PERPLEXITY, init=start.astype(np.float32), metric="cosine", random_state=1, max_iter=500)
-    return _scaled(layout.fit_transform(vectors)), "t-SNE"
+    # Its threads wait for one another at every step: with others at work on the machine, one is quicker than several.
+    with threadpool_limits(1):
+        return _scaled(layout.fit_transform(vectors)), "t-SNE"
 
 
 def _principal(vectors: Array) -> Array:
