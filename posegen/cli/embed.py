@@ -26,6 +26,7 @@ __all__ = ["embed"]
 @click.option("--max-tokens", type=WHOLE, metavar="N", help="Look at no more tokens of a text.  [default: as the model does]")
 @click.option("--tokens", is_flag=True, help="Keep the vectors of tokens, too, with masks.")
 @click.option("--float16", is_flag=True, help="Keep vectors in half precision.")
+@click.option("--shard", type=WHOLE, metavar="N", help="Texts in a shard, which is what a kill loses at most.  [default: 2048]")
 @click.option("--no-cache", is_flag=True, help="Neither take vectors made for other datasets, nor keep these for others.")
 @click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives among the texts.")
 @click.option("--report", is_flag=True, help="Also write a page with a map of the texts.")

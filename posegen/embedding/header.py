@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import gcd
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ SHARD, CHUNK = 2048, 256
 """Texts in a shard and in a chunk."""
 SHARD_OF_TOKENS, CHUNK_OF_TOKENS = 512, 32
 """The same where the vectors of tokens are kept, too, which take some thirty times the room."""
+MOST = 1 << 16
+"""Texts in a shard."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Asked:
     precision : str or None
         None for what suits the machine.
     tokens, float16 : bool
+    shard : int or None
+        Texts in a shard, where there are no vectors yet.
     """
 
     identity: str
@@ -44,6 +49,7 @@ class Asked:
     precision: str | None
     tokens: bool
     float16: bool
+    shard: int | None = None
 
     def differs(self, there: VectorHeader) -> list[str]:
         """Say in what vectors that are there are not what is asked for."""
@@ -101,6 +107,12 @@ def _header(asked: Asked, encoder: Encoder, workers: int) -> VectorHeader:
     if asked.tokens and not encoder.has_tokens:
         msg = f"{encoder.name}: gives no vectors of tokens; leave --tokens out"
         raise UsageError(msg)
+    chunk = CHUNK_OF_TOKENS if asked.tokens else CHUNK
+    usual = SHARD_OF_TOKENS if asked.tokens else SHARD
+    shard = usual if asked.shard is None else asked.shard
+    if not 1 <= shard <= MOST:
+        msg = f"--shard must be from 1 to {MOST} (got {shard})"
+        raise UsageError(msg)
     positions = -(-encoder.limit // POSITIONS_TOGETHER) * POSITIONS_TOGETHER
     return VectorHeader(
         format_version=1,
@@ -111,8 +123,8 @@ def _header(asked: Asked, encoder: Encoder, workers: int) -> VectorHeader:
         dimension=encoder.dimension,
         positions=positions if asked.tokens else 0,
         dtype="float16" if asked.float16 else "float32",
-        shard=SHARD_OF_TOKENS if asked.tokens else SHARD,
-        chunk=CHUNK_OF_TOKENS if asked.tokens else CHUNK,
+        shard=shard,
+        chunk=gcd(shard, chunk),
         budget=suited_budget(encoder, workers),
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -44,7 +44,6 @@ def fetched(name: str, notify: Callable[[str], None]) -> Path:
     UsageError
         If it cannot be had; says how to give it as a folder.
     """
-    import httpx
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
 
@@ -62,7 +61,7 @@ def fetched(name: str, notify: Callable[[str], None]) -> Path:
         return Path(snapshot_download(repository, allow_patterns=_WANTED, ignore_patterns=_UNWANTED))
     except RepositoryNotFoundError as error:
         raise UsageError(_cannot(name, "the Hugging Face Hub has no such model that one may have without asking")) from error
-    except (LocalEntryNotFoundError, HfHubHTTPError, httpx.HTTPError, OSError) as error:
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         reason = f"is not on this machine, and cannot be downloaded ({type(error).__name__})"
         raise UsageError(_cannot(name, reason)) from error
 

@@ -1,6 +1,9 @@
 """Transformers in int8 on the CPU: exported from torch, weights quantised by channel, activations as they come.
 
-How near they come to the float model differs from model to model, so it is measured on captions, and a floor is held.
+Matrices that lead from the wide inside of a layer back to its width stay in float32: what comes into them has a few values far
+larger than all others, and one scale for all costs the most there. On captions, with MiniLM, the least cosine to float32 was
+.987 with all of them in int8 and .993 without these, which then takes a sixth more time. Tables of words stay in float32, too:
+to look them up costs nothing. How near int8 comes differs from model to model, so it is measured, and a floor is held.
 """
 
 from __future__ import annotations
@@ -152,6 +155,23 @@ def _quantise(exact: Path, small: Path) -> None:
     before = logging.root.level
     logging.root.setLevel(logging.ERROR)  # it advises to do what is of no use here
     try:
-        quantize_dynamic(str(exact), str(small), per_channel=True, weight_type=QuantType.QInt8)
+        quantize_dynamic(
+            str(exact),
+            str(small),
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            op_types_to_quantize=["MatMul"],
+            nodes_to_exclude=_narrowing(exact),
+        )
     finally:
         logging.root.setLevel(before)
+
+
+def _narrowing(path: Path) -> list[str]:
+    """Name the multiplications by matrices that have more rows than columns."""
+    import onnx
+
+    graph = onnx.load(str(path), load_external_data=False).graph
+    shapes = {tensor.name: tensor.dims for tensor in graph.initializer if len(tensor.dims) == 2}
+    products = [node for node in graph.node if node.op_type == "MatMul" and node.input[1] in shapes]
+    return [node.name for node in products if shapes[node.input[1]][0] > shapes[node.input[1]][1]]

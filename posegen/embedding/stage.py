@@ -130,6 +130,7 @@ def embed(
     max_tokens: int | None = None,
     tokens: bool = False,
     float16: bool = False,
+    shard: int | None = None,
     cached: bool = True,
     progress: Callable[[Progress], None] = lambda progress: None,
     notify: Callable[[str], None] = lambda text: None,
@@ -154,6 +155,8 @@ def embed(
         Keep the vectors of tokens, too.
     float16 : bool
         Keep vectors in half precision.
+    shard : int, optional
+        Texts in a shard: what a kill loses at most. Chosen once; what is there already has its own.
     cached : bool
         Take vectors from those that were made for other datasets, and keep these for others.
     progress : callable, optional
@@ -180,7 +183,7 @@ def embed(
     load = cache(lambda: loaded(found, chosen, count))
     if chosen is None:
         chosen = load().fingerprint.rpartition("-")[2]
-    asked = Asked(dataset.header.identity, found.name, found.fingerprint, chosen, tokens, float16)
+    asked = Asked(dataset.header.identity, found.name, found.fingerprint, chosen, tokens, float16, shard)
     folder.mkdir(parents=True, exist_ok=True)
     work = _Run(folder, run, count, load, cached, progress, notify)
     with locked(folder, run):

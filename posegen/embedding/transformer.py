@@ -1,7 +1,7 @@
 """Encoders of sentence-transformers: tokens, a transformer, and then the model's own pooling.
 
-Texts are tokenised once, padded in batches, and run through the model's own modules, of which the first, the transformer, may be
-replaced by one in int8.
+Texts are tokenised once, padded in batches, and run through the model's own modules, of which the first, the transformer, may
+be replaced by one in int8.
 """
 
 from __future__ import annotations
