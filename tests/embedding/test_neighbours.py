@@ -1,0 +1,64 @@
+"""Nearest neighbours beside a naive search, with ties, and through the index beside exact search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.embedding.encoder import unit_length
+from posegen.embedding.neighbours import neighbour_index, ranked
+
+pytest.importorskip("faiss")
+
+Array = NDArray[Any]
+
+
+def naive(vectors: Array, row: int, wanted: int) -> list[int]:
+    """Compare with all, one by one; equally similar ones in the order of their numbers."""
+    near = [(-round(float(vectors[row] @ vectors[other]), 6), other) for other in range(len(vectors)) if other != row]
+    return [other for _, other in sorted(near)[:wanted]]
+
+
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), min_size=1, max_size=30), st.integers(1, 6))
+def test_neighbours_are_those_of_a_naive_search_with_ties_by_number(whole: list[list[int]], wanted: int) -> None:
+    vectors = unit_length(np.array(whole))
+    rows = np.arange(len(vectors))
+    others, near = neighbour_index(vectors).neighbours(vectors, rows, wanted)
+    for row in rows.tolist():
+        expected = naive(vectors, row, wanted)
+        assert others[row][: len(expected)].tolist() == expected
+        assert (others[row][len(expected) :] == -1).all()
+        assert np.isneginf(near[row][len(expected) :]).all()
+
+
+def clusters(count: int) -> Array:
+    """Vectors in bunches of unequal size, as those of captions are."""
+    draws = np.random.default_rng(5)
+    middles = draws.normal(size=(count // 20, 24))
+    return unit_length(middles[(draws.random(count) ** 2 * len(middles)).astype(int)] + 0.4 * draws.normal(size=(count, 24)))
+
+
+def test_the_index_finds_nearly_all_that_exact_search_does_and_always_the_same() -> None:
+    vectors = clusters(8000)
+    rows = np.arange(0, 8000, 40)
+    exact = neighbour_index(vectors).neighbours(vectors, rows, 20)[0]
+    index = neighbour_index(vectors, exact=100)
+    found, near = index.neighbours(vectors, rows, 20)
+    assert index.kind == "lists"
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]) > 0.95
+    again = neighbour_index(vectors, exact=100).neighbours(vectors, rows, 20)
+    assert (again[0].tobytes(), again[1].tobytes()) == (found.tobytes(), near.tobytes())
+    part = index.neighbours(vectors, rows[7:9], 20)[0]
+    assert part.tolist() == found[7:9].tolist()
+
+
+def test_what_differs_by_less_than_a_millionth_is_as_similar() -> None:
+    near = np.array([[0.5, 0.50000001, 0.9, -np.inf]])
+    others, similarities = ranked(near, np.array([[4, 2, 7, -1]]), 5)
+    assert others.tolist() == [[7, 2, 4, -1, -1]]
+    assert similarities[0, :3].tolist() == pytest.approx([0.9, 0.5, 0.5])
