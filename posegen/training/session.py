@@ -15,13 +15,13 @@ import torch
 
 from posegen.errors import PosegenError
 from posegen.training import checkpoints
+from posegen.training.beginning import Beginning
 from posegen.training.feed import Feed, Loader, Loading
 from posegen.training.judging import judged
 from posegen.training.logs import Logs
 from posegen.training.loop import Hooks, Learner, Watch, run_loop
 from posegen.training.machine import Choices, memory_used, parts_of
 from posegen.training.material import Material, batches_of, statistics
-from posegen.training.models import build
 from posegen.training.settings import Settings, memory_bytes
 from posegen.training.task import Task
 from posegen.training.timing import StepTimes, Timer
@@ -54,6 +54,8 @@ class Session:
     settings : Settings
     material : Material
     choices : Choices
+    beginning : Beginning
+        How the model is made.
     first, last : int
         Steps that the present round goes from and to.
     deadline : float or None
@@ -67,6 +69,7 @@ class Session:
     settings: Settings
     material: Material
     choices: Choices
+    beginning: Beginning
     first: int
     last: int
     deadline: float | None
@@ -132,12 +135,12 @@ def _sit(session: Session, choices: Choices, learner: Learner, watch: Watch) -> 
 
 def _learner(session: Session, telling: Telling) -> Learner:
     settings, task = session.settings, session.task
-    model = build(task, session.material.view, settings.model, settings.seed)
+    model = session.beginning.make()
     state = checkpoints.latest(session.run, telling.say)
-    if state is None:
+    if state is None and session.beginning.weights is None:
         source = session.material.source(task.recipes, "training")
         model.encoder.normalise_by(*statistics(source, settings.data.variants))  # type: ignore[union-attr, operator]
-    else:
+    elif state is not None:
         telling.say(f"going on from step {state.progress.step:,}")
         if state.progress.step == session.first and session.first:
             # Another round, with more to be judged by: what was best in the last one says nothing.
