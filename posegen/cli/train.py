@@ -70,6 +70,9 @@ def train(
 
     What the machine is and what was chosen for it is shown first, and what the run will take. Run again, the same command
     goes on at the step where it was stopped; when the dataset has grown in the meantime, it trains on with what is new.
+
+    With --init, DATASET may be clips of your own: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a
+    folder with WORD/anything.npy.
     """
     from posegen.cli.training_text import reporter
     from posegen.training.settings import load_settings

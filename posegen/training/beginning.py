@@ -11,6 +11,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from posegen.errors import UsageError
+from posegen.quantities import human_bytes
 from posegen.store.files import write_durably
 from posegen.store.runs import current_run
 from posegen.training.adapters import add_adapters, learned, merge_adapters
@@ -64,6 +65,14 @@ class Beginning:
             write_durably(run / ADAPTER, save(own), current_run())
             merge_adapters(self.encoder(model))
         return model
+
+    def trained_share(self) -> str:
+        """Tell how much of the model is trained where adapters are, and how large the file of that is."""
+        model = self.make()
+        own = sum(parameter.numel() for parameter in learned(model).values())
+        whole = sum(parameter.numel() for parameter in model.parameters())
+        size = human_bytes(4 * own)
+        return f"adapters: {own:,} of {whole:,} weights are trained ({100 * own / whole:.0f} %), {size} in {ADAPTER}"
 
     @staticmethod
     def encoder(model: nn.Module) -> Any:

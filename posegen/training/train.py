@@ -160,7 +160,7 @@ def _trained(request: Request, run: Path, task: Task, material: Material, beginn
     begun = time.monotonic()
     started = _plain(read_document(run, RUN))
     if started is not None:
-        _check_same(run, started, task, request.settings, material)
+        _check_same(run, started, request, material)
         started = _next_round(run, started, material, reporter)
         done = read_document(run, RESULT)
         if done is not None and done["rounds"] == len(started["rounds"]):
@@ -199,11 +199,14 @@ def _start(
     settings = request.settings
     choices, reasons, found = chosen(task, settings, material, beginning)
     reporter.table(reasons)
+    if settings.adapter.rank is not None:
+        reporter.say(beginning.trained_share())
     reporter.expect(found)
     refuse_budget(found, request.budget, settings)
     started = {
         "task": task.name,
         "source": request.source,
+        "init": None if request.init is None else str(request.init),
         "material": {"name": material.name, "identity": material.identity, "content_version": CONTENT_VERSION},
         "settings": settings.as_data(),
         "choices": asdict(choices),
@@ -291,10 +294,12 @@ def _prepare(task: Task, material: Material, reporter: Reporter) -> None:
     material.prepare(task.recipes, tell)
 
 
-def _check_same(run: Path, started: dict[str, Any], task: Task, settings: Settings, material: Material) -> None:
+def _check_same(run: Path, started: dict[str, Any], request: Request, material: Material) -> None:
     """Refuse to go on with another run's checkpoints; where it logs may change."""
-    before = {"task": started["task"], "data": started["material"]["identity"], **_deciding(started["settings"])}
-    now = {"task": task.name, "data": material.identity, **_deciding(settings.as_data())}
+    init = None if request.init is None else str(request.init)
+    before = {name: started[name] for name in ("task", "init")} | {"data": started["material"]["identity"]}
+    now = {"task": request.task, "init": init, "data": material.identity}
+    before, now = before | _deciding(started["settings"]), now | _deciding(request.settings.as_data())
     found = differences(before, now)
     if found:
         told = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in found[:5])
