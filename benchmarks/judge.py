@@ -15,10 +15,18 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import embed, generate, keep, motion, speed, story
+from benchmarks import embed, generate, keep, motion, speed, story, train
 from benchmarks.figures import Figure, write, write_again
 
-SECTIONS = {"embed": embed, "generate": generate, "keep": keep, "motion": motion, "speed": speed, "story": story}
+SECTIONS = {
+    "embed": embed,
+    "generate": generate,
+    "keep": keep,
+    "motion": motion,
+    "speed": speed,
+    "story": story,
+    "train": train,
+}
 
 
 def judge(section: str, names: list[str], folder: Path | None, *, again: bool = False) -> bool:
