@@ -24,13 +24,13 @@ def index(actions: list[str], related: list[bool], vectors: list[list[float]]) -
 def test_a_phrase_fits_as_well_as_it_and_its_action_are_near() -> None:
     query = np.array([1, 0], np.float32)
     found = fitting(query, index(["wave", "wave", "walk"], [False, False, False], [[1, 0], [0.6, 0.8], [0.8, 0.6]]))
-    assert found.tolist() == pytest.approx([0.7 * 0.8 + 0.3, 0.7 * 0.8 + 0.3 * 0.6, 0.8])
+    assert found.tolist() == pytest.approx([0.9 * 0.8 + 0.1, 0.9 * 0.8 + 0.1 * 0.6, 0.8])
 
 
 def test_words_related_to_an_action_count_as_much_as_what_is_said_of_it() -> None:
     query = np.array([1, 0], np.float32)
     found = fitting(query, index(["wave", "wave", "walk"], [False, True, False], [[0, 1], [1, 0], [0.28, 0.96]]))
-    assert found[0] == pytest.approx(0.7 * 0.5)
+    assert found[0] == pytest.approx(0.9 * 0.5)
     assert found[0] > found[2]
 
 
