@@ -25,7 +25,7 @@ EXACT = 20_000
 """Vectors among which every one is compared with every other: half a minute of a core at most."""
 MOST_LISTS, IN_LIST = 1024, 64
 """Lists of the index at most, and vectors in each at least, in the mean."""
-PROBED = 48
+PROBED = 32
 """Lists that are looked through for a vector: those whose middles are nearest to it."""
 TRAINED_WITH, ROUNDS = 40, 8
 """Vectors for each list that its middle is found with, and rounds that it takes."""

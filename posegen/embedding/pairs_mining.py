@@ -54,7 +54,7 @@ SAMPLES = 50_000
 """Samples whose texts have pairs, unless more are asked for: some 250,000 texts, whose vectors are held in memory."""
 SHARD = 4096
 """Texts in a shard."""
-NEIGHBOURS = 96
+NEIGHBOURS = 64
 """Neighbours that are looked at for each text."""
 SIMILARITY = 0.7
 """Cosine that near-duplicates have at least: less alike, they would not be taken for one another anyway."""

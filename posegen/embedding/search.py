@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.finding import find_encoder
-from posegen.embedding.loading import load_encoder
+from posegen.embedding.loading import loaded
 from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.search_index import SearchIndex, open_index
 from posegen.errors import PosegenError, UsageError
@@ -30,9 +30,9 @@ Array = NDArray[Any]
 
 SAID, RELATED = 10, 3
 """So many of the nearest texts of an action, and of the words related to it, tell how near a text is to the action."""
-OF_ACTION = 0.7
+OF_ACTION = 0.9
 """Weight of how near a text is to the action; the rest is that of what is said of the segment."""
-OF_CAPTION = 0.1
+OF_CAPTION = 0.3
 """Weight of how near a text is to a caption, beside that of the best segment."""
 
 
@@ -163,7 +163,7 @@ def _nearest(near: Array, most: int) -> float | None:
 
 
 def encoder_of(embeddings: Embeddings, notify: Callable[[str], None] = print) -> Encoder:
-    """Load the encoder that vectors were made by.
+    """Load the encoder that vectors were made by, in float32: for a text at a time that is quick, and nothing is more exact.
 
     Raises
     ------
@@ -176,8 +176,9 @@ def encoder_of(embeddings: Embeddings, notify: Callable[[str], None] = print) ->
     source, limit = str(told.get("source", embeddings.encoder)), told.get("limit")
     # Whether a lower limit of tokens was asked for is part of the fingerprint.
     for tokens in (None, limit if isinstance(limit, int) else None):
-        if find_encoder(source, max_tokens=tokens, notify=notify).fingerprint == model:
-            return load_encoder(source, max_tokens=tokens, precision=precision, notify=notify)
+        found = find_encoder(source, max_tokens=tokens, notify=notify)
+        if found.fingerprint == model:
+            return loaded(found, "float32" if "float32" in found.precisions else precision, None)
     msg = (
         f"{embeddings.folder}: was made by another {embeddings.encoder} than there is now as {source}. "
         f"Put back the one that it was made by, or embed anew beside it with `posegen embed --name NAME`"

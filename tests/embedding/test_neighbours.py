@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ pytest.importorskip("faiss")
 Array = NDArray[Any]
 
 
-def naive(vectors: Array, row: int, wanted: int) -> list[int]:
-    """Compare with all, one by one; equally similar ones in the order of their numbers."""
-    near = [(-round(float(vectors[row] @ vectors[other]), 6), other) for other in range(len(vectors)) if other != row]
-    return [other for _, other in sorted(near)[:wanted]]
+def naive(vectors: Array, row: int, wanted: int) -> list[float]:
+    """Compare with all others, one by one: how near the nearest are."""
+    return sorted((float(vectors[row] @ vectors[other]) for other in range(len(vectors)) if other != row), reverse=True)[
+        :wanted
+    ]
 
 
 @given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), min_size=1, max_size=30), st.integers(1, 6))
@@ -31,7 +33,12 @@ def test_neighbours_are_those_of_a_naive_search_with_ties_by_number(whole: list[
     others, near = neighbour_index(vectors).neighbours(vectors, rows, wanted)
     for row in rows.tolist():
         expected = naive(vectors, row, wanted)
-        assert others[row][: len(expected)].tolist() == expected
+        found = others[row][: len(expected)].tolist()
+        assert len(set(found)) == len(found) and row not in found  # noqa: PT018
+        assert near[row][: len(expected)].tolist() == pytest.approx(expected, abs=2e-6)
+        assert [float(vectors[row] @ vectors[other]) for other in found] == pytest.approx(expected, abs=2e-6)
+        alike = [(a, b) for a, b in itertools.pairwise(found) if whole[a] == whole[b]]
+        assert all(a < b for a, b in alike)
         assert (others[row][len(expected) :] == -1).all()
         assert np.isneginf(near[row][len(expected) :]).all()
 
