@@ -22,8 +22,8 @@ from posegen.store.layout import rows_path
 from posegen.store.read import Dataset
 from posegen.store.rows import encode_table
 from posegen.store.vectors.layout import ROWS_SCHEMA, TEXTS_SCHEMA, rows_part, texts_part
-from posegen.store.vectors.read import read_texts
 from posegen.store.vectors.receipts import OverlayReceipt, digest_of_texts
+from posegen.store.vectors.shards import read_texts
 
 __all__ = ["Numbered", "TextIndex", "number_texts"]
 

@@ -15,8 +15,8 @@ from posegen.embedding.encoder import Encoded, Encoder, Prepared
 from posegen.embedding.running import Runner
 from posegen.store.vectors.layout import MASK, TOKEN, VECTOR, VectorHeader, object_path
 from posegen.store.vectors.objects import encode_object
-from posegen.store.vectors.read import read_object, read_texts
 from posegen.store.vectors.receipts import OverlayReceipt, digest_of_texts
+from posegen.store.vectors.shards import read_object, read_texts
 
 __all__ = ["Task", "finish", "prepare"]
 
