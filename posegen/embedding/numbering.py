@@ -95,7 +95,7 @@ class _Numbering:
         """Take up the texts of all leading shards that are sound."""
         while True:
             receipt = sound_receipt(self.folder, "texts", len(self.texts))
-            if receipt is None:
+            if receipt is None or receipt.count > self.size:
                 return
             texts = read_texts(self.folder, receipt)
             self.index.number(texts)

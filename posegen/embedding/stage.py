@@ -207,7 +207,7 @@ def _embedded(header: VectorHeader, numbered: Numbered, work: _Run) -> VectorHea
     pending = [
         (texts, receipt)
         for texts, receipt in zip(numbered.texts, there, strict=True)
-        if receipt is None or receipt.source != _source(header, texts)
+        if receipt is None or receipt.source != header.source_of(texts.source)
     ]
     if not pending:
         return header
@@ -224,15 +224,11 @@ def _embedded(header: VectorHeader, numbered: Numbered, work: _Run) -> VectorHea
             embedded = len(task.rest)
             numbers = {"embedded": embedded, "known": task.receipt.count - embedded}
             seconds += time.monotonic() - begun
-            shard, source = task.receipt.shard, _source(header, task.receipt)
+            shard, source = task.receipt.shard, header.source_of(task.receipt.source)
             commit(work.folder, "vectors", shard, task.receipt.count, source, numbers, files, work.name, seconds=seconds)
             clock.finished(task.receipt.count, embedded)
             work.made, work.embedded, work.known = work.made + 1, work.embedded + embedded, work.known + numbers["known"]
     return header
-
-
-def _source(header: VectorHeader, texts: OverlayReceipt) -> str:
-    return f"{header.fingerprint} {texts.source}"
 
 
 def _ahead(

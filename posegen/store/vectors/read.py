@@ -279,7 +279,7 @@ def _receipts(folder: Path, header: VectorHeader, own: Header) -> dict[str, list
         msg = f"{folder}: was made when the dataset had fewer samples. {goes_on}"
         raise PosegenError(msg)
     for of, receipt in zip(texts, vectors, strict=True):
-        if receipt.source != f"{header.fingerprint} {of.source}" or receipt.count != of.count:
+        if receipt.source != header.source_of(of.source) or receipt.count != of.count:
             msg = f"{folder}: shard {of.shard} of its vectors is not of the texts that there are now. {goes_on}"
             raise PosegenError(msg)
     return {"rows": rows, "texts": texts, "vectors": vectors}
