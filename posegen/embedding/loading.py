@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.finding import DEFAULT, Found, find_encoder
+from posegen.embedding.finding import DEFAULT, Found, find_encoder, tell
 from posegen.errors import UsageError
 from posegen.wording import did_you_mean, shown
 
@@ -17,8 +17,8 @@ def load_encoder(
     *,
     max_tokens: int | None = None,
     precision: str | None = "float32",
-    workers: int | None = None,
-    notify: Callable[[str], None] = print,
+    workers: int = 1,
+    notify: Callable[[str], None] = tell,
 ) -> Encoder:
     """Load an encoder.
 
@@ -31,8 +31,8 @@ def load_encoder(
         Look at no more tokens of a text.
     precision : str or None
         ``float32``, ``int8`` (CPU) or ``bf16`` (GPU); None for what suits the machine best.
-    workers : int, optional
-        Batches that are embedded at once.
+    workers : int
+        Batches that are going to be embedded at once, which share the cores.
     notify : callable
         Told when something is downloaded.
 

@@ -22,8 +22,8 @@ from posegen.store.layout import rows_path
 from posegen.store.read import Dataset
 from posegen.store.rows import encode_table
 from posegen.store.vectors.layout import ROWS_SCHEMA, TEXTS_SCHEMA, rows_part, texts_part
-from posegen.store.vectors.read import read_texts
 from posegen.store.vectors.receipts import OverlayReceipt, digest_of_texts
+from posegen.store.vectors.shards import read_texts
 
 __all__ = ["Numbered", "TextIndex", "number_texts"]
 
@@ -95,7 +95,7 @@ class _Numbering:
         """Take up the texts of all leading shards that are sound."""
         while True:
             receipt = sound_receipt(self.folder, "texts", len(self.texts))
-            if receipt is None:
+            if receipt is None or receipt.count > self.size:
                 return
             texts = read_texts(self.folder, receipt)
             self.index.number(texts)

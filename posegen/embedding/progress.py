@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from posegen.embedding.stage import Progress
+from posegen.embedding.clock import Progress
 from posegen.wording import printable
 
 __all__ = ["line_of", "reporter"]

@@ -15,8 +15,8 @@ from posegen.embedding.encoder import Encoded, Encoder, Prepared
 from posegen.embedding.running import Runner
 from posegen.store.vectors.layout import MASK, TOKEN, VECTOR, VectorHeader, object_path
 from posegen.store.vectors.objects import encode_object
-from posegen.store.vectors.read import read_object, read_texts
 from posegen.store.vectors.receipts import OverlayReceipt, digest_of_texts
+from posegen.store.vectors.shards import read_object, read_texts
 
 __all__ = ["Task", "finish", "prepare"]
 
@@ -105,7 +105,7 @@ def _take_there(
     folder: Path, header: VectorHeader, texts: Sequence[str], before: OverlayReceipt | None, arrays: dict[str, Array]
 ) -> int:
     """Take the vectors that are there of the first texts; tell how many they are."""
-    if before is None or before.source != f"{header.fingerprint} {digest_of_texts(texts[: before.count])}":
+    if before is None or before.source != header.source_of(digest_of_texts(texts[: before.count])):
         return 0
     for field in header.fields:
         arrays[field.name][: before.count] = read_object(folder, header, before, field)

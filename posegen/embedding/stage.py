@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from posegen.embedding.cache import VectorCache, vector_cache
+from posegen.embedding.clock import Clock, Progress
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.finding import DEFAULT, Found, find_encoder
 from posegen.embedding.header import Asked, begin, precision_there
@@ -32,10 +33,10 @@ from posegen.store.read import Dataset, open_dataset
 from posegen.store.runs import current_run
 from posegen.store.vectors.layout import HEADER_FILE, VectorHeader, encoder_folder
 from posegen.store.vectors.objects import vector_descriptions
-from posegen.store.vectors.read import read_texts
 from posegen.store.vectors.receipts import OverlayReceipt
+from posegen.store.vectors.shards import read_texts
 
-__all__ = ["EmbeddingResult", "Progress", "embed"]
+__all__ = ["EmbeddingResult", "embed"]
 
 
 @dataclass(frozen=True)
@@ -85,17 +86,6 @@ class EmbeddingResult:
     def texts_per_second(self) -> float:
         """Texts that the encoder was run for, a second."""
         return self.embedded / self.seconds if self.seconds else 0.0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is: `what` it does, how much of `total` is `done`; texts embedded a second, and seconds left, if known."""
-
-    what: str
-    done: int
-    total: int
-    rate: float | None = None
-    left: float | None = None
 
 
 @dataclass
@@ -217,14 +207,14 @@ def _embedded(header: VectorHeader, numbered: Numbered, work: _Run) -> VectorHea
     pending = [
         (texts, receipt)
         for texts, receipt in zip(numbered.texts, there, strict=True)
-        if receipt is None or receipt.source != _source(header, texts)
+        if receipt is None or receipt.source != header.source_of(texts.source)
     ]
     if not pending:
         return header
     encoder = work.load()
     header = _agreeing(header, encoder, numbered.texts, work)
     encoder = replace(encoder, reference=None)  # its memory is wanted for batches
-    clock = _Clock(numbered.distinct, sum(texts.count for texts, _ in pending), work.tell)
+    clock = Clock(numbered.distinct, sum(texts.count for texts, _ in pending), work.tell)
     runner = Runner(encoder, header.budget, work.workers, header.positions > 0, work.say, clock.embedded)
     fingerprint = header.fingerprint if work.cached else None
     with vector_cache(fingerprint, header.dimension, work.say) as known:
@@ -234,15 +224,11 @@ def _embedded(header: VectorHeader, numbered: Numbered, work: _Run) -> VectorHea
             embedded = len(task.rest)
             numbers = {"embedded": embedded, "known": task.receipt.count - embedded}
             seconds += time.monotonic() - begun
-            shard, source = task.receipt.shard, _source(header, task.receipt)
+            shard, source = task.receipt.shard, header.source_of(task.receipt.source)
             commit(work.folder, "vectors", shard, task.receipt.count, source, numbers, files, work.name, seconds=seconds)
             clock.finished(task.receipt.count, embedded)
             work.made, work.embedded, work.known = work.made + 1, work.embedded + embedded, work.known + numbers["known"]
     return header
-
-
-def _source(header: VectorHeader, texts: OverlayReceipt) -> str:
-    return f"{header.fingerprint} {texts.source}"
 
 
 def _ahead(
@@ -293,30 +279,6 @@ def _sample(folder: Path, texts: Sequence[OverlayReceipt]) -> list[str]:
         own = read_texts(folder, texts[shard])
         found += [own[row % size] for row in wanted[wanted // size == shard].tolist()]
     return found
-
-
-class _Clock:
-    """Tells how far the run is, how many texts a second the encoder takes, and how long the rest takes at that rate."""
-
-    def __init__(self, total: int, pending: int, tell: Callable[[Progress], None]) -> None:
-        self._total, self._left, self._tell = total, pending, tell
-        self._start, self._embedded, self._running = time.monotonic(), 0, 0
-
-    def embedded(self, count: int) -> None:
-        """Some texts were embedded."""
-        self._embedded += count
-        self._running += count
-        rate = self._embedded / max(time.monotonic() - self._start, 1e-9)
-        left = self._left - self._running
-        self._tell(Progress("embedding texts", self._total - left, self._total, rate, left / rate))
-
-    def finished(self, count: int, embedded: int) -> None:
-        """A shard of `count` texts is complete, of which some were embedded."""
-        self._left -= count
-        self._running -= embedded
-        rate = self._embedded / max(time.monotonic() - self._start, 1e-9) if self._embedded else None
-        left = self._left / rate if rate else None
-        self._tell(Progress("embedding texts", self._total - self._left, self._total, rate, left))
 
 
 def _describe(folder: Path, header: VectorHeader, texts: int, run: str) -> None:

@@ -74,8 +74,8 @@ class TransformerBackend:
         """
         import torch
 
-        if torch.get_num_threads() != self._threads:  # each thread has a number of its own
-            torch.set_num_threads(self._threads)
+        before = torch.get_num_threads()  # each thread has a number of its own
+        torch.set_num_threads(self._threads)
         features = {name: torch.from_numpy(value) for name, value in self._padded(prepared, chosen).items()}
         try:
             with torch.inference_mode(), self._precision():
@@ -89,6 +89,8 @@ class TransformerBackend:
             if "alloc" in str(error).lower() or "out of memory" in str(error).lower():
                 raise MemoryError(str(error)) from error
             raise
+        finally:
+            torch.set_num_threads(before)
         return Encoded(unit_length(vectors), each)
 
     def _padded(self, prepared: Prepared, chosen: Array) -> dict[str, Array]:

@@ -279,3 +279,18 @@ def test_what_cannot_be_is_refused_with_the_way_out(
     assert main(["embed", str(dataset), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not list((dataset / "embeddings").glob("*/receipts")) if (dataset / "embeddings").exists() else True
+
+
+def test_a_lost_header_is_written_anew_and_what_is_sound_is_kept(dataset: Path) -> None:
+    run(dataset)
+    folder = dataset / "embeddings" / HASHING
+    wanted, header = files_of(folder), folder / "embeddings.json"
+    header.write_bytes(header.read_bytes()[:-40])
+    with pytest.raises(PosegenError, match=r"Delete .*embeddings.json"):
+        run(dataset)
+    header.unlink()
+    assert run(dataset).nothing_to_do
+    assert files_of(folder) == wanted
+    header.unlink()
+    assert run(dataset, shard=5).embedded > 0
+    np.testing.assert_allclose(open_embeddings(dataset).vectors(), ENCODER.encode(texts_of()), atol=1e-6)

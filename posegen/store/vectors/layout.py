@@ -115,6 +115,10 @@ class VectorHeader:
         mask = ArrayField(MASK, dims[:1], (self.positions,), (together,), "uint8", 0, {"meaning": "1: there is a token"})
         return vector, token, mask
 
+    def source_of(self, digest: str) -> str:
+        """Say what vectors are of: the encoder, how they are stored, and the texts of that digest."""
+        return f"{self.fingerprint} {self.dtype} {self.shard}/{self.chunk} {self.positions} {digest}"
+
     def to_bytes(self) -> bytes:
         """Write it as a sealed document."""
         return seal(asdict(self), indent=2)

@@ -16,30 +16,24 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.errors import PosegenError, UsageError
-from posegen.store.documents import Source
 from posegen.store.headers import load_header
 from posegen.store.layout import Header
-from posegen.store.parts import read_part
-from posegen.store.tables import UNDECODABLE
 from posegen.store.vectors.layout import (
     MASK,
     ROWS_SCHEMA,
-    TEXTS_SCHEMA,
     TOKEN,
     VectorHeader,
     encoder_folder,
     encoders_at,
     folder_name,
     load_vector_header,
-    object_path,
     rows_part,
-    texts_part,
 )
-from posegen.store.vectors.objects import decode_object
-from posegen.store.vectors.receipts import OverlayReceipt, cure, read_checked, read_receipt
+from posegen.store.vectors.receipts import OverlayReceipt, read_checked, read_receipt
+from posegen.store.vectors.shards import read_columns, read_object, read_texts
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["Embeddings", "Texts", "open_embeddings", "read_object", "read_texts"]
+__all__ = ["Embeddings", "Texts", "open_embeddings"]
 
 Array = NDArray[Any]
 _KEPT_BYTES = 256 << 20
@@ -223,7 +217,7 @@ class Embeddings:
         receipt = self._rows[shard]
         name = rows_part(shard)
         data = read_checked(self.folder, name, receipt.files)
-        return _read_table(self.folder, name, data, receipt.numbers["rows"], ROWS_SCHEMA)
+        return read_columns(self.folder, name, data, receipt.numbers["rows"], ROWS_SCHEMA)
 
     def _shard(self, shard: int) -> Array:
         """Vectors of a shard of texts, kept for a while."""
@@ -285,46 +279,10 @@ def _receipts(folder: Path, header: VectorHeader, own: Header) -> dict[str, list
         msg = f"{folder}: was made when the dataset had fewer samples. {goes_on}"
         raise PosegenError(msg)
     for of, receipt in zip(texts, vectors, strict=True):
-        if receipt.source != f"{header.fingerprint} {of.source}" or receipt.count != of.count:
+        if receipt.source != header.source_of(of.source) or receipt.count != of.count:
             msg = f"{folder}: shard {of.shard} of its vectors is not of the texts that there are now. {goes_on}"
             raise PosegenError(msg)
     return {"rows": rows, "texts": texts, "vectors": vectors}
-
-
-def read_object(folder: Path, header: VectorHeader, receipt: OverlayReceipt, field: Any, position: int | None = None) -> Array:
-    """Read an array of a shard of texts, or of one text of it, comparing the file with its receipt.
-
-    Raises
-    ------
-    PosegenError
-        If it is missing or damaged; names it, and the cure.
-    """
-    name = object_path(field, receipt.shard)
-    data = read_checked(folder, name, receipt.files)
-    first, stop = (0, receipt.count) if position is None else (position, position + 1)
-    try:
-        return decode_object(header, field, data, first, stop)
-    except (ValueError, IndexError) as error:
-        raise Source(str(folder / name), cure(folder)).error(f"cannot be decoded ({error})") from error
-
-
-def read_texts(folder: Path, receipt: OverlayReceipt) -> list[str]:
-    """Read the texts of a shard of texts; raises as :func:`read_object` does."""
-    name = texts_part(receipt.shard)
-    data = read_checked(folder, name, receipt.files)
-    table = _read_table(folder, name, data, receipt.count, TEXTS_SCHEMA)
-    return list(table.column("text").to_pylist())
-
-
-def _read_table(folder: Path, name: str, data: bytes, rows: int, schema: pa.Schema) -> pa.Table:
-    source = Source(str(folder / name), cure(folder))
-    try:
-        table = read_part(data, rows)
-    except UNDECODABLE as error:
-        raise source.error(f"cannot be decoded ({error})") from error
-    if table.schema.names != schema.names:
-        raise source.error("has other columns than it should")
-    return table.cast(schema)
 
 
 def _chosen(path: Path, encoder: str | None) -> str:

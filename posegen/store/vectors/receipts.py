@@ -3,8 +3,8 @@
 - ``rows``, for each shard of the dataset: that each of its captions has the number of its text. `source` is the hash of the
   dataset's table; `numbers` are its ``rows``, the most ``captions`` of a sequence, and the ``distinct`` texts up to its end.
 - ``texts``, for each shard of texts: that its texts are written down. `source` is their digest.
-- ``vectors``, for each shard of texts: that it has its vectors. `source` is the encoder's fingerprint and the texts' digest;
-  `numbers` tell how many texts were ``embedded``, and that the vectors of the others were ``known``.
+- ``vectors``, for each shard of texts: that it has its vectors. `source` is what the header says of the encoder and of the
+  storage, and the texts' digest; `numbers` tell how many texts were ``embedded``, and that the others' vectors were ``known``.
 """
 
 from __future__ import annotations

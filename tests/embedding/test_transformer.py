@@ -1,0 +1,166 @@
+"""Encoders of sentence-transformers: a tiny model, made here, gives what it gives by itself, and nearly that in int8."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.embedding import embed, load_encoder, open_embeddings
+from posegen.embedding.batching import plan_batches
+from posegen.embedding.encoder import Encoded, Encoder, Prepared
+from posegen.embedding.hashing import HASHING
+from posegen.embedding.memory import LEAST, MOST_CPU, suited_budget
+from posegen.errors import PosegenError, UsageError
+from tests.embedding.captioned import captioned, plain
+
+SENTENCE = "a person walks runs and turns left right twice quickly waves someone jump of feet slowly then sits down"
+WORDS = SENTENCE.split()
+TEXTS = [" ".join(WORDS[start : start + length]) for start in range(10) for length in (1, 3, 8)]
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSEGEN_EMBEDDING_CACHE", "off")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of two small layers, as sentence-transformers saves it."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    pytest.importorskip("sentence_transformers")
+    import torch
+    import transformers
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "plain").mkdir()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(WORDS)]
+    (folder / "plain" / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    config = transformers.BertConfig(vocab_size=len(vocabulary), max_position_embeddings=32, **sizes)
+    transformers.BertModel(config).save_pretrained(folder / "plain")
+    transformers.BertTokenizerFast(vocab=str(folder / "plain" / "vocab.txt")).save_pretrained(folder / "plain")
+    core = Transformer(str(folder / "plain"), max_seq_length=16)
+    made = SentenceTransformer(modules=[core, Pooling(32, "mean")], device="cpu", prompts={"query": "someone ", "document": ""})
+    made.save(str(folder / "tiny"), create_model_card=False)
+    return folder / "tiny"
+
+
+def test_vectors_are_those_of_the_model_itself_in_any_batches(model: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    own = SentenceTransformer(str(model), device="cpu", local_files_only=True)
+    encoder = load_encoder(str(model))
+    assert (encoder.name, encoder.dimension, encoder.limit) == ("tiny", 32, 16)
+    wanted = own.encode_document(TEXTS, normalize_embeddings=True)
+    np.testing.assert_allclose(encoder.encode(TEXTS), wanted, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS[7:8]), wanted[7:8], atol=1e-6)
+    asked = own.encode_query(TEXTS[:3], normalize_embeddings=True)
+    np.testing.assert_allclose(encoder.encode(TEXTS[:3], as_query=True), asked, atol=1e-6)
+    assert np.abs(asked - wanted[:3]).max() > 1e-3
+    short = load_encoder(str(model), max_tokens=4)
+    np.testing.assert_allclose(short.encode(["a person walks runs and"]), short.encode(["a person then sits"]), atol=1e-6)
+    assert short.fingerprint != encoder.fingerprint
+
+
+def test_vectors_of_tokens_come_with_the_model_and_are_kept(model: Path, tmp_path: Path) -> None:
+    dataset = captioned(tmp_path / "dataset", 6, plain)
+    embed(dataset, str(model), tokens=True, precision="float32", workers=2)
+    embeddings, encoder = open_embeddings(dataset), load_encoder(str(model))
+    token, mask = embeddings.tokens([1])
+    prepared = encoder.backend.prepare([embeddings.texts[1]], as_query=False)
+    found = encoder.backend.run(prepared, np.array([0]), tokens=True)
+    np.testing.assert_allclose(token[mask], found.tokens[0], atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(found.tokens[0], axis=1), 1, atol=1e-6)
+    assert mask.sum() == prepared.lengths[0] == len(embeddings.texts[1].split()) + 2
+    np.testing.assert_allclose(embeddings.vectors(), encoder.encode(list(embeddings.texts)), atol=1e-6)
+
+
+def test_int8_is_measured_told_and_refused_below_the_floor(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+    dataset = captioned(tmp_path / "dataset", 6, plain)
+    monkeypatch.setattr("posegen.embedding.int8.FLOOR", 1.5)
+    with pytest.raises(PosegenError, match=r"agree with those in float32 only to .* Embed with --precision float32"):
+        embed(dataset, str(model), precision="int8")
+    monkeypatch.undo()
+    monkeypatch.setenv("POSEGEN_EMBEDDING_CACHE", "off")
+    assert embed(dataset, str(model), precision="float32", name="exact").agreement is None
+    result = embed(dataset, str(model), precision="int8")
+    exact, small = open_embeddings(dataset, "exact").vectors(), open_embeddings(dataset, "tiny").vectors()
+    cosines = (exact * small).sum(axis=1)
+    assert result.agreement == pytest.approx(cosines.min(), abs=2e-3)
+    assert 0.985 < cosines.min() < 1 - 1e-7
+    with pytest.raises(UsageError, match=r"precision 'int8' there, 'float32' asked for"):
+        embed(dataset, str(model), precision="float32")
+    assert embed(dataset, str(model)).nothing_to_do  # goes on in the precision that is there
+
+
+def test_models_that_bring_code_or_pickles_are_refused(model: Path, tmp_path: Path) -> None:
+    modules = (model / "modules.json").read_text(encoding="utf-8")
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    (bad / "modules.json").write_text(modules.replace("sentence_transformers.", "subprocess.", 1), encoding="utf-8")
+    with pytest.raises(UsageError, match="needs code of its own"):
+        load_encoder(str(bad))
+    (bad / "modules.json").write_text(modules, encoding="utf-8")
+    (bad / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(UsageError, match=r"has no \.safetensors file"):
+        load_encoder(str(bad))
+
+
+class _Narrow:
+    """Counts letters, and has memory for so many texts at once."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.sizes: list[int] = []
+
+    def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
+        return Prepared(np.array([len(text.split()) for text in texts]), [(len(text), as_query) for text in texts])
+
+    def run(self, prepared: Prepared, chosen: NDArray[np.int64], *, tokens: bool) -> Encoded:
+        if len(chosen) > self.most:
+            raise MemoryError
+        self.sizes.append(len(chosen))
+        angles = np.array([prepared.inputs[text][0] for text in chosen.tolist()]) / 50
+        return Encoded(np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_where_memory_is_short_batches_are_halved_and_one_is_told(tmp_path: Path, workers: int) -> None:
+    dataset = captioned(tmp_path / "dataset", 40, plain)
+    roomy, narrow = _Narrow(10**6), _Narrow(4)
+    for name, backend in (("roomy", roomy), ("narrow", narrow)):
+        encoder = Encoder(name, 2, f"{name}-float32", backend, 100)
+        result = embed(dataset, encoder, workers=workers)
+        assert bool(result.notes) == (name == "narrow")
+    assert "memory is short for" in result.notes[0]
+    np.testing.assert_array_equal(open_embeddings(dataset, "narrow").vectors(), open_embeddings(dataset, "roomy").vectors())
+    with pytest.raises(PosegenError, match="short even for one text"):
+        embed(dataset, Encoder("none", 2, "none-float32", _Narrow(0), 100))
+
+
+def test_batches_hold_every_text_once_within_the_budget() -> None:
+    lengths = np.random.default_rng(0).integers(1, 60, 500)
+    batches = plan_batches(lengths, 256)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(500))
+    assert all(len(batch) * lengths[batch].max() <= 256 for batch in batches)
+    assert [b.tolist() for b in plan_batches(lengths, 256)] == [b.tolist() for b in batches]
+    assert plan_batches(np.array([900]), 256)[0].tolist() == [0]
+
+
+def test_the_budget_follows_the_free_memory() -> None:
+    encoder = load_encoder(HASHING)
+    assert suited_budget(encoder, 1, 1 << 40) == MOST_CPU
+    assert suited_budget(encoder, 1, 1 << 10) == LEAST
+    half = 4 * encoder.token_bytes * 600
+    assert (suited_budget(encoder, 1, half), suited_budget(encoder, 2, half)) == (512, 256)
