@@ -52,7 +52,9 @@ def _killed(command: list[str], run: Path, step: int, moment: float) -> int:
         while process.poll() is None and _last(run) < step:
             time.sleep(0.005)
         time.sleep(moment)
-        for one in [*psutil.Process(process.pid).children(recursive=True), process]:
+        children = psutil.Process(process.pid).children(recursive=True)
+        # The run first, or it would see its loaders die and go on without them.
+        for one in [process, *children]:
             one.kill()
     return _last(run)
 

@@ -85,7 +85,7 @@ def feed_of(session: Session, start: int, choices: Choices) -> Feed:
         source=source,
         seed=settings.seed,
         frames=None if data.frames is None else max(1, data.frames // data.stride),
-        parts=parts_of(settings.batch, choices.devices, choices.micro_batch),
+        parts=parts_of(settings.batch, choices.micro_batch),
         shuffled=session.task.labels if data.shuffle_labels else (),
     )
 
@@ -123,13 +123,23 @@ def _sit(session: Session, choices: Choices, learner: Learner, watch: Watch) -> 
     feed = feed_of(session, learner.progress.step, choices)
     learner.model.train()
     learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
+    if choices.device == "cuda":
+        # Products of float32 in TF32, and the fastest convolutions by trial.
+        torch.set_float32_matmul_precision("high")
     if choices.compile:
         learner.model.compile()
     loading = Loading(choices.workers, pinned=choices.device == "cuda")
+    on_gpu = choices.device == "cuda"
     run_loop(
-        learner, Loader(feed, loading), watch, feed.parts,
-        accelerator="gpu" if choices.device == "cuda" else "cpu", devices=choices.devices, precision=choices.precision,
-    )  # fmt: skip
+        learner,
+        Loader(feed, loading),
+        watch,
+        feed.parts,
+        accelerator="gpu" if on_gpu else "cpu",
+        devices=1,
+        precision=choices.precision,
+        benchmark=on_gpu,
+    )
     return watch.stopped
 
 

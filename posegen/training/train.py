@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -20,15 +19,15 @@ from posegen.store.runs import current_run
 from posegen.training import checkpoints
 from posegen.training.beginning import Beginning, beginning_of
 from posegen.training.choosing import chosen
-from posegen.training.estimate import Estimate, refuse_budget
+from posegen.training.estimate import refuse_budget
 from posegen.training.judging import judged
 from posegen.training.machine import Choices, Reason
 from posegen.training.material import Material, open_material, open_own_clips
 from posegen.training.models import load_model, save_model
 from posegen.training.report import write_report
+from posegen.training.request import Reporter, Request, Result, default_run
 from posegen.training.runs import RESULT, RUN, read_document, write_document
 from posegen.training.session import Session, train_to_the_end
-from posegen.training.settings import Settings
 from posegen.training.task import Task, find_task
 from posegen.training.timing import StepTimes
 
@@ -37,94 +36,6 @@ __all__ = ["Reporter", "Request", "Result", "default_run", "train"]
 _MOST_WAITING = 0.05
 _MOST_TESTED = 10_000
 """Clips of the test split that a finished model is held against."""
-
-
-class Reporter(Protocol):
-    """What a run tells about itself."""
-
-    def say(self, text: str) -> None:
-        """Tell something in words."""
-
-    def table(self, reasons: Sequence[Reason]) -> None:
-        """Show the machine and what was chosen."""
-
-    def expect(self, found: Estimate) -> None:
-        """Show what the run will take."""
-
-    def step(self, step: int, steps: int, loss: float, times: StepTimes | None, left: float | None) -> None:
-        """A step is done."""
-
-    def stop(self) -> None:
-        """The work is over, for whatever reason."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a user asks for.
-
-    Attributes
-    ----------
-    source : str
-        Folder of a dataset, name of a config, or its path.
-    task, preset : str
-    settings : Settings
-    out : Path or None
-    budget : float or None
-        Seconds that the run may take.
-    only_estimate : bool
-    init : Path or None
-        Run whose model this one begins with.
-    """
-
-    source: str
-    task: str
-    preset: str
-    settings: Settings
-    out: Path | None = None
-    budget: float | None = None
-    only_estimate: bool = False
-    init: Path | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What came of a run.
-
-    Attributes
-    ----------
-    run : Path
-    task : str
-    steps : int
-        That are done.
-    stopped : str or None
-        Why it is not complete.
-    nothing_to_do : bool
-    measures : dict of str to float
-        On the test split, if it is complete.
-    seconds : float
-        That training took, in all sittings.
-    estimate : Estimate or None
-        Where only that was asked for.
-    reasons : list of Reason
-        The machine and what was chosen.
-    """
-
-    run: Path
-    task: str
-    steps: int
-    stopped: str | None = None
-    nothing_to_do: bool = False
-    measures: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
-    estimate: Estimate | None = None
-    reasons: list[Reason] = field(default_factory=list)
-
-
-def default_run(request: Request) -> Path:
-    """Tell where a run goes unless asked otherwise."""
-    source = Path(request.source)
-    name = source.resolve().name if source.is_dir() else source.stem
-    return Path("runs") / f"{request.task}-{name}-{Path(request.preset).stem}"
 
 
 def train(request: Request, reporter: Reporter) -> Result:
