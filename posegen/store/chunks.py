@@ -25,10 +25,14 @@ from posegen.store.guard import Guard
 from posegen.store.layout import ArrayField, shard_path
 from posegen.store.limits import chunks_in_shard
 from posegen.store.rows import caption_texts
-from posegen.store.tables import read_table
+from posegen.store.tables import CAPTION_TEXTS, read_table
+from posegen.store.vectors.read import Embeddings
 from posegen.streaming.source import CAPTIONS, ArrayShape
 
-__all__ = ["Chunks"]
+__all__ = ["TEXT_EMBEDDING", "Chunks"]
+
+TEXT_EMBEDDING = "text_embedding"
+"""Asked for by this name: the vectors of a sequence's captions, float32 [caption, dimension]."""
 
 Array = NDArray[Any]
 
@@ -38,7 +42,6 @@ _RESIDUE = 0x48674BC7  # the CRC-32C of any bytes with their own CRC-32C behind 
 _BLOSC = struct.Struct("<4xI")  # bytes of the values
 _TABLE_BYTES = 64 << 20
 _KEYS = ("sample", "variant")
-_TEXTS = f"{CAPTIONS}.list.element.text"
 _CODEC = Blosc()
 
 
@@ -49,19 +52,27 @@ class Chunks:
     ----------
     guard : Guard
         Checks what is read.
+    embeddings : Embeddings, optional
+        Vectors of the captions, to be joined to the sequences.
     """
 
     most_threads = 64
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, embeddings: Embeddings | None = None) -> None:
         self._guard = guard
+        self._embeddings = embeddings
         self._header = guard.header
         # Whoever made the dataset, a sequence is a part of such arrays only.
         self._fields = {field.name: field for field in self._header.all_fields if field.dims[:1] == ("variant",)}
         self._tables = _Tables(guard)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._guard.path, self.samples, self._header.identity)
+        encoder = self._embeddings.folder.name if self._embeddings else None
+        return _reopened, (self._guard.path, self.samples, self._header.identity, encoder)
+
+    def with_embeddings(self, embeddings: Embeddings) -> Chunks:
+        """Join the vectors of captions to these chunks."""
+        return Chunks(self._guard, embeddings)
 
     @property
     def name(self) -> str:
@@ -85,7 +96,11 @@ class Chunks:
 
     def arrays(self) -> dict[str, ArrayShape]:
         """Describe the arrays by name."""
-        return {name: ArrayShape(field.shape[1:], field.chunk[1:], field.dtype) for name, field in self._fields.items()}
+        arrays = {name: ArrayShape(field.shape[1:], field.chunk[1:], field.dtype) for name, field in self._fields.items()}
+        if self._embeddings:
+            shape = (self._embeddings.captions, self._embeddings.dimension)
+            arrays[TEXT_EMBEDDING] = ArrayShape(shape, shape, "float32")
+        return arrays
 
     def columns(self) -> tuple[str, ...]:
         """Name the columns of the table of sequences."""
@@ -100,13 +115,23 @@ class Chunks:
             If any of it is missing or damaged; names the shard and the cure.
         """
         for name, buffer in into.items():
-            self._load_array(self._fields[name], chunk, variants, buffer)
+            if name == TEXT_EMBEDDING and self._embeddings:
+                self._load_vectors(self._embeddings, chunk, variants, buffer)
+            else:
+                self._load_array(self._fields[name], chunk, variants, buffer)
         if not columns:
             return None
         shard, position = divmod(chunk, self._header.shard // self._header.chunk)
         each = self._header.chunk * len(self._header.variants)
         rows = min(each, self._header.samples * len(self._header.variants) - chunk * each)
         return self._tables.kept(shard, columns).slice(position * each, rows)
+
+    def _load_vectors(self, embeddings: Embeddings, chunk: int, variants: Sequence[int], buffer: Array) -> None:
+        shard, position = divmod(chunk, self._header.shard // self._header.chunk)
+        start = position * self._header.chunk
+        rows = embeddings.of_sequences(shard)[start : start + self._header.chunk][:, list(variants)]
+        held = buffer.reshape(len(variants), self._header.chunk, *rows.shape[2:], embeddings.dimension)
+        held[:, : len(rows)] = np.moveaxis(embeddings.take(rows), 1, 0)
 
     def _load_array(self, field: ArrayField, chunk: int, variants: Sequence[int], buffer: Array) -> None:
         shard, position = divmod(chunk, self._header.shard // self._header.chunk)
@@ -171,7 +196,7 @@ class _Tables:
 
     def read(self, shard: int, columns: tuple[str, ...] | None) -> pa.Table:
         """Read columns of a shard's table, all unless given, with captions as texts."""
-        stored = None if columns is None else [_TEXTS if name == CAPTIONS else name for name in (*_KEYS, *columns)]
+        stored = None if columns is None else [CAPTION_TEXTS if name == CAPTIONS else name for name in (*_KEYS, *columns)]
         table = read_table(self._guard, shard, stored)
         if CAPTIONS in table.column_names:
             place = table.column_names.index(CAPTIONS)
@@ -190,12 +215,13 @@ def _is_whole(data: bytes) -> bool:
     return int(google_crc32c.value(data)) == _RESIDUE
 
 
-def _reopened(path: Path, samples: int, identity: str) -> Chunks:
+def _reopened(path: Path, samples: int, identity: str, encoder: str | None) -> Chunks:
     """Open the same samples in another process, though there may be more of them by now."""
     from posegen.store.read import open_dataset
 
-    dataset = open_dataset(path)
+    dataset = open_dataset(path, encoder)
     if dataset.header.identity != identity or len(dataset) < samples:
         msg = f"{path}: is not the dataset any more that was opened. Open it again"
         raise PosegenError(msg)
-    return dataset.chunks(samples)
+    chunks = dataset.chunks(samples)
+    return chunks.with_embeddings(dataset.embeddings) if encoder else chunks

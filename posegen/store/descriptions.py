@@ -16,7 +16,7 @@ from posegen.store.encode import COMPRESSION
 from posegen.store.headers import copy_bytes
 from posegen.store.layout import COPY_FILE, ArrayField, Header, array_path, group_path
 
-__all__ = ["described_samples", "descriptions"]
+__all__ = ["described_samples", "descriptions", "sharding"]
 
 
 def descriptions(header: Header) -> dict[str, bytes]:
@@ -61,7 +61,7 @@ def _array(header: Header, field: ArrayField) -> dict[str, Any]:
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [header.shard, *field.shape]}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
         "fill_value": "NaN" if math.isnan(field.fill) else field.fill,
-        "codecs": [_sharding(header, field)],
+        "codecs": [sharding(header.chunk, field)],
         "attributes": field.attributes,
         "dimension_names": ["sample", *field.dims],
         "zarr_format": 3,
@@ -70,7 +70,8 @@ def _array(header: Header, field: ArrayField) -> dict[str, Any]:
     }
 
 
-def _sharding(header: Header, field: ArrayField) -> dict[str, Any]:
+def sharding(chunk: int, field: ArrayField) -> dict[str, Any]:
+    """Describe how the object of a shard is encoded, whose chunks have `chunk` samples."""
     itemsize = np.dtype(field.dtype).itemsize
     order: dict[str, Any] = {"name": "bytes"}
     little = {"name": "bytes", "configuration": {"endian": "little"}}
@@ -88,7 +89,7 @@ def _sharding(header: Header, field: ArrayField) -> dict[str, Any]:
     return {
         "name": "sharding_indexed",
         "configuration": {
-            "chunk_shape": [header.chunk, *field.chunk],
+            "chunk_shape": [chunk, *field.chunk],
             "codecs": [little if itemsize > 1 else order, compress, checksum],
             "index_codecs": [little, checksum],
             "index_location": "end",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.errors import PosegenError
 from posegen.store.checked import CheckedStore
-from posegen.store.chunks import Chunks
+from posegen.store.chunks import TEXT_EMBEDDING, Chunks
 from posegen.store.complete import load_receipt
 from posegen.store.descriptions import descriptions
 from posegen.store.folders import check_folders
@@ -26,7 +26,8 @@ from posegen.store.headers import load_header
 from posegen.store.layers import layer_receipt
 from posegen.store.layout import ROWS, SEQUENCES, Header, Receipt
 from posegen.store.limits import bytes_of_sample
-from posegen.store.tables import UNDECODABLE, read_table
+from posegen.store.tables import UNDECODABLE, read_captions, read_table
+from posegen.store.vectors.read import Embeddings, open_embeddings
 from posegen.streaming import Batches, make_batches
 from posegen.streaming.batches import THREADS, WINDOW
 
@@ -50,11 +51,22 @@ class Sample:
         Its values in each field; ``sample.joints`` is short for ``sample.arrays["joints"]``.
     sequences : list of dict
         For each variant, the row that tells of it.
+    text_embedding : float32 [variant, caption, dimension]
+        The vectors of its captions, of unit length, NaN where there is none; read when it is asked for.
     """
 
     index: int
     arrays: dict[str, Array]
     sequences: list[dict[str, Any]]
+    vectors: Callable[[], Array] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def text_embedding(self) -> Array:
+        """The vectors of its captions."""
+        if self.vectors is None:
+            msg = "this sample is of no dataset on disk, so it has no text_embedding"
+            raise PosegenError(msg)
+        return self.vectors()
 
     def __getattr__(self, name: str) -> Array:
         arrays = self.__dict__.get("arrays", {})
@@ -75,17 +87,18 @@ class Dataset:
     header : Header
     """
 
-    def __init__(self, path: Path, header: Header, guard: Guard) -> None:
+    def __init__(self, path: Path, header: Header, guard: Guard, encoder: str | None = None) -> None:
         self.path = path
         self.header = header
         self._guard = guard
+        self._encoder = encoder
         self._kept_table = lru_cache(_TABLES_KEPT)(self.table)
 
     def __repr__(self) -> str:
         return f"<Dataset {self.path}: {len(self)} samples of {len(self.header.variants)} variants>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_dataset, (self.path,)
+        return open_dataset, (self.path, self._encoder)
 
     def __len__(self) -> int:
         return self.header.samples
@@ -96,7 +109,7 @@ class Dataset:
     def __getitem__(self, index: int) -> Sample:
         sample = self._index(index)
         arrays = {name: self.arrays(name, slice(sample, sample + 1))[0] for name in self.fields}
-        return Sample(sample, arrays, self.rows(sample))
+        return Sample(sample, arrays, self.rows(sample), partial(self.vectors_of, sample))
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -109,6 +122,11 @@ class Dataset:
         """The arrays, as a Zarr group that can only be read."""
         store = CheckedStore(self._guard, descriptions(self.header))
         return zarr.open_group(store, mode="r", zarr_format=3)
+
+    @cached_property
+    def embeddings(self) -> Embeddings:
+        """The vectors of its captions: those by the encoder that was named on opening, else the only ones there are."""
+        return open_embeddings(self.path, self._encoder)
 
     @cached_property
     def sequences(self) -> pa.Table:
@@ -170,8 +188,10 @@ class Dataset:
         threads: int = THREADS,
     ) -> Batches:
         """Go through shuffled batches of sequences; the arguments are those of :func:`posegen.streaming.make_batches`."""
+        chunks = self.chunks(len(self))
+        wants_vectors = fields is not None and TEXT_EMBEDDING in fields
         return make_batches(
-            self.chunks(len(self)),
+            chunks.with_embeddings(self.embeddings) if wants_vectors else chunks,
             size,
             seed=seed,
             fields=self.fields if fields is None else fields,
@@ -197,6 +217,14 @@ class Dataset:
     def table(self, shard: int) -> pa.Table:
         """Read the table of the sequences of one shard."""
         return read_table(self._guard, shard)
+
+    def vectors_of(self, sample: int) -> Array:
+        """Read the vectors of a sample's captions: float32 [variant, caption, dimension], NaN where there is none."""
+        return self.embeddings.of_sample(self._index(sample), self.header.shard)
+
+    def captions(self, shard: int) -> pa.Table:
+        """Read ``sample``, ``variant`` and ``captions``, as lists of texts, of the sequences of one shard."""
+        return read_captions(self._guard, shard)
 
     def receipt(self, shard: int) -> Receipt:
         """Read the receipt of a shard."""
@@ -259,7 +287,7 @@ def only_shard(path: Path, header: Header, receipt: Receipt) -> Dataset:
     return Dataset(path, own, Guard(path, own, receipt.files, shards, {receipt.shard: receipt.count}))
 
 
-def open_dataset(path: str | Path) -> Dataset:
+def open_dataset(path: str | Path, encoder: str | None = None) -> Dataset:
     """Open a dataset, checking its header, its arrays' descriptions, its receipts and the sizes of all files.
 
     Bytes are hashed when a file is first touched.
@@ -268,6 +296,8 @@ def open_dataset(path: str | Path) -> Dataset:
     ----------
     path : str or Path
         Its folder.
+    encoder : str, optional
+        Whose vectors of captions are meant, where several encoders' lie beside it.
 
     Returns
     -------
@@ -282,4 +312,4 @@ def open_dataset(path: str | Path) -> Dataset:
     header = load_header(folder)
     check_folders(folder, header)
     check_descriptions(folder, header)
-    return Dataset(folder, header, guard_files(folder, header))
+    return Dataset(folder, header, guard_files(folder, header), encoder)

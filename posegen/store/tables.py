@@ -9,8 +9,12 @@ import pyarrow as pa
 from posegen.store.guard import Guard
 from posegen.store.layout import rows_path
 from posegen.store.parts import read_part, rows_fault
+from posegen.store.rows import caption_texts
 
-__all__ = ["UNDECODABLE", "read_table"]
+__all__ = ["CAPTION_TEXTS", "UNDECODABLE", "read_captions", "read_table"]
+
+CAPTION_TEXTS = "captions.list.element.text"
+"""The texts of captions, as Parquet names them."""
 
 UNDECODABLE = (
     *(ValueError, TypeError, RuntimeError, IndexError, KeyError, OverflowError),
@@ -45,3 +49,15 @@ def read_table(guard: Guard, shard: int, columns: Sequence[str] | None = None) -
     if fault:
         raise guard.damaged(name, fault)
     return table.slice(0, header.count(shard) * variants)
+
+
+def read_captions(guard: Guard, shard: int) -> pa.Table:
+    """Read ``sample``, ``variant`` and the texts of the ``captions`` of the sequences of a shard.
+
+    Raises
+    ------
+    PosegenError
+        If they are missing or damaged; names the shard and the cure.
+    """
+    table = read_table(guard, shard, ["sample", "variant", CAPTION_TEXTS])
+    return table.set_column(table.column_names.index("captions"), "captions", caption_texts(table.column("captions")))

@@ -1,0 +1,15 @@
+"""Embedding a dataset's captions: each distinct text once, by an encoder of one's choice, resumable.
+
+>>> from posegen.embedding import load_encoder
+>>> load_encoder("hashing-for-tests").encode(["a person walks", "a person walks"]).shape
+(2, 64)
+"""
+
+from __future__ import annotations
+
+from posegen.embedding.encoder import Encoder
+from posegen.embedding.loading import load_encoder
+from posegen.embedding.stage import EmbeddingResult, embed
+from posegen.store.vectors.read import Embeddings, open_embeddings
+
+__all__ = ["EmbeddingResult", "Embeddings", "Encoder", "embed", "load_encoder", "open_embeddings"]

@@ -1,0 +1,61 @@
+"""Parts of embeddings: committed with a receipt, and believed only as long as their files are what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from posegen.errors import PosegenError
+from posegen.store.files import Delivery, remove_durably, write_durably
+from posegen.store.hashing import byte_hash
+from posegen.store.receipts import StoredFile
+from posegen.store.vectors.receipts import OverlayReceipt, read_checked, read_receipt, receipt_name
+
+__all__ = ["commit", "sound_receipt"]
+
+
+def commit(
+    folder: Path,
+    kind: str,
+    shard: int,
+    count: int,
+    source: str,
+    numbers: Mapping[str, int],
+    files: Mapping[str, Sequence[bytes]],
+    run: str,
+    *,
+    seconds: float = 0.0,
+) -> OverlayReceipt:
+    """Put the files of a part in their places, and then its receipt.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the encoder.
+    kind, shard, count, source, numbers, run, seconds
+        As :class:`posegen.store.vectors.receipts.OverlayReceipt` has them.
+    files : mapping of str to sequence of bytes
+        Content of each file in pieces, by its path inside `folder`.
+    """
+    told = {name: StoredFile(sum(map(len, pieces)), byte_hash(pieces)) for name, pieces in files.items()}
+    receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), told, round(seconds, 3), run)
+    with Delivery(run) as delivery:
+        for name, pieces in files.items():
+            delivery.write(folder / name, pieces)
+        delivery.wait()
+        if (folder / receipt.name).parent.is_dir():
+            remove_durably(folder / receipt_name(kind, shard))
+        delivery.place()
+    write_durably(folder / receipt.name, receipt.to_bytes(), run)
+    return receipt
+
+
+def sound_receipt(folder: Path, kind: str, shard: int) -> OverlayReceipt | None:
+    """Read a receipt whose files are as they were written; None where it or one of them is not."""
+    try:
+        receipt = read_receipt(folder, kind, shard)
+        for name in receipt.files:
+            read_checked(folder, name, receipt.files)
+    except (FileNotFoundError, PosegenError):
+        return None
+    return receipt
