@@ -20,7 +20,7 @@ SOURCES = sorted((ROOT / "posegen").rglob("*.py"))
 LAYERS = (
     {
         "config", "config_groups", "config_quotas", "errors", "identity", "kernels", "library", "overrides", "permutation",
-        "presets", "randomness", "scene",
+        "presets", "quantities", "randomness", "scene", "splits",
         "skeleton", "stopwatch", "terms", "validation", "version", "wording", "yaml_files",
     },
     {"story", "motion", "truth", "streaming"},

@@ -37,6 +37,7 @@ COMMANDS = {
     "compose": ("posegen.cli.compose:compose", "Make the motion that a text tells of."),
     "evaluate": ("posegen.cli.evaluate:evaluate", "Tell how plausible motion is, and how true and varied captions."),
     "embed": ("posegen.cli.embed:embed", "Turn captions into vectors, each distinct text once."),
+    "train": ("posegen.cli.train:train", "Train a model on a dataset, or on a config without one."),
     "paraphrase": ("posegen.cli.paraphrase:paraphrase", "Have captions reworded by a language model, and checked."),
     "actions": ("posegen.cli.actions:actions", "Look at actions: list, show."),
     "config": ("posegen.cli.config:config", "Look at configs: show, diff, presets."),

@@ -12,7 +12,7 @@ from posegen.store.layout import MOTION, RECEIPTS, SEQUENCES, Header
 
 __all__ = ["OVERLAYS", "check_folders", "folder_faults", "folders"]
 
-OVERLAYS = frozenset(("embeddings", "paraphrases"))
+OVERLAYS = frozenset(("embeddings", "paraphrases", "training"))
 """Folders of what is made from a dataset afterwards and lies in it; they look after their own files."""
 
 _CURE = "A dataset's folders are its own: take it away, and put the folder back"

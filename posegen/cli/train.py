@@ -1,0 +1,116 @@
+"""``posegen train``: a model from a dataset, or straight from a config."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from posegen.cli.options import example, json_option, note, out_option, print_json, quiet_option, set_option
+from posegen.errors import UsageError
+from posegen.wording import shown
+
+if TYPE_CHECKING:
+    from posegen.training.train import Result
+
+__all__ = ["train"]
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([smhd])")
+
+
+def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    del ctx, parameter
+    if text is None:
+        return None
+    match = _BUDGET.fullmatch(text.strip().lower())
+    if match is None or not float(match[1]):
+        msg = f"--budget: must be a time such as 30m or 1.5h (got {shown(text)})"
+        raise UsageError(msg)
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+@click.command(
+    epilog=example(
+        "posegen train data/default-0 --task action --preset quick",
+        "posegen train default --task action --set steps=200 --out runs/first",
+    )
+)
+@click.argument("source", metavar="DATASET|CONFIG")
+@click.option("--task", required=True, metavar="NAME", help="What is learned: action.")
+@click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on it.")
+@out_option
+@set_option
+@click.option("--budget", metavar="TIME", callback=_seconds, help="Refuse or stop what takes longer, such as 1h.")
+@click.option("--estimate", "only_estimate", is_flag=True, help="Tell what it will take, and train nothing.")
+@json_option
+@quiet_option
+def train(
+    source: str,
+    task: str,
+    preset: str,
+    out: Path | None,
+    overrides: Sequence[str],
+    budget: float | None,
+    only_estimate: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Train a model on a dataset, or on a config whose samples are made on the way and never written.
+
+    What the machine is and what was chosen for it is shown first, and what the run will take. Run again, the same command
+    goes on at the step where it was stopped; when the dataset has grown in the meantime, it trains on with what is new.
+    """
+    from posegen.cli.training_text import reporter
+    from posegen.training.settings import load_settings
+    from posegen.training.train import Request, default_run
+    from posegen.training.train import train as make
+
+    settings = load_settings(preset, overrides)
+    request = Request(source, task, preset, settings, out, budget, only_estimate)
+    try:
+        result = make(request, reporter(quiet=quiet))
+    except KeyboardInterrupt:
+        place = default_run(request) if out is None else out
+        note(f"stopped; the same command goes on from the last checkpoint in {place}", quiet=quiet)
+        raise
+    if as_json:
+        print_json(_document(result))
+    elif not quiet:
+        click.echo(_summary(result))
+
+
+def _document(result: Result) -> dict[str, Any]:
+    document = asdict(result) | {"run": str(result.run)}
+    if result.estimate is not None:
+        document["estimate"] |= {"seconds": result.estimate.seconds}
+    return document
+
+
+def _summary(result: Result) -> str:
+    from posegen.quantities import human_time
+
+    if result.estimate is not None:
+        return f"Nothing was trained; {human_time(result.estimate.seconds)} is what it would take."
+    if result.stopped is not None:
+        return f"Stopped after {result.steps:,} steps: {result.stopped}."
+    if result.nothing_to_do:
+        first = f"Nothing to do: {result.run} is complete, {result.steps:,} steps."
+    else:
+        first = f"Trained {result.steps:,} steps in {human_time(result.seconds)}, in {result.run}."
+    told = ", ".join(f"{name} {value:.3f}" for name, value in result.measures.items() if name != "clips")
+    place = shlex.quote(str(result.run))
+    return "\n".join(
+        [
+            first,
+            f"On {result.measures['clips']:,.0f} clips of samples that it has never seen: {told}.",
+            "Next:",
+            "  posegen runs",
+            f"  posegen predict {place} DATASET -o predictions.parquet",
+        ]
+    )

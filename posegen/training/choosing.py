@@ -1,0 +1,69 @@
+"""Choosing for a run: steps of its own model on its own clips are measured."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import nn
+
+from posegen.training.estimate import Estimate
+from posegen.training.feed import to_clips
+from posegen.training.machine import Choices, Reason, choose, look
+from posegen.training.material import Material, batches_of
+from posegen.training.models import build
+from posegen.training.settings import Settings
+from posegen.training.task import Task
+
+__all__ = ["chosen"]
+
+_LOADED = 8
+"""Batches that are loaded to measure it."""
+_WITHOUT_WAY_BACK = 3
+"""How much faster clips go through a model whose weights do not change."""
+
+
+def chosen(task: Task, settings: Settings, material: Material) -> tuple[Choices, list[Reason], Estimate]:
+    """Choose for the machine, and tell what the run will take."""
+    source = material.source(task.recipes, "training")
+    frames = None if settings.data.frames is None else max(1, settings.data.frames // settings.data.stride)
+
+    def make() -> nn.Module:
+        return build(task, material.view, settings.model, settings.seed)
+
+    batches = batches_of(source, settings.batch, settings.seed, settings.data.variants)
+    going = iter(batches)
+    first = to_clips(next(going), source)
+    begin = time.perf_counter()
+    for batch in islice(going, _LOADED):
+        to_clips(batch, source)
+    loading = (time.perf_counter() - begin) / _LOADED
+    del going
+
+    def clips(size: int) -> dict[str, Any]:
+        own = {name: torch.from_numpy(values[:size]) for name, values in first.items()}
+        if frames is None:
+            return own
+        most = own["motion"].shape[1]
+        cut = {name: v[:, :frames] if v.dim() > 1 and v.shape[1] == most else v for name, v in own.items()}
+        return {**cut, "length": own["length"].clamp(max=frames)}
+
+    facts = look()
+    begin = time.perf_counter()
+    choices, reasons, seconds = choose(task, make, clips, settings, facts, loading)
+    reasons.append(Reason("measured in", f"{time.perf_counter() - begin:.1f} s", "before the first step"))
+    validation = material.source(task.recipes, "validation")
+    variants = len(settings.data.variants or source.variants)
+    checked = min(settings.checks.clips, validation.samples * variants)
+    found = Estimate(
+        step_seconds=seconds,
+        check_seconds=seconds / settings.batch / _WITHOUT_WAY_BACK * checked,
+        steps=settings.steps,
+        checks=settings.checks.times,
+        epoch_steps=batches.per_epoch,
+        sequences=source.samples * variants,
+        parameters=sum(parameter.numel() for parameter in make().parameters() if parameter.requires_grad),
+    )
+    return choices, reasons, found

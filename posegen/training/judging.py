@@ -1,0 +1,54 @@
+"""Holding a model against clips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posegen.training.feed import to_clips
+from posegen.training.material import batches_of
+from posegen.training.recipes import View
+from posegen.training.sources import ClipSource
+from posegen.training.task import Tally, Task
+
+__all__ = ["answers", "judged"]
+
+SIZE = 64
+"""Clips that are held against a model at once: more than in training, as nothing is kept for a way back."""
+
+
+def answers(
+    task: Task, model: nn.Module, source: ClipSource, variants: Sequence[str] | None, device: str, most: int | None = None
+) -> Iterator[tuple[Tensor, dict[str, Any]]]:
+    """Go through what a model says of clips, and these clips; `most` of them, or all."""
+    batches = batches_of(source, SIZE, 0, variants, epochs=1)
+    count = len(batches) if most is None else min(len(batches), -(-most // SIZE))
+    training = model.training
+    model.eval()
+    try:
+        for batch in batches.at(0, count):
+            values = {name: torch.from_numpy(value).to(device) for name, value in to_clips(batch, source).items()}
+            with torch.inference_mode():
+                said = task.apply(model, values)
+            yield said, values
+    finally:
+        model.train(training)
+
+
+def judged(
+    task: Task,
+    model: nn.Module,
+    source: ClipSource,
+    view: View,
+    variants: Sequence[str] | None,
+    device: str,
+    most: int | None = None,
+) -> Tally:
+    """Add up what a model says of clips; the arguments are those of :func:`answers`."""
+    tally = task.tally(view)
+    for said, clips in answers(task, model, source, variants, device, most):
+        tally.add(said, clips)
+    return tally

@@ -1,0 +1,156 @@
+"""What a model is trained on: a dataset, or a config whose samples are made on the way, parted into splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.config import Config, load_config
+from posegen.errors import UsageError
+from posegen.library import load_library
+from posegen.splits import SPLITS, in_split
+from posegen.store.layout import HEADER_FILE
+from posegen.store.read import Dataset, open_dataset
+from posegen.streaming import Batches, make_batches
+from posegen.training.cache import prepare, view_of
+from posegen.training.recipes import Recipe, View
+from posegen.training.settings import Data
+from posegen.training.sources import Cached, ClipSource, Making
+
+__all__ = ["Material", "batches_of", "open_material", "statistics"]
+
+Array = NDArray[Any]
+
+LANES = 4
+"""Windows that batches take turns in, so that up to four processes that load need different ones."""
+
+_TO_JUDGE = 5000
+"""Samples of a config that are parted into validation and test."""
+_FOR_STATISTICS = 1000
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a model is trained on.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    dataset : Dataset or None
+    config : Config or None
+    identity : str
+    seed : int
+        By which samples are parted.
+    samples : int
+        How many there are to be parted.
+    view : View
+    """
+
+    name: str
+    dataset: Dataset | None
+    config: Config | None
+    identity: str
+    seed: int
+    samples: int
+    view: View
+
+    @property
+    def path(self) -> Path | None:
+        """Of the dataset, if it is one."""
+        return None if self.dataset is None else self.dataset.path
+
+    def with_samples(self, samples: int) -> Material:
+        """Take only the first samples."""
+        return replace(self, samples=samples)
+
+    def prepare(self, recipes: Sequence[Recipe], tell: Callable[[int, int], None]) -> int:
+        """Have recipes compute what is not cached yet; see :func:`posegen.training.cache.prepare`."""
+        return 0 if self.dataset is None else prepare(self.dataset, recipes, self.view, tell)
+
+    def source(self, recipes: tuple[Recipe, ...], split: str) -> ClipSource:
+        """Take the samples of a split.
+
+        Raises
+        ------
+        UsageError
+            If there are none.
+        """
+        numbers = np.arange(self.samples if split == "training" or self.dataset else min(self.samples, _TO_JUDGE))
+        chosen = in_split(self.seed, numbers, split)
+        if not len(chosen):
+            msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate some hundred at least"
+            raise UsageError(msg)
+        if self.dataset is not None:
+            header = self.dataset.header
+            return Cached(self.dataset.path, recipes, self.view, chosen, header.variants, header.chunk, header.shard)
+        assert self.config is not None
+        return Making(self.config, recipes, self.view, chosen)
+
+
+def open_material(source: str | Path, data: Data, sequences: int, overrides: Sequence[str] = ()) -> Material:
+    """Open a dataset, or load a config.
+
+    Parameters
+    ----------
+    source : str or Path
+        Folder of a dataset; or name of a preset, or path of a YAML file.
+    data : Data
+    sequences : int
+        How many the run goes through; of a config so many samples are taken that none is shown twice.
+    overrides : sequence of str
+        Of the config.
+
+    Raises
+    ------
+    UsageError
+        If there is neither.
+    """
+    if (Path(source) / HEADER_FILE).is_file() or Path(source).is_dir():
+        dataset = open_dataset(source)
+        header = dataset.header
+        samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
+        view = view_of(dataset, data.stride)
+        return Material(str(source), dataset, None, header.identity, header.seed, samples, view)
+    config = load_config(str(source), overrides)
+    library = load_library(config.story.library)
+    view = View(-(-config.frames // data.stride), config.fps / data.stride, data.stride, tuple(library.actions))
+    low, high = SPLITS["training"]
+    variants = len(data.variants or config.variants.names)
+    # A tenth more than the share asks for, as the draw of each sample is its own.
+    needed = int(sequences / variants / (high - low) * 1.1) + 10 * config.store.chunk
+    return Material(f"config {config.name}", None, config, config.identity(library), config.seed, data.samples or needed, view)
+
+
+def batches_of(
+    source: ClipSource, size: int, seed: int, variants: Sequence[str] | None, *, epochs: int | None = None
+) -> Batches:
+    """Make batches of a source, endless and all full unless it is to be gone through `epochs` times."""
+    total = source.samples * len(variants or source.variants)
+    if epochs is None and total < size:
+        msg = f"{source.name}: has {total} sequences to train on, fewer than a batch. Generate more, or --set batch={total}"
+        raise UsageError(msg)
+    endless = epochs is None
+    return make_batches(
+        source, size, seed=seed, variants=variants, epochs=epochs, drop_last=endless, lanes=LANES if endless else 1
+    )
+
+
+def statistics(source: ClipSource, variants: Sequence[str] | None) -> tuple[Array, Array]:
+    """Compute the mean and the standard deviation of the features over frames of the first samples of a source.
+
+    A fixed number of samples, so that they are the same when a dataset grows.
+    """
+    first = replace(source, samples_of=source.samples_of[:_FOR_STATISTICS])
+    total = squares = count = np.float64(0)
+    for batch in make_batches(first, 200, fields=["motion", "length"], variants=variants, epochs=1, threads=1):
+        motion, length = batch["motion"].astype(np.float64), batch["length"]
+        frames = motion[np.arange(motion.shape[1])[None, :] < length[:, None]]
+        total, squares, count = total + frames.sum(axis=0), squares + (frames * frames).sum(axis=0), count + len(frames)
+    mean = np.asarray(total / count)
+    return mean, np.sqrt(np.maximum(squares / count - mean * mean, 0))

@@ -1,0 +1,237 @@
+"""What a user may choose about a training run, checked before anything is read or computed.
+
+A preset is a file of a few lines over ``configs/train/base.yaml``. What is null under `machine` posegen chooses by the
+machine, and tells why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from posegen.errors import UsageError
+from posegen.overrides import apply_overrides
+from posegen.presets import presets
+from posegen.validation import validated
+from posegen.wording import did_you_mean, shown
+from posegen.yaml_files import read_yaml
+
+__all__ = ["Settings", "load_settings", "memory_bytes", "training_presets"]
+
+_SIZES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)B?", re.IGNORECASE)
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def memory_bytes(text: str) -> int:
+    """Take an amount of memory from its text.
+
+    >>> memory_bytes("4GB"), memory_bytes("1.5 G")
+    (4000000000, 1500000000)
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        msg = f"must be an amount of memory such as 4GB (got {shown(text)})"
+        raise ValueError(msg)
+    return int(float(match[1]) * _SIZES[match[2].upper()])
+
+
+def _is_memory(text: str) -> str:
+    memory_bytes(text)
+    return text
+
+
+Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Number = Annotated[float, Field(ge=0, le=1e6)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Group(BaseModel):
+    """A group of keys, which refuses those that it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Model(Group):
+    """How large the model is, and how much of it each step leaves out."""
+
+    size: Literal["small", "medium", "large"] = "small"
+    dropout: Share = 0.1
+
+
+class Data(Group):
+    """What it is trained on.
+
+    Attributes
+    ----------
+    variants : of the samples; null: all
+    samples : how many, from the first; null: all there are, and of a config as many as are needed to show none twice
+    frames : longest stretch of a clip that is shown at once, in frames of the dataset; null: all of it
+    stride : every how manieth frame a model sees
+    shuffle_labels : train on the labels of other clips: a control, which must learn nothing
+    """
+
+    variants: tuple[str, ...] | None = None
+    samples: Annotated[Whole, Field(ge=1)] | None = None
+    frames: Annotated[Whole, Field(ge=8)] | None = None
+    stride: Annotated[Whole, Field(ge=1, le=10)] = 2
+    shuffle_labels: Flag = False
+
+
+class Optimiser(Group):
+    """AdamW: highest rate, decay of weights, longest gradient, share of the steps in which the rate rises, memory of the
+    average.
+    """
+
+    rate: Number = 2e-3
+    decay: Number = 0.01
+    clip: Number = 1.0
+    warmup: Share = 0.05
+    average: Share = 0.99
+
+
+class Checks(Group):
+    """When the model is held against clips that it is not trained on, and when that ends a run.
+
+    Attributes
+    ----------
+    times : how often in a run
+    clips : of the validation split, at most
+    patience : end the run after so many checks without a better one; null: never
+    """
+
+    times: Annotated[Whole, Field(ge=1, le=1000)] = 10
+    clips: Annotated[Whole, Field(ge=1)] = 1000
+    patience: Annotated[Whole, Field(ge=1)] | None = None
+
+
+class Machine(Group):
+    """What posegen chooses by the machine where it is null.
+
+    Attributes
+    ----------
+    device : cpu or cuda
+    devices : how many GPUs train together
+    precision : of the arithmetic
+    threads : of the CPU
+    micro_batch : clips that go through the model at once; their gradients add up to those of a batch
+    workers : processes that load
+    compile, checkpointing : compile the model; compute again what would not fit into memory
+    """
+
+    device: Literal["cpu", "cuda"] | None = None
+    devices: Annotated[Whole, Field(ge=1, le=64)] | None = None
+    precision: Literal["32-true", "bf16-mixed"] | None = None
+    threads: Annotated[Whole, Field(ge=1, le=1024)] | None = None
+    micro_batch: Annotated[Whole, Field(ge=1)] | None = None
+    workers: Annotated[Whole, Field(ge=0, le=256)] | None = None
+    compile: Flag | None = None
+    checkpointing: Flag | None = None
+
+
+class Memory(Group):
+    """How much memory a run may take; null: what there is."""
+
+    limit: Annotated[str, AfterValidator(_is_memory)] | None = None
+
+
+class Saving(Group):
+    """Seconds between checkpoints, and steps between them if they are to be counted instead."""
+
+    seconds: Number = 60.0
+    steps: Annotated[Whole, Field(ge=1)] | None = None
+
+
+class Adapter(Group):
+    """Low-rank adapters instead of all weights: how many directions each has; null: all weights are trained."""
+
+    rank: Annotated[Whole, Field(ge=1, le=256)] | None = None
+
+
+class Settings(Group):
+    """Everything that a user may choose about a training run.
+
+    Attributes
+    ----------
+    seed : whole number that all draws of the run start from
+    steps : how many
+    batch : clips in a step, whatever the machine
+    """
+
+    seed: Annotated[Whole, Field(ge=0, le=2**63 - 1)] = 0
+    steps: Annotated[Whole, Field(ge=1)] = 1000
+    batch: Annotated[Whole, Field(ge=1)] = 32
+    model: Model = Model()
+    data: Data = Data()
+    optimiser: Optimiser = Optimiser()
+    checks: Checks = Checks()
+    machine: Machine = Machine()
+    memory: Memory = Memory()
+    saving: Saving = Saving()
+    adapter: Adapter = Adapter()
+    log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
+
+    def as_data(self) -> dict[str, Any]:
+        """Give the settings as plain data."""
+        return self.model_dump(mode="json")
+
+
+def training_presets() -> dict[str, Path]:
+    """List the presets of training runs by name."""
+    folder = presets()["default"].parent / "train"
+    return {file.stem: file for file in sorted(folder.glob("*.yaml")) if file.stem != "base"}
+
+
+def load_settings(preset: str = "quick", overrides: Sequence[str] = ()) -> Settings:
+    """Load the settings of a run.
+
+    Parameters
+    ----------
+    preset : str
+        Name of a preset, or path of a YAML file.
+    overrides : sequence of str
+        Each ``KEY=VALUE``, such as ``machine.threads=1``.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    UsageError
+        With one line for each problem.
+
+    Examples
+    --------
+    >>> load_settings("quick", ["steps=10"]).steps
+    10
+    """
+    known = training_presets()
+    path = known.get(preset, Path(preset))
+    if preset not in known and not path.is_file():
+        guess = did_you_mean(preset, known)
+        msg = f"unknown preset {shown(preset)}, and no file of that name{guess}. There are: {', '.join(known)}"
+        raise UsageError(msg)
+    base, own = (read_yaml(file) or {} for file in (presets()["default"].parent / "train" / "base.yaml", path))
+    data, origins = apply_overrides(_over(base, own), overrides)
+
+    def where(key: str) -> str:
+        setters = [other for other in origins if key == other or key.startswith(f"{other}.") or other.startswith(f"{key}.")]
+        return origins[max(setters, key=len)] if setters else f"{path}: "
+
+    return validated(Settings, data, where)
+
+
+def _over(base: Any, own: Any) -> Any:
+    """Lay one nested mapping over another."""
+    if not isinstance(base, dict) or not isinstance(own, dict):
+        return own
+    return {**base, **{key: _over(base.get(key), value) for key, value in own.items()}}

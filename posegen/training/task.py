@@ -1,0 +1,85 @@
+"""What a task is: the arrays it takes, its model, its loss and its measures. One file in :mod:`posegen.training.tasks` makes
+one.
+
+Everything else, from reading to the report, is the stage's and the same for all tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+from posegen.errors import UsageError
+from posegen.training.recipes import Recipe, View
+from posegen.training.settings import Model
+from posegen.wording import did_you_mean, shown
+
+__all__ = ["TASKS", "Clips", "Tally", "Task", "find_task"]
+
+Clips = Mapping[str, Tensor]
+"""Clips as a task gets them: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of its own recipes."""
+
+TASKS = {"action": "posegen.training.tasks.action"}
+"""Where each task is; its module has it as ``TASK``."""
+
+
+class Tally(Protocol):
+    """Adds up what a model says of clips beside what is true of them."""
+
+    def add(self, said: Tensor, clips: Clips) -> None:
+        """Take some clips in."""
+
+    def measures(self) -> dict[str, float]:
+        """Compute the measures of all clips so far."""
+
+    def table(self) -> dict[str, Any]:
+        """Give what a report shows beside the measures, as plain data."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task.
+
+    Attributes
+    ----------
+    name : str
+    recipes : tuple of Recipe
+        Of the arrays that it takes; the first ones are motion and length.
+    labels : tuple of str
+        Which of them are labels, for the control that shuffles them.
+    build : callable
+        Makes the model, which has its :class:`posegen.training.model.MotionEncoder` as ``encoder``.
+    apply : callable
+        What the model says of clips.
+    loss : callable
+        Of what the model says of clips: the mean over the clips, so that micro-batches add up.
+    tally : callable
+        Makes an empty tally.
+    watched : str
+        The measure by which models are chosen; more is better.
+    tell : callable
+        Gives what the model says of each clip in words and numbers, for a table.
+    """
+
+    name: str
+    recipes: tuple[Recipe, ...]
+    labels: tuple[str, ...]
+    build: Callable[[View, Model], nn.Module]
+    apply: Callable[[nn.Module, Clips], Tensor]
+    loss: Callable[[Tensor, Clips], Tensor]
+    tally: Callable[[View], Tally]
+    watched: str
+    tell: Callable[[Tensor, Clips, View], dict[str, list[Any]]]
+
+
+def find_task(name: str) -> Task:
+    """Look up a task by its name; UsageError if there is none."""
+    if name not in TASKS:
+        msg = f"there is no task {shown(name)}{did_you_mean(name, TASKS)}. There are: {', '.join(TASKS)}"
+        raise UsageError(msg)
+    task: Task = import_module(TASKS[name]).TASK
+    return task

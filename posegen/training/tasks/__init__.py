@@ -1,0 +1,1 @@
+"""The tasks: each file makes one :class:`posegen.training.task.Task`."""

@@ -1,0 +1,284 @@
+"""The stage: a dataset or a config in, a trained model out; run again, it goes on where it was stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from posegen.config import CONTENT_VERSION
+from posegen.errors import UsageError
+from posegen.identity import differences
+from posegen.store.files import sweep
+from posegen.store.lock import locked
+from posegen.store.runs import current_run
+from posegen.training import checkpoints
+from posegen.training.choosing import chosen
+from posegen.training.estimate import Estimate, refuse_budget
+from posegen.training.judging import judged
+from posegen.training.machine import Choices, Reason
+from posegen.training.material import Material, open_material
+from posegen.training.models import build, save_model
+from posegen.training.runs import RESULT, RUN, read_document, write_document
+from posegen.training.session import Session, train_to_the_end
+from posegen.training.settings import Settings
+from posegen.training.task import Task, find_task
+from posegen.training.timing import StepTimes
+
+__all__ = ["Reporter", "Request", "Result", "default_run", "train"]
+
+_MOST_TESTED = 10_000
+"""Clips of the test split that a finished model is held against."""
+
+
+class Reporter(Protocol):
+    """What a run tells about itself."""
+
+    def say(self, text: str) -> None:
+        """Tell something in words."""
+
+    def table(self, reasons: Sequence[Reason]) -> None:
+        """Show the machine and what was chosen."""
+
+    def expect(self, found: Estimate) -> None:
+        """Show what the run will take."""
+
+    def step(self, step: int, steps: int, loss: float, times: StepTimes | None, left: float | None) -> None:
+        """A step is done."""
+
+    def stop(self) -> None:
+        """The work is over, for whatever reason."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for.
+
+    Attributes
+    ----------
+    source : str
+        Folder of a dataset, name of a config, or its path.
+    task, preset : str
+    settings : Settings
+    out : Path or None
+    budget : float or None
+        Seconds that the run may take.
+    only_estimate : bool
+    """
+
+    source: str
+    task: str
+    preset: str
+    settings: Settings
+    out: Path | None = None
+    budget: float | None = None
+    only_estimate: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run.
+
+    Attributes
+    ----------
+    run : Path
+    task : str
+    steps : int
+        That are done.
+    stopped : str or None
+        Why it is not complete.
+    nothing_to_do : bool
+    measures : dict of str to float
+        On the test split, if it is complete.
+    seconds : float
+        That training took, in all sittings.
+    estimate : Estimate or None
+        Where only that was asked for.
+    reasons : list of Reason
+        The machine and what was chosen.
+    """
+
+    run: Path
+    task: str
+    steps: int
+    stopped: str | None = None
+    nothing_to_do: bool = False
+    measures: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    estimate: Estimate | None = None
+    reasons: list[Reason] = field(default_factory=list)
+
+
+def default_run(request: Request) -> Path:
+    """Tell where a run goes unless asked otherwise."""
+    source = Path(request.source)
+    name = source.resolve().name if source.is_dir() else source.stem
+    return Path("runs") / f"{request.task}-{name}-{Path(request.preset).stem}"
+
+
+def train(request: Request, reporter: Reporter) -> Result:
+    """Train a model, or go on with it.
+
+    Raises
+    ------
+    UsageError
+        If what is asked for cannot be, or the folder holds another run.
+    PosegenError
+        If something is damaged.
+    """
+    settings, task = request.settings, find_task(request.task)
+    material = open_material(request.source, settings.data, settings.steps * settings.batch)
+    run = default_run(request) if request.out is None else request.out
+    try:
+        if request.only_estimate:
+            _prepare(task, material, reporter)
+            _, reasons, found = chosen(task, settings, material)
+            reporter.table(reasons)
+            reporter.expect(found)
+            return Result(run, task.name, 0, estimate=found, reasons=reasons)
+        run.mkdir(parents=True, exist_ok=True)
+        with locked(run, current_run()):
+            sweep(run)
+            return _trained(request, run, task, material, reporter)
+    finally:
+        reporter.stop()
+
+
+def _trained(request: Request, run: Path, task: Task, material: Material, reporter: Reporter) -> Result:
+    begun = time.monotonic()
+    started = _plain(read_document(run, RUN))
+    if started is not None:
+        _check_same(run, started, task, request.settings, material)
+        started = _next_round(run, started, material, reporter)
+        done = read_document(run, RESULT)
+        if done is not None and done["rounds"] == len(started["rounds"]):
+            return Result(
+                run, task.name, done["steps"], None, True, done["measures"], done["seconds"], reasons=_reasons(started)
+            )
+    _prepare(task, material, reporter)
+    if started is None:
+        started = _start(request, run, task, material, reporter)
+    else:
+        reporter.table(_reasons(started))
+    session = _session(request, run, task, material, started, begun)
+    learner, stopped = train_to_the_end(session, reporter)
+    progress, reasons = learner.progress, _reasons(started)
+    if stopped:
+        return Result(run, task.name, progress.step, stopped, seconds=progress.seconds, reasons=reasons)
+    if progress.step < session.last:
+        reporter.say(f"over early: {learner.out_of_patience()}")
+    measures = _finish(session, len(started["rounds"]), progress)
+    return Result(run, task.name, progress.step, None, False, measures, progress.seconds, reasons=reasons)
+
+
+def _start(request: Request, run: Path, task: Task, material: Material, reporter: Reporter) -> dict[str, Any]:
+    settings = request.settings
+    choices, reasons, found = chosen(task, settings, material)
+    reporter.table(reasons)
+    reporter.expect(found)
+    refuse_budget(found, request.budget, settings)
+    started = {
+        "task": task.name,
+        "source": request.source,
+        "material": {"name": material.name, "identity": material.identity, "content_version": CONTENT_VERSION},
+        "settings": settings.as_data(),
+        "choices": asdict(choices),
+        "reasons": [asdict(reason) for reason in reasons],
+        "rounds": [{"samples": material.samples, "first": 0}],
+        "started": time.time(),
+    }
+    write_document(run, RUN, started)
+    return started
+
+
+def _session(request: Request, run: Path, task: Task, material: Material, started: dict[str, Any], begun: float) -> Session:
+    given = {name: value for name, value in request.settings.machine if value is not None}
+    now = started["rounds"][-1]
+
+    def rechoose(choices: Choices) -> None:
+        started["choices"] = asdict(choices)
+        write_document(run, RUN, started)
+
+    return Session(
+        run=run,
+        task=task,
+        settings=request.settings,
+        # A dataset that grew in the meantime has its turn when this round is over.
+        material=material.with_samples(now["samples"]),
+        choices=Choices(**{**started["choices"], **given}),
+        first=now["first"],
+        last=now["first"] + request.settings.steps,
+        deadline=None if request.budget is None else begun + request.budget,
+        rechoose=rechoose,
+    )
+
+
+def _finish(session: Session, rounds: int, progress: checkpoints.Progress) -> dict[str, float]:
+    """Judge the best averaged weights by the test split, and write the model and what came of it."""
+    task, settings, material = session.task, session.settings, session.material
+    best = progress.step if progress.best_step is None else progress.best_step
+    weights = checkpoints.read(session.run, best).tensors["average"]
+    model = build(task, material.view, settings.model, settings.seed)
+    model.load_state_dict(dict(weights))
+    source = material.source(task.recipes, "test")
+    device = session.choices.device
+    tally = judged(task, model.to(device), source, material.view, settings.data.variants, device, _MOST_TESTED)
+    measures = tally.measures()
+    save_model(session.run, task, material.view, settings.model, weights)
+    result = {
+        "task": task.name, "steps": progress.step, "best_step": best, "rounds": rounds, "seconds": progress.seconds,
+        "measures": measures, "checks": progress.checks, "table": tally.table(), "torch": torch.__version__,
+    }  # fmt: skip
+    write_document(session.run, RESULT, result)
+    return measures
+
+
+def _prepare(task: Task, material: Material, reporter: Reporter) -> None:
+    def tell(done: int, total: int) -> None:
+        reporter.say(f"features: {done:,} of {total:,} shards")
+
+    material.prepare(task.recipes, tell)
+
+
+def _check_same(run: Path, started: dict[str, Any], task: Task, settings: Settings, material: Material) -> None:
+    """Refuse to go on with another run's checkpoints; where it logs may change."""
+    before = {"task": started["task"], "data": started["material"]["identity"], **_deciding(started["settings"])}
+    now = {"task": task.name, "data": material.identity, **_deciding(settings.as_data())}
+    found = differences(before, now)
+    if found:
+        told = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in found[:5])
+        msg = (
+            f"{run}: holds a run that was started otherwise: {told}. Ask for the same, or train into another folder with --out"
+        )
+        raise UsageError(msg)
+
+
+def _deciding(settings: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what does not decide what comes out: where curves go, and how often checkpoints are written."""
+    return {key: value for key, value in settings.items() if key not in ("log", "saving", "machine", "memory")}
+
+
+def _next_round(run: Path, started: dict[str, Any], material: Material, reporter: Reporter) -> dict[str, Any]:
+    """Begin another round, if the last one is complete and there are more samples by now."""
+    done = read_document(run, RESULT)
+    rounds = started["rounds"]
+    if done is None or done["rounds"] < len(rounds) or material.samples <= rounds[-1]["samples"]:
+        return started
+    reporter.say(
+        f"{material.name} had {rounds[-1]['samples']:,} samples and has {material.samples:,}: training goes on with them"
+    )
+    grown = {**started, "rounds": [*rounds, {"samples": material.samples, "first": done["steps"]}]}
+    write_document(run, RUN, grown)
+    return grown
+
+
+def _plain(document: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if document is None else {key: value for key, value in document.items() if key != "hash"}
+
+
+def _reasons(started: dict[str, Any]) -> list[Reason]:
+    return [Reason(**reason) for reason in started["reasons"]]
