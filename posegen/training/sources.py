@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from posegen.config import Config
 from posegen.streaming import ArrayShape
 from posegen.training.cache import cached_array
+from posegen.training.captions import Captions
 from posegen.training.recipes import Recipe, View
 
 __all__ = ["Cached", "ClipSource", "Making"]
@@ -42,6 +43,8 @@ class Cached:
     variants : tuple of str
     chunk, shard : int
         Samples that are read together, and samples in a shard.
+    captions : Captions or None
+        Of its clips, where a task takes them.
     """
 
     path: Path
@@ -51,6 +54,7 @@ class Cached:
     variants: tuple[str, ...]
     chunk: int
     shard: int
+    captions: Captions | None = None
 
     most_threads = 4
 
@@ -95,6 +99,7 @@ class Making:
     recipes: tuple[Recipe, ...]
     view: View
     samples_of: Array
+    captions: Captions | None = None
 
     # Making samples keeps Python busy itself: more threads would wait for one another.
     most_threads = 1

@@ -130,8 +130,10 @@ def train(request: Request, reporter: Reporter) -> Result:
     PosegenError
         If something is damaged.
     """
-    settings, task = request.settings, find_task(request.task)
+    settings, task = request.settings, find_task(request.task).configured(request.settings)
     material = open_material(request.source, settings.data, settings.steps * settings.batch)
+    if task.captions:
+        material = material.with_captions(settings.contrast)
     run = default_run(request) if request.out is None else request.out
     try:
         if request.only_estimate:
