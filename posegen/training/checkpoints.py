@@ -23,7 +23,7 @@ from posegen.store.documents import Source, seal, unseal
 from posegen.store.files import remove_durably, write_durably
 from posegen.store.runs import current_run
 
-__all__ = ["FOLDER", "Progress", "State", "keep", "latest", "read", "write"]
+__all__ = ["FOLDER", "Progress", "State", "keep", "latest", "newest_progress", "read", "write"]
 
 FOLDER = "checkpoints"
 _NAME = re.compile(r"([0-9]{8})\.json")
@@ -108,6 +108,16 @@ def latest(run: Path, say: Callable[[str], None]) -> State | None:
         except PosegenError as error:
             say(f"{error}; going on from the checkpoint before")
     return None
+
+
+def newest_progress(run: Path) -> Progress:
+    """Tell how far a run is by its newest checkpoint that can be read, without reading its tensors."""
+    for step in reversed(_steps(run)):
+        try:
+            return Progress(**_about(run, step)["progress"])
+        except PosegenError:
+            continue
+    return Progress()
 
 
 def keep(run: Path) -> None:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from itertools import islice
 from typing import Any
 
 import torch
 from torch import nn
 
+from posegen.streaming import make_batches
+from posegen.streaming.batches import WINDOW
 from posegen.training.estimate import Estimate
 from posegen.training.feed import to_clips
 from posegen.training.machine import Choices, Reason, choose, look
 from posegen.training.material import Material, batches_of
 from posegen.training.models import build
 from posegen.training.settings import Settings
+from posegen.training.sources import ClipSource
 from posegen.training.task import Task
 
 __all__ = ["chosen"]
 
-_LOADED = 8
-"""Batches that are loaded to measure it."""
 _WITHOUT_WAY_BACK = 3
 """How much faster clips go through a model whose weights do not change."""
 
@@ -34,13 +34,8 @@ def chosen(task: Task, settings: Settings, material: Material) -> tuple[Choices,
         return build(task, material.view, settings.model, settings.seed)
 
     batches = batches_of(source, settings.batch, settings.seed, settings.data.variants)
-    going = iter(batches)
-    first = to_clips(next(going), source)
-    begin = time.perf_counter()
-    for batch in islice(going, _LOADED):
-        to_clips(batch, source)
-    loading = (time.perf_counter() - begin) / _LOADED
-    del going
+    first = to_clips(batches.batch(0), source)
+    loading = _loading_seconds(source, settings)
 
     def clips(size: int) -> dict[str, Any]:
         own = {name: torch.from_numpy(values[:size]) for name, values in first.items()}
@@ -67,3 +62,13 @@ def chosen(task: Task, settings: Settings, material: Material) -> tuple[Choices,
         parameters=sum(parameter.numel() for parameter in make().parameters() if parameter.requires_grad),
     )
     return choices, reasons, found
+
+
+def _loading_seconds(source: ClipSource, settings: Settings) -> float:
+    """Measure how long a batch takes to load, on the average over the window that it is taken from."""
+    batches = make_batches(source, settings.batch, variants=settings.data.variants, drop_last=True, threads=0)
+    count = min(batches.per_epoch, max(1, WINDOW // settings.batch))
+    begin = time.perf_counter()
+    for batch in batches.at(0, count):
+        to_clips(batch, source)
+    return (time.perf_counter() - begin) / count

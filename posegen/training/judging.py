@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from posegen.streaming import SequenceBatch
 from posegen.training.feed import to_clips
 from posegen.training.material import batches_of
 from posegen.training.recipes import View
 from posegen.training.sources import ClipSource
 from posegen.training.task import Tally, Task
 
-__all__ = ["answers", "judged"]
+__all__ = ["answers", "answers_in_order", "judged"]
 
 SIZE = 64
 """Clips that are held against a model at once: more than in training, as nothing is kept for a way back."""
@@ -38,6 +40,29 @@ def answers(
             yield said, values
     finally:
         model.train(training)
+
+
+def answers_in_order(task: Task, model: nn.Module, source: ClipSource) -> Iterator[tuple[Tensor, dict[str, Any]]]:
+    """Go through what a model says of all clips of a source, sample by sample, and these clips."""
+    variants = len(source.variants)
+    for chunk in range(-(-source.samples // source.chunk)):
+        numbers = source.samples_of[chunk * source.chunk : (chunk + 1) * source.chunk]
+        arrays = {name: np.empty((variants, *shape.held(source.chunk)), shape.dtype) for name, shape in source.arrays().items()}
+        source.load(chunk, range(variants), arrays, ())
+        # All of an array is one piece here, so behind the variant come places of one, then the sample.
+        plain = {
+            name: np.swapaxes(arrays[name].reshape(variants, source.chunk, *shape.shape)[:, : len(numbers)], 0, 1)
+            for name, shape in source.arrays().items()
+        }
+        told = {
+            "sample": np.arange(len(numbers)).repeat(variants) + chunk * source.chunk,
+            "variant": list(source.variants) * len(numbers),
+        }
+        flat = {name: np.ascontiguousarray(values).reshape(-1, *values.shape[2:]) for name, values in plain.items()}
+        clips = to_clips(SequenceBatch(chunk, 0, told | flat), source)
+        values = {name: torch.from_numpy(value) for name, value in clips.items()}
+        with torch.inference_mode():
+            yield task.apply(model.eval(), values), values
 
 
 def judged(

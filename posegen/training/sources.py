@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.config import Config
+from posegen.store.read import Dataset
 from posegen.streaming import ArrayShape
 from posegen.training.cache import cached_array
 from posegen.training.captions import Captions
 from posegen.training.recipes import Recipe, View
 
-__all__ = ["Cached", "ClipSource", "Making"]
+__all__ = ["Cached", "ClipSource", "Making", "Reading"]
 
 Array = NDArray[Any]
 
@@ -152,7 +153,59 @@ class Making:
                         plain[start : start + len(samples)] = values
 
 
-ClipSource = Cached | Making
+@dataclass(frozen=True)
+class Reading:
+    """Samples of a dataset that are gone through once, so that nothing is worth caching; the attributes are those of
+    `Cached`.
+    """
+
+    dataset: Dataset
+    recipes: tuple[Recipe, ...]
+    view: View
+    samples_of: Array
+
+    most_threads = 2
+
+    @property
+    def name(self) -> str:
+        """The dataset's folder."""
+        return str(self.dataset.path)
+
+    @property
+    def samples(self) -> int:
+        """How many samples there are."""
+        return len(self.samples_of)
+
+    @property
+    def chunk(self) -> int:
+        """Samples in a chunk."""
+        return self.dataset.header.chunk
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants in order."""
+        return self.dataset.header.variants
+
+    def arrays(self) -> dict[str, ArrayShape]:
+        """Describe the arrays by name."""
+        return _shapes(self.recipes, self.view)
+
+    def columns(self) -> tuple[str, ...]:
+        """There is no table."""
+        return ()
+
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> None:
+        """Load a chunk; see :class:`posegen.streaming.Source`."""
+        del columns
+        samples = self.samples_of[chunk * self.chunk : (chunk + 1) * self.chunk]
+        fields = {name: self.dataset.arrays(name, samples) for name in {n for r in self.recipes for n in r.fields}}
+        for recipe in self.recipes:
+            for v, variant in enumerate(variants):
+                values = recipe.compute({name: fields[name][:, variant] for name in recipe.fields}, self.view)
+                into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))[: len(samples)] = values
+
+
+ClipSource = Cached | Making | Reading
 
 
 def _shapes(recipes: Sequence[Recipe], view: View) -> dict[str, ArrayShape]:
