@@ -23,7 +23,12 @@ from posegen.store.receipts import StoredFile
 
 __all__ = ["KINDS", "OverlayReceipt", "cure", "digest_of_texts", "read_checked", "read_receipt", "receipt_name"]
 
-KINDS = {"rows": ("rows", "captions", "distinct"), "texts": (), "vectors": ("embedded", "known")}
+KINDS = {
+    "rows": ("rows", "captions", "distinct"),
+    "texts": (),
+    "vectors": ("embedded", "known"),
+    "pairs": ("duplicates", "negatives"),
+}
 """The kinds of receipts, and the numbers that each has."""
 
 
