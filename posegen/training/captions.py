@@ -8,28 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.embedding.pairs import PairTable, open_pairs
 from posegen.randomness import Stream, integers, uniform
 from posegen.store.vectors.read import Embeddings, open_embeddings
 
-__all__ = ["Captions", "HardNegatives", "open_captions"]
+__all__ = ["Captions", "open_captions"]
 
 Array = NDArray[Any]
 
 _WHICH = 2
 _VARIANTS = 16
 _ATTEMPTS = 256
-
-
-class HardNegatives(Protocol):
-    """Knows of texts others that are much like them and false of the same motions."""
-
-    def hard(self, rows: Array) -> Array:
-        """Give them: int64 [n] to int64 [n, some], -1 where there are no more."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +37,14 @@ class Captions:
         Samples in a shard of the dataset.
     hard : int
         Hard negatives that a clip is shown with.
-    negatives : HardNegatives or None
+    pairs : PairTable or None
+        That knows them.
     """
 
     embeddings: Embeddings
     shard: int
     hard: int = 0
-    negatives: HardNegatives | None = None
+    pairs: PairTable | None = None
 
     def all_of(self, sample: Array, variant: Array) -> dict[str, Array]:
         """Give all captions of clips.
@@ -75,12 +70,14 @@ class Captions:
         draws = uniform((seed + turn) % 2**64, which, Stream.AUGMENT, 1 + hard, attempt=attempt, substream=_WHICH)
         told = (rows >= 0).sum(axis=1)
         chosen = rows[np.arange(len(rows)), integers(draws[:, 0], 0, np.maximum(told, 1) - 1)]
-        if not hard or self.negatives is None:
-            return self._with_vectors(chosen[:, None])
-        known = self.negatives.hard(chosen)
-        count = (known >= 0).sum(axis=1, keepdims=True)
-        taken = np.take_along_axis(known, integers(draws[:, 1:], 0, np.maximum(count, 1) - 1), axis=1)
-        return self._with_vectors(np.concatenate([chosen[:, None], taken], axis=1))
+        shown = np.full((len(rows), 1 + hard), -1, np.int64)
+        shown[:, 0] = chosen
+        if self.pairs is not None:
+            for i, row in enumerate(chosen.tolist()):
+                known = self.pairs.negatives(row) if row < self.pairs.texts else shown[i, :0]
+                if len(known):
+                    shown[i, 1:] = known[integers(draws[i, 1:], 0, len(known) - 1)]
+        return self._with_vectors(shown)
 
     def _rows(self, sample: Array, variant: Array) -> Array:
         shards, places = np.divmod(sample, self.shard)
@@ -100,6 +97,6 @@ def open_captions(dataset: Path, shard: int, encoder: str | None, hard: int = 0)
     Raises
     ------
     UsageError
-        If there are no vectors of them.
+        If there are no vectors of them, or no pairs where those are needed.
     """
-    return Captions(open_embeddings(dataset, encoder), shard, hard)
+    return Captions(open_embeddings(dataset, encoder), shard, hard, open_pairs(dataset, encoder) if hard else None)

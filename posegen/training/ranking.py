@@ -178,7 +178,7 @@ def rank_pairs(
     text : float [sample, caption, feature]
         Of unit length: each motion's captions.
     words : int [sample, caption]
-        The same number for the same words.
+        The same number for the same words; -1, behind the others, where a motion has fewer captions, but each has one.
     pool : int
         How many motions are in a pool.
     seed : int
@@ -194,10 +194,10 @@ def rank_pairs(
     motions, texts, numbers = np.asarray(motion), np.asarray(text), np.asarray(words)
     found: dict[str, list[Array]] = {}
     rights: dict[str, list[Array]] = {}
-    size, captions = min(pool, len(motions)), numbers.shape[1]
+    size, captions = min(pool, len(motions)), (numbers >= 0).sum(axis=1)
     drawn = [(time, chosen) for time in range(times) for chosen in pools(seed, len(motions), pool, time)]
     for turn, chosen in drawn:
-        told = (chosen + turn) % captions
+        told = (chosen + turn) % captions[chosen]
         scores = motions[chosen] @ texts[chosen, told].T
         same = numbers[chosen, told][:, None] == numbers[chosen, told]
         for suffix, right in (("", same), ("_strict", np.eye(size, dtype=bool))):

@@ -163,6 +163,7 @@ class Reading:
     recipes: tuple[Recipe, ...]
     view: View
     samples_of: Array
+    captions: Captions | None = None
 
     most_threads = 2
 

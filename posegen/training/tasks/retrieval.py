@@ -1,7 +1,7 @@
 """``retrieval``: which caption goes with which motion.
 
 Motions and captions are put into one space, so that a motion lies next to its captions. The motion's side is the encoder that
-tasks share, looked at by a few learned questions; the text's side is a frozen text encoder's vector of the caption, from
+tasks share, summed up over the clip; the text's side is a frozen text encoder's vector of the caption, from
 ``posegen embed``, and a small network behind it. What the model says of a clip is a vector for the motion and one for each of
 its texts, all of unit length.
 """
@@ -9,6 +9,7 @@ its texts, all of unit length.
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from torch.nn import functional
 
 from posegen.training.contrastive import counted, info_nce, triplet
 from posegen.training.model import MotionEncoder, there
-from posegen.training.ranking import rank_pairs
+from posegen.training.ranking import Ranking, rank_pairs
 from posegen.training.recipes import LENGTH, MOTION, View
 from posegen.training.settings import Contrast, Model
 from posegen.training.task import Clips, Task
@@ -35,9 +36,8 @@ DIMENSION = 256
 
 POOL = 256
 _TIMES = 3
-_QUESTIONS = 8
+_WATCHED = 3
 _HIDDEN = 512
-_PLACES = 16
 
 
 class RetrievalModel(nn.Module):
@@ -53,46 +53,29 @@ class RetrievalModel(nn.Module):
     def __init__(self, given: int, settings: Model) -> None:
         super().__init__()
         self.encoder = MotionEncoder(settings.size, settings.dropout)
-        self.summary = _Summary(self.encoder.width, settings.dropout)
+        self.motion = _projection(2 * self.encoder.width, settings.dropout)
         self.text = _projection(given, settings.dropout)
 
     def forward(self, motion: Tensor, length: Tensor) -> Tensor:
         """Encode motions: Tensor [clip, DIMENSION], of unit length."""
         frames = self.encoder(motion, length)
-        return functional.normalize(self.summary(frames, there(motion, length), length), dim=-1)
+        return functional.normalize(self.motion(_summary(frames, there(motion, length))), dim=-1)
 
     def encode_text(self, vectors: Tensor) -> Tensor:
         """Encode captions, given by their vectors [..., given]: Tensor [..., DIMENSION], of unit length."""
         return functional.normalize(self.text(vectors), dim=-1)
 
 
-class _Summary(nn.Module):
-    """One vector of a clip's frames: learned questions look for what they ask about, and when it is.
+def _summary(frames: Tensor, mask: Tensor) -> Tensor:
+    """Sum up the frames of clips, [clip, frame, width] to [clip, 2 width]: the mean of each number, and the largest.
 
-    A mean over frames would not know what came first, which captions tell.
+    The encoder's frames know what comes before and after them. With questions that look at frames by attention, or with eight
+    stretches of a clip summed up apart, 150 steps of 64 clips found 49 and 52 % among the first three of 256, with this 63 %.
     """
-
-    def __init__(self, width: int, dropout: float) -> None:
-        super().__init__()
-        self.questions = nn.Parameter(torch.randn(_QUESTIONS, width) / math.sqrt(width))
-        self.key, self.value = nn.Linear(width, width), nn.Linear(width, width)
-        self.when = nn.Linear(2 * _PLACES, width)
-        self.out = _projection(_QUESTIONS * width, dropout)
-
-    def forward(self, frames: Tensor, mask: Tensor, length: Tensor) -> Tensor:
-        """Sum up frames [clip, frame, width], of which those count where the mask is 1."""
-        when = self.when(_places(frames.shape[1], length).to(frames.dtype))
-        scores = torch.einsum("qw,ctw->cqt", self.questions, self.key(frames) + when) / math.sqrt(frames.shape[-1])
-        looks = scores.masked_fill(mask[:, None, :] == 0, -math.inf).softmax(dim=-1)
-        summed: Tensor = self.out((looks @ (self.value(frames) + when)).flatten(1))
-        return summed
-
-
-def _places(frames: int, length: Tensor) -> Tensor:
-    """Tell by sines and cosines where in its clip each frame is, from 0 at the first to 1 at the last."""
-    share = torch.arange(frames, device=length.device)[None, :] / (length[:, None] - 1).clamp(min=1)
-    angles = share[:, :, None] * torch.arange(_PLACES, device=length.device) * (math.pi / 2)
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+    count = mask.sum(dim=1, keepdim=True).clamp(min=1)
+    mean = (frames * mask[:, :, None]).sum(dim=1) / count
+    most = frames.masked_fill(mask[:, :, None] == 0, -math.inf).amax(dim=1)
+    return torch.cat([mean, most], dim=1)
 
 
 def _projection(given: int, dropout: float) -> nn.Module:
@@ -106,8 +89,10 @@ def _build(view: View, settings: Model) -> nn.Module:
 
 
 def _apply(model: nn.Module, clips: Clips) -> Tensor:
-    """Encode clips and their texts: Tensor [clip, 1 + text, DIMENSION], the motion first."""
+    """Encode clips and their texts, if they have any: Tensor [clip, 1 + text, DIMENSION], the motion first."""
     motion: Tensor = model(clips["motion"], clips["length"])
+    if "text" not in clips:
+        return motion[:, None]
     texts: Tensor = model.encode_text(clips["text"].to(motion.dtype))  # type: ignore[operator]
     return torch.cat([motion[:, None], texts], dim=1)
 
@@ -138,31 +123,37 @@ class _Pairs:
 
     def measures(self) -> dict[str, float]:
         """Tell recall and median rank both ways, and how well pairs are verified; see :mod:`posegen.training.ranking`."""
-        said, rows, sample = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
-        # Each motion is to be found among those of other samples, and in an order that no loading decides.
-        _, first = np.unique(sample, return_index=True)
-        motion, text, rows = said[first, 0], said[first, 1:], rows[first]
-        found = _flat(motion, text, rows) | _verified(motion, text, rows)
-        return {**found, "clips": float(len(motion))}
+        motion, text, rows = self._pairs()
+        return {**_found(motion, text, rows), **_verified(motion, text, rows), "clips": float(len(motion))}
 
     def table(self) -> dict[str, Any]:
-        """There is nothing to show beside the measures."""
-        return {}
+        """Give the ranks as they are told, with chance, and strictly: where only a motion's own caption counts."""
+        motion, text, rows = self._pairs()
+        return {"ranking": {way: asdict(ranking) for way, ranking in _ranked(motion, text, rows).items()}}
+
+    def _pairs(self) -> tuple[Array, Array, Array]:
+        said, rows, sample = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        # A motion is to be found among those of other samples, and in an order that no loading decides.
+        _, first = np.unique(sample, return_index=True)
+        return said[first, 0], said[first, 1:], rows[first]
 
 
-def _flat(motion: Array, text: Array, rows: Array) -> dict[str, float]:
-    ranked = rank_pairs(motion, text, rows, pool=POOL, times=_TIMES)
+def _ranked(motion: Array, text: Array, rows: Array) -> dict[str, Ranking]:
+    return rank_pairs(motion, text, rows, pool=POOL, times=_TIMES)
+
+
+def _found(motion: Array, text: Array, rows: Array) -> dict[str, float]:
+    ranked = _ranked(motion, text, rows)
+    ways = {way: ranked[way] for way in ("motion_to_text", "text_to_motion")}
     measures: dict[str, float] = {}
-    for way, ranking in ranked.items():
+    for way, ranking in ways.items():
         measures |= {f"{way}_r{k}": share for k, share in ranking.recall.items()}
         measures[f"{way}_median"] = ranking.median
-    ways = ranked["motion_to_text"], ranked["text_to_motion"]
-    shown = {k: k for k in ways[0].recall}
-    mean = {f"r{k}": sum(way.recall[k] for way in ways) / 2 for k in shown}
-    chance = {f"chance_r{k}": sum(way.chance[k] for way in ways) / 2 for k in shown}
-    # Of a pool so small that everything is among the first three, the largest recall there is.
-    watched = mean.get("r3", max(mean.values()))
-    return {"recall": watched, **mean, **chance, "pool": float(ways[0].pool), **measures}
+    # Among fewer than three, the first is what can be found.
+    third = max(k for k in ranked["motion_to_text"].recall if k <= _WATCHED)
+    mean = {"r3": sum(way.recall[third] for way in ways.values()) / 2}
+    chance = {"chance_r3": sum(way.chance[third] for way in ways.values()) / 2}
+    return {**mean, **chance, "pool": float(ranked["motion_to_text"].pool), **measures}
 
 
 def _verified(motion: Array, text: Array, rows: Array) -> dict[str, float]:
@@ -179,15 +170,9 @@ def _verified(motion: Array, text: Array, rows: Array) -> dict[str, float]:
 
 
 def _tell(said: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
-    """For each clip its vector, and the cosine of each of its captions."""
-    del view
-    vectors = said.float().cpu()
-    cosines = torch.einsum("cd,ctd->ct", vectors[:, 0], vectors[:, 1:])
-    own = clips["row"].cpu() >= 0
-    return {
-        "vector": vectors[:, 0].tolist(),
-        "cosines": [row[kept].tolist() for row, kept in zip(cosines, own, strict=True)],
-    }
+    """For each clip its vector, which is near those of captions that tell of it."""
+    del clips, view
+    return {"vector": said[:, 0].float().cpu().tolist()}
 
 
 def _task(contrast: Contrast) -> Task:
@@ -199,7 +184,7 @@ def _task(contrast: Contrast) -> Task:
         apply=_apply,
         loss=partial(_loss, contrast),
         tally=_Pairs,
-        watched="recall",
+        watched="r3",
         tell=_tell,
         captions=True,
         whole=True,
