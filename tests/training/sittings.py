@@ -1,0 +1,93 @@
+"""Runs, each in a process of its own that is forked from one that has imported everything; some are killed by SIGKILL.
+
+``python -m tests.training.sittings DATASET FOLDER`` prints what came of them as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from posegen.errors import PosegenError
+from posegen.training.runs import RUN, read_document
+from posegen.training.train import Request, train
+from tests.training import tiny
+
+KILLED_AT = (3, 8)
+
+
+class Killer(tiny.Recorder):
+    """Is killed at a step."""
+
+    at = 0
+
+    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
+        super().step(step, steps, loss, times, left)
+        if step == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Short(tiny.Recorder):
+    """Has too little memory, once."""
+
+    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
+        super().step(step, steps, loss, times, left)
+        if step == 4 and self.steps.count(4) == 1 and not any("memory is short" in text for text in self.said):
+            raise MemoryError("as a test has it")
+
+
+def sat(dataset: Path, run: Path, recorder: tiny.Recorder, *overrides: str) -> dict[str, Any]:
+    """Train in a forked process; tell what came of it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        document: dict[str, Any] = {}
+        try:
+            result = train(Request(str(dataset), "action", "quick", tiny.settings(*overrides), run), recorder)
+            document = {"steps": result.steps, "nothing": result.nothing_to_do, "measures": result.measures}
+        except PosegenError as error:
+            document = {"error": str(error)}
+        document |= {"said": recorder.said, "shown": recorder.steps, "losses": recorder.losses, "reasons": recorder.reasons}
+        os.write(writing, json.dumps(document).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        told = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return {"signal": os.WTERMSIG(status)}
+    return dict(json.loads(told))
+
+
+def main(dataset: Path, folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {"whole": sat(dataset, folder / "whole", tiny.Recorder())}
+    for number, at in enumerate(KILLED_AT):
+        killer = Killer()
+        killer.at = at
+        found[f"killed {number}"] = sat(dataset, folder / "killed", killer)
+    found["killed"] = sat(dataset, folder / "killed", tiny.Recorder())
+    found["again"] = sat(dataset, folder / "killed", tiny.Recorder())
+    found["otherwise"] = sat(dataset, folder / "killed", tiny.Recorder(), "optimiser.rate=1e-3")
+    found["short"] = sat(dataset, folder / "short", Short())
+    found["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
+    found["grown"] = _grown(dataset, folder)
+    return found
+
+
+def _grown(dataset: Path, folder: Path) -> dict[str, Any]:
+    child: Callable[[], int] = os.fork
+    process = child()
+    if process == 0:
+        tiny.make(dataset, tiny.SAMPLES + 20)
+        os._exit(0)
+    os.waitpid(process, 0)
+    return sat(dataset, folder / "killed", tiny.Recorder())
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), Path(sys.argv[2]))))
