@@ -54,10 +54,8 @@ def answers_in_order(task: Task, model: nn.Module, source: ClipSource) -> Iterat
             name: np.swapaxes(arrays[name].reshape(variants, source.chunk, *shape.shape)[:, : len(numbers)], 0, 1)
             for name, shape in source.arrays().items()
         }
-        told = {
-            "sample": np.arange(len(numbers)).repeat(variants) + chunk * source.chunk,
-            "variant": list(source.variants) * len(numbers),
-        }
+        rows = np.arange(len(numbers)).repeat(variants) + chunk * source.chunk
+        told = {"sample": rows, "variant": list(source.variants) * len(numbers)}
         flat = {name: np.ascontiguousarray(values).reshape(-1, *values.shape[2:]) for name, values in plain.items()}
         clips = to_clips(SequenceBatch(chunk, 0, told | flat), source)
         values = {name: torch.from_numpy(value) for name, value in clips.items()}

@@ -87,7 +87,7 @@ def feed_of(session: Session, start: int, choices: Choices) -> Feed:
     )
 
 
-def train_to_the_end(session: Session, telling: Telling) -> tuple[Learner, str | None]:
+def train_to_the_end(session: Session, telling: Telling) -> tuple[Learner, str | None, StepTimes | None]:
     """Train, and when memory is short go on with smaller micro-batches.
 
     Returns
@@ -95,7 +95,10 @@ def train_to_the_end(session: Session, telling: Telling) -> tuple[Learner, str |
     learner : Learner
     stopped : str or None
         Why it ended before its last step.
+    times : StepTimes or None
+        Where the time of the steps of this sitting went.
     """
+    times = None
     choices = session.choices
     torch.set_num_threads(choices.threads)
     learner = _learner(session, telling)
@@ -104,12 +107,13 @@ def train_to_the_end(session: Session, telling: Telling) -> tuple[Learner, str |
             try:
                 watch = Watch(_hooks(session, choices, telling, logs), feed_of(session, 0, choices).parts)
                 stopped = _sit(session, choices, learner, watch)
+                times = watch.timer.times()
             except (MemoryError, RuntimeError) as error:
                 choices = _smaller(session, choices, error, learner, telling)
                 continue
             if stopped:
-                return learner, stopped
-    return learner, None
+                return learner, stopped, times
+    return learner, None, times
 
 
 def _sit(session: Session, choices: Choices, learner: Learner, watch: Watch) -> str | None:

@@ -23,6 +23,7 @@ from posegen.training.judging import judged
 from posegen.training.machine import Choices, Reason
 from posegen.training.material import Material, open_material
 from posegen.training.models import build, save_model
+from posegen.training.report import write_report
 from posegen.training.runs import RESULT, RUN, read_document, write_document
 from posegen.training.session import Session, train_to_the_end
 from posegen.training.settings import Settings
@@ -31,6 +32,7 @@ from posegen.training.timing import StepTimes
 
 __all__ = ["Reporter", "Request", "Result", "default_run", "train"]
 
+_MOST_WAITING = 0.05
 _MOST_TESTED = 10_000
 """Clips of the test split that a finished model is held against."""
 
@@ -167,13 +169,14 @@ def _trained(request: Request, run: Path, task: Task, material: Material, report
     else:
         reporter.table(_reasons(started))
     session = _session(request, run, task, material, started, begun)
-    learner, stopped = train_to_the_end(session, reporter)
+    learner, stopped, times = train_to_the_end(session, reporter)
+    _warn(times, reporter)
     progress, reasons = learner.progress, _reasons(started)
     if stopped:
         return Result(run, task.name, progress.step, stopped, seconds=progress.seconds, reasons=reasons)
     if progress.step < session.last:
         reporter.say(f"over early: {learner.out_of_patience()}")
-    measures = _finish(session, len(started["rounds"]), progress)
+    measures = _finish(session, started, progress, times)
     return Result(run, task.name, progress.step, None, False, measures, progress.seconds, reasons=reasons)
 
 
@@ -219,8 +222,10 @@ def _session(request: Request, run: Path, task: Task, material: Material, starte
     )
 
 
-def _finish(session: Session, rounds: int, progress: checkpoints.Progress) -> dict[str, float]:
-    """Judge the best averaged weights by the test split, and write the model and what came of it."""
+def _finish(
+    session: Session, started: dict[str, Any], progress: checkpoints.Progress, times: StepTimes | None
+) -> dict[str, float]:
+    """Judge the best averaged weights by the test split, and write the model, what came of it, and a page that tells of it."""
     task, settings, material = session.task, session.settings, session.material
     best = progress.step if progress.best_step is None else progress.best_step
     weights = checkpoints.read(session.run, best).tensors["average"]
@@ -232,11 +237,27 @@ def _finish(session: Session, rounds: int, progress: checkpoints.Progress) -> di
     measures = tally.measures()
     save_model(session.run, task, material.view, settings.model, weights)
     result = {
-        "task": task.name, "steps": progress.step, "best_step": best, "rounds": rounds, "seconds": progress.seconds,
-        "measures": measures, "checks": progress.checks, "table": tally.table(), "torch": torch.__version__,
-    }  # fmt: skip
+        "task": task.name,
+        "steps": progress.step,
+        "best_step": best,
+        "rounds": len(started["rounds"]),
+        "seconds": progress.seconds,
+        "measures": measures,
+        "times": None if times is None else asdict(times),
+        "checks": progress.checks,
+        "table": tally.table(),
+        "torch": torch.__version__,
+    }
+    write_report(session.run, started, result, task.watched)
     write_document(session.run, RESULT, result)
     return measures
+
+
+def _warn(times: StepTimes | None, reporter: Reporter) -> None:
+    """Say what holds training back, and what helps."""
+    if times is not None and times.shares["data"] > _MOST_WAITING:
+        share = f"{100 * times.shares['data']:.0f} % of the time went into waiting for data"
+        reporter.say(f"warning: {share}. More processes that load help, --set machine.workers=2, or fewer programs beside it")
 
 
 def _prepare(task: Task, material: Material, reporter: Reporter) -> None:

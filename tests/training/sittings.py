@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
-from collections.abc import Callable
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,14 @@ def sat(dataset: Path, run: Path, recorder: tiny.Recorder, *overrides: str) -> d
             document = {"steps": result.steps, "nothing": result.nothing_to_do, "measures": result.measures}
         except PosegenError as error:
             document = {"error": str(error)}
-        document |= {"said": recorder.said, "shown": recorder.steps, "losses": recorder.losses, "reasons": recorder.reasons}
-        os.write(writing, json.dumps(document).encode())
-        os._exit(0)
+        except Exception:
+            document = {"traceback": traceback.format_exc()}
+            raise
+        finally:
+            document |= {"said": recorder.said, "shown": recorder.steps, "losses": recorder.losses, "reasons": recorder.reasons}
+            os.write(writing, json.dumps(document).encode())
+            # Whatever went wrong, this process does not go on as the other one.
+            os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         told = pipe.read()
@@ -80,13 +86,13 @@ def main(dataset: Path, folder: Path) -> dict[str, Any]:
 
 
 def _grown(dataset: Path, folder: Path) -> dict[str, Any]:
-    child: Callable[[], int] = os.fork
-    process = child()
+    shutil.copytree(folder / "killed", folder / "grown")
+    process = os.fork()
     if process == 0:
         tiny.make(dataset, tiny.SAMPLES + 20)
         os._exit(0)
     os.waitpid(process, 0)
-    return sat(dataset, folder / "killed", tiny.Recorder())
+    return sat(dataset, folder / "grown", tiny.Recorder())
 
 
 if __name__ == "__main__":

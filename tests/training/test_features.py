@@ -1,0 +1,73 @@
+"""Features beside a naive way to the same, and what they must not depend on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen import load_config, synthesize
+from posegen.skeleton import JOINTS, PARTS
+from posegen.training.features import FEATURES, features_of
+from posegen.training.recipes import ACTION, LENGTH, View
+
+FPS = 12.5
+
+
+@pytest.fixture(scope="module")
+def joints() -> NDArray[np.float32]:
+    return synthesize(load_config("smoke"), [0, 1, 2]).joints[:, 0, 0, ::2]
+
+
+def naive(joints: NDArray[np.float32]) -> NDArray[np.float64]:
+    """One frame after another, with angles."""
+    hips, shoulders = ([JOINTS.index(f"{side}_{name}") for side in ("left", "right")] for name in ("hip", "shoulder"))
+    rows, heading_before = [], None
+    for f, frame in enumerate(joints.astype(np.float64)):
+        across = frame[hips[0]] - frame[hips[1]] + frame[shoulders[0]] - frame[shoulders[1]]
+        heading = math.atan2(-across[2], across[0])
+        cos, sin = math.cos(heading), math.sin(heading)
+        row = []
+        for x, y, z in frame - frame[0] * [1, 0, 1]:
+            row += [cos * x - sin * z, y, sin * x + cos * z]
+        moved = (frame[0] - joints[max(f - 1, 0), 0].astype(np.float64)) * FPS
+        turned = 0.0 if heading_before is None else math.remainder(heading - heading_before, 2 * math.pi) * FPS
+        rows.append([*row, cos * moved[0] - sin * moved[2], sin * moved[0] + cos * moved[2], turned])
+        heading_before = heading
+    return np.array(rows)
+
+
+def test_features_equal_the_naive_ones(joints: NDArray[np.float32]) -> None:
+    for clip in joints:
+        found = features_of(clip, FPS)
+        assert found.shape == (len(clip), FEATURES)
+        np.testing.assert_allclose(found, naive(clip), atol=2e-3)
+
+
+def test_where_somebody_stands_and_faces_does_not_matter(joints: NDArray[np.float32]) -> None:
+    cos, sin = math.cos(2.1), math.sin(2.1)
+    turned = joints.astype(np.float64) @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) + [3.0, 0, -2.0]
+    np.testing.assert_allclose(features_of(turned, FPS), features_of(joints, FPS), atol=2e-3)
+
+
+def test_frames_that_are_not_there_are_zero_and_not_counted(joints: NDArray[np.float32]) -> None:
+    cut = joints.copy()
+    cut[:, 30:] = np.nan
+    found = features_of(cut, FPS)
+    assert not found[:, 30:].any()
+    assert found[:, :30].tobytes() == features_of(joints, FPS)[:, :30].tobytes()
+    view = View(cut.shape[1], FPS, 1, ())
+    assert LENGTH.compute({"joints": cut[:, None]}, view).tolist() == [30, 30, 30]
+
+
+def test_an_action_that_is_laid_over_counts_before_the_whole_bodys() -> None:
+    absent, walk, wave, nod = 65535, 0, 1, 2
+    frames = np.full((1, 1, 5, len(PARTS)), walk, np.uint16)
+    arms = [PARTS.index("left_arm"), PARTS.index("right_arm")]
+    frames[0, 0, 1, arms[0]] = wave  # one arm waves
+    frames[0, 0, 2, PARTS.index("head")] = nod
+    frames[0, 0, 3, PARTS.index("head")], frames[0, 0, 3, arms] = nod, wave  # more of the body waves than nods
+    frames[0, 0, 4] = absent
+    assert ACTION.compute({"action": frames}, View(5, FPS, 1, ("walk", "wave", "nod"))).tolist() == [[0, 1, 2, 1, -1]]

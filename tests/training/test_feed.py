@@ -1,0 +1,98 @@
+"""What a step sees is a function of its number: not of micro-batches, processes, or where a run began."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+
+from posegen.training.cache import FOLDER
+from posegen.training.feed import Feed, Loader, Loading
+from posegen.training.material import Material, batches_of, open_material
+from posegen.training.settings import Data
+from posegen.training.tasks.action import TASK
+
+BATCH = 12
+
+
+@pytest.fixture(scope="module")
+def material(dataset: Path) -> Material:
+    found = open_material(str(dataset), Data(stride=4), 0)
+    found.prepare(TASK.recipes, lambda done, total: None)
+    return found
+
+
+def feed(
+    material: Material, start: int = 0, *, parts: int = 1, frames: int | None = None, rank: int = 0, ranks: int = 1
+) -> Feed:
+    source = material.source(TASK.recipes, "training")
+    return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts, rank, ranks)
+
+
+def clips(feed: Feed, steps: int, workers: int = 0) -> dict[str, torch.Tensor]:
+    made = list(islice(Loader(feed, Loading(workers, pinned=False)), steps * feed.parts))
+    return {name: torch.cat([part[name] for part in made]) for name in ("motion", "length", "action", "sample", "variant")}
+
+
+def assert_equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    for name, values in one.items():
+        assert torch.equal(values, other[name]), name
+
+
+@pytest.mark.parametrize("frames", [None, 9])
+def test_steps_are_the_same_however_they_are_cut(material: Material, frames: int | None) -> None:
+    whole = clips(feed(material, frames=frames), 4)
+    assert len(set(zip(whole["sample"].tolist(), whole["variant"].tolist(), strict=True))) == 4 * BATCH
+    assert_equal(whole, clips(feed(material, parts=4, frames=frames), 4))
+    later = clips(feed(material, 2, parts=3, frames=frames), 2)
+    assert_equal({name: values[2 * BATCH :] for name, values in whole.items()}, later)
+
+
+def test_steps_are_the_same_with_processes_that_load(material: Material) -> None:
+    assert_equal(clips(feed(material, parts=2), 3), clips(feed(material, parts=2), 3, workers=2))
+
+
+def test_processes_that_train_together_share_each_batch(material: Material) -> None:
+    whole = clips(feed(material, parts=4), 1)
+    shares = [clips(feed(material, parts=2, rank=rank, ranks=2), 1) for rank in (0, 1)]
+    assert_equal(whole, {name: torch.cat([share[name] for share in shares]) for name in whole})
+
+
+def test_a_stretch_is_cut_from_where_the_clip_is(material: Material) -> None:
+    whole, cut = clips(feed(material), 3), clips(feed(material, frames=9), 3)
+    for i in range(3 * BATCH):
+        length = int(whole["length"][i])
+        places = [
+            first
+            for first in range(length - 8)
+            if torch.equal(whole["motion"][i, first : first + 9], cut["motion"][i])
+            and torch.equal(whole["action"][i, first : first + 9], cut["action"][i])
+        ]
+        assert places
+
+
+def test_a_config_gives_the_same_steps_as_its_dataset(material: Material, dataset: Path) -> None:
+    from posegen.config import Config
+    from posegen.training.sources import Making
+    from posegen.validation import validated
+
+    assert material.dataset is not None
+    config = validated(Config, material.dataset.header.config, lambda key: key)
+    cached = material.source(TASK.recipes, "training")
+    made = Making(config, TASK.recipes, material.view, cached.samples_of)
+    one = Feed(batches_of(cached, BATCH, 5, None), cached, 5, None, 1)
+    other = Feed(batches_of(made, BATCH, 5, None), made, 5, None, 1)
+    assert_equal(clips(one, 2), clips(other, 2))
+
+
+def test_features_are_computed_once_and_again_when_damaged(material: Material) -> None:
+    assert material.prepare(TASK.recipes, lambda done, total: None) == 0
+    assert material.path is not None
+    receipt = next((material.path / FOLDER).glob("motion-*/00000.json"))
+    values = receipt.with_suffix(".npy")
+    before = values.read_bytes()
+    receipt.unlink()
+    assert material.prepare(TASK.recipes, lambda done, total: None) == 1
+    assert values.read_bytes() == before

@@ -1,0 +1,61 @@
+"""The encoder: what is not there does not matter; and the measures of the task action beside naive ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from posegen.training.features import FEATURES
+from posegen.training.recipes import View
+from posegen.training.settings import Model
+from posegen.training.tasks.action import TASK
+
+VIEW = View(40, 6.25, 4, ("jump", "sit", "walk"))
+
+
+def test_what_lies_behind_a_clip_does_not_matter() -> None:
+    torch.manual_seed(0)
+    model = TASK.build(VIEW, Model(dropout=0.0)).eval()
+    motion, length = torch.randn(2, 40, FEATURES), torch.tensor([40, 23])
+    other = motion.clone()
+    other[1, 23:] = 1e3
+    with torch.inference_mode():
+        one, two, short = model(motion, length), model(other, length), model(motion[1:, :23], length[1:])
+    assert torch.equal(one[0], two[0])
+    assert torch.equal(one[1, :23], two[1, :23])
+    torch.testing.assert_close(one[1, :23], short[0], atol=1e-5, rtol=1e-4)
+
+
+def test_micro_batches_add_up_to_a_batch() -> None:
+    torch.manual_seed(0)
+    said, truth = torch.randn(6, 40, 3), torch.randint(-1, 3, (6, 40))
+    whole = TASK.loss(said, {"action": truth})
+    parts = [TASK.loss(said[i : i + 2], {"action": truth[i : i + 2]}) for i in (0, 2, 4)]
+    assert sum(parts) / 3 == pytest.approx(whole.item(), rel=1e-6)
+
+
+def test_measures_are_those_of_the_naive_way() -> None:
+    torch.manual_seed(1)
+    truth, said = torch.randint(0, 3, (50, 40)), torch.randn(50, 40, 3)
+    truth[:, :25] = truth[:, :1]
+    truth[7, 30:] = -1
+    said.scatter_add_(2, truth.clamp(min=0)[..., None], torch.full((50, 40, 1), 0.7))
+    tally = TASK.tally(VIEW)
+    for part in (slice(0, 20), slice(20, 50)):
+        tally.add(said[part], {"action": truth[part]})
+    found = tally.measures()
+    frames, clips = [], []
+    for clip in range(50):
+        known = [f for f in range(40) if truth[clip, f] >= 0]
+        pairs = [(int(truth[clip, f]), int(said[clip, f].argmax())) for f in known]
+        frames += pairs
+        clips.append(tuple(int(np.bincount([pair[i] for pair in pairs], minlength=3).argmax()) for i in (0, 1)))
+    assert found["frame_top1"] == pytest.approx(np.mean([a == b for a, b in frames]))
+    assert found["clip_top1"] == pytest.approx(np.mean([a == b for a, b in clips]))
+    scores = []
+    for name in range(3):
+        hits = sum(a == b == name for a, b in clips)
+        scores.append(2 * hits / (sum(a == name for a, _ in clips) + sum(b == name for _, b in clips)))
+    assert found["clip_macro_f1"] == pytest.approx(np.mean(scores))
+    assert 0.4 < found["clip_top1"] < 1

@@ -1,0 +1,113 @@
+"""The stage as a whole: it learns, goes on after kills as if nothing had been, and says what it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from posegen.errors import UsageError
+from posegen.training.estimate import Estimate, refuse_budget
+from posegen.training.machine import parts_of
+from posegen.training.settings import load_settings, training_presets
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def told(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("sittings")
+    command = [sys.executable, "-m", "tests.training.sittings", str(folder / "dataset"), str(folder)]
+    shutil.copytree(dataset, folder / "dataset")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_it_learns_and_says_how_well(told: tuple[Path, dict[str, Any]]) -> None:
+    whole = told[1]["whole"]
+    assert whole["steps"] == 12
+    assert whole["shown"] == list(range(1, 13))
+    assert sum(whole["losses"][-3:]) < sum(whole["losses"][:3])
+    assert 0 < whole["measures"]["frame_top1"] <= 1
+    assert whole["reasons"]["accumulation"] == "2"
+    assert [text for text in whole["said"] if text.startswith("step 6: clip_top1")]
+
+
+def test_killed_twice_it_ends_with_equal_weights(told: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = told
+    assert [found[f"killed {i}"] for i in (0, 1)] == [{"signal": signal.SIGKILL}] * 2
+    # Killed at step 3, before the first checkpoint; then at step 8, behind that of step 6 (a check, the best so far) or 5.
+    first = found["killed"]["shown"][0]
+    assert first in (6, 7)
+    assert f"going on from step {first - 1}" in found["killed"]["said"]
+    whole, killed = (folder / run / "model.safetensors" for run in ("whole", "killed"))
+    last = folder / "whole" / "checkpoints" / "00000012.safetensors"
+    assert last.read_bytes() == (folder / "killed" / "checkpoints" / "00000012.safetensors").read_bytes()
+    assert found["killed"]["measures"] == found["whole"]["measures"]
+    assert whole.is_file()
+    assert killed.is_file()
+
+
+def test_a_finished_run_does_nothing_and_another_one_is_refused(told: tuple[Path, dict[str, Any]]) -> None:
+    assert told[1]["again"]["nothing"] is True
+    assert told[1]["again"]["shown"] == []
+    assert "optimiser.rate was 0.002 and is 0.001" in told[1]["otherwise"]["error"]
+
+
+def test_short_memory_halves_micro_batches_and_changes_nothing_else(told: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = told
+    assert found["short choices"]["micro_batch"] == 2
+    assert any("micro-batches of 2 clips from now on" in text for text in found["short"]["said"])
+    assert found["short"]["shown"] == list(range(1, 13))
+    one, other = (load_file(folder / run / "model.safetensors") for run in ("whole", "short"))
+    # Dropout draws for each micro-batch, so weights are near, not equal.
+    assert all(torch.allclose(one[name].float(), other[name].float(), atol=0.05) for name in one)
+
+
+def test_a_grown_dataset_is_trained_on(told: tuple[Path, dict[str, Any]]) -> None:
+    grown = told[1]["grown"]
+    assert grown["steps"] == 24
+    assert grown["shown"] == list(range(13, 25))
+    assert any("had 60 samples and has 80" in text for text in grown["said"])
+
+
+def test_micro_batches_divide_a_batch() -> None:
+    assert [parts_of(32, 1, micro) for micro in (64, 32, 16, 12, 5, 1)] == [1, 1, 2, 4, 8, 32]
+    assert parts_of(32, 2, 8) == 2
+
+
+def test_a_budget_is_refused_with_what_would_fit() -> None:
+    found = Estimate(0.5, 1.0, 1000, 9, 100, 3200, 10)
+    refuse_budget(found, 510, load_settings("quick"))
+    with pytest.raises(UsageError, match="--set steps=180 would fit"):
+        refuse_budget(found, 100, load_settings("quick"))
+
+
+@pytest.mark.parametrize("preset", training_presets())
+def test_presets_are_valid(preset: str) -> None:
+    assert load_settings(preset).steps >= 600
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("model.size=huge", "model.size"),
+        ("machine.precision=16-mixed", "machine.precision"),
+        ("memory.limit=much", "amount of memory such as 4GB"),
+        ("stepz=3", "steps"),
+    ],
+)
+def test_what_cannot_be_is_told_by_its_key(override: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        load_settings("quick", [override])
