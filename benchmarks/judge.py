@@ -15,10 +15,18 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import generate, keep, motion, speed, story, train
+from benchmarks import embed, generate, keep, motion, speed, story, train
 from benchmarks.figures import Figure, write, write_again
 
-SECTIONS = {"generate": generate, "keep": keep, "motion": motion, "speed": speed, "story": story, "train": train}
+SECTIONS = {
+    "embed": embed,
+    "generate": generate,
+    "keep": keep,
+    "motion": motion,
+    "speed": speed,
+    "story": story,
+    "train": train,
+}
 
 
 def judge(section: str, names: list[str], folder: Path | None, *, again: bool = False) -> bool:

@@ -15,7 +15,7 @@ __all__ = ["BUDGET", "plan_batches"]
 
 Array = NDArray[Any]
 
-BUDGET = 4096
+BUDGET = 1024
 """Tokens in a batch, with padding, where nothing else is known."""
 
 
@@ -38,7 +38,7 @@ def plan_batches(lengths: Array, budget: int) -> list[Array]:
     Examples
     --------
     >>> [batch.tolist() for batch in plan_batches(np.array([3, 9, 2, 8, 3]), 16)]
-    [[1], [3], [0, 4, 2]]
+    [[1], [3, 0], [4, 2]]
     """
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
     batches, first = [], 0

@@ -80,6 +80,10 @@ class Encoder:
         Whether it can give the vectors of tokens.
     told : dict
         What else a reader may want to know: kind, precision, device, agreement.
+    token_bytes : int
+        Bytes of memory that a token of a batch takes, roughly.
+    reference : Backend or None
+        The exact one, where `backend` only comes near it.
     """
 
     name: str
@@ -89,6 +93,8 @@ class Encoder:
     limit: int
     has_tokens: bool = False
     told: dict[str, Any] = field(default_factory=dict)
+    token_bytes: int = 4096
+    reference: Backend | None = field(default=None, repr=False)
 
     def encode(self, texts: Sequence[str], *, as_query: bool = False) -> Array:
         """Embed texts.

@@ -44,8 +44,8 @@ class _Words:
 def hashing_encoder(max_tokens: int | None = None) -> Encoder:
     """Make the encoder for tests: 64 dimensions, words as tokens, the same on every machine."""
     limit = min(_LIMIT, max_tokens or _LIMIT)
-    told = {"kind": "hashing, for tests only"}
-    return Encoder(HASHING, _DIMENSION, f"{HASHING}-1-{limit}", _Words(limit), limit, has_tokens=True, told=told)
+    told = {"kind": "hashing, for tests only", "precision": "float32", "source": HASHING}
+    return Encoder(HASHING, _DIMENSION, f"{HASHING}-1-{limit}-float32", _Words(limit), limit, has_tokens=True, told=told)
 
 
 @cache

@@ -10,36 +10,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.embedding.batching import plan_batches
-from posegen.embedding.encoder import Encoded, Encoder
+from posegen.embedding.cache import VectorCache
+from posegen.embedding.encoder import Encoded, Encoder, Prepared
+from posegen.embedding.running import Runner
 from posegen.store.vectors.layout import MASK, TOKEN, VECTOR, VectorHeader, object_path
 from posegen.store.vectors.objects import encode_object
 from posegen.store.vectors.read import read_object, read_texts
 from posegen.store.vectors.receipts import OverlayReceipt, digest_of_texts
 
-__all__ = ["Made", "embed_shard"]
+__all__ = ["Task", "finish", "prepare"]
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Made:
-    """The files of a shard by their path inside the encoder's folder, and how many vectors were embedded or known."""
+class Task:
+    """A shard of texts, made ready.
 
-    files: dict[str, list[bytes]]
-    embedded: int
-    known: int
+    Attributes
+    ----------
+    receipt : OverlayReceipt
+        Of its texts.
+    texts : list of str
+    arrays : dict of str to ndarray [text, ...]
+        What is known of them, and room for the rest.
+    rest : int64 [n]
+        Positions of the texts that are to be embedded.
+    prepared : Prepared or None
+        Those texts, for the encoder.
+    """
+
+    receipt: OverlayReceipt
+    texts: list[str]
+    arrays: dict[str, Array]
+    rest: Array
+    prepared: Prepared | None
 
 
-def embed_shard(
+def prepare(
     folder: Path,
     header: VectorHeader,
     encoder: Encoder,
     receipt: OverlayReceipt,
     before: OverlayReceipt | None,
-    workers: int | None,
-) -> Made:
-    """Make the vectors of a shard of texts.
+    cache: VectorCache,
+) -> Task:
+    """Read the texts of a shard, take the vectors that are known, and tokenise the rest.
 
     Parameters
     ----------
@@ -50,33 +66,42 @@ def embed_shard(
         Of its texts.
     before : OverlayReceipt or None
         Of the vectors that are there, if they are sound: of fewer texts, before the dataset grew.
-    workers : int or None
+    cache : VectorCache
+    """
+    texts = read_texts(folder, receipt)
+    arrays = {field.name: np.full((len(texts), *field.shape), field.fill, field.dtype) for field in header.fields}
+    is_new = np.ones(len(texts), bool)
+    is_new[: _take_there(folder, header, texts, before, arrays)] = False
+    if not header.positions:  # the cache has no vectors of tokens
+        rest = np.flatnonzero(is_new)
+        for position, vector in cache.known([texts[row] for row in rest.tolist()]).items():
+            arrays[VECTOR][rest[position]] = vector
+            is_new[rest[position]] = False
+    rest = np.flatnonzero(is_new)
+    wanted = [texts[row] for row in rest.tolist()]
+    return Task(receipt, texts, arrays, rest, encoder.backend.prepare(wanted, as_query=False) if wanted else None)
+
+
+def finish(task: Task, header: VectorHeader, runner: Runner, cache: VectorCache) -> dict[str, list[bytes]]:
+    """Embed what is to be embedded of a shard.
 
     Returns
     -------
-    Made
+    dict of str to list of bytes
+        The shard's files in pieces, by their path inside the encoder's folder.
     """
-    del workers
-    texts = read_texts(folder, receipt)
-    arrays = _empty(header, len(texts))
-    known = _take_known(folder, header, texts, before, arrays)
-    rest = np.arange(known, len(texts))
-    if len(rest):
-        prepared = encoder.backend.prepare([texts[row] for row in rest.tolist()], as_query=False)
-        for chosen in plan_batches(prepared.lengths, header.budget):
-            _place(encoder.backend.run(prepared, chosen, tokens=bool(header.positions)), rest[chosen], arrays)
+    if task.prepared is not None:
+        exact = np.empty((len(task.rest), header.dimension), np.float32)
+        for chosen, encoded in runner.run(task.prepared):
+            exact[chosen] = encoded.vectors
+            _place(encoded, task.rest[chosen], task.arrays)
+        cache.keep([task.texts[row] for row in task.rest.tolist()], exact)
     fields = {field.name: field for field in header.fields}
-    files = {
-        object_path(fields[name], receipt.shard): encode_object(header, fields[name], array) for name, array in arrays.items()
-    }
-    return Made(files, len(rest), known)
+    shard = task.receipt.shard
+    return {object_path(fields[name], shard): encode_object(header, fields[name], a) for name, a in task.arrays.items()}
 
 
-def _empty(header: VectorHeader, count: int) -> dict[str, Array]:
-    return {field.name: np.full((count, *field.shape), field.fill, field.dtype) for field in header.fields}
-
-
-def _take_known(
+def _take_there(
     folder: Path, header: VectorHeader, texts: Sequence[str], before: OverlayReceipt | None, arrays: dict[str, Array]
 ) -> int:
     """Take the vectors that are there of the first texts; tell how many they are."""

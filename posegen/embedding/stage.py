@@ -1,38 +1,41 @@
 """The stage: captions are numbered, and then each shard of distinct texts gets its vectors.
 
-A kill loses no more than the shard of texts then running. What a batch holds depends on its shard alone, whoever embeds it.
+A kill loses no more than the shard of texts then running. What a batch holds depends on its shard alone, whoever embeds it:
+the tokens that a batch may have are chosen once, when the folder is made, by the memory that is free then.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-from posegen.embedding.batching import BUDGET
+import numpy as np
+
+from posegen.embedding.cache import VectorCache, vector_cache
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.loading import DEFAULT, load_encoder
-from posegen.embedding.numbering import number_texts
+from posegen.embedding.finding import DEFAULT, Found, find_encoder
+from posegen.embedding.header import Asked, begin, precision_there
+from posegen.embedding.int8 import SAMPLE, check_agreement
+from posegen.embedding.loading import loaded
+from posegen.embedding.numbering import Numbered, number_texts
 from posegen.embedding.parts import commit, sound_receipt
-from posegen.embedding.shard import embed_shard
-from posegen.errors import UsageError
+from posegen.embedding.running import Runner
+from posegen.embedding.shard import Task, finish, prepare
+from posegen.embedding.threads import workers_of
 from posegen.store.files import sweep, write_all_durably, write_durably
 from posegen.store.lock import locked
 from posegen.store.read import Dataset, open_dataset
 from posegen.store.runs import current_run
-from posegen.store.vectors.layout import HEADER_FILE, VectorHeader, encoder_folder, load_vector_header
+from posegen.store.vectors.layout import HEADER_FILE, VectorHeader, encoder_folder
 from posegen.store.vectors.objects import vector_descriptions
-from posegen.wording import shown
+from posegen.store.vectors.read import read_texts
+from posegen.store.vectors.receipts import OverlayReceipt
 
 __all__ = ["EmbeddingResult", "Progress", "embed"]
-
-SHARD, CHUNK = 2048, 256
-"""Texts in a shard and in a chunk."""
-SHARD_OF_TOKENS, CHUNK_OF_TOKENS = 512, 32
-"""The same where the vectors of tokens are kept, too, which take some thirty times the room."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +46,25 @@ class EmbeddingResult:
     ----------
     path : Path
         Folder of the vectors.
-    encoder : str
+    encoder, precision : str
     dimension : int
     captions, distinct : int
         How many captions there are, and how many different texts.
     embedded, known : int
-        Texts that the encoder was run for by this run, and those whose vectors were known already.
+        Texts that the encoder was run for by this run, and those whose vectors this run found elsewhere.
     shards, made : int
         Shards of texts, and those of them that this run made.
+    agreement : float or None
+        Least cosine between vectors in this precision and in float32, on a sample of captions; None for float32.
     seconds : float
         That this run took.
     notes : tuple of str
-        What the user should know.
+        What the user was told on the way.
     """
 
     path: Path
     encoder: str
+    precision: str
     dimension: int
     captions: int
     distinct: int
@@ -66,6 +72,7 @@ class EmbeddingResult:
     known: int
     shards: int
     made: int
+    agreement: float | None
     seconds: float
     notes: tuple[str, ...] = ()
 
@@ -82,21 +89,35 @@ class EmbeddingResult:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: `what` it does, how much of `total` is `done`, and texts embedded a second, where that is known."""
+    """How far a run is: `what` it does, how much of `total` is `done`; texts embedded a second, and seconds left, if known."""
 
     what: str
     done: int
     total: int
-    rate: float = 0.0
+    rate: float | None = None
+    left: float | None = None
 
 
 @dataclass
-class _Told:
-    """What is told about the run while it goes on."""
+class _Run:
+    """A run under way: what it works on, whom it tells, and what it counts."""
 
-    progress: Callable[[Progress], None]
+    folder: Path
+    name: str
+    workers: int
+    load: Callable[[], Encoder]
+    cached: bool
+    tell: Callable[[Progress], None]
+    notify: Callable[[str], None]
+    made: int = 0
+    embedded: int = 0
+    known: int = 0
     notes: list[str] = field(default_factory=list)
-    start: float = field(default_factory=time.monotonic)
+
+    def say(self, text: str) -> None:
+        """Tell the user something, and keep it."""
+        self.notes.append(text)
+        self.notify(text)
 
 
 def embed(
@@ -105,10 +126,14 @@ def embed(
     *,
     workers: int | None = None,
     name: str | None = None,
+    precision: str | None = None,
     max_tokens: int | None = None,
     tokens: bool = False,
     float16: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    shard: int | None = None,
+    cached: bool = True,
+    progress: Callable[[Progress], None] = lambda progress: None,
+    notify: Callable[[str], None] = lambda text: None,
 ) -> EmbeddingResult:
     """Embed the captions of a dataset, each distinct text once.
 
@@ -122,14 +147,22 @@ def embed(
         Batches that are embedded at once; as the machine's cores suggest unless given.
     name : str, optional
         Of the vectors, if not that of the encoder: to keep several of one encoder beside each other.
+    precision : str, optional
+        ``float32``, ``int8`` (CPU) or ``bf16`` (GPU); that of the vectors which are there, or what suits the machine.
     max_tokens : int, optional
         Look at no more tokens of a text.
     tokens : bool
         Keep the vectors of tokens, too.
     float16 : bool
         Keep vectors in half precision.
+    shard : int, optional
+        Texts in a shard: what a kill loses at most. Chosen once; what is there already has its own.
+    cached : bool
+        Take vectors from those that were made for other datasets, and keep these for others.
     progress : callable, optional
         Told how far it is.
+    notify : callable, optional
+        Told what the user should know.
 
     Returns
     -------
@@ -140,80 +173,150 @@ def embed(
     UsageError
         If there is no such dataset or encoder, or what lies there already was made otherwise.
     PosegenError
-        If the dataset is damaged, or another run is at work.
+        If the dataset is damaged, int8 comes not near enough, or another run is at work.
     """
-    told = _Told(progress or (lambda progress: None))
-    dataset = open_dataset(path)
-    used = load_encoder(encoder, max_tokens=max_tokens) if isinstance(encoder, str) else encoder
-    folder, run = encoder_folder(dataset.path, name or used.name), current_run()
-    header = _begin(folder, _header(dataset, used, tokens=tokens, float16=float16), run)
+    start = time.monotonic()
+    dataset, count = open_dataset(path), workers_of(workers)
+    found = _found(encoder, max_tokens, notify)
+    folder, run = encoder_folder(dataset.path, name or found.name), current_run()
+    chosen = precision or precision_there(folder)
+    load = cache(lambda: loaded(found, chosen, count))
+    if chosen is None:
+        chosen = load().fingerprint.rpartition("-")[2]
+    asked = Asked(dataset.header.identity, found.name, found.fingerprint, chosen, tokens, float16, shard)
+    folder.mkdir(parents=True, exist_ok=True)
+    work = _Run(folder, run, count, load, cached, progress, notify)
     with locked(folder, run):
         sweep(folder)
-        return _embed(dataset, folder, header, used, run, told, workers)
+        header = begin(folder, asked, load, count, run)
+        numbered = _numbered(dataset, header, work)
+        header = _embedded(header, numbered, work)
+        _describe(folder, header, numbered.distinct, run)
+    counts = (numbered.captions, numbered.distinct, work.embedded, work.known, len(numbered.texts), work.made)
+    agreement, seconds = header.told.get("agreement"), time.monotonic() - start
+    return EmbeddingResult(folder, header.encoder, chosen, header.dimension, *counts, agreement, seconds, tuple(work.notes))
 
 
-def _embed(
-    dataset: Dataset, folder: Path, header: VectorHeader, encoder: Encoder, run: str, told: _Told, workers: int | None
-) -> EmbeddingResult:
-    numbered = number_texts(
-        dataset, folder, header.shard, run, lambda done, total: told.progress(Progress("numbering captions", done, total))
-    )
-    made = embedded = known = done = 0
-    for texts in numbered.texts:
-        source = f"{header.fingerprint} {texts.source}"
-        receipt = sound_receipt(folder, "vectors", texts.shard)
-        if receipt is None or receipt.source != source:
-            start = time.monotonic()
-            found = embed_shard(folder, header, encoder, texts, receipt, workers)
-            numbers, seconds = {"embedded": found.embedded, "known": found.known}, time.monotonic() - start
-            commit(folder, "vectors", texts.shard, texts.count, source, numbers, found.files, run, seconds=seconds)
-            made, embedded, known = made + 1, embedded + found.embedded, known + found.known
-        done += texts.count
-        rate = embedded / max(time.monotonic() - told.start, 1e-9)
-        told.progress(Progress("embedding texts", done, numbered.distinct, rate))
-    _describe(folder, header, numbered.distinct, run)
-    seconds = time.monotonic() - told.start
-    counts = (numbered.captions, numbered.distinct, embedded, known, len(numbered.texts), made)
-    return EmbeddingResult(folder, header.encoder, header.dimension, *counts, seconds, tuple(told.notes))
+def _found(encoder: str | Encoder, max_tokens: int | None, notify: Callable[[str], None]) -> Found:
+    if isinstance(encoder, str):
+        return find_encoder(encoder, max_tokens=max_tokens, notify=notify)
+    own, _, precision = encoder.fingerprint.rpartition("-")
+    return Found(encoder.name, own, encoder.name, lambda precision, workers: encoder, (precision,))
 
 
-def _header(dataset: Dataset, encoder: Encoder, *, tokens: bool, float16: bool) -> VectorHeader:
-    if tokens and not encoder.has_tokens:
-        msg = f"{encoder.name}: gives no vectors of tokens, so --tokens cannot be"
-        raise UsageError(msg)
-    return VectorHeader(
-        format_version=1,
-        identity=dataset.header.identity,
-        encoder=encoder.name,
-        fingerprint=encoder.fingerprint,
-        told=encoder.told,
-        dimension=encoder.dimension,
-        positions=-(-encoder.limit // 16) * 16 if tokens else 0,
-        dtype="float16" if float16 else "float32",
-        shard=SHARD_OF_TOKENS if tokens else SHARD,
-        chunk=CHUNK_OF_TOKENS if tokens else CHUNK,
-        budget=BUDGET,
-        begun=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+def _numbered(dataset: Dataset, header: VectorHeader, work: _Run) -> Numbered:
+    def tell(done: int, total: int) -> None:
+        work.tell(Progress("numbering captions, shards", done, total))
+
+    return number_texts(dataset, work.folder, header.shard, work.name, tell)
 
 
-def _begin(folder: Path, wanted: VectorHeader, run: str) -> VectorHeader:
-    """Take up the header that is there, which must be of the same vectors, or write the one that is wanted."""
-    there = load_vector_header(folder)
-    if there is None:
-        write_durably(folder / HEADER_FILE, wanted.to_bytes(), run)
-        return wanted
-    compared = ("identity", "encoder", "fingerprint", "dimension", "positions", "dtype")
-    differing = [key for key in compared if getattr(there, key) != getattr(wanted, key)]
-    if differing:
-        told = "; ".join(f"{key} {_short(getattr(there, key))} there, {_short(getattr(wanted, key))} here" for key in differing)
-        msg = f"{folder}: holds other vectors ({told}). Embed beside it with --name, or take that folder away"
-        raise UsageError(msg)
-    return there
+def _embedded(header: VectorHeader, numbered: Numbered, work: _Run) -> VectorHeader:
+    """Give vectors to all shards of texts that have none."""
+    there = [sound_receipt(work.folder, "vectors", texts.shard) for texts in numbered.texts]
+    pending = [
+        (texts, receipt)
+        for texts, receipt in zip(numbered.texts, there, strict=True)
+        if receipt is None or receipt.source != _source(header, texts)
+    ]
+    if not pending:
+        return header
+    encoder = work.load()
+    header = _agreeing(header, encoder, numbered.texts, work)
+    encoder = replace(encoder, reference=None)  # its memory is wanted for batches
+    clock = _Clock(numbered.distinct, sum(texts.count for texts, _ in pending), work.tell)
+    runner = Runner(encoder, header.budget, work.workers, header.positions > 0, work.say, clock.embedded)
+    fingerprint = header.fingerprint if work.cached else None
+    with vector_cache(fingerprint, header.dimension, work.say) as known:
+        for task, seconds in _ahead(work.folder, header, encoder, pending, known):
+            begun = time.monotonic()
+            files = finish(task, header, runner, known)
+            embedded = len(task.rest)
+            numbers = {"embedded": embedded, "known": task.receipt.count - embedded}
+            seconds += time.monotonic() - begun
+            shard, source = task.receipt.shard, _source(header, task.receipt)
+            commit(work.folder, "vectors", shard, task.receipt.count, source, numbers, files, work.name, seconds=seconds)
+            clock.finished(task.receipt.count, embedded)
+            work.made, work.embedded, work.known = work.made + 1, work.embedded + embedded, work.known + numbers["known"]
+    return header
 
 
-def _short(value: Any) -> str:
-    return shown(value[:16] if isinstance(value, str) else value)
+def _source(header: VectorHeader, texts: OverlayReceipt) -> str:
+    return f"{header.fingerprint} {texts.source}"
+
+
+def _ahead(
+    folder: Path,
+    header: VectorHeader,
+    encoder: Encoder,
+    pending: Sequence[tuple[OverlayReceipt, OverlayReceipt | None]],
+    known: VectorCache,
+) -> Iterator[tuple[Task, float]]:
+    """Make shards ready, each while the one before it is embedded; tell how long that took."""
+
+    def ready(texts: OverlayReceipt, before: OverlayReceipt | None) -> tuple[Task, float]:
+        begun = time.monotonic()
+        return prepare(folder, header, encoder, texts, before, known), time.monotonic() - begun
+
+    with ThreadPoolExecutor(1, "tokenising") as thread:
+        following = thread.submit(ready, *pending[0])
+        for number in range(len(pending)):
+            task = following.result()
+            if number + 1 < len(pending):
+                following = thread.submit(ready, *pending[number + 1])
+            yield task
+
+
+def _agreeing(header: VectorHeader, encoder: Encoder, texts: Sequence[OverlayReceipt], work: _Run) -> VectorHeader:
+    """Measure once how near an encoder that is not exact comes, and write it down.
+
+    Raises
+    ------
+    PosegenError
+        If not near enough.
+    """
+    if encoder.reference is None or "agreement" in header.told:
+        return header
+    found = check_agreement(encoder, _sample(work.folder, texts))
+    measured = replace(header, told=header.told | {"agreement": round(found or 0.0, 5)})
+    write_durably(work.folder / HEADER_FILE, measured.to_bytes(), work.name)
+    return measured
+
+
+def _sample(folder: Path, texts: Sequence[OverlayReceipt]) -> list[str]:
+    """Take texts at even steps."""
+    count = sum(receipt.count for receipt in texts)
+    size = texts[0].count
+    wanted = np.unique(np.linspace(0, count - 1, SAMPLE).round().astype(np.int64))
+    found = []
+    for shard in np.unique(wanted // size).tolist():
+        own = read_texts(folder, texts[shard])
+        found += [own[row % size] for row in wanted[wanted // size == shard].tolist()]
+    return found
+
+
+class _Clock:
+    """Tells how far the run is, how many texts a second the encoder takes, and how long the rest takes at that rate."""
+
+    def __init__(self, total: int, pending: int, tell: Callable[[Progress], None]) -> None:
+        self._total, self._left, self._tell = total, pending, tell
+        self._start, self._embedded, self._running = time.monotonic(), 0, 0
+
+    def embedded(self, count: int) -> None:
+        """Some texts were embedded."""
+        self._embedded += count
+        self._running += count
+        rate = self._embedded / max(time.monotonic() - self._start, 1e-9)
+        left = self._left - self._running
+        self._tell(Progress("embedding texts", self._total - left, self._total, rate, left / rate))
+
+    def finished(self, count: int, embedded: int) -> None:
+        """A shard of `count` texts is complete, of which some were embedded."""
+        self._left -= count
+        self._running -= embedded
+        rate = self._embedded / max(time.monotonic() - self._start, 1e-9) if self._embedded else None
+        left = self._left / rate if rate else None
+        self._tell(Progress("embedding texts", self._total - self._left, self._total, rate, left))
 
 
 def _describe(folder: Path, header: VectorHeader, texts: int, run: str) -> None:

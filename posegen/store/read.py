@@ -220,7 +220,7 @@ class Dataset:
 
     def vectors_of(self, sample: int) -> Array:
         """Read the vectors of a sample's captions: float32 [variant, caption, dimension], NaN where there is none."""
-        return self.embeddings.of_sample(self._index(sample), self.header.shard)
+        return self.embeddings.of_sample(self._index(sample))
 
     def captions(self, shard: int) -> pa.Table:
         """Read ``sample``, ``variant`` and ``captions``, as lists of texts, of the sequences of one shard."""

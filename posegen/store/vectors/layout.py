@@ -36,6 +36,7 @@ __all__ = [
     "FOLDER",
     "HEADER_FILE",
     "MASK",
+    "POSITIONS_TOGETHER",
     "ROWS_SCHEMA",
     "TEXTS_SCHEMA",
     "TOKEN",

@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.errors import PosegenError, UsageError
@@ -94,14 +95,14 @@ class Embeddings:
         folder: Path,
         header: VectorHeader,
         receipts: Mapping[str, Sequence[OverlayReceipt]],
-        variants: int,
+        own: Header,
     ) -> None:
         self.folder = folder
         self.header = header
         self.encoder = header.encoder
         self.dimension = header.dimension
         self._rows, self._texts, self._vectors = (receipts[kind] for kind in ("rows", "texts", "vectors"))
-        self._variants = variants
+        self._own = own
         self.count = sum(receipt.count for receipt in self._texts)
         self.shards = len(self._texts)
         self.texts = Texts(self)
@@ -114,6 +115,11 @@ class Embeddings:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_embeddings, (self.folder.parent.parent, self.folder.name)
+
+    @property
+    def source(self) -> str:
+        """What the encoder is loaded by: its name, or its folder."""
+        return str(self.header.told.get("source", self.encoder))
 
     @property
     def captions(self) -> int:
@@ -195,10 +201,10 @@ class Embeddings:
                 self._tables.popitem(last=False)
         return grid
 
-    def of_sample(self, sample: int, shard: int) -> Array:
-        """Read the vectors of a sample's captions, where a shard has `shard` samples: float32 [variant, caption, dimension]."""
-        number, position = divmod(sample, shard)
-        return self.take(self.of_sequences(number)[position])
+    def of_sample(self, sample: int) -> Array:
+        """Read the vectors of a sample's captions: float32 [variant, caption, dimension], NaN where there is none."""
+        shard, position = divmod(sample, self._own.shard)
+        return self.take(self.of_sequences(shard)[position])
 
     def texts_of(self, shard: int) -> list[str]:
         """Read the texts of a shard of texts."""
@@ -206,12 +212,12 @@ class Embeddings:
 
     def _grid(self, shard: int) -> Array:
         table, samples = self._table(shard), self._rows[shard].count
-        captions = table.column("caption").to_numpy()
-        # The rows go through the sequences in order, and through the captions of each.
-        sequence = np.cumsum(captions == 0) - 1
-        grid = np.full((samples * self._variants, self.captions), -1, np.int64)
-        grid[sequence, captions] = table.column("row").to_numpy()
-        return grid.reshape(samples, self._variants, self.captions)
+        variants = self._own.variants
+        sample, caption, row = (table.column(name).to_numpy() for name in ("sample", "caption", "row"))
+        variant = pc.index_in(table.column("variant"), pa.array(variants)).to_numpy()
+        grid = np.full((samples, len(variants), self.captions), -1, np.int64)
+        grid[sample - shard * self._own.shard, variant, caption] = row
+        return grid
 
     def _table(self, shard: int) -> pa.Table:
         receipt = self._rows[shard]
@@ -260,7 +266,7 @@ def open_embeddings(dataset: str | Path, encoder: str | None = None) -> Embeddin
     if header is None or header.identity != own.identity:
         msg = f"{folder}: holds embeddings of another dataset. Delete that folder and run `posegen embed {path}`"
         raise PosegenError(msg)
-    return Embeddings(folder, header, _receipts(folder, header, own), len(own.variants))
+    return Embeddings(folder, header, _receipts(folder, header, own), own)
 
 
 def _receipts(folder: Path, header: VectorHeader, own: Header) -> dict[str, list[OverlayReceipt]]:

@@ -1,0 +1,41 @@
+"""How near vectors in int8 come to those in float32, on captions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.datasets import generate
+from benchmarks.figures import Figure
+
+FLOOR = 0.985
+TEXTS = 1000
+NEAREST = 10
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    from posegen.embedding import load_encoder
+    from posegen.store.read import open_dataset
+
+    dataset = open_dataset(generate(folder / "dataset", "--samples", "400"))
+    lists = [dataset.captions(shard).column("captions").to_pylist() for shard in range(dataset.header.shards())]
+    distinct = list(dict.fromkeys(text for captions in lists for texts in captions for text in texts))
+    texts = distinct[:: max(1, len(distinct) // TEXTS)][:TEXTS]
+    exact, small = load_encoder().encode(texts), load_encoder(precision="int8").encode(texts)
+    cosines = (exact * small).sum(axis=1)
+    yield Figure(
+        f"cosine of int8 to float32, {len(texts):,} captions",
+        f"least {cosines.min():.4f}, mean {cosines.mean():.4f}",
+        f"at least {FLOOR}",
+        bool(cosines.min() >= FLOOR),
+    )
+    shared = [len(set(a) & set(b)) / NEAREST for a, b in zip(_nearest(exact), _nearest(small), strict=True)]
+    yield Figure(f"of the {NEAREST} nearest captions, those that are the same", f"{100 * np.mean(shared):.0f} %")
+
+
+def _nearest(vectors: np.ndarray) -> list[list[int]]:
+    likeness = vectors @ vectors.T
+    np.fill_diagonal(likeness, -1)
+    return np.argsort(-likeness, axis=1, kind="stable")[:, :NEAREST].tolist()

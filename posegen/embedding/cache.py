@@ -1,0 +1,138 @@
+"""Vectors that were made once, for all datasets of a user: by encoder and text, in one file for each encoder.
+
+A cache is only ever a shortcut: what it does not hold, or holds damaged, is embedded again.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+__all__ = ["VARIABLE", "VectorCache", "cache_folder", "vector_cache"]
+
+Array = NDArray[Any]
+
+VARIABLE = "POSEGEN_EMBEDDING_CACHE"
+"""Environment variable that names the folder; ``off`` for none."""
+MOST_BYTES = 4 << 30
+"""Of one encoder's file; what would make it larger is not kept."""
+
+_AT_ONCE = 500
+_CHECK_BYTES = 8
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)"
+
+
+def cache_folder() -> Path | None:
+    """Folder of the caches, in the user's cache unless :data:`VARIABLE` names another; None if it says ``off``."""
+    named = os.environ.get(VARIABLE, "")
+    if named.lower() == "off":
+        return None
+    return Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "posegen" / "embeddings")
+
+
+class VectorCache:
+    """Vectors by text; made by :func:`vector_cache`. Does nothing where there is no table."""
+
+    def __init__(self, table: sqlite3.Connection | None, dimension: int, notify: Callable[[str], None]) -> None:
+        self._table = table
+        self._bytes = 4 * dimension
+        self._notify = notify
+
+    def known(self, texts: Sequence[str]) -> dict[int, Array]:
+        """Look texts up: the vector, float32 [dimension], of each that is there, by its position."""
+        if self._table is None:
+            return {}
+        keys = [_key(text) for text in texts]
+        found: dict[bytes, bytes] = {}
+        try:
+            for first in range(0, len(keys), _AT_ONCE):
+                some = keys[first : first + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                found |= dict(self._table.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", some))
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return {}
+        vectors = ((position, self._vector(key, found.get(key))) for position, key in enumerate(keys))
+        return {position: vector for position, vector in vectors if vector is not None}
+
+    def keep(self, texts: Sequence[str], vectors: Array) -> None:
+        """Keep the vectors, float32 [n, dimension], of texts."""
+        if self._table is None:
+            return
+        try:
+            (pages,), (size,) = (self._table.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+            if pages * size + len(texts) * 2 * self._bytes > MOST_BYTES:
+                return
+            rows = zip(map(_key, texts), (vector.tobytes() for vector in vectors.astype("<f4")), strict=True)
+            self._table.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?)", ((key, data + _check(key, data)) for key, data in rows)
+            )
+            self._table.commit()
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def _vector(self, key: bytes, stored: object) -> Array | None:
+        """Take a vector out of what is stored; None if that is damaged or of another dimension."""
+        if not isinstance(stored, bytes) or len(stored) != self._bytes + _CHECK_BYTES:
+            return None
+        data = stored[: self._bytes]
+        return np.frombuffer(data, "<f4") if stored[self._bytes :] == _check(key, data) else None
+
+    def _give_up(self, error: sqlite3.Error) -> None:
+        self._table = None
+        self._notify(f"the cache of vectors cannot be used ({error}); going on without it")
+
+
+@contextmanager
+def vector_cache(fingerprint: str | None, dimension: int, notify: Callable[[str], None]) -> Iterator[VectorCache]:
+    """Open the cache of an encoder, or make it.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Of the encoder; None for a cache that holds nothing.
+    dimension : int
+    notify : callable
+        Told if it cannot be used.
+
+    Yields
+    ------
+    VectorCache
+    """
+    folder = cache_folder()
+    table = None
+    try:
+        if folder is not None and fingerprint is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            table = sqlite3.connect(folder / f"{fingerprint}.sqlite", timeout=5.0, check_same_thread=False)
+            # Another run may be at work on it; what a power failure takes away is embedded again.
+            table.execute("PRAGMA journal_mode = WAL")
+            table.execute("PRAGMA synchronous = NORMAL")
+            table.execute(_TABLE)
+            table.commit()
+    except (sqlite3.Error, OSError) as error:
+        notify(f"the cache of vectors in {folder} cannot be used ({error}); going on without it")
+        if table is not None:
+            table.close()
+            table = None
+    if table is None:
+        yield VectorCache(None, dimension, notify)
+        return
+    with closing(table):
+        yield VectorCache(table, dimension, notify)
+
+
+def _key(text: str) -> bytes:
+    return xxhash.xxh3_128_digest(text.encode())
+
+
+def _check(key: bytes, data: bytes) -> bytes:
+    return xxhash.xxh3_64_digest(key + data)

@@ -1,0 +1,36 @@
+"""Cores: how many batches are embedded at once, and how many threads each of them has."""
+
+from __future__ import annotations
+
+import os
+
+from posegen.errors import UsageError
+
+__all__ = ["cores", "threads_each", "workers_of"]
+
+_MOST_THREADS = 4
+"""Small matrices of short texts do not keep more threads busy."""
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def workers_of(workers: int | None) -> int:
+    """How many batches are embedded at once: as told, or such that each has up to four threads.
+
+    Raises
+    ------
+    UsageError
+        If it is not at least 1.
+    """
+    if workers is not None and workers < 1:
+        msg = f"--workers must be at least 1 (got {workers})"
+        raise UsageError(msg)
+    return workers or -(-cores() // _MOST_THREADS)
+
+
+def threads_each(workers: int | None) -> int:
+    """How many threads one batch has, so that all together fill the cores."""
+    return max(1, cores() // workers_of(workers))

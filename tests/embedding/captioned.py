@@ -1,0 +1,74 @@
+"""Datasets of next to nothing but captions, which a test chooses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from posegen.store.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.store.write import commit_shard, create, publish
+
+VARIANTS = ("base", "mirror")
+SCHEMA = pa.schema(
+    [
+        ("sample", pa.int64()),
+        ("variant", pa.string()),
+        ("captions", pa.list_(pa.struct([("text", pa.string()), ("kind", pa.string())]))),
+        ("length", pa.int32()),
+    ]
+)
+
+Captions = Callable[[int, int], Sequence[str]]
+"""Gives the captions of a sample in a variant."""
+
+
+def captioned(
+    path: Path, samples: int, captions: Captions, *, shard: int = 6, variants: Sequence[str] = VARIANTS, identity: str = "a"
+) -> Path:
+    """Make a dataset, or make one longer."""
+    field = ArrayField("joints", ("variant", "axis"), (len(variants), 3), (len(variants), 3), "float32", math.nan, {})
+    header = Header(
+        format_version=FORMAT_VERSION,
+        content_version=1,
+        identity=(identity * 32)[:32],
+        name="captioned",
+        config={},
+        seed=0,
+        samples=0,
+        fps=25,
+        frames=1,
+        skeleton={"joints": ["pelvis"], "parents": [-1], "units": "metre", "up": "y"},
+        licence="CC0-1.0",
+        shard=shard,
+        chunk=math.gcd(shard, 3) if shard < 100 else shard // 10,
+        variants=tuple(variants),
+        fields=(field,),
+    )
+    if not (path / "dataset.json").exists():
+        create(path, header, "a-run")
+    for number in range(-(-samples // shard)):
+        numbers = range(number * shard, min((number + 1) * shard, samples))
+        rows = [
+            {
+                "sample": sample,
+                "variant": variant,
+                "captions": [{"text": text, "kind": "full"} for text in captions(sample, position)],
+                "length": 1,
+            }
+            for sample in numbers
+            for position, variant in enumerate(variants)
+        ]
+        joints = np.zeros((len(numbers), len(variants), 3), np.float32)
+        commit_shard(path, header, number, {"joints": joints}, rows, SCHEMA, "a-run", 0.1)
+    publish(path, header, samples, "a-run")
+    return path
+
+
+def plain(sample: int, variant: int) -> list[str]:
+    """Captions of which some are shared by variants, some by samples, and of which there are 0 to 3."""
+    own = [f"person {sample} walks", f"someone turns {'left' if variant else 'right'}", f"a jump of {sample // 4} feet"]
+    return own[: sample % 4]

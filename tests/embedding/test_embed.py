@@ -1,0 +1,281 @@
+"""The stage: each distinct text once, the right vector at each sequence, resumed, grown, mended, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import posegen
+from posegen.cli.main import main
+from posegen.embedding import EmbeddingResult, embed, load_encoder, open_embeddings
+from posegen.embedding.finding import STATIC
+from posegen.embedding.hashing import HASHING
+from posegen.errors import PosegenError, UsageError
+from posegen.store.faults import CRASH_VARIABLE
+from posegen.store.files import sweep
+from tests.embedding.captioned import captioned, plain
+
+SAMPLES, SHARD = 28, 8
+
+ENCODER = load_encoder(HASHING)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSEGEN_EMBEDDING_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return captioned(tmp_path_factory.mktemp("captioned") / "dataset", SAMPLES, plain)
+
+
+@pytest.fixture
+def dataset(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "dataset"))
+
+
+def run(path: Path, **options: object) -> EmbeddingResult:
+    return embed(path, HASHING, **{"shard": SHARD, "cached": False, **options})  # type: ignore[arg-type]
+
+
+def texts_of(samples: int = SAMPLES, captions: Callable[[int, int], Sequence[str]] = plain) -> list[str]:
+    """The distinct texts, in the order in which they first appear."""
+    every = (text for sample in range(samples) for variant in range(2) for text in captions(sample, variant))
+    return list(dict.fromkeys(every))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Content of all files, but what tells of the run that made them."""
+    names = [path for path in folder.rglob("*") if path.is_file() and "receipts" not in path.parts]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in names if path.name != "embeddings.json"}
+
+
+def test_each_distinct_text_is_embedded_once_in_the_order_of_the_dataset(dataset: Path) -> None:
+    result = run(dataset)
+    texts = texts_of()
+    embeddings = open_embeddings(dataset)
+    assert list(embeddings.texts) == texts
+    assert (result.captions, result.distinct, result.embedded) == (
+        2 * sum(s % 4 for s in range(SAMPLES)),
+        len(texts),
+        len(texts),
+    )
+    np.testing.assert_allclose(embeddings.vectors(), ENCODER.encode(texts), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(embeddings.vectors(), axis=1), 1, atol=1e-6)
+    assert embeddings.texts[-1] == texts[-1]
+    assert embeddings.texts[3:5] == texts[3:5]
+
+
+def test_the_table_of_rows_names_the_text_of_each_caption(dataset: Path) -> None:
+    run(dataset)
+    embeddings = open_embeddings(dataset)
+    found = {
+        (row["sample"], row["variant"], row["caption"]): embeddings.texts[row["row"]] for row in embeddings.rows.to_pylist()
+    }
+    assert found == {
+        (sample, name, number): text
+        for sample in range(SAMPLES)
+        for position, name in enumerate(("base", "mirror"))
+        for number, text in enumerate(plain(sample, position))
+    }
+
+
+def expected(sample: int, variant: int) -> np.ndarray:
+    vectors = np.full((3, 64), np.nan, np.float32)
+    texts = plain(sample, variant)
+    vectors[: len(texts)] = ENCODER.encode(texts)
+    return vectors
+
+
+def test_vectors_are_joined_to_samples_and_to_batches(dataset: Path) -> None:
+    run(dataset)
+    opened = posegen.open(dataset)
+    for sample in (0, 5, SAMPLES - 1):
+        wanted = np.stack([expected(sample, variant) for variant in range(2)])
+        np.testing.assert_allclose(opened[sample].text_embedding, wanted, atol=1e-6)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(opened[sample])).text_embedding, opened[sample].text_embedding)
+    batches = opened.batches(7, seed=3, fields=["text_embedding", "captions"], variants=["mirror"], window=11)
+    for batch in (*batches, pickle.loads(pickle.dumps(batches)).batch(2)):
+        assert batch.text_embedding.dtype == np.float32
+        np.testing.assert_allclose(batch.text_embedding, np.stack([expected(s, 1) for s in batch.sample]), atol=1e-6)
+
+
+def test_a_finished_run_again_does_nothing_and_says_so(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(dataset)
+    before = {path: path.stat().st_mtime_ns for path in dataset.rglob("*") if path.is_file()}
+    assert main(["embed", str(dataset), "--encoder", HASHING, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["nothing_to_do"], told["embedded"], told["made"]) == (True, 0, 0)
+    assert {path: path.stat().st_mtime_ns for path in dataset.rglob("*") if path.is_file()} == before
+    assert main(["embed", str(dataset), "--encoder", HASHING]) == 0
+    assert "Nothing to do" in capsys.readouterr().out
+
+
+@settings(max_examples=6)
+@given(first=st.integers(1, SAMPLES - 1), shard=st.integers(1, 30))
+def test_a_grown_dataset_embeds_only_new_texts_and_is_as_if_made_at_once(
+    first: int, shard: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("grown")
+    grown, whole = captioned(folder / "grown", first, plain), captioned(folder / "whole", SAMPLES, plain)
+    run(grown, shard=shard)
+    captioned(grown, SAMPLES, plain)
+    with pytest.raises(PosegenError, match=r"is not complete|fewer samples"):
+        open_embeddings(grown)
+    result = run(grown)
+    run(whole, shard=shard)
+    assert result.embedded == len(texts_of()) - len(texts_of(first))
+    assert files_of(grown / "embeddings") == files_of(whole / "embeddings")
+
+
+CHILD = "import sys; from posegen.embedding import embed; embed(sys.argv[1], 'hashing-for-tests', shard=8, cached=False)"
+
+
+@pytest.mark.parametrize(
+    "step", ["placing@part-00001.parquet", "placing@c.2.0", "removing", "syncing@00002.json", "placing@zarr.json"]
+)
+def test_a_kill_loses_no_more_than_the_running_shard(made: Path, dataset: Path, step: str) -> None:
+    run(dataset)
+    wanted = files_of(dataset / "embeddings")
+    shutil.rmtree(dataset / "embeddings")
+    environment = {**os.environ, CRASH_VARIABLE: step}
+    code = subprocess.run([sys.executable, "-c", CHILD, dataset], env=environment, capture_output=True, check=False).returncode
+    assert code == -signal.SIGKILL
+    receipts = dataset / "embeddings" / HASHING / "receipts" / "vectors"
+    complete = len(list(receipts.glob("*.json"))) if receipts.exists() else 0
+    result = run(dataset)
+    assert result.made == result.shards - complete
+    assert files_of(dataset / "embeddings") == wanted
+    assert sweep(dataset / "embeddings") == []
+
+
+@pytest.mark.parametrize(
+    "name", ["vectors.zarr/vector/c.1.0", "texts/part-00001.parquet", "rows/part-00002.parquet", "receipts/vectors/00002.json"]
+)
+@pytest.mark.parametrize("damage", ["flip", "remove", "cut"])
+def test_what_is_damaged_is_named_and_mended_by_running_again(dataset: Path, name: str, damage: str) -> None:
+    run(dataset)
+    folder = dataset / "embeddings" / HASHING
+    wanted, file = files_of(folder), folder / name
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.unlink()
+    if damage != "remove":
+        file.write_bytes(data if damage == "flip" else data[:-9])
+    with pytest.raises(PosegenError, match=Path(name).name) as told:
+        _read_all(dataset)
+    assert "posegen embed" in str(told.value)
+    result = run(dataset)
+    assert result.embedded <= SHARD
+    assert files_of(folder) == wanted
+    np.testing.assert_allclose(open_embeddings(dataset).vectors(), ENCODER.encode(texts_of()), atol=1e-6)
+
+
+def _read_all(dataset: Path) -> None:
+    opened = open_embeddings(dataset)
+    opened.vectors()
+    assert len(list(opened.texts)) == opened.rows.num_rows
+
+
+def test_zarr_and_pyarrow_read_it_as_it_is(dataset: Path) -> None:
+    run(dataset, tokens=True)
+    folder = dataset / "embeddings" / HASHING
+    group = zarr.open_group(folder / "vectors.zarr", mode="r")
+    embeddings, texts = open_embeddings(dataset), texts_of()
+    np.testing.assert_array_equal(group["vector"][:], embeddings.vectors())
+    assert pq.read_table(folder / "texts").column("text").to_pylist() == texts
+    token, mask = embeddings.tokens(range(len(texts)))
+    np.testing.assert_array_equal(group["token"][:], token)
+    np.testing.assert_array_equal(group["mask"][:].astype(bool), mask)
+    assert mask.sum(axis=1).tolist() == [len(text.split()) for text in texts]
+    np.testing.assert_array_equal(np.isnan(token).any(axis=2), ~mask)
+    word = texts.index("person 1 walks")
+    np.testing.assert_allclose(token[word, :3], ENCODER.encode(["person", "1", "walks"]), atol=1e-6)
+
+
+def test_half_precision_is_kept_as_such(dataset: Path) -> None:
+    run(dataset, float16=True)
+    assert zarr.open_group(dataset / "embeddings" / HASHING / "vectors.zarr", mode="r")["vector"].dtype == np.float16
+    np.testing.assert_allclose(open_embeddings(dataset).vectors(), ENCODER.encode(texts_of()), atol=1e-3)
+
+
+def test_another_encoder_goes_beside_and_never_over(dataset: Path) -> None:
+    pytest.importorskip("wordllama")
+    run(dataset)
+    before = files_of(dataset / "embeddings" / HASHING)
+    with pytest.raises(UsageError, match=r"holds other vectors \(.*model"):
+        run(dataset, max_tokens=2)
+    run(dataset, max_tokens=2, name="two words")
+    embed(dataset, STATIC)
+    assert files_of(dataset / "embeddings" / HASHING) == before
+    with pytest.raises(UsageError, match="several encoders, hashing-for-tests, two-words, wordllama"):
+        _ = posegen.open(dataset).embeddings
+    assert open_embeddings(dataset, "two words").count == len(texts_of())
+    assert posegen.open(dataset, STATIC)[3].text_embedding.shape == (2, 3, 256)
+    with pytest.raises(UsageError, match="did you mean 'wordllama'"):
+        open_embeddings(dataset, "wordlama")
+
+
+def test_without_embeddings_one_is_told_how_to_make_them(dataset: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no embeddings\. Run `posegen embed"):
+        _ = posegen.open(dataset)[0].text_embedding
+
+
+def test_embeddings_of_another_dataset_are_refused(dataset: Path, tmp_path: Path) -> None:
+    run(dataset)
+    other = captioned(tmp_path / "other", SAMPLES, plain, identity="b")
+    shutil.copytree(dataset / "embeddings", other / "embeddings")
+    with pytest.raises(PosegenError, match="another dataset"):
+        open_embeddings(other)
+    with pytest.raises(UsageError, match="identity of the dataset"):
+        run(other)
+
+
+def test_the_cache_serves_other_datasets_and_survives_damage(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, cached=True)
+    other = captioned(tmp_path / "other", SAMPLES, lambda s, v: [*plain(s, v), f"new {s}"], identity="b")
+    result = run(other, cached=True)
+    assert (result.embedded, result.known) == (SAMPLES, len(texts_of()))
+    np.testing.assert_allclose(open_embeddings(other).vectors(), ENCODER.encode(list(open_embeddings(other).texts)), atol=1e-6)
+    (file,) = (tmp_path / "cache").glob("*.sqlite")
+    file.write_bytes(b"no table at all" * 500)
+    shutil.rmtree(other / "embeddings")
+    result = run(other, cached=True)
+    assert result.known == 0
+    assert any("going on without it" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--encoder", "all-MinLM-L12-v2"], "Did you mean 'all-MiniLM-L12-v2'?"),
+        (["--encoder", "BAAI/bge-large-en-v1.5"], "hf download BAAI/bge-large-en-v1.5 --local-dir FOLDER"),
+        (["--encoder", "./nowhere"], "there is no such folder"),
+        (["--encoder", HASHING, "--workers", "0"], "--workers must be at least 1"),
+        (["--encoder", HASHING, "--max-tokens", "0"], "--max-tokens must be at least 1"),
+        (["--encoder", HASHING, "--precision", "int4"], "has no precision 'int4'"),
+        (["--encoder", HASHING, "--shard", "0"], "--shard must be from 1"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_way_out(
+    dataset: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert main(["embed", str(dataset), *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not list((dataset / "embeddings").glob("*/receipts")) if (dataset / "embeddings").exists() else True
