@@ -74,13 +74,8 @@ def _lines(found: list[dict[str, Any]]) -> list[str]:
 
 def _different(found: list[dict[str, Any]]) -> list[str]:
     """Tell of each run the settings in which not all runs agree."""
-    flat = [dict(_flattened(run["settings"])) | {"on": run["source"]} for run in found]
+    from posegen.training.runs import flattened
+
+    flat = [dict(flattened(run["settings"])) | {"on": run["source"]} for run in found]
     keys = [key for key in flat[0] if not key.startswith(_UNIMPORTANT) and len({str(run.get(key)) for run in flat}) > 1]
     return [", ".join(f"{key}={run.get(key)}" for key in keys) for run in flat]
-
-
-def _flattened(settings: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    pairs: list[tuple[str, Any]] = []
-    for key, value in settings.items():
-        pairs += _flattened(value, f"{before}{key}.") if isinstance(value, dict) else [(f"{before}{key}", value)]
-    return pairs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import example, json_option, note, out_option, print_json, quiet_option, set_option
+from posegen.cli.options import WHOLE, example, json_option, note, out_option, print_json, quiet_option, set_option
 from posegen.errors import UsageError
 from posegen.wording import shown
 
@@ -39,13 +39,16 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     epilog=example(
         "posegen train data/default-0 --task action --preset quick",
         "posegen train default --task action --set steps=200 --out runs/first",
+        "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
     )
 )
 @click.argument("source", metavar="DATASET|CONFIG")
-@click.option("--task", required=True, metavar="NAME", help="What is learned: action.")
+@click.option("--task", required=True, metavar="NAME", help="What is learned: action or retrieval.")
 @click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on it.")
 @out_option
 @set_option
+@click.option("--init", type=click.Path(path_type=Path), metavar="RUN", help="Begin with the model of this run.")
+@click.option("--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters beside its weights, and its answers.")
 @click.option("--budget", metavar="TIME", callback=_seconds, help="Refuse or stop what takes longer, such as 1h.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Tell what it will take, and train nothing.")
 @json_option
@@ -56,6 +59,8 @@ def train(
     preset: str,
     out: Path | None,
     overrides: Sequence[str],
+    init: Path | None,
+    lora: int | None,
     budget: float | None,
     only_estimate: bool,
     as_json: bool,
@@ -65,14 +70,17 @@ def train(
 
     What the machine is and what was chosen for it is shown first, and what the run will take. Run again, the same command
     goes on at the step where it was stopped; when the dataset has grown in the meantime, it trains on with what is new.
+
+    With --init, DATASET may be clips of your own: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a
+    folder with WORD/anything.npy.
     """
     from posegen.cli.training_text import reporter
     from posegen.training.settings import load_settings
     from posegen.training.train import Request, default_run
     from posegen.training.train import train as make
 
-    settings = load_settings(preset, overrides)
-    request = Request(source, task, preset, settings, out, budget, only_estimate)
+    settings = load_settings(preset, _with_init(init, lora, overrides))
+    request = Request(source, task, preset, settings, out, budget, only_estimate, init)
     try:
         result = make(request, reporter(quiet=quiet))
     except KeyboardInterrupt:
@@ -83,6 +91,17 @@ def train(
         print_json(_document(result))
     elif not quiet:
         click.echo(_summary(result))
+
+
+def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) -> list[str]:
+    """Take the size of a model from the run that it begins with, and the rank of adapters from --lora."""
+    given = list(overrides)
+    if init is not None:
+        from posegen.training.models import load_model
+
+        trained = load_model(init)
+        given = [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}", *given]
+    return given if lora is None else [*given, f"adapter.rank={lora}"]
 
 
 def _document(result: Result) -> dict[str, Any]:

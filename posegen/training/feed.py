@@ -1,4 +1,4 @@
-"""From batches of a source to tensors for a model: cut, shared among processes, split into micro-batches.
+"""From batches of a source to tensors for a model: cut, split into micro-batches.
 
 What a step sees is a function of the seed and the step: which clips, and which stretch of each where stretches are shown.
 Neither the size of micro-batches nor the number of processes that load or train plays a part.
@@ -44,9 +44,7 @@ class Feed:
     frames : int or None
         Longest stretch that is shown.
     parts : int
-        Micro-batches in a batch, or in a process's share of it.
-    rank, ranks : int
-        Which of how many processes that train together takes its share of each batch.
+        Micro-batches in a batch.
     shuffled : tuple of str
         Arrays that are those of another clip of the batch: a control.
     """
@@ -56,8 +54,6 @@ class Feed:
     seed: int
     frames: int | None
     parts: int
-    rank: int = 0
-    ranks: int = 1
     shuffled: tuple[str, ...] = ()
 
     def tensors(self, batch: SequenceBatch) -> list[Tensors]:
@@ -68,9 +64,9 @@ class Feed:
         if self.frames is not None:
             clips = _cut(clips, self.frames, self.seed, batch.number)
         size = len(clips["length"])
-        edges = [size * i // (self.parts * self.ranks) for i in range(self.parts * self.ranks + 1)]
+        edges = [size * i // self.parts for i in range(self.parts + 1)]
         made = []
-        for part in range(self.rank * self.parts, (self.rank + 1) * self.parts):
+        for part in range(self.parts):
             own = slice(edges[part], edges[part + 1])
             # What a GPU's loader pins must be a tensor or a plain number.
             made.append({"number": batch.number, "part": part, **{k: torch.from_numpy(v[own]) for k, v in clips.items()}})

@@ -50,7 +50,7 @@ class Logs:
         if self._board is not None:
             self._board.close()
         if self._wandb is not None:
-            self._wandb.finish(quiet=True)
+            self._wandb.finish()
 
     def step(self, step: int, loss: float, times: StepTimes | None) -> None:
         """Log a step, if it is time for it."""
@@ -79,4 +79,6 @@ def _begin_wandb(run: Path, settings: Settings) -> Any:
     # Who has not logged in anywhere, and has not said otherwise, gets files that `wandb sync` takes later.
     known = any(os.environ.get(name) for name in ("WANDB_API_KEY", "WANDB_MODE"))
     mode: Any = None if known else "offline"
-    return wandb.init(project="posegen", dir=str(run), name=run.name, config=settings.as_data(), mode=mode, resume="allow")
+    # Silent, as standard output may be a document.
+    options = wandb.Settings(silent=True)
+    return wandb.init(project="posegen", dir=str(run), name=run.name, config=settings.as_data(), mode=mode, settings=options)

@@ -141,6 +141,7 @@ class Watch(lightning.Callback):
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Begin to time."""
+        pl_module.average = {name: value.to(pl_module.device) for name, value in pl_module.average.items()}
         self.timer.leave(None)
         self._before = pl_module.progress.seconds
 
@@ -205,7 +206,7 @@ def run_loop(learner: Learner, batches: Iterable[Any], watch: Watch, parts: int,
     parts : int
         Micro-batches in a step.
     **options
-        Of :class:`lightning.pytorch.Trainer`: ``accelerator``, ``devices``, ``precision``, ``strategy``.
+        Of :class:`lightning.pytorch.Trainer`: ``accelerator``, ``devices``, ``precision``, ``benchmark``.
     """
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     with warnings.catch_warnings():

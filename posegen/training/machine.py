@@ -54,7 +54,6 @@ class Choices:
     """What a run does with the machine; see :class:`posegen.training.settings.Machine`."""
 
     device: str
-    devices: int
     precision: str
     threads: int
     micro_batch: int
@@ -104,11 +103,10 @@ def memory_used() -> int:
     return used
 
 
-def parts_of(batch: int, devices: int, micro_batch: int) -> int:
-    """Count the micro-batches of a process's share of a batch: as few as do, of equal size where that can be."""
-    share = max(1, batch // devices)
-    parts = -(-share // max(1, micro_batch))
-    return next((n for n in range(parts, share + 1) if share % n == 0), parts)
+def parts_of(batch: int, micro_batch: int) -> int:
+    """Count the micro-batches of a batch: as few as do, of equal size."""
+    fewest = -(-batch // micro_batch)
+    return next(parts for parts in range(fewest, batch + 1) if batch % parts == 0)
 
 
 def choose(
@@ -145,7 +143,6 @@ def choose(
     reasons = list(_facts_told(facts))
     device = given.device or ("cuda" if facts.gpu else "cpu")
     reasons.append(_told("device", device, given.device, "there is a GPU" if facts.gpu else "there is no GPU"))
-    devices = given.devices or (max(1, facts.gpus) if device == "cuda" else 1)
     bench = _Bench(task, make, clips, device)
     small = _starting(settings, facts, device)
     threads = given.threads or _best_threads(bench, small, facts)
@@ -155,27 +152,26 @@ def choose(
     reasons.append(_told("precision", precision, given.precision, bench.why))
     bench.precision = precision
     room = _room(settings, facts, device)
-    most = max(1, settings.batch // devices)
     checkpointing = given.checkpointing
     # What does not go through at once goes through twice, so it takes much to make a smaller one faster.
     gain = _AGAIN if task.whole else _GAIN
-    micro = given.micro_batch or _best_micro(bench, small, most, room, gain)
+    micro = given.micro_batch or _best_micro(bench, small, settings.batch, room, gain)
     if checkpointing is None:
         checkpointing = bench.run(1).bytes > room
     reasons.append(_told("micro_batch", str(micro), given.micro_batch, bench.why))
-    parts = 1 if task.whole else parts_of(settings.batch, devices, micro)
+    parts = 1 if task.whole else parts_of(settings.batch, micro)
     reasons.append(Reason("accumulation", str(parts), f"steps of {settings.batch} clips on every machine"))
     why = "one clip alone does not fit" if checkpointing else "the memory does not ask for it"
     reasons.append(_told("checkpointing", _yes(checkpointing), given.checkpointing, why))
-    seconds = bench.run(micro).seconds * settings.batch / devices
-    if task.whole and micro < most:
+    seconds = bench.run(micro).seconds * settings.batch
+    if task.whole and micro < settings.batch:
         seconds /= _AGAIN
     compiled, why = _compiling(given.compile, device, seconds * settings.steps)
     reasons.append(_told("compile", _yes(compiled), given.compile, why))
     workers, why = _loading(loading, seconds, facts)
     workers = workers if given.workers is None else given.workers
     reasons.append(_told("workers", str(workers), given.workers, why))
-    choices = Choices(device, devices, precision, threads, micro, workers, compiled, checkpointing)
+    choices = Choices(device, precision, threads, micro, workers, compiled, checkpointing)
     return choices, reasons, seconds
 
 

@@ -19,11 +19,12 @@ from posegen.store.read import Dataset, open_dataset
 from posegen.streaming import Batches, make_batches
 from posegen.training.cache import prepare, view_of
 from posegen.training.captions import Captions, open_captions
+from posegen.training.own_clips import OwnClips, read_own_clips
 from posegen.training.recipes import Recipe, View
 from posegen.training.settings import Contrast, Data
-from posegen.training.sources import Cached, ClipSource, Making
+from posegen.training.sources import Cached, ClipSource, Making, Owned
 
-__all__ = ["Material", "batches_of", "open_material", "statistics"]
+__all__ = ["Material", "batches_of", "open_material", "open_own_clips", "statistics"]
 
 Array = NDArray[Any]
 
@@ -45,6 +46,7 @@ class Material:
         What messages call it.
     dataset : Dataset or None
     config : Config or None
+    own : OwnClips or None
     identity : str
     seed : int
         By which samples are parted.
@@ -58,6 +60,7 @@ class Material:
     name: str
     dataset: Dataset | None
     config: Config | None
+    own: OwnClips | None
     identity: str
     seed: int
     samples: int
@@ -102,8 +105,12 @@ class Material:
         UsageError
             If there are none.
         """
-        numbers = np.arange(self.samples if split == "training" or self.dataset else min(self.samples, _TO_JUDGE))
-        chosen = in_split(self.seed, numbers, split)
+        if self.own is not None:
+            groups = self.own.groups
+            wanted = in_split(self.seed, np.arange(groups.max() + 1), split)
+            chosen = np.flatnonzero(np.isin(groups, wanted))
+        else:
+            chosen = self._samples_in(split)
         if not len(chosen):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate some hundred at least"
             raise UsageError(msg)
@@ -111,8 +118,14 @@ class Material:
             header = self.dataset.header
             about = (header.variants, header.chunk, header.shard, self.captions)
             return Cached(self.dataset.path, recipes, self.view, chosen, *about)
+        if self.own is not None:
+            return Owned(self.own, recipes, self.view, chosen)
         assert self.config is not None
         return Making(self.config, recipes, self.view, chosen)
+
+    def _samples_in(self, split: str) -> Array:
+        made = self.dataset is None and split != "training"
+        return in_split(self.seed, np.arange(min(self.samples, _TO_JUDGE) if made else self.samples), split)
 
 
 def open_material(source: str | Path, data: Data, sequences: int, overrides: Sequence[str] = ()) -> Material:
@@ -138,7 +151,7 @@ def open_material(source: str | Path, data: Data, sequences: int, overrides: Seq
         header = dataset.header
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
         view = view_of(dataset, data.stride)
-        return Material(str(source), dataset, None, header.identity, header.seed, samples, view)
+        return Material(str(source), dataset, None, None, header.identity, header.seed, samples, view)
     config = load_config(str(source), overrides)
     library = load_library(config.story.library)
     view = View(-(-config.frames // data.stride), config.fps / data.stride, data.stride, tuple(library.actions))
@@ -146,7 +159,17 @@ def open_material(source: str | Path, data: Data, sequences: int, overrides: Seq
     variants = len(data.variants or config.variants.names)
     # A tenth more than the share asks for, as the draw of each sample is its own.
     needed = int(sequences / variants / (high - low) * 1.1) + 10 * config.store.chunk
-    return Material(f"config {config.name}", None, config, config.identity(library), config.seed, data.samples or needed, view)
+    return Material(
+        f"config {config.name}", None, config, None, config.identity(library), config.seed, data.samples or needed, view
+    )
+
+
+def open_own_clips(path: Path, view: View) -> Material:
+    """Open a user's own clips, to be seen as a model sees motion; see :mod:`posegen.training.own_clips`."""
+    clips = read_own_clips(path, view.fps * view.stride)
+    frames = -(-max(len(clip) for clip in clips.joints) // view.stride)
+    own = View(frames, view.fps, view.stride, tuple(sorted(set(clips.words))))
+    return Material(str(path), None, None, clips, clips.identity, 0, len(clips.words), own)
 
 
 def batches_of(

@@ -10,6 +10,7 @@ from typing import Any
 from posegen.quantities import human_time
 from posegen.store.files import write_durably
 from posegen.store.runs import current_run
+from posegen.training.runs import flattened
 
 __all__ = ["write_report"]
 
@@ -37,7 +38,7 @@ def write_report(run: Path, started: dict[str, Any], result: dict[str, Any], wat
     steps = [check["step"] for check in checks]
     measures = [[name, f"{value:,.0f}" if name == "clips" else f"{value:.3f}"] for name, value in result["measures"].items()]
     reasons = [[reason["name"], reason["value"], reason["why"]] for reason in started["reasons"]]
-    settings = [[key, str(value)] for key, value in started["settings"].items() if key not in ("machine", "log")]
+    settings = [[key, str(value)] for key, value in flattened(started["settings"]) if value is not None]
     body = [
         f"<h1>{html.escape(run.name)}</h1>",
         f"<p>Task {result['task']}, trained {result['steps']:,} steps on {html.escape(started['material']['name'])} "

@@ -23,7 +23,7 @@ from posegen.store.documents import Source, seal, unseal
 from posegen.store.files import write_durably
 from posegen.store.runs import current_run
 
-__all__ = ["MODEL", "RESULT", "RUN", "WEIGHTS", "read_document", "runs_in", "write_document"]
+__all__ = ["MODEL", "RESULT", "RUN", "WEIGHTS", "flattened", "read_document", "runs_in", "write_document"]
 
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
 
@@ -55,3 +55,15 @@ def runs_in(folder: Path) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any]
                 yield path.parent, started, read_document(path.parent, RESULT)
         except PosegenError:
             continue
+
+
+def flattened(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    """List nested settings by their dotted keys.
+
+    >>> flattened({"steps": 3, "model": {"size": "small"}})
+    [('steps', 3), ('model.size', 'small')]
+    """
+    pairs: list[tuple[str, Any]] = []
+    for key, value in settings.items():
+        pairs += flattened(value, f"{before}{key}.") if isinstance(value, dict) else [(f"{before}{key}", value)]
+    return pairs

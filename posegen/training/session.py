@@ -15,13 +15,13 @@ import torch
 
 from posegen.errors import PosegenError
 from posegen.training import checkpoints
+from posegen.training.beginning import Beginning
 from posegen.training.feed import Feed, Loader, Loading
 from posegen.training.judging import judged
 from posegen.training.logs import Logs
 from posegen.training.loop import Hooks, Learner, Watch, run_loop
 from posegen.training.machine import Choices, memory_used, parts_of
 from posegen.training.material import Material, batches_of, statistics
-from posegen.training.models import build
 from posegen.training.settings import Settings, memory_bytes
 from posegen.training.task import Task
 from posegen.training.timing import StepTimes, Timer
@@ -54,6 +54,8 @@ class Session:
     settings : Settings
     material : Material
     choices : Choices
+    beginning : Beginning
+        How the model is made.
     first, last : int
         Steps that the present round goes from and to.
     deadline : float or None
@@ -67,6 +69,7 @@ class Session:
     settings: Settings
     material: Material
     choices: Choices
+    beginning: Beginning
     first: int
     last: int
     deadline: float | None
@@ -82,7 +85,7 @@ def feed_of(session: Session, start: int, choices: Choices) -> Feed:
         source=source,
         seed=settings.seed,
         frames=None if data.frames is None else max(1, data.frames // data.stride),
-        parts=1 if session.task.whole else parts_of(settings.batch, choices.devices, choices.micro_batch),
+        parts=1 if session.task.whole else parts_of(settings.batch, choices.micro_batch),
         shuffled=session.task.labels if data.shuffle_labels else (),
     )
 
@@ -121,24 +124,34 @@ def _sit(session: Session, choices: Choices, learner: Learner, watch: Watch) -> 
     learner.model.train()
     learner.micro_batch = choices.micro_batch
     learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
+    if choices.device == "cuda":
+        # Products of float32 in TF32, and the fastest convolutions by trial.
+        torch.set_float32_matmul_precision("high")
     if choices.compile:
         learner.model.compile()
     loading = Loading(choices.workers, pinned=choices.device == "cuda")
+    on_gpu = choices.device == "cuda"
     run_loop(
-        learner, Loader(feed, loading), watch, feed.parts,
-        accelerator="gpu" if choices.device == "cuda" else "cpu", devices=choices.devices, precision=choices.precision,
-    )  # fmt: skip
+        learner,
+        Loader(feed, loading),
+        watch,
+        feed.parts,
+        accelerator="gpu" if on_gpu else "cpu",
+        devices=1,
+        precision=choices.precision,
+        benchmark=on_gpu,
+    )
     return watch.stopped
 
 
 def _learner(session: Session, telling: Telling) -> Learner:
     settings, task = session.settings, session.task
-    model = build(task, session.material.view, settings.model, settings.seed)
+    model = session.beginning.make()
     state = checkpoints.latest(session.run, telling.say)
-    if state is None:
+    if state is None and session.beginning.weights is None:
         source = session.material.source(task.recipes, "training")
         model.encoder.normalise_by(*statistics(source, settings.data.variants))  # type: ignore[union-attr, operator]
-    else:
+    elif state is not None:
         telling.say(f"going on from step {state.progress.step:,}")
         if state.progress.step == session.first and session.first:
             # Another round, with more to be judged by: what was best in the last one says nothing.

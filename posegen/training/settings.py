@@ -119,7 +119,6 @@ class Machine(Group):
     Attributes
     ----------
     device : cpu or cuda
-    devices : how many GPUs train together
     precision : of the arithmetic
     threads : of the CPU
     micro_batch : clips that go through the model at once; their gradients add up to those of a batch
@@ -128,7 +127,6 @@ class Machine(Group):
     """
 
     device: Literal["cpu", "cuda"] | None = None
-    devices: Annotated[Whole, Field(ge=1, le=64)] | None = None
     precision: Literal["32-true", "bf16-mixed"] | None = None
     threads: Annotated[Whole, Field(ge=1, le=1024)] | None = None
     micro_batch: Annotated[Whole, Field(ge=1)] | None = None

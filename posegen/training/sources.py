@@ -19,9 +19,10 @@ from posegen.store.read import Dataset
 from posegen.streaming import ArrayShape
 from posegen.training.cache import cached_array
 from posegen.training.captions import Captions
+from posegen.training.own_clips import OwnClips
 from posegen.training.recipes import Recipe, View
 
-__all__ = ["Cached", "ClipSource", "Making", "Reading"]
+__all__ = ["Cached", "ClipSource", "Making", "Owned", "Reading"]
 
 Array = NDArray[Any]
 
@@ -206,7 +207,51 @@ class Reading:
                 into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))[: len(samples)] = values
 
 
-ClipSource = Cached | Making | Reading
+@dataclass(frozen=True)
+class Owned:
+    """Clips of a user's own, each a sample of one variant; the attributes are those of `Cached`."""
+
+    clips: OwnClips
+    recipes: tuple[Recipe, ...]
+    view: View
+    samples_of: Array
+    captions: Captions | None = None
+
+    most_threads = 1
+    chunk = 20
+    variants = ("own",)
+
+    @property
+    def name(self) -> str:
+        """Where they lie."""
+        return str(self.clips.path)
+
+    @property
+    def samples(self) -> int:
+        """How many clips there are."""
+        return len(self.samples_of)
+
+    def arrays(self) -> dict[str, ArrayShape]:
+        """Describe the arrays by name."""
+        return _shapes(self.recipes, self.view)
+
+    def columns(self) -> tuple[str, ...]:
+        """There is no table."""
+        return ()
+
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> None:
+        """Load a chunk; see :class:`posegen.streaming.Source`."""
+        del columns
+        chosen = self.samples_of[chunk * self.chunk : (chunk + 1) * self.chunk]
+        fields = self.clips.padded(chosen)
+        for recipe in self.recipes:
+            if recipe.name in into:
+                for v in range(len(variants)):
+                    plain = into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))
+                    plain[: len(chosen)] = recipe.compute(fields, self.view)
+
+
+ClipSource = Cached | Making | Reading | Owned
 
 
 def _shapes(recipes: Sequence[Recipe], view: View) -> dict[str, ArrayShape]:

@@ -14,15 +14,17 @@ from posegen.config import CONTENT_VERSION
 from posegen.errors import UsageError
 from posegen.identity import differences
 from posegen.store.files import sweep
+from posegen.store.layout import HEADER_FILE
 from posegen.store.lock import locked
 from posegen.store.runs import current_run
 from posegen.training import checkpoints
+from posegen.training.beginning import Beginning, beginning_of
 from posegen.training.choosing import chosen
 from posegen.training.estimate import Estimate, refuse_budget
 from posegen.training.judging import judged
 from posegen.training.machine import Choices, Reason
-from posegen.training.material import Material, open_material
-from posegen.training.models import build, save_model
+from posegen.training.material import Material, open_material, open_own_clips
+from posegen.training.models import load_model, save_model
 from posegen.training.report import write_report
 from posegen.training.runs import RESULT, RUN, read_document, write_document
 from posegen.training.session import Session, train_to_the_end
@@ -70,6 +72,8 @@ class Request:
     budget : float or None
         Seconds that the run may take.
     only_estimate : bool
+    init : Path or None
+        Run whose model this one begins with.
     """
 
     source: str
@@ -79,6 +83,7 @@ class Request:
     out: Path | None = None
     budget: float | None = None
     only_estimate: bool = False
+    init: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -133,30 +138,31 @@ def train(request: Request, reporter: Reporter) -> Result:
         If something is damaged.
     """
     settings, task = request.settings, find_task(request.task).configured(request.settings)
-    material = open_material(request.source, settings.data, settings.steps * settings.batch)
+    material = _material(request)
     if task.captions:
         material = material.with_captions(settings.contrast)
+    beginning = beginning_of(task, material.view, settings, request.init)
     run = default_run(request) if request.out is None else request.out
     try:
         if request.only_estimate:
             _prepare(task, material, reporter)
-            _, reasons, found = chosen(task, settings, material)
+            _, reasons, found = chosen(task, settings, material, beginning)
             reporter.table(reasons)
             reporter.expect(found)
             return Result(run, task.name, 0, estimate=found, reasons=reasons)
         run.mkdir(parents=True, exist_ok=True)
         with locked(run, current_run()):
             sweep(run)
-            return _trained(request, run, task, material, reporter)
+            return _trained(request, run, task, material, beginning, reporter)
     finally:
         reporter.stop()
 
 
-def _trained(request: Request, run: Path, task: Task, material: Material, reporter: Reporter) -> Result:
+def _trained(request: Request, run: Path, task: Task, material: Material, beginning: Beginning, reporter: Reporter) -> Result:
     begun = time.monotonic()
     started = _plain(read_document(run, RUN))
     if started is not None:
-        _check_same(run, started, task, request.settings, material)
+        _check_same(run, started, request, material)
         started = _next_round(run, started, material, reporter)
         done = read_document(run, RESULT)
         if done is not None and done["rounds"] == len(started["rounds"]):
@@ -165,12 +171,12 @@ def _trained(request: Request, run: Path, task: Task, material: Material, report
             )
     _prepare(task, material, reporter)
     if started is None:
-        started = _start(request, run, task, material, reporter)
+        started = _start(request, run, task, material, beginning, reporter)
     else:
         reporter.table(_reasons(started))
-    session = _session(request, run, task, material, started, begun)
+    session = _session(request, run, task, material, beginning, started, begun)
     learner, stopped, times = train_to_the_end(session, reporter)
-    _warn(times, reporter)
+    _warn(times, session.choices.workers, reporter)
     progress, reasons = learner.progress, _reasons(started)
     if stopped:
         return Result(run, task.name, progress.step, stopped, seconds=progress.seconds, reasons=reasons)
@@ -180,15 +186,29 @@ def _trained(request: Request, run: Path, task: Task, material: Material, report
     return Result(run, task.name, progress.step, None, False, measures, progress.seconds, reasons=reasons)
 
 
-def _start(request: Request, run: Path, task: Task, material: Material, reporter: Reporter) -> dict[str, Any]:
+def _material(request: Request) -> Material:
+    """Open what is trained on: clips of a user's own only where there is a model that says how to look at them."""
+    source, settings = Path(request.source), request.settings
+    is_dataset = (source / HEADER_FILE).exists()
+    if request.init is None or is_dataset or not (source.is_dir() or source.suffix == ".npz"):
+        return open_material(request.source, settings.data, settings.steps * settings.batch)
+    return open_own_clips(source, load_model(request.init).view)
+
+
+def _start(
+    request: Request, run: Path, task: Task, material: Material, beginning: Beginning, reporter: Reporter
+) -> dict[str, Any]:
     settings = request.settings
-    choices, reasons, found = chosen(task, settings, material)
+    choices, reasons, found = chosen(task, settings, material, beginning)
     reporter.table(reasons)
+    if settings.adapter.rank is not None:
+        reporter.say(beginning.trained_share())
     reporter.expect(found)
     refuse_budget(found, request.budget, settings)
     started = {
         "task": task.name,
         "source": request.source,
+        "init": None if request.init is None else str(request.init),
         "material": {"name": material.name, "identity": material.identity, "content_version": CONTENT_VERSION},
         "settings": settings.as_data(),
         "choices": asdict(choices),
@@ -200,7 +220,15 @@ def _start(request: Request, run: Path, task: Task, material: Material, reporter
     return started
 
 
-def _session(request: Request, run: Path, task: Task, material: Material, started: dict[str, Any], begun: float) -> Session:
+def _session(
+    request: Request,
+    run: Path,
+    task: Task,
+    material: Material,
+    beginning: Beginning,
+    started: dict[str, Any],
+    begun: float,
+) -> Session:
     given = {name: value for name, value in request.settings.machine if value is not None}
     now = started["rounds"][-1]
 
@@ -214,6 +242,7 @@ def _session(request: Request, run: Path, task: Task, material: Material, starte
         settings=request.settings,
         # A dataset that grew in the meantime has its turn when this round is over.
         material=material.with_samples(now["samples"]),
+        beginning=beginning,
         choices=Choices(**{**started["choices"], **given}),
         first=now["first"],
         last=now["first"] + request.settings.steps,
@@ -229,13 +258,12 @@ def _finish(
     task, settings, material = session.task, session.settings, session.material
     best = progress.step if progress.best_step is None else progress.best_step
     weights = checkpoints.read(session.run, best).tensors["average"]
-    model = build(task, material.view, settings.model, settings.seed)
-    model.load_state_dict(dict(weights))
+    model = session.beginning.finished(dict(weights), session.run)
     source = material.source(task.recipes, "test")
     device = session.choices.device
     tally = judged(task, model.to(device), source, material.view, settings.data.variants, device, _MOST_TESTED)
     measures = tally.measures()
-    save_model(session.run, task, material.view, settings.model, weights)
+    save_model(session.run, task, material.view, settings.model, model.state_dict())
     result = {
         "task": task.name,
         "steps": progress.step,
@@ -253,11 +281,12 @@ def _finish(
     return measures
 
 
-def _warn(times: StepTimes | None, reporter: Reporter) -> None:
+def _warn(times: StepTimes | None, workers: int, reporter: Reporter) -> None:
     """Say what holds training back, and what helps."""
     if times is not None and times.shares["data"] > _MOST_WAITING:
         share = f"{100 * times.shares['data']:.0f} % of the time went into waiting for data"
-        reporter.say(f"warning: {share}. More processes that load help, --set machine.workers=2, or fewer programs beside it")
+        cure = f"More processes that load help, --set machine.workers={workers + 1}, or fewer programs beside it"
+        reporter.say(f"warning: {share}. {cure}")
 
 
 def _prepare(task: Task, material: Material, reporter: Reporter) -> None:
@@ -267,10 +296,12 @@ def _prepare(task: Task, material: Material, reporter: Reporter) -> None:
     material.prepare(task.recipes, tell)
 
 
-def _check_same(run: Path, started: dict[str, Any], task: Task, settings: Settings, material: Material) -> None:
+def _check_same(run: Path, started: dict[str, Any], request: Request, material: Material) -> None:
     """Refuse to go on with another run's checkpoints; where it logs may change."""
-    before = {"task": started["task"], "data": started["material"]["identity"], **_deciding(started["settings"])}
-    now = {"task": task.name, "data": material.identity, **_deciding(settings.as_data())}
+    init = None if request.init is None else str(request.init)
+    before = {name: started[name] for name in ("task", "init")} | {"data": started["material"]["identity"]}
+    now = {"task": request.task, "init": init, "data": material.identity}
+    before, now = before | _deciding(started["settings"]), now | _deciding(request.settings.as_data())
     found = differences(before, now)
     if found:
         told = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in found[:5])

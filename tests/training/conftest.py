@@ -14,6 +14,14 @@ if not all(find_spec(name) for name in ("torch", "lightning", "safetensors")):
     pytest.skip("the group train is not installed", allow_module_level=True)
 
 
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    """Threads of several workers of pytest-xdist would wait for one another."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.make(tmp_path_factory.mktemp("tiny") / "dataset")

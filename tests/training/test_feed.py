@@ -24,11 +24,9 @@ def material(dataset: Path) -> Material:
     return found
 
 
-def feed(
-    material: Material, start: int = 0, *, parts: int = 1, frames: int | None = None, rank: int = 0, ranks: int = 1
-) -> Feed:
+def feed(material: Material, start: int = 0, *, parts: int = 1, frames: int | None = None) -> Feed:
     source = material.source(TASK.recipes, "training")
-    return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts, rank, ranks)
+    return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts)
 
 
 def clips(feed: Feed, steps: int, workers: int = 0) -> dict[str, torch.Tensor]:
@@ -52,12 +50,6 @@ def test_steps_are_the_same_however_they_are_cut(material: Material, frames: int
 
 def test_steps_are_the_same_with_processes_that_load(material: Material) -> None:
     assert_equal(clips(feed(material, parts=2), 3), clips(feed(material, parts=2), 3, workers=2))
-
-
-def test_processes_that_train_together_share_each_batch(material: Material) -> None:
-    whole = clips(feed(material, parts=4), 1)
-    shares = [clips(feed(material, parts=2, rank=rank, ranks=2), 1) for rank in (0, 1)]
-    assert_equal(whole, {name: torch.cat([share[name] for share in shares]) for name in whole})
 
 
 def test_a_stretch_is_cut_from_where_the_clip_is(material: Material) -> None:

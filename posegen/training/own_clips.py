@@ -1,0 +1,168 @@
+"""A user's own clips: joints with a word for what each clip shows, from an archive or from a folder.
+
+- ``clips.npz``: ``joints`` [frames, 22, 3] in metres with y up, ``offsets`` [clips + 1], ``fps``, ``classes`` [clips], and
+  ``subjects`` [clips] if it is known who moves: what ``posegen evaluate --reference`` takes;
+- a folder: ``FOLDER/WORD/anything.npy``, each [frames, 22, 3] at 25 frames a second.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from posegen.errors import UsageError
+from posegen.skeleton import JOINTS, PARTS
+
+__all__ = ["OwnClips", "read_own_clips"]
+
+Array = NDArray[Any]
+
+_FOLDER_FPS = 25.0
+_SHORTEST = 4
+_MOST_FILES = 100_000
+_FEWEST_PERSONS = 10
+_ABSENT_ACTION = 65535
+
+
+@dataclass(frozen=True)
+class OwnClips:
+    """Clips at one rate.
+
+    Attributes
+    ----------
+    path : Path
+    joints : list of float32 [frame, 22, 3]
+    words : tuple of str
+        What each clip shows.
+    subjects : tuple of str
+        Who moves; empty where that is not known.
+    identity : str
+        Hash of all of it.
+    """
+
+    path: Path
+    joints: Sequence[Array]
+    words: tuple[str, ...]
+    subjects: tuple[str, ...]
+    identity: str
+
+    @property
+    def groups(self) -> Array:
+        """What is parted into splits: persons if there are ten or more, so that nobody is in two of them, or else clips."""
+        _, numbers = np.unique(np.array(self.subjects or range(len(self.words))), return_inverse=True)
+        return numbers if len(set(numbers.tolist())) >= _FEWEST_PERSONS else np.arange(len(self.words))
+
+    def padded(self, which: Array) -> dict[str, Array]:
+        """Give clips as arrays of a dataset with one actor: joints, NaN behind each clip, and its word as the whole body's
+        action.
+        """
+        frames = max(len(clip) for clip in self.joints)
+        names = sorted(set(self.words))
+        joints = np.full((len(which), 1, frames, len(JOINTS), 3), np.nan, np.float32)
+        action = np.full((len(which), 1, frames, len(PARTS)), _ABSENT_ACTION, np.uint16)
+        for place, clip in enumerate(which.tolist()):
+            length = len(self.joints[clip])
+            joints[place, 0, :length] = self.joints[clip]
+            action[place, 0, :length] = names.index(self.words[clip])
+        return {"joints": joints, "action": action}
+
+
+def read_own_clips(path: Path, fps: float) -> OwnClips:
+    """Read clips and bring them to a rate.
+
+    Parameters
+    ----------
+    path : Path
+    fps : float
+        Frames a second that a model wants.
+
+    Raises
+    ------
+    UsageError
+        If there are none, or they are not as they should be.
+    """
+    if path.is_dir():
+        joints, words = _in_folder(path)
+        subjects: tuple[str, ...] = ()
+        own = _FOLDER_FPS
+    else:
+        joints, words, subjects, own = _in_archive(path)
+    kept = [i for i, clip in enumerate(joints) if len(clip) >= _SHORTEST]
+    if len({words[i] for i in kept}) < 2:
+        msg = f"{path}: needs clips of at least two words, each of {_SHORTEST} frames or more, to tell them apart"
+        raise UsageError(msg)
+    clips = [_resampled(joints[i], own, fps) for i in kept]
+    hashed = xxhash.xxh3_128()
+    for i, clip in zip(kept, clips, strict=True):
+        hashed.update(words[i].encode())
+        hashed.update(clip.tobytes())
+    chosen = tuple(subjects[i] for i in kept) if subjects else ()
+    return OwnClips(path, clips, tuple(words[i] for i in kept), chosen, hashed.hexdigest())
+
+
+def _in_archive(path: Path) -> tuple[list[Array], list[str], tuple[str, ...], float]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        msg = f"{path}: there is no such file. Name an .npz archive, or a folder of .npy files"
+        raise UsageError(msg) from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        msg = f"{path}: cannot be read as an .npz archive ({error})"
+        raise UsageError(msg) from error
+    missing = [name for name in ("joints", "offsets", "fps", "classes") if name not in arrays]
+    if missing:
+        msg = (
+            f"{path}: lacks {', '.join(missing)}. It needs joints [frames, 22, 3], offsets [clips + 1], fps and classes [clips]"
+        )
+        raise UsageError(msg)
+    joints, offsets = _checked(arrays["joints"], str(path)), arrays["offsets"].astype(np.int64)
+    words = [str(word) for word in arrays["classes"]]
+    if len(offsets) != len(words) + 1 or (np.diff(offsets) < 0).any() or offsets[0] < 0 or offsets[-1] > len(joints):
+        msg = f"{path}: its offsets do not fit its {len(words)} classes and {len(joints):,} frames"
+        raise UsageError(msg)
+    subjects = tuple(str(name) for name in arrays["subjects"]) if "subjects" in arrays else ()
+    return [joints[start:stop] for start, stop in pairwise(offsets.tolist())], words, subjects, float(arrays["fps"])
+
+
+def _in_folder(path: Path) -> tuple[list[Array], list[str]]:
+    files = sorted(path.glob("*/*.npy"))[:_MOST_FILES]
+    if not files:
+        msg = f"{path}: has no clips. They are expected as {path}/WORD/anything.npy, each [frames, 22, 3]"
+        raise UsageError(msg)
+    clips = []
+    for file in files:
+        try:
+            clips.append(_checked(np.load(file, allow_pickle=False), str(file)))
+        except (OSError, ValueError, EOFError) as error:
+            msg = f"{file}: cannot be read as an .npy array ({error})"
+            raise UsageError(msg) from error
+    return clips, [file.parent.name for file in files]
+
+
+def _checked(joints: Array, where: str) -> Array:
+    if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or joints.dtype.kind != "f":
+        msg = f"{where}: joints must be [frames, {len(JOINTS)}, 3] in metres (got {joints.dtype} {list(joints.shape)})"
+        raise UsageError(msg)
+    if not np.isfinite(joints).all():
+        msg = f"{where}: has joints that are not finite. Leave such frames out"
+        raise UsageError(msg)
+    return joints.astype(np.float32)
+
+
+def _resampled(joints: Array, fps: float, wanted: float) -> Array:
+    """Take positions at other times, on the straight line between those that there are."""
+    if fps == wanted:
+        return joints
+    times = np.arange(0, len(joints) - 1 + 1e-9, fps / wanted)
+    before = np.minimum(times.astype(np.int64), len(joints) - 2)
+    share = (times - before)[:, None, None]
+    return np.asarray(joints[before] * (1 - share) + joints[before + 1] * share, np.float32)

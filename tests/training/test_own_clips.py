@@ -1,0 +1,127 @@
+"""Clips of a user's own, adapters, and what leaves posegen: predictions and exports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import posegen
+from posegen.errors import PosegenError, UsageError
+from posegen.training.adapters import add_adapters, learned, merge_adapters
+from posegen.training.cache import view_of
+from posegen.training.export import export_model
+from posegen.training.features import FEATURES
+from posegen.training.models import build, save_model
+from posegen.training.own_clips import read_own_clips
+from posegen.training.predict import predict
+from posegen.training.settings import Model
+from posegen.training.tasks.action import TASK
+
+FRAMES = (10, 21, 3, 16)
+
+
+def archive(path: Path, **changes: object) -> Path:
+    joints = np.cumsum(np.ones((sum(FRAMES), 22, 3), np.float32), axis=0)
+    arrays = {
+        "joints": joints,
+        "offsets": np.cumsum([0, *FRAMES]),
+        "fps": np.float64(50),
+        "classes": np.array(["walk", "run", "walk", "run"]),
+    }
+    np.savez(path, **{name: value for name, value in (arrays | changes).items() if value is not None})  # type: ignore[arg-type]
+    return path
+
+
+def test_clips_are_brought_to_the_rate_and_short_ones_left_out(tmp_path: Path) -> None:
+    found = read_own_clips(archive(tmp_path / "own.npz"), 25.0)
+    assert found.words == ("walk", "run", "run")
+    assert [clip[:, 0, 0].tolist() for clip in found.joints[:1]] == [[1, 3, 5, 7, 9]]
+    padded = found.padded(np.array([1, 0]))
+    assert padded["joints"].shape == (2, 1, 11, 22, 3)
+    assert np.isnan(padded["joints"][1, 0, 5:]).all()
+    assert padded["action"][:, 0, 0, 0].tolist() == [0, 1]
+
+
+def test_a_folder_of_words_does_as_well(tmp_path: Path) -> None:
+    for word in ("wave", "bow"):
+        (tmp_path / word).mkdir()
+        np.save(tmp_path / word / "one.npy", np.zeros((30, 22, 3), np.float32))
+    assert read_own_clips(tmp_path, 25.0).words == ("bow", "wave")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"classes": None}, "lacks classes"),
+        ({"joints": np.zeros((50, 21, 3), np.float32)}, r"must be \[frames, 22, 3\]"),
+        ({"offsets": np.array([0, 10, 31, 34, 99])}, "offsets do not fit"),
+        ({"classes": np.array(["walk"] * 4)}, "at least two words"),
+        ({"classes": np.array([{}, {}, {}, {}])}, "cannot be read"),
+    ],
+)
+def test_what_is_wrong_with_clips_is_told(tmp_path: Path, changes: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        read_own_clips(archive(tmp_path / "own.npz", **changes), 25.0)
+
+
+def test_adapters_begin_at_nothing_and_leave_the_weights(dataset: Path) -> None:
+    view = view_of(posegen.open(dataset), 4)
+    model = build(TASK, view, Model(dropout=0.0), 3).eval()
+    clips = torch.randn(2, 20, FEATURES), torch.tensor([20, 11])
+    before = model(*clips)
+    kept = model.encoder.begin.weight.detach().clone()
+    add_adapters(model.encoder, 4)
+    assert torch.equal(model(*clips), before)
+    own = learned(model)
+    assert sum(value.numel() for value in own.values()) < 0.3 * sum(value.numel() for value in model.parameters())
+    # By hand: torch's optimisers take seconds to import.
+    for _ in range(2):
+        gradients = torch.autograd.grad(model(*clips).square().mean(), list(own.values()))
+        with torch.no_grad():
+            for value, gradient in zip(own.values(), gradients, strict=True):
+                value -= 0.1 * gradient
+    trained = model(*clips)
+    assert torch.equal(model.encoder.begin.parametrizations.weight.original, kept)
+    assert not torch.allclose(trained, before, atol=1e-3)
+    merge_adapters(model.encoder)
+    torch.testing.assert_close(model(*clips), trained)
+    assert set(model.state_dict()) == set(build(TASK, view, Model(dropout=0.0), 3).state_dict())
+
+
+@pytest.fixture
+def run(dataset: Path, tmp_path: Path) -> Path:
+    view = view_of(posegen.open(dataset), 4)
+    place = tmp_path / "run"
+    place.mkdir()
+    save_model(place, TASK, view, Model(), build(TASK, view, Model(), 0).state_dict())
+    return place
+
+
+def test_predictions_are_those_of_each_sequence_in_order(dataset: Path, run: Path, tmp_path: Path) -> None:
+    opened = posegen.open(dataset)
+    told: list[tuple[int, int]] = []
+    result = predict(run, dataset, tmp_path / "said.parquet", lambda done, total: told.append((done, total)))
+    table = pq.read_table(result.path).to_pylist()
+    assert [(row["sample"], row["variant"]) for row in table] == [
+        (s, v) for s in range(len(opened)) for v in opened.header.variants
+    ]
+    assert told[-1] == (result.clips, result.clips) == (len(table), len(table))
+    for row in table:
+        counts = {name: row["frames"].count(name) for name in row["frames"]}
+        assert counts[row["action"]] == max(counts.values())
+        assert row["share"] == pytest.approx(counts[row["action"]] / len(row["frames"]))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_exported_tensors_say_the_same_and_damage_is_told(run: Path, tmp_path: Path) -> None:
+    assert export_model(run, "safetensors", tmp_path / "model.safetensors").difference == 0
+    weights = run / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    with pytest.raises(PosegenError, match="does not have the bytes"):
+        export_model(run, "safetensors", tmp_path / "other.safetensors")
