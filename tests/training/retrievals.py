@@ -14,7 +14,7 @@ from typing import Any
 from tests.training import tiny
 from tests.training.sittings import Killer, sat
 
-ENOUGH = ("steps=30", "batch=16", "machine.micro_batch=16")
+ENOUGH = ("steps=60", "batch=16", "machine.micro_batch=16")
 
 
 def main(folder: Path) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def main(folder: Path) -> dict[str, Any]:
 
     found = {"whole": run("whole", tiny.Recorder())}
     killer = Killer()
-    killer.at = 17
+    killer.at = 33
     found["killed first"] = run("killed", killer)
     found["killed"] = run("killed", tiny.Recorder())
     few = ("steps=3", "checks.times=1", "model.dropout=0")
