@@ -25,7 +25,8 @@ LAYERS = (
     },
     {"story", "motion", "truth", "streaming"},
     {"reading", "synthesis", "store", "augment", "fields"},
-    {"generation", "composing", "viewing", "exchange", "evaluation", "embedding", "training", "paraphrasing"},
+    {"embedding"},
+    {"generation", "composing", "viewing", "exchange", "evaluation", "training", "paraphrasing"},
     {"cli"},
     {"__init__", "__main__"},
 )  # fmt: skip

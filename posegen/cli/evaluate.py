@@ -14,6 +14,7 @@ from posegen.cli.options import WHOLE, example, json_option, note, print_json, q
 from posegen.wording import printable
 
 if TYPE_CHECKING:
+    from posegen.cli.evaluation_encoder import Seen
     from posegen.evaluation.evaluate import Evaluation
 
 __all__ = ["evaluate"]
@@ -26,12 +27,21 @@ SECONDS_BETWEEN_NOTES = 5.0
 @click.option(
     "--reference", type=click.Path(path_type=Path), help="Motion to compare with: an .npz file, a dataset, a folder of .bvh."
 )
+@click.option(
+    "--encoder", "run", type=click.Path(path_type=Path), metavar="RUN", help="A trained retrieval model, to measure by, too."
+)
 @click.option("--samples", type=WHOLE, metavar="N", help="How many samples, from the first.  [default: all]")
 @click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw a picture of it, too.")
 @json_option
 @quiet_option
 def evaluate(
-    dataset: Path, reference: Path | None, samples: int | None, figure: Path | None, as_json: bool, quiet: bool
+    dataset: Path,
+    reference: Path | None,
+    run: Path | None,
+    samples: int | None,
+    figure: Path | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Measure how plausible the motion in DATASET is, from its joints alone: feet, joint ranges, flight, balance, gait.
 
@@ -42,6 +52,9 @@ def evaluate(
     by its persons, and of the reference with joints 5 mm off. An .npz file has the arrays joints [frames, 22, 3] in metres
     with y up, offsets [clips + 1], subjects [clips], fps and, where it is known what each clip shows, classes [clips]. Of
     .bvh files, how their joints and their unit were taken is told.
+
+    With --encoder also how the motion looks to a model that `posegen train --task retrieval` made: how well it goes with its
+    captions (R-precision in pools of 32), how varied it is, and with --reference its Fréchet distance (FID) from that.
     """
     from posegen.cli.references import reference_at
     from posegen.evaluation.chart import check_chart, draw_chart
@@ -53,12 +66,20 @@ def evaluate(
     fps = float(open_dataset(dataset).header.fps)
     captured = reference_at(reference, fps, lambda told: note(told, quiet=quiet)) if reference else None
     evaluation = measured(dataset, captured, samples, _progress(quiet=quiet))
+    seen = _by_encoder(run, dataset, reference, samples, quiet=quiet) if run else None
     if figure is not None:
         draw_chart(evaluation, figure)
     if as_json:
-        print_json(_document(evaluation) | {"path": str(dataset), "reference_path": str(reference) if reference else None})
+        paths = {"path": str(dataset), "reference_path": str(reference) if reference else None}
+        print_json(_document(evaluation) | paths | {"encoder": seen and _plain(seen.document())})
     else:
-        click.echo(printable("\n".join(_lines(dataset, evaluation))))
+        click.echo(printable("\n".join([*_lines(dataset, evaluation), *(seen.lines() if seen else [])])))
+
+
+def _by_encoder(run: Path, dataset: Path, reference: Path | None, samples: int | None, *, quiet: bool) -> Seen:
+    from posegen.cli.evaluation_encoder import seen_by_encoder
+
+    return seen_by_encoder(run, dataset, reference, samples, lambda told: note(told, quiet=quiet))
 
 
 def _progress(*, quiet: bool) -> Callable[[int, int], None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     )
 )
 @click.argument("source", metavar="DATASET|CONFIG")
-@click.option("--task", required=True, metavar="NAME", help="What is learned: action.")
+@click.option("--task", required=True, metavar="NAME", help="What is learned: action or retrieval.")
 @click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on it.")
 @out_option
 @set_option
@@ -122,14 +122,24 @@ def _summary(result: Result) -> str:
         first = f"Nothing to do: {result.run} is complete, {result.steps:,} steps."
     else:
         first = f"Trained {result.steps:,} steps in {human_time(result.seconds)}, in {result.run}."
-    told = ", ".join(f"{name} {value:.3f}" for name, value in result.measures.items() if name != "clips")
+    told = _measures({name: value for name, value in result.measures.items() if name != "clips"})
     place = shlex.quote(str(result.run))
     return "\n".join(
         [
             first,
-            f"On {result.measures['clips']:,.0f} clips of samples that it has never seen: {told}.",
+            f"On {result.measures['clips']:,.0f} clips of samples that it has never seen: {told}",
             "Next:",
             "  posegen runs",
             f"  posegen predict {place} DATASET -o predictions.parquet",
         ]
     )
+
+
+def _measures(measures: Mapping[str, float]) -> str:
+    """Tell measures in a line; those that go one way of two in a line of their own."""
+    ways = ("text_to_motion_", "motion_to_text_")
+    lines = [", ".join(f"{name} {value:.3f}" for name, value in measures.items() if not name.startswith(ways)) + "."]
+    for way in ways:
+        own = [f"{name.removeprefix(way)} {value:.3f}" for name, value in measures.items() if name.startswith(way)]
+        lines += [f"  {way.replace('_', ' ')}{', '.join(own)}"] if own else []
+    return "\n".join(lines)

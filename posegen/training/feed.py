@@ -58,7 +58,7 @@ class Feed:
 
     def tensors(self, batch: SequenceBatch) -> list[Tensors]:
         """Make the micro-batches of a batch."""
-        clips = to_clips(batch, self.source)
+        clips = to_clips(batch, self.source, self.seed)
         # Clips of a batch are in an order of chance: the label of the one before has nothing to do with the motion.
         clips |= {name: np.roll(clips[name], 1, axis=0) for name in self.shuffled}
         if self.frames is not None:
@@ -122,12 +122,21 @@ class Loading:
     pinned: bool
 
 
-def to_clips(batch: SequenceBatch, source: ClipSource) -> dict[str, Array]:
-    """Take a batch's arrays as a model wants them, and the numbers of its samples as the dataset counts them."""
+def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) -> dict[str, Array]:
+    """Take a batch's arrays as a model wants them, and the numbers of its samples as the dataset counts them.
+
+    Where there are captions, all of a clip's are given, or with a seed the one that is drawn for this batch.
+    """
     arrays = {name: batch.values[name] for name in source.arrays()}
     wide = {name: values.astype(np.float32) if values.dtype == np.float16 else values for name, values in arrays.items()}
     places = np.array([source.variants.index(name) for name in batch.values["variant"]])
-    return {**wide, "sample": source.samples_of[batch.values["sample"]], "variant": places}
+    clips = {**wide, "sample": source.samples_of[batch.values["sample"]], "variant": places}
+    captions = source.captions
+    if captions is None:
+        return clips
+    if seed is None:
+        return clips | captions.all_of(clips["sample"], places)
+    return clips | captions.drawn(clips["sample"], places, seed, batch.number)
 
 
 def _cut(clips: dict[str, Array], frames: int, seed: int, number: int) -> dict[str, Array]:

@@ -26,6 +26,8 @@ def answers(
     task: Task, model: nn.Module, source: ClipSource, variants: Sequence[str] | None, device: str, most: int | None = None
 ) -> Iterator[tuple[Tensor, dict[str, Any]]]:
     """Go through what a model says of clips, and these clips; `most` of them, or all."""
+    if task.one_variant:
+        variants = (variants or source.variants)[:1]
     batches = batches_of(source, SIZE, 0, variants, epochs=1)
     count = len(batches) if most is None else min(len(batches), -(-most // SIZE))
     training = model.training

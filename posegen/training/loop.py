@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from posegen.training.checkpoints import Progress, State
+from posegen.training.parts import apply_in_parts
 from posegen.training.settings import Settings
 from posegen.training.task import Task
 from posegen.training.timing import Timer
@@ -55,6 +56,7 @@ class Learner(lightning.LightningModule):
         super().__init__()
         self.task, self.model, self.settings, self.first = task, model, settings, first
         self.progress = Progress() if state is None else state.progress
+        self.micro_batch = settings.batch
         self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
         self._optimiser: dict[str, Tensor] = {}
         if state is not None:
@@ -79,7 +81,7 @@ class Learner(lightning.LightningModule):
         del index
         # Each micro-batch draws what its place says, whatever was drawn before.
         torch.manual_seed((self.settings.seed * 1_000_003 + batch["number"] * 1009 + batch["part"]) % _LARGEST_SEED)
-        return self.task.loss(self.task.apply(self.model, batch), batch)
+        return self.task.loss(apply_in_parts(self.task, self.model, batch, self.micro_batch), batch)
 
     def out_of_patience(self) -> str | None:
         """Tell why training is over before its last step; None if it is not."""

@@ -27,6 +27,8 @@ _STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
 _QUICK_STEPS = 1000
 _GAIN = 1.05
 """How much faster a larger micro-batch, or half precision, must be to be taken."""
+_AGAIN = 0.75
+"""The same where clips of a smaller micro-batch go through the model once more for the way back."""
 _REPEATS = 3
 _SHARE_OF_MEMORY = 0.7
 _COMPILE_SECONDS = 60.0
@@ -151,15 +153,19 @@ def choose(
     bench.precision = precision
     room = _room(settings, facts, device)
     checkpointing = given.checkpointing
-    micro = given.micro_batch or _best_micro(bench, small, settings.batch, room)
+    # What does not go through at once goes through twice, so it takes much to make a smaller one faster.
+    gain = _AGAIN if task.whole else _GAIN
+    micro = given.micro_batch or _best_micro(bench, small, settings.batch, room, gain)
     if checkpointing is None:
         checkpointing = bench.run(1).bytes > room
     reasons.append(_told("micro_batch", str(micro), given.micro_batch, bench.why))
-    parts = parts_of(settings.batch, micro)
+    parts = 1 if task.whole else parts_of(settings.batch, micro)
     reasons.append(Reason("accumulation", str(parts), f"steps of {settings.batch} clips on every machine"))
     why = "one clip alone does not fit" if checkpointing else "the memory does not ask for it"
     reasons.append(_told("checkpointing", _yes(checkpointing), given.checkpointing, why))
     seconds = bench.run(micro).seconds * settings.batch
+    if task.whole and micro < settings.batch:
+        seconds /= _AGAIN
     compiled, why = _compiling(given.compile, device, seconds * settings.steps)
     reasons.append(_told("compile", _yes(compiled), given.compile, why))
     workers, why = _loading(loading, seconds, facts)
@@ -254,7 +260,7 @@ def _best_precision(bench: _Bench, size: int) -> str:
     return bench.precision
 
 
-def _best_micro(bench: _Bench, size: int, most: int, room: int) -> int:
+def _best_micro(bench: _Bench, size: int, most: int, room: int, gain: float) -> int:
     """Double as long as clips go through faster and fit."""
     best, trial = min(size, most), bench.run(min(size, most))
     told = [f"{best}: {1000 * trial.seconds:.2f} ms"]
@@ -265,7 +271,7 @@ def _best_micro(bench: _Bench, size: int, most: int, room: int) -> int:
             break
         found = bench.run(larger)
         told.append(f"{larger}: {1000 * found.seconds:.2f} ms")
-        if found.seconds * _GAIN > trial.seconds:
+        if found.seconds * gain > trial.seconds:
             break
         best, trial = larger, found
     bench.why = f"measured, a clip takes in micro-batches of {', '.join(told)}"

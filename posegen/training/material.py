@@ -18,9 +18,10 @@ from posegen.store.layout import HEADER_FILE
 from posegen.store.read import Dataset, open_dataset
 from posegen.streaming import Batches, make_batches
 from posegen.training.cache import prepare, view_of
+from posegen.training.captions import Captions, open_captions
 from posegen.training.own_clips import OwnClips, read_own_clips
 from posegen.training.recipes import Recipe, View
-from posegen.training.settings import Data
+from posegen.training.settings import Contrast, Data
 from posegen.training.sources import Cached, ClipSource, Making, Owned
 
 __all__ = ["Material", "batches_of", "open_material", "open_own_clips", "statistics"]
@@ -52,6 +53,8 @@ class Material:
     samples : int
         How many there are to be parted.
     view : View
+    captions : Captions or None
+        Where the task takes them.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Material:
     seed: int
     samples: int
     view: View
+    captions: Captions | None = None
 
     @property
     def path(self) -> Path | None:
@@ -71,6 +75,23 @@ class Material:
     def with_samples(self, samples: int) -> Material:
         """Take only the first samples."""
         return replace(self, samples=samples)
+
+    def with_captions(self, contrast: Contrast) -> Material:
+        """Take captions, too.
+
+        Raises
+        ------
+        UsageError
+            If there are no vectors of them.
+        """
+        if self.dataset is None:
+            msg = f"{self.name}: captions must be embedded first. Run `posegen generate` and `posegen embed`, and train on that"
+            raise UsageError(msg)
+        captions = open_captions(self.dataset.path, self.dataset.header.shard, contrast.encoder, contrast.hard)
+        told = captions.embeddings
+        return replace(
+            self, captions=captions, view=replace(self.view, text_encoder=told.encoder, text_dimension=told.dimension)
+        )
 
     def prepare(self, recipes: Sequence[Recipe], tell: Callable[[int, int], None]) -> int:
         """Have recipes compute what is not cached yet; see :func:`posegen.training.cache.prepare`."""
@@ -95,7 +116,8 @@ class Material:
             raise UsageError(msg)
         if self.dataset is not None:
             header = self.dataset.header
-            return Cached(self.dataset.path, recipes, self.view, chosen, header.variants, header.chunk, header.shard)
+            about = (header.variants, header.chunk, header.shard, self.captions)
+            return Cached(self.dataset.path, recipes, self.view, chosen, *about)
         if self.own is not None:
             return Owned(self.own, recipes, self.view, chosen)
         assert self.config is not None

@@ -30,13 +30,15 @@ _LAID_OVER = tuple(PARTS.index(name) for name in ("right_arm", "left_arm", "trun
 @dataclass(frozen=True)
 class View:
     """How a model sees a dataset: every `stride`-th of its frames, of which there are `frames` then, at `fps`; names of
-    actions.
+    actions; where it takes captions, the text encoder whose vectors they are, and how many numbers these have.
     """
 
     frames: int
     fps: float
     stride: int
     actions: tuple[str, ...]
+    text_encoder: str = ""
+    text_dimension: int = 0
 
 
 @dataclass(frozen=True)

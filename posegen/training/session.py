@@ -85,7 +85,7 @@ def feed_of(session: Session, start: int, choices: Choices) -> Feed:
         source=source,
         seed=settings.seed,
         frames=None if data.frames is None else max(1, data.frames // data.stride),
-        parts=parts_of(settings.batch, choices.micro_batch),
+        parts=1 if session.task.whole else parts_of(settings.batch, choices.micro_batch),
         shuffled=session.task.labels if data.shuffle_labels else (),
     )
 
@@ -122,6 +122,7 @@ def train_to_the_end(session: Session, telling: Telling) -> tuple[Learner, str |
 def _sit(session: Session, choices: Choices, learner: Learner, watch: Watch) -> str | None:
     feed = feed_of(session, learner.progress.step, choices)
     learner.model.train()
+    learner.micro_batch = choices.micro_batch
     learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
     if choices.device == "cuda":
         # Products of float32 in TF32, and the fastest convolutions by trial.

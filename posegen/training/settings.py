@@ -154,6 +154,27 @@ class Adapter(Group):
     rank: Annotated[Whole, Field(ge=1, le=256)] | None = None
 
 
+class Contrast(Group):
+    """How `retrieval` tells right captions from wrong ones.
+
+    Attributes
+    ----------
+    encoder : text encoder whose vectors of captions are taken; null: the only one that there is beside the dataset
+    loss : infonce, or the simpler triplet
+    temperature : of infonce: how sharply cosines are told apart
+    margin : of triplet: by how much the cosine of the right caption should be above that of a wrong one
+    alike : captions whose vectors have a larger cosine than this may be true of each other's motion and are left out
+    hard : hard negatives of each clip, from the pairs that `posegen embed` found
+    """
+
+    encoder: str | None = None
+    loss: Literal["infonce", "triplet"] = "infonce"
+    temperature: Annotated[float, Field(gt=0, le=10)] = 0.05
+    margin: Annotated[float, Field(gt=0, le=2)] = 0.2
+    alike: Annotated[float, Field(ge=-1, le=1)] = 0.9
+    hard: Annotated[Whole, Field(ge=0, le=16)] = 0
+
+
 class Settings(Group):
     """Everything that a user may choose about a training run.
 
@@ -175,6 +196,7 @@ class Settings(Group):
     memory: Memory = Memory()
     saving: Saving = Saving()
     adapter: Adapter = Adapter()
+    contrast: Contrast = Contrast()
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
     def as_data(self) -> dict[str, Any]:

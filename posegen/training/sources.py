@@ -18,6 +18,7 @@ from posegen.config import Config
 from posegen.store.read import Dataset
 from posegen.streaming import ArrayShape
 from posegen.training.cache import cached_array
+from posegen.training.captions import Captions
 from posegen.training.own_clips import OwnClips
 from posegen.training.recipes import Recipe, View
 
@@ -44,6 +45,8 @@ class Cached:
     variants : tuple of str
     chunk, shard : int
         Samples that are read together, and samples in a shard.
+    captions : Captions or None
+        Of its clips, where a task takes them.
     """
 
     path: Path
@@ -53,6 +56,7 @@ class Cached:
     variants: tuple[str, ...]
     chunk: int
     shard: int
+    captions: Captions | None = None
 
     most_threads = 4
 
@@ -97,6 +101,7 @@ class Making:
     recipes: tuple[Recipe, ...]
     view: View
     samples_of: Array
+    captions: Captions | None = None
 
     # Making samples keeps Python busy itself: more threads would wait for one another.
     most_threads = 1
@@ -159,6 +164,7 @@ class Reading:
     recipes: tuple[Recipe, ...]
     view: View
     samples_of: Array
+    captions: Captions | None = None
 
     most_threads = 2
 
@@ -209,6 +215,7 @@ class Owned:
     recipes: tuple[Recipe, ...]
     view: View
     samples_of: Array
+    captions: Captions | None = None
 
     most_threads = 1
     chunk = 20

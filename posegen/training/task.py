@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from posegen.errors import UsageError
 from posegen.training.recipes import Recipe, View
-from posegen.training.settings import Model
+from posegen.training.settings import Model, Settings
 from posegen.wording import did_you_mean, shown
 
 __all__ = ["TASKS", "Clips", "Tally", "Task", "find_task"]
@@ -23,7 +23,7 @@ __all__ = ["TASKS", "Clips", "Tally", "Task", "find_task"]
 Clips = Mapping[str, Tensor]
 """Clips as a task gets them: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of its own recipes."""
 
-TASKS = {"action": "posegen.training.tasks.action"}
+TASKS = {"action": "posegen.training.tasks.action", "retrieval": "posegen.training.tasks.retrieval"}
 """Where each task is; its module has it as ``TASK``."""
 
 
@@ -63,6 +63,15 @@ class Task:
         The measure by which models are chosen; more is better.
     tell : callable
         Gives what the model says of each clip in words and numbers, for a table.
+    captions : bool
+        Whether it takes captions, as a text encoder's vectors; see :mod:`posegen.training.captions`.
+    whole : bool
+        Whether the loss holds clips against each other, so that it needs all clips of a batch at once. They still go through
+        the model a micro-batch at a time; what is needed for the way back is computed again.
+    one_variant : bool
+        Whether it is judged on the first variant of each sample only.
+    configure : callable or None
+        Makes the task with what else is set; None: nothing of that matters to it.
     """
 
     name: str
@@ -74,6 +83,14 @@ class Task:
     tally: Callable[[View], Tally]
     watched: str
     tell: Callable[[Tensor, Clips, View], dict[str, list[Any]]]
+    captions: bool = False
+    whole: bool = False
+    one_variant: bool = False
+    configure: Callable[[Settings], Task] | None = None
+
+    def configured(self, settings: Settings) -> Task:
+        """Make the task as the settings want it."""
+        return self if self.configure is None else self.configure(settings)
 
 
 def find_task(name: str) -> Task:

@@ -48,8 +48,10 @@ def train(request: Request, reporter: Reporter) -> Result:
     PosegenError
         If something is damaged.
     """
-    settings, task = request.settings, find_task(request.task)
+    settings, task = request.settings, find_task(request.task).configured(request.settings)
     material = _material(request)
+    if task.captions:
+        material = material.with_captions(settings.contrast)
     beginning = beginning_of(task, material.view, settings, request.init)
     run = default_run(request) if request.out is None else request.out
     try:

@@ -42,14 +42,14 @@ class Short(tiny.Recorder):
             raise MemoryError("as a test has it")
 
 
-def sat(dataset: Path, run: Path, recorder: tiny.Recorder, *overrides: str) -> dict[str, Any]:
+def sat(dataset: Path, run: Path, recorder: tiny.Recorder, *overrides: str, task: str = "action") -> dict[str, Any]:
     """Train in a forked process; tell what came of it."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         document: dict[str, Any] = {}
         try:
-            result = train(Request(str(dataset), "action", "quick", tiny.settings(*overrides), run), recorder)
+            result = train(Request(str(dataset), task, "quick", tiny.settings(*overrides), run), recorder)
             document = {"steps": result.steps, "nothing": result.nothing_to_do, "measures": result.measures}
         except PosegenError as error:
             document = {"error": str(error)}

@@ -1,0 +1,65 @@
+"""Runs of the task retrieval, each in a process of its own; ``python -m tests.training.retrievals FOLDER`` prints what came of
+them as JSON. ``FOLDER/dataset`` has the vectors of its captions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.training import tiny
+from tests.training.sittings import Killer, sat
+
+ENOUGH = ("steps=60", "batch=16", "machine.micro_batch=16")
+
+
+def main(folder: Path) -> dict[str, Any]:
+    dataset = folder / "dataset"
+
+    def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> dict[str, Any]:
+        return sat(source, folder / name, recorder, *ENOUGH, *overrides, task="retrieval")
+
+    found = {"whole": run("whole", tiny.Recorder())}
+    killer = Killer()
+    killer.at = 33
+    found["killed first"] = run("killed", killer)
+    found["killed"] = run("killed", tiny.Recorder())
+    few = ("steps=3", "checks.times=1", "model.dropout=0")
+    found["no dropout"] = run("no dropout", tiny.Recorder(), *few)
+    found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=5")
+    shutil.copytree(dataset, folder / "plain", ignore=shutil.ignore_patterns("embeddings", "training"))
+    found["no captions"] = run("none", tiny.Recorder(), source=folder / "plain")
+    found["config"] = run("none", tiny.Recorder(), source=Path("smoke"))
+    weights = {name: (folder / name / "model.safetensors").read_bytes() for name in ("whole", "killed")}
+    hashes = {f"{name} weights": hashlib.sha256(data).hexdigest() for name, data in weights.items()}
+    return found | hashes | _said(folder)
+
+
+def _said(folder: Path) -> dict[str, Any]:
+    """What the finished model says, by itself and through `posegen evaluate`."""
+    import pyarrow.parquet as pq
+
+    import posegen
+    from posegen.cli.evaluation_encoder import seen_by_encoder
+    from posegen.training.encoding import encode_clips, encode_dataset
+    from posegen.training.predict import predict
+
+    run, dataset = folder / "whole", folder / "dataset"
+    predict(run, dataset, folder / "said.parquet", lambda done, total: None)
+    joints = posegen.open(dataset)[0].joints[0, 0]
+    seen = seen_by_encoder(run, dataset, dataset, None, lambda told: None)
+    return {
+        "vectors": pq.read_table(folder / "said.parquet").column("vector").to_pylist(),
+        "encoded": encode_dataset(run, dataset, None, lambda done, total: None).motion.tolist(),
+        "clip": encode_clips(run, [(joints, 25.0)], "a clip")[0].tolist(),
+        "seen": seen.document(),
+        "lines": seen.lines(),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]))))

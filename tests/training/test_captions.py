@@ -1,0 +1,101 @@
+"""Captions of clips: always their own, drawn by the number of the batch alone; hard negatives from the pairs of texts."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posegen
+from posegen.embedding import embed, open_embeddings
+from posegen.embedding.pairs import mine_pairs, open_pairs
+from posegen.errors import UsageError
+from posegen.training.captions import Captions, open_captions
+from tests.training import tiny
+
+ENCODER = "hashing-for-tests"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tiny.make(tmp_path_factory.mktemp("told") / "dataset", 24)
+    embed(path, encoder=ENCODER)
+    mine_pairs(path)
+    return path
+
+
+def captions_of(path: Path, hard: int = 0) -> Captions:
+    return open_captions(path, posegen.open(path).header.shard, None, hard)
+
+
+def everyone(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    dataset = posegen.open(path)
+    variants = len(dataset.header.variants)
+    return np.repeat(np.arange(len(dataset)), variants), np.tile(np.arange(variants), len(dataset))
+
+
+def test_all_captions_are_those_of_the_dataset(told: Path) -> None:
+    dataset, embeddings = posegen.open(told), open_embeddings(told)
+    sample, variant = everyone(told)
+    given = captions_of(told).all_of(sample, variant)
+    vectors = embeddings.vectors()
+    for i, (number, place) in enumerate(zip(sample.tolist(), variant.tolist(), strict=True)):
+        texts = [caption["text"] for caption in dataset[number].sequences[place]["captions"]]
+        rows = given["row"][i][given["row"][i] >= 0]
+        assert [embeddings.texts[row] for row in rows.tolist()] == texts
+        assert np.array_equal(given["text"][i, : len(rows)], vectors[rows])
+        assert not given["text"][i, len(rows) :].any()
+
+
+def test_the_one_that_is_drawn_depends_on_the_batch_the_sample_and_the_seed_alone(told: Path) -> None:
+    captions = captions_of(told)
+    sample, variant = everyone(told)
+    rows = captions.all_of(sample, variant)["row"]
+    drawn = captions.drawn(sample, variant, 5, 3)["row"][:, 0]
+    assert all(row in own for row, own in zip(drawn.tolist(), rows.tolist(), strict=True))
+    order = np.random.default_rng(0).permutation(len(sample))[:20]
+    assert captions.drawn(sample[order], variant[order], 5, 3)["row"][:, 0].tolist() == drawn[order].tolist()
+    others = [
+        captions.drawn(sample, variant, 5, 4),
+        captions.drawn(sample, variant, 5, 259),
+        captions.drawn(sample, variant, 6, 3),
+    ]
+    assert all((other["row"][:, 0] != drawn).any() for other in others)
+    seen = [captions.drawn(sample, variant, 0, number)["row"][:, 0] for number in range(60)]
+    # Each of a clip's captions has its turn: of three, none in 60 is missed but once in 10^10.
+    assert all(set(column) == {row for row in own if row >= 0} for column, own in zip(np.stack(seen, 1), rows, strict=True))
+
+
+def test_hard_negatives_are_those_of_the_text_that_is_shown(told: Path) -> None:
+    pairs = open_pairs(told)
+    captions = captions_of(told, hard=3)
+    sample, variant = everyone(told)
+    given = captions.drawn(sample, variant, 0, 0)
+    found = 0
+    for own, *hard in given["row"].tolist():
+        known = set(pairs.negatives(own).tolist())
+        assert set(hard) <= known if known else hard == [-1] * 3
+        found += bool(known)
+    assert found > len(sample) / 2
+    assert given["row"][:, 0].tolist() == captions_of(told).drawn(sample, variant, 0, 0)["row"][:, 0].tolist()
+    assert not given["text"][given["row"] < 0].any()
+    assert np.allclose(np.linalg.norm(given["text"][given["row"] >= 0], axis=-1), 1, atol=1e-5)
+
+
+def test_another_process_reads_the_same(told: Path) -> None:
+    captions = captions_of(told, hard=2)
+    sample, variant = everyone(told)
+    copied = pickle.loads(pickle.dumps(captions))  # As loaders start their workers.
+    assert copied.drawn(sample, variant, 1, 2)["row"].tolist() == captions.drawn(sample, variant, 1, 2)["row"].tolist()
+
+
+def test_what_is_missing_is_named_with_its_cure(told: Path, tmp_path: Path) -> None:
+    plain = tiny.make(tmp_path / "plain", 4)
+    with pytest.raises(UsageError, match="posegen embed"):
+        captions_of(plain)
+    embed(plain, encoder=ENCODER)
+    assert len(captions_of(plain).all_of(np.zeros(1, int), np.zeros(1, int))["row"]) == 1
+    with pytest.raises(UsageError, match="--pairs"):
+        captions_of(plain, hard=1)

@@ -1,0 +1,112 @@
+"""Losses over pairs, against what loops say, and what must not change them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from posegen.training.contrastive import counted, info_nce, triplet  # noqa: E402
+
+
+def units(seed: int, *shape: int) -> torch.Tensor:
+    drawn = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.nn.functional.normalize(drawn, dim=-1)
+
+
+def some_counts(seed: int, n: int, m: int) -> torch.Tensor:
+    counts = torch.rand(n, m, generator=torch.Generator().manual_seed(seed)) < 0.6
+    counts[torch.arange(n), torch.arange(n)] = True
+    return counts
+
+
+def naive_info_nce(motion: np.ndarray, text: np.ndarray, scale: float, counts: np.ndarray) -> float:
+    n, total = len(motion), 0.0
+    for i in range(n):
+        texts = [math.exp(scale * float(motion[i] @ text[j])) for j in range(len(text)) if counts[i, j]]
+        motions = [math.exp(scale * float(motion[j] @ text[i])) for j in range(n) if counts[j, i]]
+        own = math.exp(scale * float(motion[i] @ text[i]))
+        total += -math.log(own / sum(texts)) / (2 * n) - math.log(own / sum(motions)) / (2 * n)
+    return total
+
+
+def naive_triplet(motion: np.ndarray, text: np.ndarray, margin: float, counts: np.ndarray) -> float:
+    ways: tuple[list[float], list[float]] = ([], [])
+    for i in range(len(motion)):
+        for j in range(len(text)):
+            if i != j and counts[i, j]:
+                score = float(motion[i] @ text[j])
+                ways[0].append(max(0.0, margin + score - float(motion[i] @ text[i])))
+                if j < len(motion):
+                    ways[1].append(max(0.0, margin + score - float(motion[j] @ text[j])))
+    return sum(sum(way) / max(1, sum(short > 0 for short in way)) for way in ways)
+
+
+@pytest.mark.parametrize(("n", "hard"), [(1, 0), (6, 0), (6, 5), (9, 1)])
+def test_losses_are_what_loops_say(n: int, hard: int) -> None:
+    motion, text, counts = units(1, n, 8), units(2, n + hard, 8), some_counts(3, n, n + hard)
+    plain = (motion.numpy(), text.numpy())
+    assert float(info_nce(motion, text, 14.0, counts)) == pytest.approx(naive_info_nce(*plain, 14.0, counts.numpy()))
+    assert float(triplet(motion, text, 0.3, counts)) == pytest.approx(naive_triplet(*plain, 0.3, counts.numpy()))
+
+
+def test_all_alike_costs_as_much_as_guessing() -> None:
+    same = torch.ones(7, 4, dtype=torch.float64) / 2
+    everything = torch.ones(7, 7, dtype=torch.bool)
+    assert float(info_nce(same, same, 10.0, everything)) == pytest.approx(math.log(7))
+    assert float(triplet(same, same, 0.2, everything)) == pytest.approx(0.4)
+
+
+def test_the_order_of_pairs_does_not_matter() -> None:
+    motion, text, counts = units(4, 8, 6), units(5, 8, 6), some_counts(6, 8, 8)
+    order = torch.tensor([3, 1, 7, 0, 2, 6, 5, 4])
+    moved = counts[order][:, order]
+    assert float(info_nce(motion[order], text[order], 5.0, moved)) == pytest.approx(float(info_nce(motion, text, 5.0, counts)))
+    assert float(triplet(motion[order], text[order], 0.5, moved)) == pytest.approx(float(triplet(motion, text, 0.5, counts)))
+
+
+def test_what_does_not_count_has_no_gradient() -> None:
+    counts = torch.eye(4, 5, dtype=torch.bool)
+    counts[0, 1] = counts[1, 0] = counts[2, 4] = True
+    for loss in (lambda m, t: info_nce(m, t, 8.0, counts), lambda m, t: triplet(m, t, 2.0, counts)):
+        motion, text = units(7, 4, 6).requires_grad_(), units(8, 5, 6).requires_grad_()
+        loss(motion, text).backward()
+        moved = [motion.grad.abs().sum(dim=1) > 1e-12, text.grad.abs().sum(dim=1) > 1e-12]  # type: ignore[union-attr]
+        # Motion 3 has nothing to be held against, and so has its caption.
+        assert moved[0].tolist() == [True, True, True, False]
+        assert moved[1].tolist() == [True, True, True, False, True]
+
+
+def test_equal_captions_and_variants_of_a_sample_do_not_count_against_each_other() -> None:
+    captions = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    counts = counted(captions, torch.tensor([10, 11, 12, 10]), threshold=0.7)
+    assert counts.tolist() == [
+        [True, False, True, False],  # 1 has the same words, 3 is of the same sample
+        [False, True, True, True],
+        [True, True, True, False],  # 3 is alike: 0.8
+        [False, True, False, True],
+    ]
+
+
+def test_a_hard_negative_counts_for_its_own_motion_however_alike() -> None:
+    captions = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    hard = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    counts = counted(captions, torch.tensor([1, 2, 2]), 0.9, hard, torch.tensor([0, 1]))
+    assert counts[:, :3].tolist() == counted(captions, torch.tensor([1, 2, 2]), 0.9).tolist()
+    assert counts[:, 3:].tolist() == [[True, True], [True, True], [True, False]]
+
+
+def test_pairs_are_learned() -> None:
+    """Gradient descent on either loss brings each pair together, and no other."""
+    everything = torch.ones(10, 10, dtype=torch.bool)
+    for loss, constant in ((info_nce, 10.0), (triplet, 0.5)):
+        motion, text = units(9, 10, 16), units(10, 10, 16)
+        for _ in range(60):
+            motion.requires_grad_()
+            near = torch.nn.functional.normalize(motion, dim=-1)
+            (slope,) = torch.autograd.grad(loss(near, text, constant, everything), motion)
+            motion = (motion - slope).detach()
+        assert (motion @ text.T).argmax(dim=1).tolist() == list(range(10))
