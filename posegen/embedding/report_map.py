@@ -44,8 +44,8 @@ def places_of(vectors: Array) -> tuple[Array, str]:
     """
     flat = _principal(vectors)
     try:
-        from sklearn.manifold import TSNE  # type: ignore[import-untyped]
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from sklearn.manifold import TSNE
+        from threadpoolctl import threadpool_limits
     except ImportError:
         return _scaled(flat), "principal components"
     if len(vectors) <= 3 * _PERPLEXITY:
