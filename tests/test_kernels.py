@@ -39,9 +39,11 @@ def _room(count: int) -> Any:
 def test_a_kernel_is_compiled_once_for_all_constants_that_are_passed_to_it() -> None:
     out = np.zeros(1)
     _sum_of_constants(out)
-    twice: Any = _twice
     assert out[0] == 6
-    assert twice.as_part.signatures == [(numba.int64,)]
+    called: Any = _twice
+    caller: Any = _sum_of_constants
+    caller.as_part.compile((numba.float64[::1],))  # what comes from the cache compiled nothing
+    assert called.as_part.signatures == [(numba.int64,)]
 
 
 @kernel
@@ -63,8 +65,9 @@ def test_a_kernel_that_others_call_becomes_machine_code_with_them_and_gives_the_
     _thirds(alone)
     _thirds(alone)
     assert values.tobytes() == alone.tobytes()
-    part: Any = _thirds
-    (compiled,) = part.as_part.overloads.values()
+    called: Any = _thirds
+    called.as_part.compile((numba.float32[::1],))
+    (compiled,) = called.as_part.overloads.values()
     with pytest.raises(RuntimeError, match="no compiled object"):
         compiled.library._get_compiled_object()
 

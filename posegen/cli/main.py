@@ -35,7 +35,7 @@ COMMANDS = {
     "derive": ("posegen.cli.derive:derive", "Add fields that follow from the motion, such as velocity."),
     "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
     "compose": ("posegen.cli.compose:compose", "Make the motion that a text tells of."),
-    "evaluate": ("posegen.cli.evaluate:evaluate", "Tell how plausible motion is, and how true and varied captions."),
+    "evaluate": ("posegen.cli.evaluate:evaluate", "Tell how plausible motion is, and how true captions are."),
     "embed": ("posegen.cli.embed:embed", "Turn captions into vectors, each distinct text once."),
     "search": ("posegen.cli.search:search", "Find samples that show what a text tells of."),
     "train": ("posegen.cli.train:train", "Train a model on a dataset, or on a config without one."),

@@ -62,7 +62,7 @@ def encoded_spread(features: ArrayLike, reference: ArrayLike | None = None) -> E
 
     Examples
     --------
-    >>> encoded_spread([[0.0], [1.0], [0.0], [1.0]], [[2.0], [3.0], [2.0], [3.0]]).frechet
+    >>> round(encoded_spread([[0.0], [1.0], [0.0], [1.0]], [[2.0], [3.0], [2.0], [3.0]]).frechet, 6)
     4.0
     """
     own = np.asarray(features, np.float64)
