@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,27 +86,14 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     """
     samples = _checked(indices)
     library = load_library(config.story.library)
-    with _no_collecting():
-        made = _attempt(config, library, samples, 0)
-        for attempt in range(1, FURTHER_ATTEMPTS + 1):
-            again = np.flatnonzero(made.failed)
-            if len(again) == 0:
-                break
-            made.put(again, _attempt(config, library, samples[again], attempt))
+    made = _attempt(config, library, samples, 0)
+    for attempt in range(1, FURTHER_ATTEMPTS + 1):
+        again = np.flatnonzero(made.failed)
+        if len(again) == 0:
+            break
+        made.put(again, _attempt(config, library, samples[again], attempt))
     motion = made.motion
     return Batch(samples, variant_names(config), motion.joints, motion.action, motion.contact, made.rows)
-
-
-@contextmanager
-def _no_collecting() -> Iterator[None]:
-    """Look for no unreachable cycles meanwhile: rows are a million small objects without any, gone over again and again."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def _checked(indices: ArrayLike) -> Array:
