@@ -10,7 +10,7 @@ PYTEST ?=
 SECTION ?= all
 
 BIN = $(VENV)/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-compile -c constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt
 
 .PHONY: help dataset test judge bench lint types clean
 .DEFAULT_GOAL := help
