@@ -65,10 +65,12 @@ def test_each_target_has_its_cost(profiled: dict[str, Any]) -> None:
         assert (target["workers"], target["sequences"]) == (1, 5 * target["samples"])
         assert target["binds"] in ("processor", "disk write", "sync", "memory")
         assert target["recommended_shard"] % 2 == 0
-        assert (target["disk_suffices"], target["memory_suffices"], target["fits"]) == (True, True, True)
+        suffices = target["bytes"] <= profiled["disk_free"]  # not everybody has room for a million
+        assert (target["disk_suffices"], target["memory_suffices"], target["fits"]) == (suffices, True, suffices)
     steady = 10**6 / profiled["rates"][0]["samples_per_second"]
     assert large["seconds"] == pytest.approx(steady, rel=0.1)
-    assert profiled["code"] == 0
+    assert small["fits"]
+    assert profiled["code"] == int(not large["fits"])
 
 
 def test_what_does_not_fit_ends_with_1_and_says_so(
