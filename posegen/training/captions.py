@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.embedding.pairs import PairTable, open_pairs
-from posegen.randomness import Stream, integers, uniform
+from posegen.randomness import integers
 from posegen.store.vectors.read import Embeddings, open_embeddings
+from posegen.training.drawing import CAPTION, draws_of
 
 __all__ = ["Captions", "open_captions"]
 
 Array = NDArray[Any]
-
-_WHICH = 2
-_VARIANTS = 16
-_ATTEMPTS = 256
 
 
 @dataclass(frozen=True)
@@ -65,9 +62,7 @@ class Captions:
     def drawn(self, sample: Array, variant: Array, seed: int, number: int) -> dict[str, Array]:
         """Draw a caption of each clip for batch `number`, and give it with hard negatives behind it; as :meth:`all_of`."""
         rows, hard = self._rows(sample, variant), self.hard
-        turn, attempt = divmod(number, _ATTEMPTS)
-        which = sample * _VARIANTS + variant
-        draws = uniform((seed + turn) % 2**64, which, Stream.AUGMENT, 1 + hard, attempt=attempt, substream=_WHICH)
+        draws = draws_of(sample, variant, seed, number, CAPTION, 1 + hard)
         told = (rows >= 0).sum(axis=1)
         chosen = rows[np.arange(len(rows)), integers(draws[:, 0], 0, np.maximum(told, 1) - 1)]
         shown = np.full((len(rows), 1 + hard), -1, np.int64)

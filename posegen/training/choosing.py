@@ -30,7 +30,7 @@ def chosen(task: Task, settings: Settings, material: Material, beginning: Beginn
     frames = None if settings.data.frames is None else max(1, settings.data.frames // settings.data.stride)
 
     batches = batches_of(source, settings.batch, settings.seed, settings.data.variants)
-    first = to_clips(batches.batch(0), source)
+    first = to_clips(batches.batch(0), source, settings.seed)
     loading = _loading_seconds(source, settings)
 
     def clips(size: int) -> dict[str, Any]:
@@ -62,13 +62,14 @@ def chosen(task: Task, settings: Settings, material: Material, beginning: Beginn
 
 def _loading_seconds(source: ClipSource, settings: Settings) -> float:
     """Measure how long a batch takes to load, on the average over the window that it is taken from."""
-    batches = make_batches(source, settings.batch, variants=settings.data.variants, drop_last=True, threads=0)
+    fields = (*source.arrays(), *source.columns())
+    batches = make_batches(source, settings.batch, fields=fields, variants=settings.data.variants, drop_last=True, threads=0)
     count = min(batches.per_epoch, max(1, WINDOW // settings.batch))
     best = float("inf")
     # The first time, files are checked and read from the disk.
     for _ in range(2):
         begin = time.perf_counter()
         for batch in batches.at(0, count):
-            to_clips(batch, source)
+            to_clips(batch, source, settings.seed)
         best = min(best, (time.perf_counter() - begin) / count)
     return best

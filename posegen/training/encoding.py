@@ -20,7 +20,7 @@ from posegen.training.features import features_of
 from posegen.training.judging import answers
 from posegen.training.models import Trained, load_model
 from posegen.training.ranking import Ranking, rank_pairs
-from posegen.training.sources import Reading
+from posegen.training.sources import ClipSource, Reading
 
 __all__ = ["PRECISION_POOL", "Encoded", "encode_clips", "encode_dataset"]
 
@@ -84,7 +84,7 @@ def encode_dataset(run: Path, path: Path, samples: int | None, tell: Callable[[i
     captions = open_captions(path, dataset.header.shard, trained.view.text_encoder)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
     view = view_of(dataset, trained.view.stride)
-    source = Reading(dataset, trained.task.recipes, view, numbers, captions)
+    source = ClipSource(Reading(dataset), trained.task.recipes, view, numbers, captions)
     kept: list[tuple[Array, Array, Array]] = []
     done = 0
     for said, clips in answers(trained.task, trained.model, source, None, "cpu"):

@@ -17,8 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from posegen.randomness import Stream, uniform
 from posegen.streaming import Batches, SequenceBatch
+from posegen.streaming.source import CAPTIONS
+from posegen.training.drawing import STRETCH, draws_of
+from posegen.training.fresh_captions import FreshCaptions
 from posegen.training.recipes import ABSENT
 from posegen.training.sources import ClipSource
 
@@ -26,10 +28,6 @@ __all__ = ["Feed", "Loader", "Loading", "to_clips"]
 
 Array = NDArray[Any]
 Tensors = dict[str, Any]
-
-_CUT = 1
-_VARIANTS = 16
-_ATTEMPTS = 256
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Feed:
     Attributes
     ----------
     batches : Batches
-    source : Cached or Making
+    source : ClipSource
     seed : int
     frames : int or None
         Longest stretch that is shown.
@@ -134,6 +132,11 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     captions = source.captions
     if captions is None:
         return clips
+    if isinstance(captions, FreshCaptions):
+        texts = batch.values[CAPTIONS]
+        if seed is None:
+            return clips | captions.all_of(texts)
+        return clips | captions.drawn(clips["sample"], places, texts, seed, batch.number)
     if seed is None:
         return clips | captions.all_of(clips["sample"], places)
     return clips | captions.drawn(clips["sample"], places, seed, batch.number)
@@ -142,9 +145,7 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
 def _cut(clips: dict[str, Array], frames: int, seed: int, number: int) -> dict[str, Array]:
     """Show a stretch of each clip, at a place that depends on the step, the sample and the variant."""
     length = clips["length"]
-    which = clips["sample"] * _VARIANTS + clips["variant"]
-    turn, attempt = divmod(number, _ATTEMPTS)
-    drawn = uniform((seed + turn) % 2**64, which, Stream.AUGMENT, 1, attempt=attempt, substream=_CUT)[:, 0]
+    drawn = draws_of(clips["sample"], clips["variant"], seed, number, STRETCH)[:, 0]
     first = (drawn * (np.maximum(length - frames, 0) + 1)).astype(np.int64)
     most = clips["motion"].shape[1]
     places = np.minimum(first[:, None] + np.arange(frames)[None, :], most - 1)

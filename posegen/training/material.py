@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.config import Config, load_config
+from posegen.embedding.finding import DEFAULT
 from posegen.errors import UsageError
+from posegen.identity import digest
 from posegen.library import load_library
 from posegen.splits import SPLITS, in_split
 from posegen.store.layout import HEADER_FILE
@@ -19,6 +21,7 @@ from posegen.store.read import Dataset, open_dataset
 from posegen.streaming import Batches, make_batches
 from posegen.training.cache import prepare, view_of
 from posegen.training.captions import Captions, open_captions
+from posegen.training.fresh_captions import FreshCaptions, encoder_of
 from posegen.training.own_clips import OwnClips, read_own_clips
 from posegen.training.recipes import Recipe, View
 from posegen.training.settings import Contrast, Data
@@ -53,7 +56,7 @@ class Material:
     samples : int
         How many there are to be parted.
     view : View
-    captions : Captions or None
+    captions : Captions, FreshCaptions or None
         Where the task takes them.
     """
 
@@ -65,7 +68,7 @@ class Material:
     seed: int
     samples: int
     view: View
-    captions: Captions | None = None
+    captions: Captions | FreshCaptions | None = None
 
     @property
     def path(self) -> Path | None:
@@ -82,16 +85,31 @@ class Material:
         Raises
         ------
         UsageError
-            If there are no vectors of them.
+            If there are none, or no vectors of them.
         """
         if self.dataset is None:
-            msg = f"{self.name}: captions must be embedded first. Run `posegen generate` and `posegen embed`, and train on that"
-            raise UsageError(msg)
+            return self._with_fresh_captions(contrast)
         captions = open_captions(self.dataset.path, self.dataset.header.shard, contrast.encoder, contrast.hard)
         told = captions.embeddings
         return replace(
             self, captions=captions, view=replace(self.view, text_encoder=told.encoder, text_dimension=told.dimension)
         )
+
+    def _with_fresh_captions(self, contrast: Contrast) -> Material:
+        if self.config is None:
+            msg = f"{self.name}: has no captions, only words. Train on a dataset or a config"
+            raise UsageError(msg)
+        if contrast.hard:
+            msg = (
+                f"{self.name}: hard negatives are found among the captions of a dataset. Generate one, or --set contrast.hard=0"
+            )
+            raise UsageError(msg)
+        encoder = encoder_of(contrast.encoder or DEFAULT)
+        view = replace(self.view, text_encoder=encoder.name, text_dimension=encoder.dimension)
+        # Another encoder makes other vectors of the same captions: no run goes on with them.
+        identity = digest({"config": self.identity, "encoder": encoder.fingerprint})
+        captions = FreshCaptions(contrast.encoder or DEFAULT, encoder.dimension)
+        return replace(self, captions=captions, view=view, identity=identity)
 
     def prepare(self, recipes: Sequence[Recipe], tell: Callable[[int, int], None]) -> int:
         """Have recipes compute what is not cached yet; see :func:`posegen.training.cache.prepare`."""
@@ -114,14 +132,16 @@ class Material:
         if not len(chosen):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate some hundred at least"
             raise UsageError(msg)
+        return ClipSource(self._origin(), recipes, self.view, chosen, self.captions)
+
+    def _origin(self) -> Cached | Making | Owned:
         if self.dataset is not None:
             header = self.dataset.header
-            about = (header.variants, header.chunk, header.shard, self.captions)
-            return Cached(self.dataset.path, recipes, self.view, chosen, *about)
+            return Cached(self.dataset.path, header.variants, header.chunk, header.shard)
         if self.own is not None:
-            return Owned(self.own, recipes, self.view, chosen)
+            return Owned(self.own)
         assert self.config is not None
-        return Making(self.config, recipes, self.view, chosen)
+        return Making(self.config)
 
     def _samples_in(self, split: str) -> Array:
         made = self.dataset is None and split != "training"
@@ -181,8 +201,16 @@ def batches_of(
         msg = f"{source.name}: has {total} sequences to train on, fewer than a batch. Generate more, or --set batch={total}"
         raise UsageError(msg)
     endless = epochs is None
+    fields = (*source.arrays(), *source.columns())
     return make_batches(
-        source, size, seed=seed, variants=variants, epochs=epochs, drop_last=endless, lanes=LANES if endless else 1
+        source,
+        size,
+        seed=seed,
+        fields=fields,
+        variants=variants,
+        epochs=epochs,
+        drop_last=endless,
+        lanes=LANES if endless else 1,
     )
 
 

@@ -19,7 +19,7 @@ from posegen.training.cache import view_of
 from posegen.training.judging import answers_in_order
 from posegen.training.models import Trained, load_model
 from posegen.training.recipes import LENGTH, MOTION, Recipe
-from posegen.training.sources import Reading
+from posegen.training.sources import ClipSource, Reading
 
 __all__ = ["Predicted", "predict"]
 
@@ -78,7 +78,7 @@ def predict(run: Path, source: Path, out: Path, tell: Callable[[int, int], None]
 def _written(trained: Trained, dataset: Dataset, path: Path, tell: Callable[[int, int], None]) -> int:
     header = dataset.header
     view = view_of(dataset, trained.view.stride)
-    source = Reading(dataset, _RECIPES, view, np.arange(len(dataset)))
+    source = ClipSource(Reading(dataset), _RECIPES, view, np.arange(len(dataset)))
     total, done = len(dataset) * len(header.variants), 0
     writer = None
     for table in _tables(trained, source, header.variants):
@@ -91,7 +91,7 @@ def _written(trained: Trained, dataset: Dataset, path: Path, tell: Callable[[int
     return done
 
 
-def _tables(trained: Trained, source: Reading, variants: tuple[str, ...]) -> Iterator[pa.Table]:
+def _tables(trained: Trained, source: ClipSource, variants: tuple[str, ...]) -> Iterator[pa.Table]:
     for said, clips in answers_in_order(trained.task, trained.model, source):
         columns: dict[str, Any] = {
             "sample": clips["sample"].numpy(),

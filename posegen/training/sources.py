@@ -1,62 +1,70 @@
-"""Where clips come from: the cache of a dataset, or a config, each time only the samples of one split.
+"""Where clips come from: the cache of a dataset, a dataset as it is, a config, or a user's own clips; of each only the samples
+of one split.
 
-Both are sources of batches as :mod:`posegen.streaming` knows them, so which clips are in batch k is a function of the seed
-and k. Samples are counted within the split here; :attr:`samples_of` a source tells which they are.
+A :class:`ClipSource` is a source of batches as :mod:`posegen.streaming` knows them, so which clips are in batch k is a
+function of the seed and k. Samples are counted within the split there; its attribute `samples_of` tells which they are.
+What differs from place to place is an origin, which does one thing: it gives what recipes make of samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from posegen.config import Config
 from posegen.store.read import Dataset
 from posegen.streaming import ArrayShape
+from posegen.streaming.source import CAPTIONS
 from posegen.training.cache import cached_array
 from posegen.training.captions import Captions
+from posegen.training.fresh_captions import FreshCaptions
 from posegen.training.own_clips import OwnClips
 from posegen.training.recipes import Recipe, View
 
-__all__ = ["Cached", "ClipSource", "Making", "Owned", "Reading"]
+__all__ = ["Asked", "Cached", "ClipSource", "Making", "Owned", "Reading"]
 
 Array = NDArray[Any]
+Put = Callable[[Recipe, int, Any, Array], None]
+"""Takes a recipe, the place of a variant among those asked for, places of samples, and the values of these."""
 
 _MOST_MADE = 100
 """Samples that are made at once."""
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What an origin is asked for: what `recipes` make of some variants of some samples, and whether captions as well."""
+
+    recipes: Sequence[Recipe]
+    view: View
+    samples: Array
+    variants: Sequence[int]
+    captions: bool = False
+
+
+@dataclass(frozen=True)
 class Cached:
-    """Samples of a dataset, by what recipes made of them.
+    """A dataset, by what recipes made of it.
 
     Attributes
     ----------
     path : Path
         Of the dataset.
-    recipes : tuple of Recipe
-    view : View
-    samples_of : tuple of int
-        Which samples, ascending.
     variants : tuple of str
     chunk, shard : int
         Samples that are read together, and samples in a shard.
-    captions : Captions or None
-        Of its clips, where a task takes them.
     """
 
     path: Path
-    recipes: tuple[Recipe, ...]
-    view: View
-    samples_of: Array
     variants: tuple[str, ...]
     chunk: int
     shard: int
-    captions: Captions | None = None
 
     most_threads = 4
 
@@ -65,43 +73,22 @@ class Cached:
         """The dataset's folder."""
         return str(self.path)
 
-    @property
-    def samples(self) -> int:
-        """How many samples there are."""
-        return len(self.samples_of)
-
-    def arrays(self) -> dict[str, ArrayShape]:
-        """Describe the arrays by name."""
-        return _shapes(self.recipes, self.view)
-
-    def columns(self) -> tuple[str, ...]:
-        """There is no table."""
-        return ()
-
-    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> None:
-        """Load a chunk; see :class:`posegen.streaming.Source`."""
-        del columns
-        shards, rows = np.divmod(self.samples_of[chunk * self.chunk : (chunk + 1) * self.chunk], self.shard)
-        for recipe in self.recipes:
-            if recipe.name not in into:
-                continue
+    def load(self, asked: Asked, put: Put) -> None:
+        """Give what was computed once."""
+        shards, rows = np.divmod(asked.samples, self.shard)
+        for recipe in asked.recipes:
             for shard in np.unique(shards):
                 places = np.flatnonzero(shards == shard)
-                values = cached_array(self.path, recipe, self.view, int(shard))
-                for v, variant in enumerate(variants):
-                    plain = into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))
-                    plain[places] = values[rows[places], variant]
+                values = cached_array(self.path, recipe, asked.view, int(shard))
+                for v, variant in enumerate(asked.variants):
+                    put(recipe, v, places, values[rows[places], variant])
 
 
 @dataclass(frozen=True)
 class Making:
-    """Samples of a config, made when they are needed; the attributes are those of :class:`Cached`."""
+    """A config, whose samples are made when they are needed."""
 
     config: Config
-    recipes: tuple[Recipe, ...]
-    view: View
-    samples_of: Array
-    captions: Captions | None = None
 
     # Making samples keeps Python busy itself: more threads would wait for one another.
     most_threads = 1
@@ -110,11 +97,6 @@ class Making:
     def name(self) -> str:
         """The config's name."""
         return f"config {self.config.name}"
-
-    @property
-    def samples(self) -> int:
-        """How many samples there are."""
-        return len(self.samples_of)
 
     @property
     def chunk(self) -> int:
@@ -126,45 +108,28 @@ class Making:
         """Names of the variants in order."""
         return self.config.variants.names
 
-    def arrays(self) -> dict[str, ArrayShape]:
-        """Describe the arrays by name."""
-        return _shapes(self.recipes, self.view)
-
-    def columns(self) -> tuple[str, ...]:
-        """There is no table."""
-        return ()
-
-    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> None:
-        """Make a chunk; see :class:`posegen.streaming.Source`."""
+    def load(self, asked: Asked, put: Put) -> pa.Table | None:
+        """Make samples."""
         from posegen.synthesis import synthesize
 
-        del columns
-        for start in range(0, self.chunk, _MOST_MADE):
-            first = chunk * self.chunk + start
-            samples = self.samples_of[first : min(first + _MOST_MADE, (chunk + 1) * self.chunk)]
-            if not len(samples):
-                return
-            batch = synthesize(self.config, samples)
-            for recipe in self.recipes:
-                if recipe.name in into:
-                    for v, variant in enumerate(variants):
-                        fields = {name: getattr(batch, name)[:, variant] for name in recipe.fields}
-                        values = recipe.compute(fields, self.view)
-                        plain = into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))
-                        plain[start : start + len(samples)] = values
+        texts: list[list[str]] = []
+        for start in range(0, len(asked.samples), _MOST_MADE):
+            batch = synthesize(self.config, asked.samples[start : start + _MOST_MADE])
+            places = slice(start, min(start + _MOST_MADE, len(asked.samples)))
+            for recipe in asked.recipes:
+                for v, variant in enumerate(asked.variants):
+                    fields = {name: getattr(batch, name)[:, variant] for name in recipe.fields}
+                    put(recipe, v, places, recipe.compute(fields, asked.view))
+            if asked.captions:
+                texts += [[caption["text"] for caption in row["captions"]] for row in batch.rows]
+        return pa.table({CAPTIONS: pa.array(texts, pa.list_(pa.string()))}) if asked.captions else None
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Samples of a dataset that are gone through once, so that nothing is worth caching; the attributes are those of
-    `Cached`.
-    """
+    """A dataset that is gone through once, so that nothing is worth caching."""
 
     dataset: Dataset
-    recipes: tuple[Recipe, ...]
-    view: View
-    samples_of: Array
-    captions: Captions | None = None
 
     most_threads = 2
 
@@ -172,11 +137,6 @@ class Reading:
     def name(self) -> str:
         """The dataset's folder."""
         return str(self.dataset.path)
-
-    @property
-    def samples(self) -> int:
-        """How many samples there are."""
-        return len(self.samples_of)
 
     @property
     def chunk(self) -> int:
@@ -188,34 +148,21 @@ class Reading:
         """Names of the variants in order."""
         return self.dataset.header.variants
 
-    def arrays(self) -> dict[str, ArrayShape]:
-        """Describe the arrays by name."""
-        return _shapes(self.recipes, self.view)
-
-    def columns(self) -> tuple[str, ...]:
-        """There is no table."""
-        return ()
-
-    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> None:
-        """Load a chunk; see :class:`posegen.streaming.Source`."""
-        del columns
-        samples = self.samples_of[chunk * self.chunk : (chunk + 1) * self.chunk]
-        fields = {name: self.dataset.arrays(name, samples) for name in {n for r in self.recipes for n in r.fields}}
-        for recipe in self.recipes:
-            for v, variant in enumerate(variants):
-                values = recipe.compute({name: fields[name][:, variant] for name in recipe.fields}, self.view)
-                into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))[: len(samples)] = values
+    def load(self, asked: Asked, put: Put) -> None:
+        """Read samples."""
+        names = {name for recipe in asked.recipes for name in recipe.fields}
+        fields = {name: self.dataset.arrays(name, asked.samples) for name in names}
+        for recipe in asked.recipes:
+            for v, variant in enumerate(asked.variants):
+                own = {name: fields[name][:, variant] for name in recipe.fields}
+                put(recipe, v, slice(len(asked.samples)), recipe.compute(own, asked.view))
 
 
 @dataclass(frozen=True)
 class Owned:
-    """Clips of a user's own, each a sample of one variant; the attributes are those of `Cached`."""
+    """Clips of a user's own, each a sample of one variant."""
 
     clips: OwnClips
-    recipes: tuple[Recipe, ...]
-    view: View
-    samples_of: Array
-    captions: Captions | None = None
 
     most_threads = 1
     chunk = 20
@@ -226,34 +173,75 @@ class Owned:
         """Where they lie."""
         return str(self.clips.path)
 
+    def load(self, asked: Asked, put: Put) -> None:
+        """Give clips."""
+        fields = self.clips.padded(asked.samples)
+        for recipe in asked.recipes:
+            for v in range(len(asked.variants)):
+                put(recipe, v, slice(len(asked.samples)), recipe.compute(fields, asked.view))
+
+
+@dataclass(frozen=True)
+class ClipSource:
+    """Samples of one origin; see :class:`posegen.streaming.Source`.
+
+    Attributes
+    ----------
+    origin : Cached, Making, Reading or Owned
+    recipes : tuple of Recipe
+    view : View
+    samples_of : int64 [sample]
+        Which samples, ascending.
+    captions : Captions, FreshCaptions or None
+        Of its clips, where a task takes them.
+    """
+
+    origin: Cached | Making | Reading | Owned
+    recipes: tuple[Recipe, ...]
+    view: View
+    samples_of: Array
+    captions: Captions | FreshCaptions | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.origin.name
+
     @property
     def samples(self) -> int:
-        """How many clips there are."""
+        """How many samples there are."""
         return len(self.samples_of)
+
+    @property
+    def chunk(self) -> int:
+        """Samples that are loaded together."""
+        return self.origin.chunk
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants in order."""
+        return self.origin.variants
+
+    @property
+    def most_threads(self) -> int:
+        """How many threads may load at once."""
+        return self.origin.most_threads
 
     def arrays(self) -> dict[str, ArrayShape]:
         """Describe the arrays by name."""
-        return _shapes(self.recipes, self.view)
+        shapes = ((recipe, recipe.shape(self.view)) for recipe in self.recipes)
+        return {recipe.name: ArrayShape(shape, shape, recipe.dtype) for recipe, shape in shapes}
 
     def columns(self) -> tuple[str, ...]:
-        """There is no table."""
-        return ()
+        """Name the columns of the table: captions where they are made with the samples."""
+        return (CAPTIONS,) if isinstance(self.captions, FreshCaptions) else ()
 
-    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> None:
-        """Load a chunk; see :class:`posegen.streaming.Source`."""
-        del columns
-        chosen = self.samples_of[chunk * self.chunk : (chunk + 1) * self.chunk]
-        fields = self.clips.padded(chosen)
-        for recipe in self.recipes:
-            if recipe.name in into:
-                for v in range(len(variants)):
-                    plain = into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))
-                    plain[: len(chosen)] = recipe.compute(fields, self.view)
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
+        """Load a chunk."""
+        samples = self.samples_of[chunk * self.chunk : (chunk + 1) * self.chunk]
 
+        def put(recipe: Recipe, v: int, places: Any, values: Array) -> None:
+            into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))[places] = values
 
-ClipSource = Cached | Making | Reading | Owned
-
-
-def _shapes(recipes: Sequence[Recipe], view: View) -> dict[str, ArrayShape]:
-    shapes = ((recipe, recipe.shape(view)) for recipe in recipes)
-    return {recipe.name: ArrayShape(shape, shape, recipe.dtype) for recipe, shape in shapes}
+        recipes = [recipe for recipe in self.recipes if recipe.name in into]
+        return self.origin.load(Asked(recipes, self.view, samples, variants, bool(columns)), put)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,24 @@ def main(folder: Path) -> dict[str, Any]:
     found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=5")
     shutil.copytree(dataset, folder / "plain", ignore=shutil.ignore_patterns("embeddings", "training"))
     found["no captions"] = run("none", tiny.Recorder(), source=folder / "plain")
-    found["config"] = run("none", tiny.Recorder(), source=Path("smoke"))
-    weights = {name: (folder / name / "model.safetensors").read_bytes() for name in ("whole", "killed")}
+    found |= _from_config(run)
+    finished = ("whole", "killed", "fresh", "fresh killed")
+    weights = {name: (folder / name / "model.safetensors").read_bytes() for name in finished}
     hashes = {f"{name} weights": hashlib.sha256(data).hexdigest() for name, data in weights.items()}
     return found | hashes | _said(folder)
+
+
+def _from_config(run: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """Runs without a dataset, which embed captions on the way: a whole one, and one that is killed and goes on."""
+    few = ("contrast.encoder=hashing-for-tests", "steps=6", "saving.steps=2", "checks.times=1", "data.variants=[base]")
+    config = Path("smoke")
+    found = {"fresh": run("fresh", tiny.Recorder(), *few, source=config)}
+    killer = Killer()
+    killer.at = 5
+    run("fresh killed", killer, *few, source=config)
+    found["fresh killed"] = run("fresh killed", tiny.Recorder(), *few, source=config)
+    found["fresh hard"] = run("none", tiny.Recorder(), *few, "contrast.hard=1", source=config)
+    return found
 
 
 def _said(folder: Path) -> dict[str, Any]:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import posegen
-from posegen.embedding import embed, open_embeddings
+from posegen.embedding import embed, load_encoder, open_embeddings
 from posegen.embedding.pairs import mine_pairs, open_pairs
 from posegen.errors import UsageError
 from posegen.training.captions import Captions, open_captions
+from posegen.training.fresh_captions import FreshCaptions
 from tests.training import tiny
 
 ENCODER = "hashing-for-tests"
@@ -99,3 +100,21 @@ def test_what_is_missing_is_named_with_its_cure(told: Path, tmp_path: Path) -> N
     assert len(captions_of(plain).all_of(np.zeros(1, int), np.zeros(1, int))["row"]) == 1
     with pytest.raises(UsageError, match="--pairs"):
         captions_of(plain, hard=1)
+
+
+def test_captions_made_on_the_way_are_those_that_were_embedded(told: Path) -> None:
+    dataset, stored = posegen.open(told), captions_of(told)
+    sample, variant = everyone(told)
+    fresh = FreshCaptions(ENCODER, load_encoder(ENCODER).dimension)
+    texts = [
+        [caption["text"] for caption in dataset[number].sequences[place]["captions"]]
+        for number, place in zip(sample.tolist(), variant.tolist(), strict=True)
+    ]
+    for number in (3, 700):
+        one, other = stored.drawn(sample, variant, 5, number), fresh.drawn(sample, variant, texts, 5, number)
+        assert np.array_equal(one["text"], other["text"])
+    one, other = stored.all_of(sample, variant), fresh.all_of(texts)
+    assert np.array_equal(one["text"], other["text"])
+    # Numbers of texts are others, but equal where those are.
+    pairs = set(zip(one["row"].ravel().tolist(), other["row"].ravel().tolist(), strict=True))
+    assert len(pairs) == len({row for row, _ in pairs}) == len({row for _, row in pairs})

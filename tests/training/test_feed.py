@@ -67,13 +67,13 @@ def test_a_stretch_is_cut_from_where_the_clip_is(material: Material) -> None:
 
 def test_a_config_gives_the_same_steps_as_its_dataset(material: Material, dataset: Path) -> None:
     from posegen.config import Config
-    from posegen.training.sources import Making
+    from posegen.training.sources import ClipSource, Making
     from posegen.validation import validated
 
     assert material.dataset is not None
     config = validated(Config, material.dataset.header.config, lambda key: key)
     cached = material.source(TASK.recipes, "training")
-    made = Making(config, TASK.recipes, material.view, cached.samples_of)
+    made = ClipSource(Making(config), TASK.recipes, material.view, cached.samples_of)
     one = Feed(batches_of(cached, BATCH, 5, None), cached, 5, None, 1)
     other = Feed(batches_of(made, BATCH, 5, None), made, 5, None, 1)
     assert_equal(clips(one, 2), clips(other, 2))

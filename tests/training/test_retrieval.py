@@ -78,4 +78,12 @@ def test_evaluating_by_the_model_agrees_with_what_it_said(told: dict[str, Any]) 
 
 def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
     assert "posegen embed" in told["no captions"]["error"]
-    assert "captions must be embedded first" in told["config"]["error"]
+    assert "--set contrast.hard=0" in told["fresh hard"]["error"]
+
+
+def test_without_a_dataset_captions_are_embedded_on_the_way(told: dict[str, Any]) -> None:
+    assert told["fresh"]["steps"] == 6
+    assert told["fresh"]["measures"]["clips"] > 10
+    assert told["fresh killed"]["shown"] == [5, 6]
+    assert told["fresh killed weights"] == told["fresh weights"]
+    assert told["fresh killed"]["measures"] == told["fresh"]["measures"]

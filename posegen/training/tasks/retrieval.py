@@ -132,10 +132,18 @@ class _Pairs:
         return {"ranking": {way: asdict(ranking) for way, ranking in _ranked(motion, text, rows).items()}}
 
     def _pairs(self) -> tuple[Array, Array, Array]:
-        said, rows, sample = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        most = max(rows.shape[1] for _, rows, _ in self._kept)
+        padded = [(_wider(said, 1 + most, 0.0), _wider(rows, most, -1), sample) for said, rows, sample in self._kept]
+        said, rows, sample = (np.concatenate(parts) for parts in zip(*padded, strict=True))
         # A motion is to be found among those of other samples, and in an order that no loading decides.
         _, first = np.unique(sample, return_index=True)
         return said[first, 0], said[first, 1:], rows[first]
+
+
+def _wider(values: Array, size: int, absent: float) -> Array:
+    """Have room for as many captions as any clip has."""
+    room = [(0, 0), (0, size - values.shape[1]), *([(0, 0)] * (values.ndim - 2))]
+    return np.pad(values, room, constant_values=absent)
 
 
 def _ranked(motion: Array, text: Array, rows: Array) -> dict[str, Ranking]:

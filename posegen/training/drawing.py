@@ -1,0 +1,42 @@
+"""Draws of a clip in a batch: a function of the seed, the number of the batch, the sample and the variant, of nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from posegen.randomness import Stream, uniform
+
+__all__ = ["CAPTION", "STRETCH", "draws_of"]
+
+Array = NDArray[Any]
+
+STRETCH, CAPTION = 1, 2
+"""What is drawn: which stretch of a clip is shown, and which of its captions."""
+
+_VARIANTS = 16
+_ATTEMPTS = 256
+
+
+def draws_of(sample: Array, variant: Array, seed: int, number: int, what: int, count: int = 1) -> Array:
+    """Draw for clips of batch `number`.
+
+    Parameters
+    ----------
+    sample, variant : int64 [clip]
+        Their samples, and the places of their variants.
+    seed, number : int
+    what : int
+        :data:`STRETCH` or :data:`CAPTION`.
+    count : int
+        How many draws each; one does not depend on how many there are.
+
+    Returns
+    -------
+    float64 [clip, count]
+        On [0, 1).
+    """
+    turn, attempt = divmod(number, _ATTEMPTS)
+    which = sample * _VARIANTS + variant
+    return uniform((seed + turn) % 2**64, which, Stream.AUGMENT, count, attempt=attempt, substream=what)
