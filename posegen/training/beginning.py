@@ -37,12 +37,15 @@ class Beginning:
     settings : Settings
     weights : dict of str to Tensor, or None
         Of the run that it begins with, as far as they fit: what gives answers is fresh where there are other answers.
+    init : Path or None
+        That run.
     """
 
     task: Task
     view: View
     settings: Settings
     weights: dict[str, Tensor] | None
+    init: Path | None = None
 
     def make(self) -> nn.Module:
         """Make the model: a function of the seed and of the weights that it begins with."""
@@ -98,4 +101,4 @@ def beginning_of(task: Task, view: View, settings: Settings, init: Path | None) 
         size, stride = trained.settings.size, trained.view.stride
         msg = f"{init}: is of size {size} and sees every {stride}-th frame. --set model.size={size} --set data.stride={stride}"
         raise UsageError(msg)
-    return Beginning(task, view, settings, load((init / WEIGHTS).read_bytes()))
+    return Beginning(task, view, settings, load((init / WEIGHTS).read_bytes()), init)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.embedding.pairs import PairTable, open_pairs
+from posegen.errors import UsageError
 from posegen.randomness import integers
 from posegen.store.vectors.read import Embeddings, open_embeddings
 from posegen.training.drawing import CAPTION, draws_of
@@ -35,7 +36,7 @@ class Captions:
     hard : int
         Hard negatives that a clip is shown with.
     pairs : PairTable or None
-        That knows them.
+        That knows them; without any in training, too, models are judged by them.
     """
 
     embeddings: Embeddings
@@ -55,9 +56,15 @@ class Captions:
         -------
         dict
             ``row`` int64 [clip, caption]: number of each text, -1 where there is none; ``text`` float32
-            [clip, caption, dimension]: its vector, zeros where there is none.
+            [clip, caption, dimension]: its vector, zeros where there is none. Where pairs are known, ``hard_row`` and
+            ``hard_text`` are the same of the hard negative that is nearest to each caption.
         """
-        return self._with_vectors(self._rows(sample, variant))
+        rows = self._rows(sample, variant)
+        found = self._with_vectors(rows)
+        if self.pairs is None:
+            return found
+        nearest = self._with_vectors(np.array([[self._nearest(row) for row in own] for own in rows.tolist()], np.int64))
+        return found | {f"hard_{name}": values for name, values in nearest.items()}
 
     def drawn(self, sample: Array, variant: Array, seed: int, number: int) -> dict[str, Array]:
         """Draw a caption of each clip for batch `number`, and give it with hard negatives behind it; as :meth:`all_of`."""
@@ -67,12 +74,21 @@ class Captions:
         chosen = rows[np.arange(len(rows)), integers(draws[:, 0], 0, np.maximum(told, 1) - 1)]
         shown = np.full((len(rows), 1 + hard), -1, np.int64)
         shown[:, 0] = chosen
-        if self.pairs is not None:
+        if hard:
             for i, row in enumerate(chosen.tolist()):
-                known = self.pairs.negatives(row) if row < self.pairs.texts else shown[i, :0]
+                known = self._negatives(row)
                 if len(known):
                     shown[i, 1:] = known[integers(draws[i, 1:], 0, len(known) - 1)]
         return self._with_vectors(shown)
+
+    def _negatives(self, row: int) -> Array:
+        """Give the hard negatives of a text; none of one that came when pairs were found already."""
+        known = self.pairs is not None and 0 <= row < self.pairs.texts
+        return self.pairs.negatives(row) if self.pairs is not None and known else np.empty(0, np.int64)
+
+    def _nearest(self, row: int) -> int:
+        known = self._negatives(row)
+        return int(known[0]) if len(known) else -1
 
     def _rows(self, sample: Array, variant: Array) -> Array:
         shards, places = np.divmod(sample, self.shard)
@@ -94,4 +110,14 @@ def open_captions(dataset: Path, shard: int, encoder: str | None, hard: int = 0)
     UsageError
         If there are no vectors of them, or no pairs where those are needed.
     """
-    return Captions(open_embeddings(dataset, encoder), shard, hard, open_pairs(dataset, encoder) if hard else None)
+    return Captions(open_embeddings(dataset, encoder), shard, hard, _pairs(dataset, encoder, needed=hard > 0))
+
+
+def _pairs(dataset: Path, encoder: str | None, *, needed: bool) -> PairTable | None:
+    try:
+        return open_pairs(dataset, encoder)
+    except UsageError:
+        if needed:
+            raise
+        # None were found yet: nothing is measured by them then.
+        return None

@@ -11,8 +11,9 @@ from posegen.streaming import make_batches
 from posegen.streaming.batches import WINDOW
 from posegen.training.beginning import Beginning
 from posegen.training.estimate import Estimate
+from posegen.training.facts import look
 from posegen.training.feed import to_clips
-from posegen.training.machine import Choices, Reason, choose, look
+from posegen.training.machine import Choices, Reason, choose
 from posegen.training.material import Material, batches_of
 from posegen.training.settings import Settings
 from posegen.training.sources import ClipSource

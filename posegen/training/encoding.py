@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ def encode_dataset(run: Path, path: Path, samples: int | None, tell: Callable[[i
     """
     trained, dataset = _retrieval_model(run), open_dataset(path)
     _check_rate(trained, dataset.header.fps, path)
-    captions = open_captions(path, dataset.header.shard, trained.view.text_encoder)
+    captions = replace(open_captions(path, dataset.header.shard, trained.view.text_encoder), pairs=None)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
     view = view_of(dataset, trained.view.stride)
     source = ClipSource(Reading(dataset), trained.task.recipes, view, numbers, captions)

@@ -6,25 +6,22 @@ Neither the size of micro-batches nor the number of processes that load or train
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from posegen.streaming import Batches, SequenceBatch
 from posegen.streaming.source import CAPTIONS
 from posegen.training.drawing import STRETCH, draws_of
 from posegen.training.fresh_captions import FreshCaptions
+from posegen.training.place import ALONE, Place
 from posegen.training.recipes import ABSENT
 from posegen.training.sources import ClipSource
 
-__all__ = ["Feed", "Loader", "Loading", "to_clips"]
+__all__ = ["Feed", "to_clips"]
 
 Array = NDArray[Any]
 Tensors = dict[str, Any]
@@ -42,9 +39,13 @@ class Feed:
     frames : int or None
         Longest stretch that is shown.
     parts : int
-        Micro-batches in a batch.
+        Micro-batches of a batch in each process.
     shuffled : tuple of str
         Arrays that are those of another clip of the batch: a control.
+    place : Place
+        Whose share it gives, of the processes that train together.
+    whole : bool
+        Whether each process gets all clips of a batch, since the loss holds them against each other.
     """
 
     batches: Batches
@@ -53,6 +54,8 @@ class Feed:
     frames: int | None
     parts: int
     shuffled: tuple[str, ...] = ()
+    place: Place = ALONE
+    whole: bool = False
 
     def tensors(self, batch: SequenceBatch) -> list[Tensors]:
         """Make the micro-batches of a batch."""
@@ -61,63 +64,17 @@ class Feed:
         clips |= {name: np.roll(clips[name], 1, axis=0) for name in self.shuffled}
         if self.frames is not None:
             clips = _cut(clips, self.frames, self.seed, batch.number)
-        size = len(clips["length"])
-        edges = [size * i // self.parts for i in range(self.parts + 1)]
-        made = []
-        for part in range(self.parts):
-            own = slice(edges[part], edges[part + 1])
-            # What a GPU's loader pins must be a tensor or a plain number.
-            made.append({"number": batch.number, "part": part, **{k: torch.from_numpy(v[own]) for k, v in clips.items()}})
-        return made
+        if self.whole:
+            return [_tensors(clips, batch.number, self.place.rank, slice(None))]
+        size, pieces = len(clips["length"]), self.parts * self.place.of
+        edges = [size * i // pieces for i in range(pieces + 1)]
+        first = self.parts * self.place.rank
+        return [_tensors(clips, batch.number, i, slice(edges[i], edges[i + 1])) for i in range(first, first + self.parts)]
 
 
-class _Whole(IterableDataset[list[Tensors]]):
-    """Gives the micro-batches of a whole batch at a time, so that workers can take turns and each reads ahead by itself."""
-
-    def __init__(self, feed: Feed) -> None:
-        super().__init__()
-        self._feed = feed
-        self._process = os.getpid()
-
-    def __iter__(self) -> Iterator[list[Tensors]]:
-        worker = get_worker_info()
-        # A fork copies locks that a thread may have held, which is not there any more to let them go.
-        batches = self._feed.batches if os.getpid() == self._process else deepcopy(self._feed.batches)
-        if worker is not None:
-            batches = batches.share(worker.id, worker.num_workers)
-        return map(self._feed.tensors, batches)
-
-
-class Loader:
-    """Micro-batches in order, whatever the number of processes that load.
-
-    Parameters
-    ----------
-    feed : Feed
-    loading : Loading
-    """
-
-    def __init__(self, feed: Feed, loading: Loading) -> None:
-        self._feed = feed
-        self._loading = loading
-
-    def __iter__(self) -> Iterator[Tensors]:
-        more: dict[str, Any] = {}
-        if self._loading.workers:
-            more = {"multiprocessing_context": "forkserver", "prefetch_factor": 4}
-        whole = DataLoader(
-            _Whole(self._feed), batch_size=None, num_workers=self._loading.workers, pin_memory=self._loading.pinned, **more
-        )
-        for batch in whole:
-            yield from batch
-
-
-@dataclass(frozen=True)
-class Loading:
-    """How batches are loaded: by how many processes, and whether into memory that a GPU reads by itself."""
-
-    workers: int
-    pinned: bool
+def _tensors(clips: dict[str, Array], number: int, part: int, own: slice) -> Tensors:
+    # What a GPU's loader pins must be a tensor or a plain number.
+    return {"number": number, "part": part, **{name: torch.from_numpy(values[own]) for name, values in clips.items()}}
 
 
 def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) -> dict[str, Array]:

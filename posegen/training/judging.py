@@ -19,17 +19,23 @@ from posegen.training.task import Tally, Task
 __all__ = ["answers", "answers_in_order", "judged"]
 
 SIZE = 64
-"""Clips that are held against a model at once: more than in training, as nothing is kept for a way back."""
+"""Clips that are held against a model at once unless asked for more; nothing is kept for a way back."""
 
 
 def answers(
-    task: Task, model: nn.Module, source: ClipSource, variants: Sequence[str] | None, device: str, most: int | None = None
+    task: Task,
+    model: nn.Module,
+    source: ClipSource,
+    variants: Sequence[str] | None,
+    device: str,
+    most: int | None = None,
+    size: int = SIZE,
 ) -> Iterator[tuple[Tensor, dict[str, Any]]]:
-    """Go through what a model says of clips, and these clips; `most` of them, or all."""
+    """Go through what a model says of clips, `size` at once, and these clips; `most` of them, or all."""
     if task.one_variant:
         variants = (variants or source.variants)[:1]
-    batches = batches_of(source, SIZE, 0, variants, epochs=1)
-    count = len(batches) if most is None else min(len(batches), -(-most // SIZE))
+    batches = batches_of(source, size, 0, variants, epochs=1)
+    count = len(batches) if most is None else min(len(batches), -(-most // size))
     training = model.training
     model.eval()
     try:
@@ -71,9 +77,10 @@ def judged(
     variants: Sequence[str] | None,
     device: str,
     most: int | None = None,
+    size: int = SIZE,
 ) -> Tally:
     """Add up what a model says of clips; the arguments are those of :func:`answers`."""
     tally = task.tally(view)
-    for said, clips in answers(task, model, source, variants, device, most):
+    for said, clips in answers(task, model, source, variants, device, most, size):
         tally.add(said, clips)
     return tally

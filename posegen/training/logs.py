@@ -9,13 +9,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from posegen.errors import UsageError
-from posegen.training.settings import Settings
+from posegen.training.settings import Settings, logged_every
 from posegen.training.timing import StepTimes
 
 __all__ = ["Logs"]
-
-_MOST_POINTS = 1000
-"""Of the curve of the loss: how often steps are logged scales with the run."""
 
 
 class Logs:
@@ -31,7 +28,7 @@ class Logs:
 
     def __init__(self, run: Path, settings: Settings, step: int) -> None:
         self._run, self._settings, self._step = run, settings, step
-        self._every = max(1, settings.steps // _MOST_POINTS)
+        self._every = logged_every(settings)
         self._board: Any = None
         self._wandb: Any = None
 

@@ -20,11 +20,13 @@ from torch import Tensor, nn
 
 from posegen.training.checkpoints import Progress, State
 from posegen.training.parts import apply_in_parts
-from posegen.training.settings import Settings
+from posegen.training.place import ALONE, Place
+from posegen.training.settings import Settings, warm_up
+from posegen.training.strategy import gathered
 from posegen.training.task import Task
 from posegen.training.timing import Timer
 
-__all__ = ["Hooks", "Learner", "Watch", "rate_at", "run_loop"]
+__all__ = ["Follower", "Hooks", "Learner", "Watch", "rate_at", "run_loop"]
 
 _LEAST_RATE = 0.01
 _LARGEST_SEED = 2**63
@@ -32,7 +34,7 @@ _LARGEST_SEED = 2**63
 
 def rate_at(step: int, settings: Settings) -> float:
     """Compute the rate of a step of a round: it rises in a line, then falls as a cosine does."""
-    warm = max(1, round(settings.steps * settings.optimiser.warmup))
+    warm = warm_up(settings)
     share = min(1.0, max(0, step - warm) / max(1, settings.steps - warm))
     falling = _LEAST_RATE + (1 - _LEAST_RATE) * 0.5 * (1 + math.cos(math.pi * share))
     return settings.optimiser.rate * min(1.0, (step + 1) / warm) * falling
@@ -50,6 +52,15 @@ class Learner(lightning.LightningModule):
         From which it goes on.
     first : int
         Step with which the present round began.
+
+    Attributes
+    ----------
+    micro_batch : int
+        Clips that go through the model at once.
+    place : Place
+        Of this process among those that train together.
+    torn : bool
+        Whether the optimiser has begun a step that is not over: after an error, the weights are those of no step.
     """
 
     def __init__(self, task: Task, model: nn.Module, settings: Settings, state: State | None, first: int = 0) -> None:
@@ -57,6 +68,8 @@ class Learner(lightning.LightningModule):
         self.task, self.model, self.settings, self.first = task, model, settings, first
         self.progress = Progress() if state is None else state.progress
         self.micro_batch = settings.batch
+        self.place = ALONE
+        self.torn = False
         self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
         self._optimiser: dict[str, Tensor] = {}
         if state is not None:
@@ -81,7 +94,9 @@ class Learner(lightning.LightningModule):
         del index
         # Each micro-batch draws what its place says, whatever was drawn before.
         torch.manual_seed((self.settings.seed * 1_000_003 + batch["number"] * 1009 + batch["part"]) % _LARGEST_SEED)
-        return self.task.loss(apply_in_parts(self.task, self.model, batch, self.micro_batch), batch)
+        own = _share(batch, self.place) if self.task.whole else batch
+        said = apply_in_parts(self.task, self.model, own, self.micro_batch)
+        return self.task.loss(gathered(said, self.place) if self.task.whole else said, batch)
 
     def out_of_patience(self) -> str | None:
         """Tell why training is over before its last step; None if it is not."""
@@ -148,8 +163,7 @@ class Watch(lightning.Callback):
     def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
         """The micro-batch is here."""
         self.timer.leave("data")
-        for group in trainer.optimizers[0].param_groups:
-            group["lr"] = rate_at(pl_module.progress.step - pl_module.first, pl_module.settings)
+        _set_rate(trainer, pl_module)
 
     def on_before_backward(self, trainer: lightning.Trainer, pl_module: Any, loss: Tensor) -> None:
         """The loss is computed."""
@@ -158,6 +172,10 @@ class Watch(lightning.Callback):
     def on_after_backward(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """The gradient is computed."""
         self.timer.leave("backward")
+
+    def on_before_optimizer_step(self, trainer: lightning.Trainer, pl_module: Any, optimizer: Any) -> None:
+        """From here on weights change, one after another."""
+        pl_module.torn = True
 
     def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """A micro-batch, and with the last one a step, is done."""
@@ -170,6 +188,7 @@ class Watch(lightning.Callback):
         self.timer.end_step()
         seconds = self._before + time.monotonic() - self._begun
         pl_module.progress = replace(pl_module.progress, step=pl_module.progress.step + 1, seconds=seconds)
+        pl_module.torn = False
         self._after_step(trainer, pl_module)
         self.timer.leave(None)
 
@@ -194,7 +213,23 @@ class Watch(lightning.Callback):
         return time.monotonic() - self._saved >= settings.saving.seconds
 
 
-def run_loop(learner: Learner, batches: Iterable[Any], watch: Watch, parts: int, **options: Any) -> None:
+class Follower(lightning.Callback):
+    """What a process does that trains along with the first one: the steps, and nothing beside them."""
+
+    def __init__(self, parts: int) -> None:
+        self._parts = parts
+
+    def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        """The micro-batch is here."""
+        _set_rate(trainer, pl_module)
+
+    def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """A micro-batch, and with the last one a step, is done."""
+        if (batch_idx + 1) % self._parts == 0:
+            pl_module.progress = replace(pl_module.progress, step=pl_module.progress.step + 1)
+
+
+def run_loop(learner: Learner, batches: Iterable[Any], watch: Watch | Follower, parts: int, **options: Any) -> None:
     """Train from where the learner is to the last step, or to where a hook says to stop.
 
     Parameters
@@ -202,13 +237,14 @@ def run_loop(learner: Learner, batches: Iterable[Any], watch: Watch, parts: int,
     learner : Learner
     batches : iterable of dict
         Micro-batches from the next step on.
-    watch : Watch
+    watch : Watch or Follower
     parts : int
         Micro-batches in a step.
     **options
-        Of :class:`lightning.pytorch.Trainer`: ``accelerator``, ``devices``, ``precision``, ``benchmark``.
+        Of :class:`lightning.pytorch.Trainer`: ``accelerator``, ``devices``, ``strategy``, ``precision``, ``benchmark``.
     """
-    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     with warnings.catch_warnings():
         # What it advises about workers and about how often to log is chosen by posegen, and told.
         warnings.filterwarnings("ignore", module="lightning")
@@ -225,6 +261,18 @@ def run_loop(learner: Learner, batches: Iterable[Any], watch: Watch, parts: int,
             if trainer.interrupted:
                 raise KeyboardInterrupt from None
             raise
+
+
+def _set_rate(trainer: lightning.Trainer, learner: Learner) -> None:
+    for group in trainer.optimizers[0].param_groups:
+        group["lr"] = rate_at(learner.progress.step - learner.first, learner.settings)
+
+
+def _share(batch: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Take the clips of a batch that this process shows its model."""
+    size = len(batch["length"])
+    own = slice(size * place.rank // place.of, size * (place.rank + 1) // place.of)
+    return {name: values[own] if isinstance(values, Tensor) else values for name, values in batch.items()}
 
 
 def _average(learner: Learner) -> None:

@@ -6,47 +6,33 @@ when a run is first started and used again when it goes on, so that it goes on a
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 from torch import nn
 
-from posegen.training.settings import Settings, memory_bytes
+from posegen.errors import UsageError
+from posegen.training.bench import GAIN, Bench, best_micro, best_precision, best_threads
+from posegen.training.facts import Facts, memory_used
+from posegen.training.judging import SIZE
+from posegen.training.place import parts_in
+from posegen.training.settings import Machine, Settings, logged_every, memory_bytes, warm_up
 from posegen.training.task import Task
 
-__all__ = ["Choices", "Facts", "Reason", "choose", "look", "memory_used", "parts_of"]
+__all__ = ["Choices", "Reason", "checked_at_once", "choose", "given_choices"]
 
 _GB = 10**9
 _STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
 _QUICK_STEPS = 1000
-_GAIN = 1.05
-"""How much faster a larger micro-batch, or half precision, must be to be taken."""
 _AGAIN = 0.75
 """The same where clips of a smaller micro-batch go through the model once more for the way back."""
-_REPEATS = 3
 _SHARE_OF_MEMORY = 0.7
 _COMPILE_SECONDS = 60.0
 _COMPILE_GAIN = 0.2
 _READ_SHARE = 0.05
 _WORKERS = 2
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The machine: processor cores that may be used, bytes of memory in all and free, GPUs and the bytes of the first one."""
-
-    cores: int
-    memory: int
-    free: int
-    gpu: str | None
-    gpus: int
-    gpu_memory: int
 
 
 @dataclass(frozen=True)
@@ -60,6 +46,7 @@ class Choices:
     workers: int
     compile: bool
     checkpointing: bool
+    devices: int = 1
 
 
 @dataclass(frozen=True)
@@ -69,44 +56,6 @@ class Reason:
     name: str
     value: str
     why: str
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One measured step: seconds a clip, and bytes that it took beside what was in use."""
-
-    seconds: float
-    bytes: int
-
-
-def look() -> Facts:
-    """Look at the machine."""
-    memory = psutil.virtual_memory()
-    total, free = memory.total, memory.available
-    limit = _container_limit()
-    if limit is not None:
-        total, free = min(total, limit), min(free, limit - memory_used())
-    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
-    size = torch.cuda.get_device_properties(0).total_memory if gpu else 0
-    return Facts(len(os.sched_getaffinity(0)), total, free, gpu, torch.cuda.device_count(), size)
-
-
-def memory_used() -> int:
-    """Bytes that this process and its children hold now."""
-    own = psutil.Process()
-    used = 0
-    for process in (own, *own.children(recursive=True)):
-        try:
-            used += process.memory_info().rss
-        except psutil.NoSuchProcess:
-            continue
-    return used
-
-
-def parts_of(batch: int, micro_batch: int) -> int:
-    """Count the micro-batches of a batch: as few as do, of equal size."""
-    fewest = -(-batch // micro_batch)
-    return next(parts for parts in range(fewest, batch + 1) if batch % parts == 0)
 
 
 def choose(
@@ -142,71 +91,89 @@ def choose(
     given = settings.machine
     reasons = list(_facts_told(facts))
     device = given.device or ("cuda" if facts.gpu else "cpu")
-    reasons.append(_told("device", device, given.device, "there is a GPU" if facts.gpu else "there is no GPU"))
-    bench = _Bench(task, make, clips, device)
+    devices = _devices(given, device, facts, reasons)
+    bench = Bench(task, make, clips, device)
     small = _starting(settings, facts, device)
-    threads = given.threads or _best_threads(bench, small, facts)
+    threads = given.threads or max(1, best_threads(bench, small, facts) // (devices if device == "cpu" else 1))
     reasons.append(_told("threads", str(threads), given.threads, bench.why))
     bench.threads = threads
-    precision = given.precision or _best_precision(bench, small)
+    precision = given.precision or best_precision(bench, small)
     reasons.append(_told("precision", precision, given.precision, bench.why))
     bench.precision = precision
-    room = _room(settings, facts, device)
-    checkpointing = given.checkpointing
-    # What does not go through at once goes through twice, so it takes much to make a smaller one faster.
-    gain = _AGAIN if task.whole else _GAIN
-    micro = given.micro_batch or _best_micro(bench, small, settings.batch, room, gain)
-    if checkpointing is None:
-        checkpointing = bench.run(1).bytes > room
-    reasons.append(_told("micro_batch", str(micro), given.micro_batch, bench.why))
-    parts = 1 if task.whole else parts_of(settings.batch, micro)
-    reasons.append(Reason("accumulation", str(parts), f"steps of {settings.batch} clips on every machine"))
-    why = "one clip alone does not fit" if checkpointing else "the memory does not ask for it"
-    reasons.append(_told("checkpointing", _yes(checkpointing), given.checkpointing, why))
-    seconds = bench.run(micro).seconds * settings.batch
-    if task.whole and micro < settings.batch:
+    micro, checkpointing = _micro(task, settings, bench, small, _room(settings, facts, device) // devices, devices, reasons)
+    seconds = bench.run(micro).seconds * settings.batch / devices
+    if task.whole and micro < settings.batch // devices:
         seconds /= _AGAIN
     compiled, why = _compiling(given.compile, device, seconds * settings.steps)
     reasons.append(_told("compile", _yes(compiled), given.compile, why))
     workers, why = _loading(loading, seconds, facts)
     workers = workers if given.workers is None else given.workers
     reasons.append(_told("workers", str(workers), given.workers, why))
-    choices = Choices(device, precision, threads, micro, workers, compiled, checkpointing)
-    return choices, reasons, seconds
+    reasons += _following(settings, device, micro)
+    choices = Choices(device, precision, threads, micro, workers, compiled, checkpointing, devices)
+    return choices, reasons, _with_loading(seconds, loading, workers, threads * devices, facts)
 
 
-class _Bench:
-    """Steps of a model that are measured and then forgotten."""
+def checked_at_once(device: str, micro_batch: int) -> int:
+    """Tell how many clips a model is judged by at once: more than in training, as nothing is kept for a way back."""
+    return max(SIZE, 2 * micro_batch) if device == "cuda" else SIZE
 
-    def __init__(self, task: Task, make: Callable[[], nn.Module], clips: Callable[[int], dict[str, Any]], device: str) -> None:
-        self._task, self._clips, self._device = task, clips, torch.device(device)
-        self._model = make().to(self._device)
-        self.threads, self.precision = 1, "32-true"
-        self.why = ""
 
-    def run(self, size: int) -> Trial:
-        """Measure a forward and a backward pass over so many clips: the best of a few."""
-        torch.set_num_threads(self.threads)
-        made = self._clips(size)
-        clips = {name: value.to(self._device) for name, value in made.items() if isinstance(value, torch.Tensor)}
-        best, before = float("inf"), self._used()
-        for _ in range(_REPEATS):
-            begin = time.perf_counter()
-            with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16-mixed"):
-                loss = self._task.loss(self._task.apply(self._model, clips), clips)
-            taken = self._used() - before
-            loss.backward()  # type: ignore[no-untyped-call]
-            self._model.zero_grad(set_to_none=True)
-            if self._device.type == "cuda":
-                torch.cuda.synchronize()
-                taken = torch.cuda.max_memory_allocated() - before
-            best = min(best, (time.perf_counter() - begin) / size)
-        return Trial(best, max(0, taken))
+def _following(settings: Settings, device: str, micro: int) -> Iterator[Reason]:
+    """Tell what follows from the rest."""
+    on_gpu = device == "cuda"
+    yield Reason("validation batch", str(checked_at_once(device, micro)), "nothing is kept for a way back")
+    yield Reason("warm-up", f"{warm_up(settings)} steps", f"{100 * settings.optimiser.warmup:g} % of them")
+    yield Reason("logged", f"every {logged_every(settings)} steps", "a thousand points at most")
+    why = "on GPUs" if on_gpu else "never on a CPU"
+    yield Reason("TF32, cudnn autotuning, pinned memory", _yes(on_gpu), why)
 
-    def _used(self) -> int:
-        if self._device.type == "cuda":
-            return int(torch.cuda.memory_allocated())
-        return int(psutil.Process().memory_info().rss)
+
+def given_choices(settings: Settings) -> dict[str, Any]:
+    """Take the choices that a user has made."""
+    given = {name: value for name, value in settings.machine if value is not None}
+    if given.get("devices") == "all":
+        given["devices"] = max(1, torch.cuda.device_count())
+    return given
+
+
+def _devices(given: Machine, device: str, facts: Facts, reasons: list[Reason]) -> int:
+    """Choose where it is computed, and by how many at once."""
+    if device == "cuda" and not facts.gpu:
+        msg = "machine.device is cuda, and torch finds no GPU. --set machine.device=cpu, or take a preset for the CPU: balanced"
+        raise UsageError(msg)
+    devices = max(1, facts.gpus) if given.devices == "all" else given.devices or 1
+    if device == "cuda" and devices > facts.gpus:
+        msg = f"machine.devices is {devices}, and there are {facts.gpus} GPUs. --set machine.devices={facts.gpus}"
+        raise UsageError(msg)
+    reasons.append(_told("device", device, given.device, "there is a GPU" if facts.gpu else "there is no GPU"))
+    reasons.append(_told("devices", str(devices), given.devices, "several only if they are asked for"))
+    return devices
+
+
+def _micro(
+    task: Task, settings: Settings, bench: Bench, small: int, room: int, devices: int, reasons: list[Reason]
+) -> tuple[int, bool]:
+    """Choose how many clips go through the model at once, and whether it computes again what would not fit."""
+    given, share = settings.machine, settings.batch // devices
+    parts_in(settings.batch, devices, 1)
+    # What does not go through at once goes through twice, so it takes much to make a smaller one faster.
+    gain = _AGAIN if task.whole else GAIN
+    micro = given.micro_batch or best_micro(bench, small, share, room, gain)
+    checkpointing = bench.run(1).bytes > room if given.checkpointing is None else given.checkpointing
+    reasons.append(_told("micro_batch", str(micro), given.micro_batch, bench.why))
+    parts = 1 if task.whole else parts_in(settings.batch, devices, micro)
+    why = f"steps of {settings.batch} clips on every machine"
+    reasons.append(Reason("accumulation", str(parts), why))
+    why = "one clip alone does not fit" if checkpointing else "the memory does not ask for it"
+    reasons.append(_told("checkpointing", _yes(checkpointing), given.checkpointing, why))
+    return micro, checkpointing
+
+
+def _with_loading(seconds: float, loading: float, workers: int, threads: int, facts: Facts) -> float:
+    """Tell how long a step takes with its data: it waits for who loads, or they share the cores."""
+    shared = (loading + seconds * threads) / facts.cores
+    return max(seconds, loading / max(1, workers), shared)
 
 
 def _facts_told(facts: Facts) -> Iterator[Reason]:
@@ -239,45 +206,6 @@ def _room(settings: Settings, facts: Facts, device: str) -> int:
     return int(facts.free * _SHARE_OF_MEMORY)
 
 
-def _best_threads(bench: _Bench, size: int, facts: Facts) -> int:
-    found = {}
-    for threads in sorted({1, facts.cores}):
-        bench.threads = threads
-        found[threads] = bench.run(size).seconds
-    best = min(found, key=lambda threads: found[threads])
-    told = ", ".join(f"{threads}: {1000 * seconds:.2f} ms" for threads, seconds in found.items())
-    bench.why = f"measured, a clip takes with {told}"
-    return best
-
-
-def _best_precision(bench: _Bench, size: int) -> str:
-    plain = bench.run(size).seconds
-    bench.precision = "bf16-mixed"
-    half = bench.run(size).seconds
-    faster = plain > half * _GAIN
-    bench.precision = "bf16-mixed" if faster else "32-true"
-    bench.why = f"measured, a clip takes {1000 * plain:.2f} ms, with bf16 {1000 * half:.2f} ms"
-    return bench.precision
-
-
-def _best_micro(bench: _Bench, size: int, most: int, room: int, gain: float) -> int:
-    """Double as long as clips go through faster and fit."""
-    best, trial = min(size, most), bench.run(min(size, most))
-    told = [f"{best}: {1000 * trial.seconds:.2f} ms"]
-    while best < most:
-        larger = min(best * 2, most)
-        if trial.bytes * larger / best > room:
-            told.append(f"{larger} would not fit")
-            break
-        found = bench.run(larger)
-        told.append(f"{larger}: {1000 * found.seconds:.2f} ms")
-        if found.seconds * gain > trial.seconds:
-            break
-        best, trial = larger, found
-    bench.why = f"measured, a clip takes in micro-batches of {', '.join(told)}"
-    return best
-
-
 def _compiling(given: bool | None, device: str, seconds: float) -> tuple[bool, str]:
     if given is not None:
         return given, ""
@@ -290,14 +218,3 @@ def _compiling(given: bool | None, device: str, seconds: float) -> tuple[bool, s
 def _loading(loading: float, step: float, facts: Facts) -> tuple[int, str]:
     why = f"measured, a batch takes {1000 * loading:.1f} ms to load and {1000 * step:.0f} ms to train on"
     return (0 if loading < step * _READ_SHARE or facts.cores == 1 else min(_WORKERS, facts.cores)), why
-
-
-def _container_limit() -> int | None:
-    """Memory that a container may take, where there is such a limit."""
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            text = Path(path).read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-        return int(text) if text.isdigit() and int(text) < 2**60 else None
-    return None

@@ -56,6 +56,8 @@ class Material:
     samples : int
         How many there are to be parted.
     view : View
+    source_name : str
+        By which it is opened again: the folder, the config's name or path.
     captions : Captions, FreshCaptions or None
         Where the task takes them.
     """
@@ -68,6 +70,7 @@ class Material:
     seed: int
     samples: int
     view: View
+    source_name: str
     captions: Captions | FreshCaptions | None = None
 
     @property
@@ -171,7 +174,7 @@ def open_material(source: str | Path, data: Data, sequences: int, overrides: Seq
         header = dataset.header
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
         view = view_of(dataset, data.stride)
-        return Material(str(source), dataset, None, None, header.identity, header.seed, samples, view)
+        return Material(str(source), dataset, None, None, header.identity, header.seed, samples, view, str(source))
     config = load_config(str(source), overrides)
     library = load_library(config.story.library)
     view = View(-(-config.frames // data.stride), config.fps / data.stride, data.stride, tuple(library.actions))
@@ -180,7 +183,15 @@ def open_material(source: str | Path, data: Data, sequences: int, overrides: Seq
     # A tenth more than the share asks for, as the draw of each sample is its own.
     needed = int(sequences / variants / (high - low) * 1.1) + 10 * config.store.chunk
     return Material(
-        f"config {config.name}", None, config, None, config.identity(library), config.seed, data.samples or needed, view
+        f"config {config.name}",
+        None,
+        config,
+        None,
+        config.identity(library),
+        config.seed,
+        data.samples or needed,
+        view,
+        str(source),
     )
 
 
@@ -189,7 +200,7 @@ def open_own_clips(path: Path, view: View) -> Material:
     clips = read_own_clips(path, view.fps * view.stride)
     frames = -(-max(len(clip) for clip in clips.joints) // view.stride)
     own = View(frames, view.fps, view.stride, tuple(sorted(set(clips.words))))
-    return Material(str(path), None, None, clips, clips.identity, 0, len(clips.words), own)
+    return Material(str(path), None, None, clips, clips.identity, 0, len(clips.words), own, str(path))
 
 
 def batches_of(

@@ -25,6 +25,7 @@ from posegen.store.runs import current_run
 
 __all__ = ["MODEL", "RESULT", "RUN", "WEIGHTS", "flattened", "read_document", "runs_in", "write_document"]
 
+_LISTED = {"task", "source", "settings", "rounds"}
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
 
 
@@ -51,7 +52,7 @@ def runs_in(folder: Path) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any]
     for path in sorted(folder.glob(f"**/{RUN}")):
         try:
             started = read_document(path.parent, RUN)
-            if started is not None and "settings" in started:
+            if started is not None and started.keys() >= _LISTED:
                 yield path.parent, started, read_document(path.parent, RESULT)
         except PosegenError:
             continue

@@ -20,8 +20,9 @@ from posegen.validation import validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
 
-__all__ = ["Settings", "load_settings", "memory_bytes", "training_presets"]
+__all__ = ["Settings", "load_settings", "logged_every", "memory_bytes", "training_presets", "warm_up"]
 
+_MOST_POINTS = 1000
 _SIZES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)B?", re.IGNORECASE)
 
@@ -119,6 +120,7 @@ class Machine(Group):
     Attributes
     ----------
     device : cpu or cuda
+    devices : how many train together; all: every GPU; null: one
     precision : of the arithmetic
     threads : of the CPU
     micro_batch : clips that go through the model at once; their gradients add up to those of a batch
@@ -127,6 +129,7 @@ class Machine(Group):
     """
 
     device: Literal["cpu", "cuda"] | None = None
+    devices: Annotated[Whole, Field(ge=1, le=64)] | Literal["all"] | None = None
     precision: Literal["32-true", "bf16-mixed"] | None = None
     threads: Annotated[Whole, Field(ge=1, le=1024)] | None = None
     micro_batch: Annotated[Whole, Field(ge=1)] | None = None
@@ -202,6 +205,16 @@ class Settings(Group):
     def as_data(self) -> dict[str, Any]:
         """Give the settings as plain data."""
         return self.model_dump(mode="json")
+
+
+def warm_up(settings: Settings) -> int:
+    """Count the steps in which the rate rises."""
+    return max(1, round(settings.steps * settings.optimiser.warmup))
+
+
+def logged_every(settings: Settings) -> int:
+    """Tell every how manieth step is logged, so that a curve has a thousand points at most."""
+    return max(1, -(-settings.steps // _MOST_POINTS))
 
 
 def training_presets() -> dict[str, Path]:

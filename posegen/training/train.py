@@ -8,32 +8,37 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 
 from posegen.config import CONTENT_VERSION
 from posegen.errors import UsageError
 from posegen.identity import differences
 from posegen.store.files import sweep
-from posegen.store.layout import HEADER_FILE
 from posegen.store.lock import locked
 from posegen.store.runs import current_run
 from posegen.training import checkpoints
-from posegen.training.beginning import Beginning, beginning_of
+from posegen.training.beginning import Beginning
 from posegen.training.choosing import chosen
 from posegen.training.estimate import refuse_budget
 from posegen.training.judging import judged
-from posegen.training.machine import Choices, Reason
-from posegen.training.material import Material, open_material, open_own_clips
-from posegen.training.models import load_model, save_model
+from posegen.training.leading import train_to_the_end
+from posegen.training.machine import Choices, Reason, given_choices
+from posegen.training.material import Material
+from posegen.training.models import save_model
+from posegen.training.opening import opened
 from posegen.training.report import write_report
 from posegen.training.request import Reporter, Request, Result, default_run
 from posegen.training.runs import RESULT, RUN, read_document, write_document
-from posegen.training.session import Session, train_to_the_end
-from posegen.training.task import Task, find_task
+from posegen.training.session import Session
+from posegen.training.settings import Settings
+from posegen.training.task import Task
 from posegen.training.timing import StepTimes
 
 __all__ = ["Reporter", "Request", "Result", "default_run", "train"]
 
 _MOST_WAITING = 0.05
+_NEEDED = ("task", "init", "material", "settings", "choices", "reasons", "rounds")
+"""What a run's document must hold for the run to go on."""
 _MOST_TESTED = 10_000
 """Clips of the test split that a finished model is held against."""
 
@@ -48,19 +53,17 @@ def train(request: Request, reporter: Reporter) -> Result:
     PosegenError
         If something is damaged.
     """
-    settings, task = request.settings, find_task(request.task).configured(request.settings)
-    material = _material(request)
-    if task.captions:
-        material = material.with_captions(settings.contrast)
-    beginning = beginning_of(task, material.view, settings, request.init)
+    settings = request.settings
+    found = opened(request.source, request.task, settings, request.init)
+    task, material, beginning = found.task, found.material, found.beginning
     run = default_run(request) if request.out is None else request.out
     try:
         if request.only_estimate:
             _prepare(task, material, reporter)
-            _, reasons, found = chosen(task, settings, material, beginning)
+            _, reasons, estimate = chosen(task, settings, material, beginning)
             reporter.table(reasons)
-            reporter.expect(found)
-            return Result(run, task.name, 0, estimate=found, reasons=reasons)
+            reporter.expect(estimate)
+            return Result(run, task.name, 0, estimate=estimate, reasons=reasons)
         run.mkdir(parents=True, exist_ok=True)
         with locked(run, current_run()):
             sweep(run)
@@ -87,7 +90,7 @@ def _trained(request: Request, run: Path, task: Task, material: Material, beginn
         reporter.table(_reasons(started))
     session = _session(request, run, task, material, beginning, started, begun)
     learner, stopped, times = train_to_the_end(session, reporter)
-    _warn(times, session.choices.workers, reporter)
+    _warn(times, session, reporter)
     progress, reasons = learner.progress, _reasons(started)
     if stopped:
         return Result(run, task.name, progress.step, stopped, seconds=progress.seconds, reasons=reasons)
@@ -95,15 +98,6 @@ def _trained(request: Request, run: Path, task: Task, material: Material, beginn
         reporter.say(f"over early: {learner.out_of_patience()}")
     measures = _finish(session, started, progress, times)
     return Result(run, task.name, progress.step, None, False, measures, progress.seconds, reasons=reasons)
-
-
-def _material(request: Request) -> Material:
-    """Open what is trained on: clips of a user's own only where there is a model that says how to look at them."""
-    source, settings = Path(request.source), request.settings
-    is_dataset = (source / HEADER_FILE).exists()
-    if request.init is None or is_dataset or not (source.is_dir() or source.suffix == ".npz"):
-        return open_material(request.source, settings.data, settings.steps * settings.batch)
-    return open_own_clips(source, load_model(request.init).view)
 
 
 def _start(
@@ -140,7 +134,7 @@ def _session(
     started: dict[str, Any],
     begun: float,
 ) -> Session:
-    given = {name: value for name, value in request.settings.machine if value is not None}
+    given = given_choices(request.settings)
     now = started["rounds"][-1]
 
     def rechoose(choices: Choices) -> None:
@@ -192,11 +186,15 @@ def _finish(
     return measures
 
 
-def _warn(times: StepTimes | None, workers: int, reporter: Reporter) -> None:
+def _warn(times: StepTimes | None, session: Session, reporter: Reporter) -> None:
     """Say what holds training back, and what helps."""
     if times is not None and times.shares["data"] > _MOST_WAITING:
         share = f"{100 * times.shares['data']:.0f} % of the time went into waiting for data"
-        cure = f"More processes that load help, --set machine.workers={workers + 1}, or fewer programs beside it"
+        cure = (
+            f"More processes that load help, --set machine.workers={session.choices.workers + 1}, or fewer programs beside it"
+        )
+        if session.material.config is not None:
+            cure = "Samples made on the way take that time anew in each run: `posegen generate` makes them once"
         reporter.say(f"warning: {share}. {cure}")
 
 
@@ -209,10 +207,21 @@ def _prepare(task: Task, material: Material, reporter: Reporter) -> None:
 
 def _check_same(run: Path, started: dict[str, Any], request: Request, material: Material) -> None:
     """Refuse to go on with another run's checkpoints; where it logs may change."""
+    missing = [name for name in _NEEDED if name not in started]
+    if missing:
+        cure = "Go on with the version that it was started by, or train into another folder with --out"
+        msg = f"{run}: was started by another version of posegen: its {RUN} says nothing of {', '.join(missing)}. {cure}"
+        raise UsageError(msg)
     init = None if request.init is None else str(request.init)
     before = {name: started[name] for name in ("task", "init")} | {"data": started["material"]["identity"]}
     now = {"task": request.task, "init": init, "data": material.identity}
-    before, now = before | _deciding(started["settings"]), now | _deciding(request.settings.as_data())
+    try:
+        # What it knew nothing of yet is as it is by default.
+        settings = Settings(**started["settings"]).as_data()
+    except ValidationError as error:
+        msg = f"{run}: was started by another version of posegen, with settings that this one does not know. Take another --out"
+        raise UsageError(msg) from error
+    before, now = before | _deciding(settings), now | _deciding(request.settings.as_data())
     found = differences(before, now)
     if found:
         told = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in found[:5])

@@ -32,6 +32,7 @@ def main(folder: Path) -> dict[str, Any]:
     few = ("steps=3", "checks.times=1", "model.dropout=0")
     found["no dropout"] = run("no dropout", tiny.Recorder(), *few)
     found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=5")
+    found["together"] = run("together", tiny.Recorder(), *few, "machine.devices=2")
     shutil.copytree(dataset, folder / "plain", ignore=shutil.ignore_patterns("embeddings", "training"))
     found["no captions"] = run("none", tiny.Recorder(), source=folder / "plain")
     found |= _from_config(run)

@@ -14,6 +14,10 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import psutil
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
 from posegen.errors import PosegenError
 from posegen.training.runs import RUN, read_document
 from posegen.training.train import Request, train
@@ -34,12 +38,37 @@ class Killer(tiny.Recorder):
 
 
 class Short(tiny.Recorder):
-    """Has too little memory, once."""
+    """Asks torch for more memory than any machine has, once."""
 
     def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
         super().step(step, steps, loss, times, left)
         if step == 4 and self.steps.count(4) == 1 and not any("memory is short" in text for text in self.said):
-            raise MemoryError("as a test has it")
+            torch.empty(1 << 50)
+
+
+class Torn(tiny.Recorder):
+    """Lacks memory in the middle of step 8, when the optimiser has changed the weights and their average is not yet moved."""
+
+    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
+        super().step(step, steps, loss, times, left)
+        if step == 7 and self.steps.count(7) == 1:
+
+            def fail(optimiser: Any, arguments: Any, options: Any) -> None:
+                handle.remove()
+                torch.empty(1 << 50)
+
+            handle = register_optimizer_step_post_hook(fail)
+
+
+class Bereaver(Killer):
+    """Is killed at a step, and leaves behind the numbers of the processes that train along with it."""
+
+    left = Path()
+
+    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
+        if step == self.at:
+            self.left.write_text(json.dumps([child.pid for child in psutil.Process().children()]))
+        super().step(step, steps, loss, times, left)
 
 
 def sat(dataset: Path, run: Path, recorder: tiny.Recorder, *overrides: str, task: str = "action") -> dict[str, Any]:
@@ -80,8 +109,24 @@ def main(dataset: Path, folder: Path) -> dict[str, Any]:
     found["again"] = sat(dataset, folder / "killed", tiny.Recorder())
     found["otherwise"] = sat(dataset, folder / "killed", tiny.Recorder(), "optimiser.rate=1e-3")
     found["short"] = sat(dataset, folder / "short", Short())
+    found["torn"] = sat(dataset, folder / "torn", Torn(), "model.dropout=0")
+    found["not torn"] = sat(dataset, folder / "not torn", tiny.Recorder(), "model.dropout=0")
+    found |= _together(dataset, folder)
     found["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
     found["grown"] = _grown(dataset, folder)
+    return found
+
+
+def _together(dataset: Path, folder: Path) -> dict[str, Any]:
+    """From one process to two, and from two that are killed to one."""
+    killer, bereaver = Killer(), Bereaver()
+    killer.at = bereaver.at = 8
+    bereaver.left = folder / "left.json"
+    sat(dataset, folder / "one", killer)
+    found = {"one, then two": sat(dataset, folder / "one", tiny.Recorder(), "machine.devices=2")}
+    found["two"] = sat(dataset, folder / "two", bereaver, "machine.devices=2")
+    found["left"] = json.loads(bereaver.left.read_text())
+    found["two, then one"] = sat(dataset, folder / "two", tiny.Recorder(), "machine.devices=1")
     return found
 
 

@@ -85,6 +85,17 @@ def test_hard_negatives_are_those_of_the_text_that_is_shown(told: Path) -> None:
     assert np.allclose(np.linalg.norm(given["text"][given["row"] >= 0], axis=-1), 1, atol=1e-5)
 
 
+def test_models_are_judged_by_the_nearest_hard_negative_of_each_caption(told: Path) -> None:
+    pairs = open_pairs(told)
+    given = captions_of(told).all_of(*everyone(told))
+    assert given["hard_row"].shape == given["row"].shape
+    for row, hard in zip(given["row"].ravel().tolist(), given["hard_row"].ravel().tolist(), strict=True):
+        known = pairs.negatives(row) if row >= 0 else []
+        assert hard == (known[0] if len(known) else -1)
+    assert (given["hard_row"] >= 0).mean() > 0.5
+    assert not given["hard_text"][given["hard_row"] < 0].any()
+
+
 def test_another_process_reads_the_same(told: Path) -> None:
     captions = captions_of(told, hard=2)
     sample, variant = everyone(told)

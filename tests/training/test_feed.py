@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from posegen.training.cache import FOLDER
-from posegen.training.feed import Feed, Loader, Loading
+from posegen.training.feed import Feed
+from posegen.training.loading import Loader, Loading
 from posegen.training.material import Material, batches_of, open_material
 from posegen.training.settings import Data
 from posegen.training.tasks.action import TASK
@@ -30,7 +31,7 @@ def feed(material: Material, start: int = 0, *, parts: int = 1, frames: int | No
 
 
 def clips(feed: Feed, steps: int, workers: int = 0) -> dict[str, torch.Tensor]:
-    made = list(islice(Loader(feed, Loading(workers, pinned=False)), steps * feed.parts))
+    made = list(islice(Loader(feed, Loading(workers, pinned=False), pytest.fail), steps * feed.parts))
     return {name: torch.cat([part[name] for part in made]) for name in ("motion", "length", "action", "sample", "variant")}
 
 

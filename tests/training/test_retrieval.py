@@ -48,6 +48,11 @@ def test_smaller_micro_batches_teach_the_same(told: dict[str, Any]) -> None:
     assert told["parts"]["losses"] == pytest.approx(told["no dropout"]["losses"], rel=2e-3)
 
 
+def test_two_processes_hold_the_clips_of_both_against_each_other(told: dict[str, Any]) -> None:
+    """The losses of later steps depend on the gradients of those before."""
+    assert told["together"]["losses"] == pytest.approx(told["no dropout"]["losses"], rel=2e-3)
+
+
 def test_measures_are_there_both_ways_and_beside_chance(told: dict[str, Any]) -> None:
     found = told["whole"]["measures"]
     for way in ("motion_to_text", "text_to_motion"):

@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
 from posegen.training.estimate import Estimate, refuse_budget
-from posegen.training.machine import parts_of
+from posegen.training.place import parts_of
 from posegen.training.settings import load_settings, training_presets
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +74,34 @@ def test_short_memory_halves_micro_batches_and_changes_nothing_else(told: tuple[
     one, other = (load_file(folder / run / "model.safetensors") for run in ("whole", "short"))
     # Dropout draws for each micro-batch, so weights are near, not equal.
     assert all(torch.allclose(one[name].float(), other[name].float(), atol=0.05) for name in one)
+
+
+def test_a_step_that_is_torn_is_made_anew_from_the_last_checkpoint(told: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = told
+    # The checkpoint before is that of step 6 or 5; the step that was half done is not told of.
+    shown = found["torn"]["shown"]
+    assert shown[:7] == list(range(1, 8))
+    assert shown[7:] in (list(range(6, 13)), list(range(7, 13)))
+    one, other = (load_file(folder / run / "model.safetensors") for run in ("torn", "not torn"))
+    assert all(torch.allclose(one[name].float(), other[name].float(), atol=1e-3) for name in one)
+
+
+def test_processes_together_teach_what_one_alone_does(told: tuple[Path, dict[str, Any]]) -> None:
+    """Each micro-batch has the clips and the draws that it has in one process; only sums are added up in another order."""
+    folder, found = told
+    assert found["two"] == {"signal": signal.SIGKILL}
+    assert found["one, then two"]["shown"][-1] == found["two, then one"]["shown"][-1] == 12
+    assert found["one, then two"]["shown"][0] in (6, 7)
+    whole = load_file(folder / "whole" / "model.safetensors")
+    for run in ("one", "two"):
+        weights = load_file(folder / run / "model.safetensors")
+        assert all(torch.allclose(whole[name].float(), weights[name].float(), atol=1e-3) for name in whole), run
+
+
+def test_who_trains_along_with_a_killed_process_ends(told: tuple[Path, dict[str, Any]]) -> None:
+    numbers = told[1]["left"]
+    assert len(numbers) == 1
+    assert not any(psutil.pid_exists(number) for number in numbers)
 
 
 def test_a_grown_dataset_is_trained_on(told: tuple[Path, dict[str, Any]]) -> None:

@@ -89,12 +89,15 @@ def _build(view: View, settings: Model) -> nn.Module:
 
 
 def _apply(model: nn.Module, clips: Clips) -> Tensor:
-    """Encode clips and their texts, if they have any: Tensor [clip, 1 + text, DIMENSION], the motion first."""
+    """Encode clips and their texts, if they have any: Tensor [clip, 1 + text, DIMENSION], the motion first, hard negatives that
+    they are judged by last.
+    """
     motion: Tensor = model(clips["motion"], clips["length"])
     if "text" not in clips:
         return motion[:, None]
-    texts: Tensor = model.encode_text(clips["text"].to(motion.dtype))  # type: ignore[operator]
-    return torch.cat([motion[:, None], texts], dim=1)
+    given = [clips[name].to(motion.dtype) for name in ("text", "hard_text") if name in clips]
+    texts: list[Tensor] = [model.encode_text(vectors) for vectors in given]  # type: ignore[operator]
+    return torch.cat([motion[:, None], *texts], dim=1)
 
 
 def _loss(contrast: Contrast, said: Tensor, clips: Clips) -> Tensor:
@@ -117,19 +120,35 @@ class _Pairs:
     def __init__(self, view: View) -> None:
         del view
         self._kept: list[tuple[Array, Array, Array]] = []
+        self._hard: list[tuple[Array, Array]] = []
 
     def add(self, said: Tensor, clips: Clips) -> None:
-        self._kept.append((said.float().cpu().numpy(), clips["row"].cpu().numpy(), clips["sample"].cpu().numpy()))
+        vectors, rows = said.float().cpu().numpy(), clips["row"].cpu().numpy()
+        own = 1 + rows.shape[1]
+        self._kept.append((vectors[:, :own], rows, clips["sample"].cpu().numpy()))
+        if "hard_row" in clips:
+            there_is = clips["hard_row"].cpu().numpy() >= 0
+            # Of each caption that has a hard negative: how well it fits its motion, and how well the other one does.
+            right, wrong = (np.einsum("md,mcd->mc", vectors[:, 0], texts) for texts in (vectors[:, 1:own], vectors[:, own:]))
+            self._hard.append((right[there_is], wrong[there_is]))
 
     def measures(self) -> dict[str, float]:
         """Tell recall and median rank both ways, and how well pairs are verified; see :mod:`posegen.training.ranking`."""
         motion, text, rows = self._pairs()
-        return {**_found(motion, text, rows), **_verified(motion, text, rows), "clips": float(len(motion))}
+        verified = _verified(motion, text, rows) | self._verified_hard()
+        return {**_found(motion, text, rows), **verified, "clips": float(len(motion))}
 
     def table(self) -> dict[str, Any]:
         """Give the ranks as they are told, with chance, and strictly: where only a motion's own caption counts."""
         motion, text, rows = self._pairs()
         return {"ranking": {way: asdict(ranking) for way, ranking in _ranked(motion, text, rows).items()}}
+
+    def _verified_hard(self) -> dict[str, float]:
+        """Hold each caption against the text that is nearest to it in words and false of its motion."""
+        if not sum(len(right) for right, _ in self._hard):
+            return {}
+        found = verify_pairs(*(np.concatenate(scores) for scores in zip(*self._hard, strict=True)))
+        return {"hard_auc": found.area, "hard_equal_error": found.equal_error}
 
     def _pairs(self) -> tuple[Array, Array, Array]:
         most = max(rows.shape[1] for _, rows, _ in self._kept)

@@ -1,0 +1,48 @@
+"""Opening what a request names: the task, what it is trained on, and what the model begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from posegen.store.layout import HEADER_FILE
+from posegen.training.beginning import Beginning, beginning_of
+from posegen.training.material import Material, open_material, open_own_clips
+from posegen.training.models import load_model
+from posegen.training.settings import Settings
+from posegen.training.task import Task, find_task
+
+__all__ = ["Opened", "opened"]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What is needed to train."""
+
+    task: Task
+    material: Material
+    beginning: Beginning
+
+
+def opened(source: str, task: str, settings: Settings, init: Path | None) -> Opened:
+    """Open a dataset, a config or clips of a user's own, for a task.
+
+    Raises
+    ------
+    UsageError
+        If what is asked for cannot be.
+    """
+    found = find_task(task).configured(settings)
+    material = _material(source, settings, init)
+    if found.captions:
+        material = material.with_captions(settings.contrast)
+    return Opened(found, material, beginning_of(found, material.view, settings, init))
+
+
+def _material(source: str, settings: Settings, init: Path | None) -> Material:
+    """Open what is trained on: clips of a user's own only where there is a model that says how to look at them."""
+    path = Path(source)
+    is_dataset = (path / HEADER_FILE).exists()
+    if init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
+        return open_material(source, settings.data, settings.steps * settings.batch)
+    return open_own_clips(path, load_model(init).view)
