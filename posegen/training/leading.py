@@ -13,6 +13,7 @@ import torch
 
 from posegen.training import checkpoints
 from posegen.training.facts import memory_used
+from posegen.training.gpu import gpu_use
 from posegen.training.judging import judged
 from posegen.training.logs import Logs
 from posegen.training.loop import Hooks, Learner, Watch
@@ -105,6 +106,8 @@ def _hooks(session: Session, choices: Choices, telling: Telling, logs: Logs) -> 
     settings, swaps = session.settings, SwapWatch()
 
     def check(learner: Learner) -> dict[str, float]:
+        # Before the check, as it is about training.
+        use = gpu_use(choices.device)
         averaged = copy.deepcopy(learner.model)
         averaged.load_state_dict(learner.average)
         variants, most, device = settings.data.variants, settings.checks.clips, choices.device
@@ -114,6 +117,9 @@ def _hooks(session: Session, choices: Choices, telling: Telling, logs: Logs) -> 
         logs.check(learner.progress.step, found)
         told = f"{session.task.watched} {found[session.task.watched]:.3f}"
         telling.say(f"step {learner.progress.step:,}: {told} on clips that it is not trained on")
+        if use is not None:
+            logs.values(learner.progress.step, use.values())
+            telling.say(use.warning() or use.told())
         return found
 
     def save(state: checkpoints.State) -> None:

@@ -59,6 +59,10 @@ class Logs:
         """Log what a check found."""
         self._write(step, {f"validation/{name}": value for name, value in measures.items()})
 
+    def values(self, step: int, values: Mapping[str, float]) -> None:
+        """Log other values."""
+        self._write(step, values)
+
     def _write(self, step: int, values: Mapping[str, float]) -> None:
         if self._board is not None:
             for name, value in values.items():

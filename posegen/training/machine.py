@@ -124,9 +124,11 @@ def _following(settings: Settings, device: str, micro: int) -> Iterator[Reason]:
     on_gpu = device == "cuda"
     yield Reason("validation batch", str(checked_at_once(device, micro)), "nothing is kept for a way back")
     yield Reason("warm-up", f"{warm_up(settings)} steps", f"{100 * settings.optimiser.warmup:g} % of them")
-    yield Reason("logged", f"every {logged_every(settings)} steps", "a thousand points at most")
+    every = logged_every(settings)
+    yield Reason("logged", "every step" if every == 1 else f"every {every} steps", "a thousand points at most")
     why = "on GPUs" if on_gpu else "never on a CPU"
-    yield Reason("TF32, cudnn autotuning, pinned memory", _yes(on_gpu), why)
+    for name in ("TF32", "cudnn autotuning", "pinned memory"):
+        yield Reason(name, _yes(on_gpu), why)
 
 
 def given_choices(settings: Settings) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from posegen.errors import PosegenError
-from posegen.training.runs import RUN, read_document
+from posegen.training.runs import RUN, read_document, write_document
 from posegen.training.train import Request, train
 from tests.training import tiny
 
@@ -111,10 +111,35 @@ def main(dataset: Path, folder: Path) -> dict[str, Any]:
     found["short"] = sat(dataset, folder / "short", Short())
     found["torn"] = sat(dataset, folder / "torn", Torn(), "model.dropout=0")
     found["not torn"] = sat(dataset, folder / "not torn", tiny.Recorder(), "model.dropout=0")
+    found["patient"] = sat(
+        dataset, folder / "patient", tiny.Recorder(), "optimiser.rate=0", "checks.times=6", "checks.patience=2"
+    )
     found |= _together(dataset, folder)
+    found["damaged"] = _damaged(dataset, folder)
+    found["older"] = _older(dataset, folder)
     found["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
     found["grown"] = _grown(dataset, folder)
     return found
+
+
+def _damaged(dataset: Path, folder: Path) -> dict[str, Any]:
+    """A run that is killed, and whose last checkpoint is then damaged."""
+    killer, run = Killer(), folder / "damaged"
+    killer.at = 11
+    sat(dataset, run, killer)
+    last = max((run / "checkpoints").glob("*.safetensors"))
+    last.write_bytes(last.read_bytes()[:-1])
+    return sat(dataset, run, tiny.Recorder()) | {"last": int(last.stem)}
+
+
+def _older(dataset: Path, folder: Path) -> dict[str, Any]:
+    """A run of a version that knew less."""
+    document = {
+        name: value for name, value in (read_document(folder / "whole", RUN) or {}).items() if name not in ("hash", "init")
+    }
+    shutil.copytree(folder / "whole", folder / "older")
+    write_document(folder / "older", RUN, document)
+    return sat(dataset, folder / "older", tiny.Recorder())
 
 
 def _together(dataset: Path, folder: Path) -> dict[str, Any]:

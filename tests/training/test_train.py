@@ -111,6 +111,28 @@ def test_a_grown_dataset_is_trained_on(told: tuple[Path, dict[str, Any]]) -> Non
     assert any("had 60 samples and has 80" in text for text in grown["said"])
 
 
+def test_it_ends_early_when_nothing_gets_better(told: tuple[Path, dict[str, Any]]) -> None:
+    # Checks at steps 2, 4 and 6, all alike.
+    assert told[1]["patient"]["steps"] == 6
+    assert any("over early: 2 checks without a better one than at step 2" in text for text in told[1]["patient"]["said"])
+
+
+def test_a_damaged_last_checkpoint_is_passed_over(told: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = told
+    damaged = found["damaged"]
+    assert damaged["last"] > 6
+    assert any("going on from the checkpoint before" in text for text in damaged["said"])
+    assert damaged["shown"] == list(range(damaged["shown"][0], 13))
+    assert damaged["shown"][0] <= damaged["last"]
+    whole, other = (folder / run / "checkpoints" / "00000012.safetensors" for run in ("whole", "damaged"))
+    assert whole.read_bytes() == other.read_bytes()
+
+
+def test_a_run_of_another_version_is_refused_in_words(told: tuple[Path, dict[str, Any]]) -> None:
+    assert "says nothing of init" in told[1]["older"]["error"]
+    assert "--out" in told[1]["older"]["error"]
+
+
 def test_micro_batches_divide_a_batch() -> None:
     assert [parts_of(32, micro) for micro in (64, 32, 16, 12, 5, 1)] == [1, 1, 2, 4, 8, 32]
     assert parts_of(30, 8) == 5
