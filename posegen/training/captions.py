@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.embedding.pairs import PairTable, open_pairs
-from posegen.errors import UsageError
+from posegen.errors import PosegenError, UsageError
 from posegen.randomness import integers
 from posegen.store.vectors.read import Embeddings, open_embeddings
 from posegen.training.drawing import CAPTION, draws_of
@@ -37,12 +37,15 @@ class Captions:
         Hard negatives that a clip is shown with.
     pairs : PairTable or None
         That knows them; without any in training, too, models are judged by them.
+    unfit : str or None
+        Why pairs that are there cannot be used.
     """
 
     embeddings: Embeddings
     shard: int
     hard: int = 0
     pairs: PairTable | None = None
+    unfit: str | None = None
 
     def all_of(self, sample: Array, variant: Array) -> dict[str, Array]:
         """Give all captions of clips.
@@ -110,14 +113,12 @@ def open_captions(dataset: Path, shard: int, encoder: str | None, hard: int = 0)
     UsageError
         If there are no vectors of them, or no pairs where those are needed.
     """
-    return Captions(open_embeddings(dataset, encoder), shard, hard, _pairs(dataset, encoder, needed=hard > 0))
-
-
-def _pairs(dataset: Path, encoder: str | None, *, needed: bool) -> PairTable | None:
+    embeddings, unfit = open_embeddings(dataset, encoder), None
     try:
-        return open_pairs(dataset, encoder)
-    except UsageError:
-        if needed:
+        pairs: PairTable | None = open_pairs(dataset, encoder)
+    except PosegenError as error:
+        if hard:
             raise
-        # None were found yet: nothing is measured by them then.
-        return None
+        # Nothing is learned from them, so nothing need wait for them; where there are none at all, nothing is to be told.
+        pairs, unfit = None, None if isinstance(error, UsageError) else str(error)
+    return Captions(embeddings, shard, hard, pairs, unfit)

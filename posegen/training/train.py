@@ -18,6 +18,7 @@ from posegen.store.lock import locked
 from posegen.store.runs import current_run
 from posegen.training import checkpoints
 from posegen.training.beginning import Beginning
+from posegen.training.captions import Captions
 from posegen.training.choosing import chosen
 from posegen.training.estimate import refuse_budget
 from posegen.training.judging import judged
@@ -56,6 +57,8 @@ def train(request: Request, reporter: Reporter) -> Result:
     settings = request.settings
     found = opened(request.source, request.task, settings, request.init)
     task, material, beginning = found.task, found.material, found.beginning
+    if isinstance(material.captions, Captions) and material.captions.unfit is not None:
+        reporter.say(f"pairs that are hard are not verified apart: {material.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
     try:
         if request.only_estimate:

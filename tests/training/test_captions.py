@@ -11,7 +11,7 @@ import pytest
 import posegen
 from posegen.embedding import embed, load_encoder, open_embeddings
 from posegen.embedding.pairs import mine_pairs, open_pairs
-from posegen.errors import UsageError
+from posegen.errors import PosegenError, UsageError
 from posegen.training.captions import Captions, open_captions
 from posegen.training.fresh_captions import FreshCaptions
 from tests.training import tiny
@@ -111,6 +111,20 @@ def test_what_is_missing_is_named_with_its_cure(told: Path, tmp_path: Path) -> N
     assert len(captions_of(plain).all_of(np.zeros(1, int), np.zeros(1, int))["row"]) == 1
     with pytest.raises(UsageError, match="--pairs"):
         captions_of(plain, hard=1)
+    assert captions_of(plain).unfit is None
+
+
+def test_pairs_that_no_longer_fit_hold_up_only_who_learns_from_them(tmp_path: Path) -> None:
+    path = tiny.make(tmp_path / "grown", 8)
+    embed(path, encoder=ENCODER)
+    mine_pairs(path)
+    embed(tiny.make(path, 30), encoder=ENCODER)
+    told = captions_of(path)
+    assert told.pairs is None
+    assert "--pairs" in (told.unfit or "")
+    assert "hard_row" not in told.all_of(np.zeros(1, int), np.zeros(1, int))
+    with pytest.raises(PosegenError, match="no longer fits"):
+        captions_of(path, hard=1)
 
 
 def test_captions_made_on_the_way_are_those_that_were_embedded(told: Path) -> None:
