@@ -1,6 +1,6 @@
 """Training: whether it learns in the time that it says, waits for data, and goes on after kills as if nothing had been."""
 
-from benchmarks.train import balanced, kills, learning, memory, retrieval
+from benchmarks.train import against_published, balanced, kills, learning, memory, retrieval
 
 TITLE = "Training"
-MEASURES = [learning, retrieval, balanced, kills, memory]
+MEASURES = [learning, retrieval, balanced, kills, memory, against_published]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from benchmarks.datasets import generate
 from benchmarks.measure import ROOT, posegen
+from benchmarks.motion.clips import scaled
 
 __all__ = ["SAMPLES", "dataset", "embedded"]
 
-SAMPLES = 6000
+SAMPLES = scaled(6000, 600)
 
 _places: list[tempfile.TemporaryDirectory[str]] = []
 """Removed when Python ends."""
