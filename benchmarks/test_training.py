@@ -14,12 +14,11 @@ from benchmarks.measure import compare
 from benchmarks.train.as_posegen import begun, posegen_trains
 from benchmarks.train.published import Way, held, train
 from posegen.store.read import open_dataset
-from posegen.training.machine import Choices
 
 SAMPLES = 60
 CLIPS = 96
 PAIRS = 3
-ONE_THREAD = Choices("cpu", "32-true", 1, 32, 0, compile=False, checkpointing=False)
+ONE_THREAD = {"device": "cpu", "threads": "1", "precision": "32-true", "micro_batch": "32", "workers": "0"}
 
 
 def test_a_clip_takes_no_longer_than_with_published_settings(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:

@@ -28,7 +28,7 @@ WORSE = 0.02
 """By how much the share of right clips may be less after as many clips."""
 SAMPLES = 1500
 """That are trained on: as many as the published way has room for in memory."""
-ROUNDS = max(2, scaled(5))
+ROUNDS = scaled(5, 3)
 BLOCK = scaled(192, 64)
 """Clips in a block."""
 WARMING = 3
@@ -82,7 +82,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 def _in_turns(ours: Posegen, clips: Held, folder: Path) -> Seconds:
     """Time a clip in each way, and in posegen's own, in each of some rounds."""
-    ways = ways_of(ours.choices.threads)
+    ways = ways_of(int(ours.chosen["threads"]))
     seconds: Seconds = {name: [] for name in (*ways, POSEGEN)}
     for number in range(ROUNDS):
         names = list(seconds)
@@ -118,8 +118,7 @@ def _speeds(seconds: Seconds, ours: Posegen) -> Iterator[Figure]:
         beside = ratio(seconds, ALL, name)
         detail = {"seconds": found, "times": ratio(seconds, BASE, name), "beside all": beside}
         yield Figure(f"time of a clip: {name}", told, "", None, detail)
-    chosen = ours.choices
-    told = f"threads {chosen.threads}, micro-batches of {chosen.micro_batch}, {chosen.precision}, {chosen.workers} processes"
+    told = ", ".join(f"{name} {value}" for name, value in ours.chosen.items())
     for batch, least in FASTER.items():
         found = ratio(seconds, f"published, batch {batch}", POSEGEN)
         name = f"a clip by posegen train, beside the published settings with batch {batch}"

@@ -1,8 +1,8 @@
-"""`posegen train` from within: the same sitting that the command holds, whose steps can be timed and whose model is given."""
+"""`posegen train` from within: the command's own function, whose steps are timed from outside and whose model is given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,35 +10,51 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import nn
 
-from posegen.training.beginning import Beginning, beginning_of
-from posegen.training.choosing import chosen
-from posegen.training.machine import Choices
+from posegen.training.estimate import Estimate
+from posegen.training.machine import Reason
 from posegen.training.material import Material, open_material, statistics
-from posegen.training.session import Session, train_to_the_end
+from posegen.training.models import build, load_model
 from posegen.training.settings import Settings, load_settings
 from posegen.training.task import Task, find_task
 from posegen.training.timing import StepTimes
+from posegen.training.train import Request, train
 
 __all__ = ["Posegen", "begun", "posegen_trains"]
 
 Array = NDArray[Any]
 
+CHOSEN = ("device", "threads", "precision", "micro_batch", "workers")
+
 
 @dataclass(frozen=True)
 class Posegen:
-    """What is trained, and how: the task action by the preset quick, with what was chosen for the machine."""
+    """What is trained, and how: the task action by the preset quick, with what was chosen for the machine.
 
+    Attributes
+    ----------
+    path : Path
+        Of the dataset.
+    task : Task
+    settings : Settings
+    chosen : dict of str to str
+        For the machine.
+    whole, material : Material
+        All samples, and those that are trained on.
+    mean_and_spread : tuple of ndarray
+        Of the features.
+    """
+
+    path: Path
     task: Task
     settings: Settings
+    chosen: Mapping[str, str]
     whole: Material
     material: Material
-    beginning: Beginning
-    choices: Choices
     mean_and_spread: tuple[Array, Array]
 
     def model(self) -> nn.Module:
         """Make a model with the weights that all ways begin with, normalised as posegen does it."""
-        model = self.beginning.make()
+        model = build(self.task, self.material.view, self.settings.model, self.settings.seed)
         model.encoder.normalise_by(*self.mean_and_spread)  # type: ignore[union-attr, operator]
         return model
 
@@ -52,43 +68,42 @@ class _Silence:
     def say(self, text: str) -> None:
         """Say nothing."""
 
+    def table(self, reasons: Sequence[Reason]) -> None:
+        """Say nothing."""
+
+    def expect(self, found: Estimate) -> None:
+        """Say nothing."""
+
     def step(self, step: int, steps: int, loss: float, times: StepTimes | None, left: float | None) -> None:
         """A step is done."""
         self._tell()
 
+    def stop(self) -> None:
+        """Say nothing."""
 
-def begun(path: Path, samples: int, choices: Choices | None = None) -> Posegen:
-    """Prepare a dataset, of which the first samples are trained on, and choose for the machine if nothing is chosen."""
-    task, settings = find_task("action"), load_settings("quick", ["log=[]"])
-    whole = open_material(path, settings.data, 0)
-    whole.prepare(task.recipes, lambda done, total: None)
-    material = whole.with_samples(min(samples, whole.samples))
-    beginning = beginning_of(task, material.view, settings, None)
-    if choices is None:
-        choices, _, _ = chosen(task, settings, material, beginning)
+
+def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> Posegen:
+    """Prepare a dataset, of which the first samples are trained on, and have posegen choose for the machine if nothing is."""
+    task, settings = find_task("action"), load_settings("quick", _overrides(samples, {}))
+    if chosen is None:
+        request = Request(str(path), "action", "quick", settings, only_estimate=True)
+        told = {reason.name: reason.value for reason in train(request, _Silence(lambda: None)).reasons}
+        chosen = {name: told[name] for name in CHOSEN}
+    material = open_material(path, settings.data, 0)
+    material.prepare(task.recipes, lambda done, total: None)
+    whole = open_material(path, load_settings("quick").data, 0)
     found = statistics(material.source(task.recipes, "training"), None)
-    return Posegen(task, settings, whole, material, beginning, choices, found)
+    return Posegen(path, task, settings, chosen, whole, material, found)
 
 
 def posegen_trains(ours: Posegen, steps: int, run: Path, tell: Callable[[], None]) -> nn.Module:
-    """Train for so many steps, and give the model with averaged weights; `tell` is called after each step."""
-    run.mkdir()
+    """Train for so many steps, and give the model that the run leaves; `tell` is called after each step."""
     # One check, behind the last step.
-    data = ours.settings.as_data() | {"steps": steps, "checks": {"times": 1, "clips": 64, "patience": None}}
-    settings = Settings.model_validate(data)
-    session = Session(
-        run=run,
-        task=ours.task,
-        settings=settings,
-        material=ours.material,
-        choices=ours.choices,
-        beginning=Beginning(ours.task, ours.material.view, settings, None),
-        first=0,
-        last=steps,
-        deadline=None,
-        rechoose=lambda choices: None,
-    )
-    learner, _, _ = train_to_the_end(session, _Silence(tell))
-    model = ours.beginning.make()
-    model.load_state_dict(learner.average)
-    return model
+    given = [f"steps={steps}", "checks.times=1", "checks.clips=64"]
+    settings = load_settings("quick", [*_overrides(ours.material.samples, ours.chosen), *given])
+    train(Request(str(ours.path), "action", "quick", settings, run), _Silence(tell))
+    return load_model(run).model
+
+
+def _overrides(samples: int, chosen: Mapping[str, str]) -> list[str]:
+    return ["log=[]", f"data.samples={samples}", *(f"machine.{name}={value}" for name, value in chosen.items())]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from benchmarks.figures import Figure
 from benchmarks.train.running import Run, time_figures, trained
@@ -36,5 +39,17 @@ def action_figure(name: str, run: Run, least: float, kind: str) -> Figure:
         f"of clips with an action that fills half {found['clip_top1_of_half']:.3f}; frames {found['frame_top1']:.3f}, "
         f"their macro-F1 {found['frame_macro_f1']:.3f}; chance {found['commonest']:.3f}"
     )
-    detail = {kind: f"{100 * found['clip_top1']:.1f} % of clips", "table": run.result["table"]}
+    detail = {
+        kind: f"{100 * found['clip_top1']:.1f} % of clips",
+        "taken for another": _mistakes(run.result["table"]),
+    }
     return Figure(f"{name}: top-1", told, f"{least}", found["clip_top1"] >= least, detail)
+
+
+def _mistakes(table: Mapping[str, Any], most: int = 10) -> list[str]:
+    """Tell the most frequent wrong answers of a confusion: how often, what it was, and what it was taken for."""
+    counts = np.array(table["confusion"])
+    np.fill_diagonal(counts, 0)
+    order = np.argsort(-counts, axis=None, kind="stable")[:most]
+    places = (np.unravel_index(place, counts.shape) for place in order)
+    return [f"{counts[a, b]} {table['names'][a]} for {table['names'][b]}" for a, b in places if counts[a, b]]
