@@ -15,6 +15,8 @@ __all__ = ["PAGE", "page", "write"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 TEMPLATE = Path(__file__).with_name("performance.template.md")
+TRIED = Path(__file__).with_name("tried.md")
+"""What small runs told, which stands on the page until there are results."""
 SECTION = "train"
 MARK = {True: "good", False: "**bad**", None: ""}
 UNMEASURED = f"(not measured yet: `make judge SECTION={SECTION}`)"
@@ -29,7 +31,7 @@ def page() -> str:
     document = json.loads(results.read_text("utf-8")) if results.exists() else None
     figures: Figures = document["figures"] if document else []
     parts = {
-        "machine": took(document) if document else UNMEASURED,
+        "machine": took(document) if document else TRIED.read_text("utf-8").rstrip(),
         "choices": _choices(figures),
         "padding": _found(figures, "padding of clips to the longest"),
         "quality": _table([f for f in figures if f["name"].startswith("top-1 of held-out clips")]),
