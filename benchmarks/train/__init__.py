@@ -1,6 +1,7 @@
 """Training: whether it learns in the time that it says, waits for data, and goes on after kills as if nothing had been."""
 
-from benchmarks.train import kills, learning, memory, retrieval
+from benchmarks.train import against_published, balanced, kills, learning, memory, presets, retrieval
 
 TITLE = "Training"
-MEASURES = [learning, retrieval, kills, memory]
+MEASURES = [learning, retrieval, balanced, kills, memory, presets, against_published]
+PAGES = ["benchmarks.train.page"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, posegen
 
-KILLS = 10
+KILLS = {"action": 10, "retrieval": 3}
 STEPS = 80
 SETTINGS = (f"steps={STEPS}", "batch=16", "checks.times=4", "checks.clips=64", "saving.steps=5")
 FIXED = ("machine.micro_batch=8", "machine.threads=1", "machine.precision=32-true")
@@ -23,40 +24,51 @@ WORKERS = (0, 2, 1)
 
 def measure(folder: Path) -> Iterator[Figure]:
     dataset = generate(folder / "dataset", "--samples", "200")
-    whole = _command(dataset, folder / "whole", 0)
-    subprocess.run(whole, cwd=ROOT, check=True)
-    killed, steps = folder / "killed", []
+    subprocess.run(posegen("embed", dataset, "--quiet"), cwd=ROOT, check=True)
+    for task, kills in KILLS.items():
+        yield _killed_often(dataset, folder / task, task, kills)
+
+
+def _killed_often(dataset: Path, folder: Path, task: str, kills: int) -> Figure:
+    subprocess.run(_command(dataset, folder / "whole", task, 0), cwd=ROOT, check=True)
+    place, steps = folder / "killed", []
     moments = random.Random(4)
-    for number in range(KILLS):
-        # Two kills and more in one run: each goes on where the last one was killed.
-        wanted = (number + 1) * STEPS // (KILLS + 1) + moments.randrange(-3, 4)
-        steps.append(
-            _killed(_command(dataset, killed, WORKERS[number % len(WORKERS)]), killed, wanted, moments.uniform(0, 0.3))
-        )
-    subprocess.run(_command(dataset, killed, 1), cwd=ROOT, check=True)
+    # All in one run: each sitting goes on where the one before it was killed, one checkpoint further at least.
+    for number, wanted in enumerate(sorted(moments.sample(range(1, STEPS - 5), kills))):
+        command = _command(dataset, place, task, WORKERS[number % len(WORKERS)])
+        steps.append(_killed(command, place, max(wanted, _last(place) + 1), moments.uniform(0, 0.3)))
+    subprocess.run(_command(dataset, place, task, 1), cwd=ROOT, check=True)
     name = f"checkpoints/{STEPS:08d}.safetensors"
-    equal = (folder / "whole" / name).read_bytes() == (killed / name).read_bytes()
-    told = f"{'equal' if equal else 'other'} weights, averages and optimiser; last checkpoints {', '.join(map(str, steps))}"
+    equal = (folder / "whole" / name).read_bytes() == (place / name).read_bytes()
+    dead = [step for step in steps if step is not None]
+    told = (
+        f"{'equal' if equal else 'other'} weights, averages and optimiser; {len(dead)} kills, "
+        f"last checkpoints {', '.join(map(str, dead))}"
+    )
     workers = "0, 2 and 1 processes that load in turns"
-    yield Figure(f"one run killed {KILLS} times, with {workers}", told, "equal", equal)
+    return Figure(f"one run of {task} killed {kills} times, with {workers}", told, "equal", equal and len(dead) == kills)
 
 
-def _command(dataset: Path, run: Path, workers: int) -> list[str]:
+def _command(dataset: Path, run: Path, task: str, workers: int) -> list[str]:
     settings = [f"--set={setting}" for setting in (*SETTINGS, *FIXED, f"machine.workers={workers}")]
-    return posegen("train", str(dataset), "--task", "action", "--quiet", "--out", str(run), *settings)
+    return posegen("train", str(dataset), "--task", task, "--quiet", "--out", str(run), *settings)
 
 
-def _killed(command: list[str], run: Path, step: int, moment: float) -> int:
-    """Kill a run and its children some time after a checkpoint of at least this step; tell which was the last one."""
+def _killed(command: list[str], run: Path, step: int, moment: float) -> int | None:
+    """Kill a run and its children some time after a checkpoint of at least this step; tell which was the last one.
+
+    None if there was nothing to kill any more.
+    """
     with subprocess.Popen(command, cwd=ROOT) as process:
         while process.poll() is None and _last(run) < step:
             time.sleep(0.005)
         time.sleep(moment)
-        children = psutil.Process(process.pid).children(recursive=True)
-        # The run first, or it would see its loaders die and go on without them.
-        for one in [process, *children]:
-            one.kill()
-    return _last(run)
+        if process.poll() is None:
+            children = psutil.Process(process.pid).children(recursive=True)
+            # The run first, or it would see its loaders die and go on without them.
+            for one in [process, *children]:
+                one.kill()
+    return _last(run) if process.returncode == -signal.SIGKILL else None
 
 
 def _last(run: Path) -> int:

@@ -1,0 +1,109 @@
+"""`posegen train` from within: the command's own function, whose steps are timed from outside and whose model is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from torch import nn
+
+from posegen.training.estimate import Estimate
+from posegen.training.machine import Reason
+from posegen.training.material import Material, open_material, statistics
+from posegen.training.models import build, load_model
+from posegen.training.settings import Settings, load_settings
+from posegen.training.task import Task, find_task
+from posegen.training.timing import StepTimes
+from posegen.training.train import Request, train
+
+__all__ = ["Posegen", "begun", "posegen_trains"]
+
+Array = NDArray[Any]
+
+CHOSEN = ("device", "threads", "precision", "micro_batch", "workers")
+
+
+@dataclass(frozen=True)
+class Posegen:
+    """What is trained, and how: the task action by the preset quick, with what was chosen for the machine.
+
+    Attributes
+    ----------
+    path : Path
+        Of the dataset.
+    task : Task
+    settings : Settings
+    chosen : dict of str to str
+        For the machine.
+    whole, material : Material
+        All samples, and those that are trained on.
+    mean_and_spread : tuple of ndarray
+        Of the features.
+    """
+
+    path: Path
+    task: Task
+    settings: Settings
+    chosen: Mapping[str, str]
+    whole: Material
+    material: Material
+    mean_and_spread: tuple[Array, Array]
+
+    def model(self) -> nn.Module:
+        """Make a model with the weights that all ways begin with, normalised as posegen does it."""
+        model = build(self.task, self.material.view, self.settings.model, self.settings.seed)
+        model.encoder.normalise_by(*self.mean_and_spread)  # type: ignore[union-attr, operator]
+        return model
+
+
+class _Silence:
+    """Calls somebody after each step, and says nothing."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+
+    def say(self, text: str) -> None:
+        """Say nothing."""
+
+    def table(self, reasons: Sequence[Reason]) -> None:
+        """Say nothing."""
+
+    def expect(self, found: Estimate) -> None:
+        """Say nothing."""
+
+    def step(self, step: int, steps: int, loss: float, times: StepTimes | None, left: float | None) -> None:
+        """A step is done."""
+        self._tell()
+
+    def stop(self) -> None:
+        """Say nothing."""
+
+
+def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> Posegen:
+    """Prepare a dataset, of which the first samples are trained on, and have posegen choose for the machine if nothing is."""
+    task, settings = find_task("action"), load_settings("quick", _overrides(samples, {}))
+    if chosen is None:
+        request = Request(str(path), "action", "quick", settings, only_estimate=True)
+        told = {reason.name: reason.value for reason in train(request, _Silence(lambda: None)).reasons}
+        chosen = {name: told[name] for name in CHOSEN}
+    material = open_material(path, settings.data, 0)
+    material.prepare(task.recipes, lambda done, total: None)
+    whole = open_material(path, load_settings("quick").data, 0)
+    found = statistics(material.source(task.recipes, "training"), None)
+    return Posegen(path, task, settings, chosen, whole, material, found)
+
+
+def posegen_trains(ours: Posegen, steps: int, run: Path, tell: Callable[[], None]) -> nn.Module:
+    """Train for so many steps, and give the model that the run leaves; `tell` is called after each step."""
+    # One check, behind the last step.
+    given = [f"steps={steps}", "checks.times=1", "checks.clips=64"]
+    settings = load_settings("quick", [*_overrides(ours.material.samples, ours.chosen), *given])
+    train(Request(str(ours.path), "action", "quick", settings, run), _Silence(tell))
+    return load_model(run).model
+
+
+def _overrides(samples: int, chosen: Mapping[str, str]) -> list[str]:
+    return ["log=[]", f"data.samples={samples}", *(f"machine.{name}={value}" for name, value in chosen.items())]

@@ -1,0 +1,109 @@
+"""``docs/performance.md``, made from its text and from the committed results: ``python -m benchmarks.train.page``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import RESULTS, took
+from benchmarks.train.against_published import ALL, BASE, CHANGES, POSEGEN, PUBLISHED, STRETCHES
+from benchmarks.train.presets import PRESETS
+
+__all__ = ["PAGE", "page", "write"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+TEMPLATE = Path(__file__).with_name("performance.template.md")
+TRIED = Path(__file__).with_name("tried.md")
+"""What small runs told, which stands on the page until there are results."""
+SECTION = "train"
+MARK = {True: "good", False: "**bad**", None: ""}
+UNMEASURED = f"(not measured yet: `make judge SECTION={SECTION}`)"
+PROMISES = ("where a step's time goes", "killed", "memory.limit", "captured clips, among", "shuffled", "beside the published")
+
+Figures = Sequence[Mapping[str, Any]]
+
+
+def page() -> str:
+    """Put the measured figures into the text."""
+    results = RESULTS / f"{SECTION}.json"
+    document = json.loads(results.read_text("utf-8")) if results.exists() else None
+    figures: Figures = document["figures"] if document else []
+    parts = {
+        "machine": took(document) if document else TRIED.read_text("utf-8").rstrip(),
+        "choices": _choices(figures),
+        "padding": _found(figures, "padding of clips to the longest"),
+        "quality": _table([f for f in figures if f["name"].startswith("top-1 of held-out clips")]),
+        "presets": _presets(figures),
+        "promises": _promises(figures),
+    }
+    text = TEMPLATE.read_text("utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"{{{{{name}}}}}", part)
+    return text
+
+
+def write() -> Path:
+    """Write the page, and give its path."""
+    PAGE.write_text(page(), encoding="utf-8")
+    return PAGE
+
+
+def _choices(figures: Figures) -> str:
+    """Tell of each way how long a clip takes, by how much that is faster than published, and what is lost without it."""
+    head = "time of a clip: "
+    details = {f["name"].removeprefix(head): f for f in figures if f["name"].startswith(head)}
+    if not details:
+        return UNMEASURED
+    lines = ["| | a clip | beside batch 3 as published | all choices but this one |", "|---|---|---|---|"]
+    for name in (*PUBLISHED, *(f"with {each}" for each in (*CHANGES, STRETCHES)), ALL, POSEGEN):
+        detail = details[name]["detail"]
+        left_out = details.get(f"without {name.removeprefix('with ')}")
+        lost = f"{left_out['detail']['times']:.2f} times as fast" if left_out else ""
+        times = "" if name == BASE else f"{detail['times']:.2f} times as fast"
+        told = details[name]["found"].partition(",")[0]
+        lines.append(f"| {name.replace('with ', 'the same with ')} | {told} | {times} | {lost} |")
+    return "\n".join(lines)
+
+
+def _presets(figures: Figures) -> str:
+    lines = [
+        "| preset | weights | steps | told beforehand | action: took, got | retrieval: took, got |",
+        "|---|---|---|---|---|---|",
+    ]
+    for preset in PRESETS:
+        told = [f["detail"] for f in figures if f["name"].startswith(f"preset {preset},")]
+        if not told:
+            return UNMEASURED
+        runs = [_run(figures, f"{preset} {task}") for task in ("action", "retrieval")]
+        first = f"{told[0]['parameters'] / 1e6:.1f} million | {told[0]['steps']:,} | {told[0]['seconds'] / 60:.0f} minutes"
+        lines.append(f"| `{preset}` | {first} | {' | '.join(runs)} |")
+    return "\n".join(lines)
+
+
+def _run(figures: Figures, kind: str) -> str:
+    """Tell of a run that was trained to its end how long it took and how good it was."""
+    found = [f["detail"][kind] for f in figures if isinstance(f["detail"], dict) and kind in f["detail"]]
+    if not found:
+        return "not measured"
+    return ", ".join(f"{each:.1f} minutes" if isinstance(each, float) else each for each in found)
+
+
+def _promises(figures: Figures) -> str:
+    return _table([f for f in figures if any(part in f["name"] for part in PROMISES)])
+
+
+def _table(figures: Figures) -> str:
+    if not figures:
+        return UNMEASURED
+    lines = ["| what was tried | what came of it | wanted | |", "|---|---|---|---|"]
+    return "\n".join([*lines, *(f"| {f['name']} | {f['found']} | {f['wanted']} | {MARK[f['good']]} |" for f in figures)])
+
+
+def _found(figures: Figures, name: str) -> str:
+    return next((f["found"] for f in figures if f["name"].startswith(name)), UNMEASURED)
+
+
+if __name__ == "__main__":
+    print(write())

@@ -1,0 +1,28 @@
+"""What ``posegen train --estimate`` tells of each preset for the CPU before anything is trained."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.measure import ROOT, posegen
+from benchmarks.train.shared import dataset
+
+PRESETS = ("quick", "fast", "balanced", "best")
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    path = dataset(folder.parent)
+    for preset in PRESETS:
+        command = posegen("train", path, "--task", "action", "--preset", preset, "--estimate", "--json", "--quiet")
+        told = subprocess.run([*command, "--out", str(folder / preset)], cwd=ROOT, check=True, capture_output=True, text=True)
+        document = json.loads(told.stdout)
+        found = document["estimate"]
+        chosen = {reason["name"]: reason["value"] for reason in document["reasons"]}
+        each = f"{1000 * found['step_seconds']:.0f} ms a step"
+        how = f"threads {chosen['threads']}, micro-batches of {chosen['micro_batch']}, {chosen['precision']}"
+        text = f"{found['seconds'] / 60:.1f} minutes: {found['steps']:,} steps, {each}, {found['parameters']:,} weights; {how}"
+        yield Figure(f"preset {preset}, told beforehand of task action", text, "", None, found)

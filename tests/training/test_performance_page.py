@@ -1,0 +1,44 @@
+"""The page on how fast training is, is what its text and the committed results make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.train import page
+
+MACHINE = dict.fromkeys(("processor", "cores", "python", "numpy", "numba", "zarr", "pyarrow"), "x")
+
+
+def figure(name: str, found: str, detail: Any = None, *, good: bool | None = None) -> dict[str, Any]:
+    return {"name": name, "found": found, "wanted": "", "good": good, "detail": detail}
+
+
+def test_the_committed_page_is_the_one_that_the_results_make() -> None:
+    assert page.PAGE.read_text("utf-8") == page.page(), "run: python -m benchmarks.train.page"
+
+
+def test_figures_get_into_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = (*page.PUBLISHED, *(f"with {name}" for name in (*page.CHANGES, page.STRETCHES)), page.ALL, page.POSEGEN)
+    figures = [figure(f"time of a clip: {name}", f"{i}.50 ms, fast", {"times": i}) for i, name in enumerate(ways)]
+    figures += [figure(f"time of a clip: without {name}", "", {"times": 77}) for name in page.CHANGES]
+    told = {"parameters": 2_300_000, "steps": 600, "seconds": 120.0}
+    figures += [figure(f"preset {name}, told beforehand of task action", "", told) for name in page.PRESETS]
+    figures += [figure("the whole command", "", {"quick action": 2.04}), figure("top-1", "", {"quick action": "95 % of clips"})]
+    figures += [figure("padding of clips to the longest", "7 % of 9"), figure("one run killed", "3 lost", good=False)]
+    (tmp_path / "train.json").write_text(
+        json.dumps({"section": "train", "seconds": 120, "machine": MACHINE, "figures": figures})
+    )
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    made = page.page()
+    assert "| published, batch 3 | 0.50 ms |  |  |" in made
+    assert "| the same with batches of 32 | 2.50 ms | 2.00 times as fast | 77.00 times as fast |" in made
+    assert "| the same with stretches of 100 frames | 6.50 ms | 6.00 times as fast |  |" in made
+    assert "| `quick` | 2.3 million | 600 | 2 minutes | 2.0 minutes, 95 % of clips | not measured |" in made
+    assert "it is 7 % of 9." in made
+    assert "| one run killed | 3 lost |  | **bad** |" in made
+    assert "took 2 minutes on x cores" in made
+    assert "{{" not in made
