@@ -26,7 +26,7 @@ dataset: $(VENV)/ready-to-run
 	$(BIN)/posegen generate --samples $(SAMPLES) --workers $(WORKERS)
 
 test: $(VENV)/ready-to-test
-	$(BIN)/python -m pytest -n $(PROCESSES) $(PYTEST)
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal $(PYTEST)
 
 judge: $(VENV)/ready-to-test
 	$(BIN)/python -m benchmarks.judge $(SECTION)

@@ -4,22 +4,16 @@ A kernel is a small function over flat arrays, compiled by numba. Everything tha
 :func:`kernel`, because its options are part of the promise that a sample is the same on every machine: no fast-math, so
 that no compiler may reorder or fuse arithmetic, and no libm, which differs between machines (use
 :mod:`posegen.motion.trigonometry` instead).
-
-Compiled code is cached in a folder named by a hash of the sources that kernels are made of: numba itself does not see that a
-kernel calls another one that was edited, or reads a constant that was.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numba
 
+from posegen.kernel_cache import KERNEL_SOURCES, cache_folder
 from posegen.lowering import PartCompiler
 
 __all__ = ["KERNEL_SOURCES", "Scalar", "cache_folder", "kernel", "kernel_part"]
@@ -29,35 +23,6 @@ Result = TypeVar("Result")
 
 Scalar: TypeAlias = Any
 """A number in a kernel: float32 or float64, for either of which numba compiles it."""
-
-KERNEL_SOURCES = (
-    "kernels.py",
-    "lowering.py",
-    "randomness.py",
-    "skeleton.py",
-    "scene.py",
-    "library/channels.py",
-    "motion/*.py",
-    "truth/*.py",
-    "store/hashing.py",
-)
-"""Where kernels, and the constants that they read, are written; patterns within the package."""
-
-
-@cache
-def cache_folder() -> Path:
-    """Folder of the compiled kernels, one for each state of their sources.
-
-    ``POSEGEN_KERNEL_CACHE`` names another parent folder than the user's cache.
-    """
-    package = Path(__file__).parent
-    digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted({path for pattern in KERNEL_SOURCES for path in package.glob(pattern)}):
-        digest.update(source.relative_to(package).as_posix().encode())
-        digest.update(source.read_bytes())
-    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parent = Path(os.environ.get("POSEGEN_KERNEL_CACHE") or user_cache / "posegen" / "kernels")
-    return parent / digest.hexdigest()[:16]
 
 
 def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

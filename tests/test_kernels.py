@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +73,36 @@ def test_a_kernel_that_others_call_becomes_machine_code_with_them_and_gives_the_
     (compiled,) = called.as_part.overloads.values()
     with pytest.raises(RuntimeError, match="no compiled object"):
         compiled.library._get_compiled_object()
+
+
+HOME_AHEAD = """
+import sys
+import numpy as np
+from numba.core import event
+from posegen.motion.plant import home_ahead
+
+passes = event.RecordingListener()
+event.register("numba:run_pass", passes)
+thigh = np.dtype(sys.argv[1]).type(0.5)
+told = [home_ahead(np.linspace(0, 0.2, 32), thigh, 0.375).hex()]
+print(*told, *(seen.data["qualname"] for _, seen in passes.buffer if seen.is_start and "posegen_part" in seen.data["name"]))
+"""
+
+
+def test_what_another_process_lowered_is_read_and_gives_the_same(tmp_path: Path) -> None:
+    def home_ahead_in_a_process(thigh: str) -> list[str]:
+        environment = os.environ | {"POSEGEN_KERNEL_CACHE": str(tmp_path)}
+        command = [sys.executable, "-c", HOME_AHEAD, thigh]
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+
+    # The numbers are the same as float32 and as float64, but for numba they make another outermost kernel.
+    first, second = home_ahead_in_a_process("float64"), home_ahead_in_a_process("float32")
+    assert first[1:] == ["sin_turns"]
+    assert second == first[:1]
+    # A module that is gone is made again.
+    for file in [*tmp_path.rglob("*.bc"), *tmp_path.glob("*/motion*/*")]:
+        file.unlink()
+    assert home_ahead_in_a_process("float32") == first
 
 
 def test_a_kernel_that_allocates_is_refused() -> None:
