@@ -2,7 +2,7 @@
 
 100 phrasings are looked for in the default dataset, as ``posegen generate`` makes it without options: 10,000 samples, so that
 of the rarest actions, too, there are more than ten. A found sample is a hit if one of the phrasing's actions is among the
-actions of its segments, whatever its captions say.
+actions of the segments of the variant that was found, whatever its captions say: a faster variant has room for more segments.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def judged(path: Path, search: Search) -> Iterator[Figure]:
     )
 
 
-def precisions(asked: list[Phrasing], done: dict[int, set[str]], search: Search) -> list[float]:
+def precisions(asked: list[Phrasing], done: dict[tuple[int, str], set[str]], search: Search) -> list[float]:
     """Search by each phrasing; give its share of hits."""
-    return [hits([one.sample for one in search.find(phrasing.text, AT)], done, phrasing) for phrasing in asked]
+    return [hits([(one.sample, one.variant) for one in search.find(phrasing.text, AT)], done, phrasing) for phrasing in asked]
 
 
 def fairness(asked: list[Phrasing], texts: list[str]) -> Figure:
@@ -63,15 +63,15 @@ def fairness(asked: list[Phrasing], texts: list[str]) -> Figure:
     return Figure(name, f"{len(given_away)} of {len(asked)}", "none", not given_away, given_away)
 
 
-def actions_of(path: Path) -> dict[int, set[str]]:
-    """Find the actions of each sample, by the labels of the segments of its base."""
-    table = pq.read_table(path / "sequences", columns=["sample", "variant", "actors"], filters=[("variant", "=", "base")])
+def actions_of(path: Path) -> dict[tuple[int, str], set[str]]:
+    """Find the actions of each variant of each sample, by the labels of its segments."""
+    table = pq.read_table(path / "sequences", columns=["sample", "variant", "actors"])
     return {
-        row["sample"]: {segment["action"] for actor in row["actors"] for segment in actor["segments"]}
+        (row["sample"], row["variant"]): {segment["action"] for actor in row["actors"] for segment in actor["segments"]}
         for row in table.to_pylist()
     }
 
 
-def hits(samples: list[int], done: dict[int, set[str]], phrasing: Phrasing) -> float:
-    """Share of samples that do one of a phrasing's actions."""
-    return float(np.mean([bool(done[sample] & set(phrasing.actions)) for sample in samples]))
+def hits(sequences: list[tuple[int, str]], done: dict[tuple[int, str], set[str]], phrasing: Phrasing) -> float:
+    """Share of sequences that do one of a phrasing's actions."""
+    return float(np.mean([bool(done[sequence] & set(phrasing.actions)) for sequence in sequences]))
