@@ -1,8 +1,9 @@
 """Searching a dataset by a text: which samples show what it tells of.
 
-How well a text fits a segment is how near it is to what is said of the segment, and how near it is to the segment's action:
-to the nearest of all that the dataset says of that action, and of words for it that captions do not use. A sample fits as
-well as its best segment, and a little better the nearer one of its captions is to the text.
+How well a text fits a segment is how near it is to what is said of the segment, and how well it fits the segment's action: how
+near it is to the nearest of all that the dataset says of that action, and of phrases for it that captions do not use; how far
+it lies in the direction that tells the action from others; and how much its single words tell of it. A sample fits as well as
+its best segment, and a little better the nearer one of its captions is to the text.
 """
 
 from __future__ import annotations
@@ -29,10 +30,16 @@ __all__ = ["Found", "Search", "encoder_of", "fitting", "open_search"]
 Array = NDArray[Any]
 
 SAID, RELATED = 10, 3
-"""So many of the nearest texts of an action, and of the words related to it, tell how near a text is to the action."""
-OF_ACTION = 0.9
-"""Weight of how near a text is to the action; the rest is that of what is said of the segment."""
-OF_CAPTION = 0.3
+"""So many of the nearest texts of an action, and of the phrases related to it, tell how near a text is to the action."""
+OF_SAID = 0.05
+"""Weight of those texts, where there are related phrases, too."""
+OF_WORDS = 0.2
+"""Weight of what single words tell of the action, beside how near the text is to it."""
+OF_DIRECTION = 0.02
+"""Weight of how far the text lies in the direction of the action."""
+OF_ACTION = 0.98
+"""Weight of how well a text fits the action; the rest is that of what is said of the segment."""
+OF_CAPTION = 0.1
 """Weight of how near a text is to a caption, beside that of the best segment."""
 
 
@@ -44,7 +51,7 @@ class Found:
     ----------
     sample : int
     score : float
-        How well it fits; larger is better. 1 would be a sample of which nothing else is said.
+        How well it fits; larger is better.
     variant : str
         In which variant it fits best, the first of several.
     variants : tuple of str
@@ -103,7 +110,7 @@ class Search:
             msg = "search for at least one sample" if text.strip() else "the text to search for is empty"
             raise UsageError(msg)
         query = self.encoder.encode([text], as_query=True)[0]
-        fits = fitting(query, self._index)[self._index.phrases]
+        fits = fitting(text, query, self._index)[self._index.phrases]
         near = (self._vectors @ query)[self._captions]
         of_caption, of_segment = np.full(len(self.dataset), -1.0), np.full(len(self.dataset), -np.inf)
         np.maximum.at(of_caption, self._samples, near)
@@ -134,13 +141,14 @@ class Search:
         )
 
 
-def fitting(query: Array, index: SearchIndex) -> Array:
+def fitting(text: str, query: Array, index: SearchIndex) -> Array:
     """Tell how well each phrase of an index fits a query.
 
     Parameters
     ----------
+    text : str
     query : float32 [dimension]
-        Of unit length.
+        The vector of the text, of unit length.
     index : SearchIndex
 
     Returns
@@ -148,13 +156,16 @@ def fitting(query: Array, index: SearchIndex) -> Array:
     float64 [phrases]
     """
     near = (index.vectors @ query).astype(np.float64)
-    actions, number = np.unique(np.array(index.actions, object), return_inverse=True)
-    of_action = np.empty(len(actions))
-    for action in range(len(actions)):
-        own = number == action
-        parts = [_nearest(near[own & ~index.related], SAID), _nearest(near[own & index.related], RELATED)]
-        of_action[action] = np.mean([part for part in parts if part is not None])
-    fits: Array = OF_ACTION * of_action[number] + (1 - OF_ACTION) * near
+    of_action = OF_WORDS * index.words.telling(text)
+    of_action += OF_DIRECTION * (index.directions[:, :-1] @ query + index.directions[:, -1])
+    for action in range(len(index.names)):
+        own = index.numbers == action
+        said, related = _nearest(near[own & ~index.related], SAID), _nearest(near[own & index.related], RELATED)
+        if said is None or related is None:
+            of_action[action] += related if said is None else said
+        else:
+            of_action[action] += OF_SAID * said + (1 - OF_SAID) * related
+    fits: Array = OF_ACTION * of_action[index.numbers] + (1 - OF_ACTION) * near
     return fits
 
 

@@ -6,13 +6,14 @@ made when one first searches, which takes seconds, and again when the dataset, t
     DATASET/embeddings/ENCODER/
       search/phrases.parquet    text, action, vector; `related` where it is no text of the dataset but a related word
       search/places.parquet     sample, variant, phrase
+      search/actions.parquet    the direction of each action among vectors
       receipts/search/00000.json
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 from posegen.config import Config
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.parts import commit, sound_receipt
+from posegen.embedding.search_actions import directions
+from posegen.embedding.search_words import Lexicon, lexicon
 from posegen.library import load_library
 from posegen.store.documents import Source
 from posegen.store.files import sweep
@@ -43,22 +46,23 @@ __all__ = ["Related", "SearchIndex", "open_index", "related_words"]
 Array = NDArray[Any]
 
 SEARCH = "search"
-PHRASES, PLACES = "search/phrases.parquet", "search/places.parquet"
-VERSION = 1
+PHRASES, PLACES, ACTIONS = "search/phrases.parquet", "search/places.parquet", "search/actions.parquet"
+VERSION = 3
 _RELATED = Path(__file__).parent / "related"
 _PLACES = pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("phrase", pa.int32())])
 
 
 @dataclass(frozen=True)
 class Related:
-    """Words for actions that captions do not use, by action, and what goes before a phrase that has no subject."""
+    """Phrases for actions that captions do not use, by action; what goes before those without a subject; how others begin."""
 
     words: dict[str, tuple[str, ...]]
     subject: str
+    own: tuple[str, ...]
 
     def sentence(self, phrase: str) -> str:
-        """Put the subject before a phrase."""
-        return f"{self.subject} {phrase}".strip()
+        """Put the subject before a phrase that has none."""
+        return phrase if phrase.split(" ", 1)[0] in self.own else f"{self.subject} {phrase}".strip()
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class SearchIndex:
         In the order of samples, in which sample which phrase is,
     variants : list of str
         and in which variant.
+    directions : float32 [actions, dimension + 1]
+        Of :func:`posegen.embedding.search_actions.directions`.
     """
 
     texts: list[str]
@@ -85,6 +91,23 @@ class SearchIndex:
     samples: Array
     phrases: Array
     variants: list[str]
+    directions: Array
+
+    @cached_property
+    def names(self) -> list[str]:
+        """All actions, sorted."""
+        return sorted(set(self.actions))
+
+    @cached_property
+    def numbers(self) -> Array:
+        """int64 [phrases]: the number of the action of each phrase among them."""
+        number = {name: place for place, name in enumerate(self.names)}
+        return np.array([number[action] for action in self.actions], np.int64)
+
+    @cached_property
+    def words(self) -> Lexicon:
+        """What single words tell of actions."""
+        return lexicon(self.texts, self.numbers, self.related, len(self.names))
 
 
 @cache
@@ -92,9 +115,10 @@ def related_words(language: str) -> Related:
     """Read the related words of a language; none where there are none."""
     path = _RELATED / f"{language}.yaml"
     if not path.is_file():
-        return Related({}, "")
+        return Related({}, "", ())
     document = read_yaml(path)
-    return Related({action: tuple(words) for action, words in document["actions"].items()}, document["subject"])
+    words = {action: tuple(phrases) for action, phrases in document["actions"].items()}
+    return Related(words, document["subject"], tuple(document["own"]))
 
 
 def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
@@ -137,6 +161,8 @@ def _make(dataset: Dataset, folder: Path, encoder: Encoder, related: Related, so
     present = {action for _, action in numbers}
     pairs = [*numbers, *((word, action) for action in sorted(present) for word in related.words.get(action, ()))]
     vectors = encoder.encode([related.sentence(text) for text, _ in pairs])
+    numbers = np.unique(np.array([action for _, action in pairs], object), return_inverse=True)[1]
+    apart = directions(vectors, numbers, np.arange(len(pairs)) >= said)
     phrases = pa.table(
         {
             "text": [text for text, _ in pairs],
@@ -146,8 +172,9 @@ def _make(dataset: Dataset, folder: Path, encoder: Encoder, related: Related, so
         }
     )
     table = pa.concat_tables([_PLACES.empty_table(), *places])
-    files = {PHRASES: [encode_table(phrases)], PLACES: [encode_table(table)]}
-    counts = {"phrases": len(pairs), "places": len(table)}
+    of_actions = pa.table({"direction": pa.array(list(apart), pa.list_(pa.float32()))})
+    files = {PHRASES: [encode_table(phrases)], PLACES: [encode_table(table)], ACTIONS: [encode_table(of_actions)]}
+    counts = {"phrases": len(pairs), "places": len(table), "actions": len(apart)}
     return commit(folder, SEARCH, 0, len(dataset), source, counts, files, run)
 
 
@@ -172,12 +199,12 @@ def _places(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -
 
 
 def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
-    phrases, places = (
+    phrases, places, actions = (
         read_part(read_checked(folder, name, receipt.files), receipt.numbers[count])
-        for name, count in ((PHRASES, "phrases"), (PLACES, "places"))
+        for name, count in ((PHRASES, "phrases"), (PLACES, "places"), (ACTIONS, "actions"))
     )
     with strange(Source(str(folder / SEARCH), cure(folder)).file):
-        vectors = phrases.column("vector").combine_chunks()
+        vectors, apart = phrases.column("vector").combine_chunks(), actions.column("direction").combine_chunks()
         return SearchIndex(
             phrases.column("text").to_pylist(),
             phrases.column("action").to_pylist(),
@@ -186,4 +213,5 @@ def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
             places.column("sample").to_numpy(),
             places.column("phrase").to_numpy().astype(np.int64),
             places.column("variant").to_pylist(),
+            apart.flatten().to_numpy().reshape(len(actions), -1),
         )

@@ -28,7 +28,7 @@ KINDS = {
     "texts": (),
     "vectors": ("embedded", "known"),
     "pairs": ("duplicates", "negatives"),
-    "search": ("phrases", "places"),
+    "search": ("phrases", "places", "actions"),
 }
 """The kinds of receipts, and the numbers that each has."""
 
