@@ -75,7 +75,7 @@ def kept(place: Any, codegen: Any) -> Lowered | None:
     described, signature, environment, environments, modules = told
     try:
         libraries = tuple(_read(codegen, *module) for module in modules)
-    except FileNotFoundError:
+    except (FileNotFoundError, EOFError):
         return None
     libraries[0].posegen_keeps = environments  # which numba knows only as long as somebody holds them
     return Lowered(described, signature, environment, libraries)
@@ -108,8 +108,12 @@ def _module_file(content: str) -> Path:
 @cache
 def _read(codegen: Any, name: str, content: str) -> Any:
     # Once only, so that no module is linked twice where several kernels need it.
+    bitcode = _module_file(content).read_bytes()
+    if _digest(bitcode) != content:
+        msg = f"{_module_file(content)} is not whole"  # as after a loss of power
+        raise EOFError(msg)
     library = codegen.create_library(name)
-    library._shared_module = llvm.parse_bitcode(_module_file(content).read_bytes())
+    library._shared_module = llvm.parse_bitcode(bitcode)
     library._finalized = True
     _CONTENTS[library] = content
     return library
@@ -118,13 +122,17 @@ def _read(codegen: Any, name: str, content: str) -> Any:
 def _write(library: Any) -> str:
     if library not in _CONTENTS:
         bitcode = library._get_module_for_linking().as_bitcode()
-        content = hashlib.sha256(bitcode).hexdigest()[:32]
+        content = _digest(bitcode)
         # Several processes may write the same module at the same time.
         temporary = _module_file(f"{content}.{uuid.uuid4().hex}")
         temporary.write_bytes(bitcode)
         temporary.replace(_module_file(content))
         _CONTENTS[library] = content
     return _CONTENTS[library]
+
+
+def _digest(bitcode: bytes) -> str:
+    return hashlib.sha256(bitcode).hexdigest()[:32]
 
 
 @cache
