@@ -163,6 +163,8 @@ def test_stopped_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("POSEGEN_PROFILE_CACHE", str(tmp_path / "figures"))
     (tmp_path / "disk").mkdir()
     stopped: list[bool] = []
+    # Who starts tests in the background may have had interrupts ignored.
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def stop() -> None:
         # Well within a run: once a shard is complete, and many are to come.
@@ -174,6 +176,7 @@ def test_stopped_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     code = main([*PROFILE[:-1], "--samples=100000", "--out", str(tmp_path / "disk" / "dataset")])
     stopped.append(True)
     thread.join()
+    signal.signal(signal.SIGINT, usual)
     assert code == 130
     assert capsys.readouterr().err.endswith("posegen: interrupted\n")
     assert [*(tmp_path / "disk").iterdir()] == []

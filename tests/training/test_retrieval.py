@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("retrieval")
     embed(tiny.make(folder / "dataset", 120), encoder="hashing-for-tests")
     command = [sys.executable, "-m", "tests.training.retrievals", str(folder)]
-    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # other tests have the other core
+    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
     return dict(json.loads(finished.stdout))
 
