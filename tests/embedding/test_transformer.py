@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -68,6 +69,13 @@ def test_vectors_are_those_of_the_model_itself_in_any_batches(model: Path) -> No
     short = load_encoder(str(model), max_tokens=4)
     np.testing.assert_allclose(short.encode(["a person walks runs and"]), short.encode(["a person then sits"]), atol=1e-6)
     assert short.fingerprint != encoder.fingerprint
+
+
+def test_a_run_of_training_serves_by_the_encoder_that_it_keeps(model: Path, tmp_path: Path) -> None:
+    shutil.copytree(model, tmp_path / "run" / "encoder")
+    own, of_run = load_encoder(str(model)), load_encoder(str(tmp_path / "run"))
+    assert (of_run.name, of_run.fingerprint) == ("run", own.fingerprint)
+    assert of_run.encode(TEXTS).tolist() == own.encode(TEXTS).tolist()
 
 
 def test_vectors_of_tokens_come_with_the_model_and_are_kept(model: Path, tmp_path: Path) -> None:
