@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,10 @@ def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array
     return _opened(folder, shard)
 
 
+_HEADERS = Lock()
+"""NumPy parses a file's header as Python, which on Python 3.11 fails at times when several threads do it at once."""
+
+
 @lru_cache(4096)
 def _opened(folder: Path, shard: int) -> Array:
     receipt = _receipt(folder, shard)
@@ -94,7 +99,8 @@ def _opened(folder: Path, shard: int) -> Array:
     if receipt is None or not path.is_file():
         msg = f"{path}: is missing, though training is going on. {cure}"
         raise PosegenError(msg)
-    values: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    with _HEADERS:
+        values: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
         msg = f"{path}: does not have the bytes that its receipt tells of. {cure}"
         raise PosegenError(msg)
