@@ -161,8 +161,8 @@ def _make(dataset: Dataset, folder: Path, encoder: Encoder, related: Related, so
     present = {action for _, action in numbers}
     pairs = [*numbers, *((word, action) for action in sorted(present) for word in related.words.get(action, ()))]
     vectors = encoder.encode([related.sentence(text) for text, _ in pairs])
-    numbers = np.unique(np.array([action for _, action in pairs], object), return_inverse=True)[1]
-    apart = directions(vectors, numbers, np.arange(len(pairs)) >= said)
+    actions = np.unique(np.array([action for _, action in pairs], object), return_inverse=True)[1]
+    apart = directions(vectors, actions, np.arange(len(pairs)) >= said)
     phrases = pa.table(
         {
             "text": [text for text, _ in pairs],
