@@ -32,7 +32,7 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, as_json: boo
     """
     from posegen.embedding.search import open_search
 
-    note("opening the dataset and its encoder; the first search of a dataset takes some seconds more", quiet=quiet)
+    note("opening the dataset and its encoder; the first search of a dataset takes up to a minute more", quiet=quiet)
     opened = open_search(dataset, encoder, lambda told: note(told, quiet=quiet))
     found = opened.find(text, top)
     if as_json:

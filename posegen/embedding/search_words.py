@@ -88,7 +88,13 @@ def lexicon(phrases: Sequence[str], actions: Iterable[int], related: Iterable[bo
 
 def stems(text: str) -> set[str]:
     """Give the stems of the words of an English text: kneels and kneeling are one."""
-    return set(_stemmer().stemWords(re.findall(r"[a-z]+", text.lower())))
+    return {_stem(word) for word in re.findall(r"[a-z]+", text.lower())}
+
+
+@cache
+def _stem(word: str) -> str:
+    stem: str = _stemmer().stemWord(word)
+    return stem
 
 
 @cache
