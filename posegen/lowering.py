@@ -11,9 +11,7 @@ a library links, and whether it is complete.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 from numba import _dynfunc  # type: ignore[attr-defined]
@@ -21,6 +19,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, compile_result
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
+from posegen.collecting import no_collecting
 from posegen.lowered import Lowered, keep, kept, place_of
 
 __all__ = ["PartCompiler"]
@@ -53,7 +52,7 @@ class PartCompiler(CompilerBase):
         if found:
             return _compiled(self.state, found)
         compile_anew: Any = super().compile_extra
-        with _no_collecting():
+        with no_collecting():  # numba makes millions of objects
             compiled = compile_anew(func)
         if place:
             libraries = _libraries(compiled.library)
@@ -66,18 +65,6 @@ class PartCompiler(CompilerBase):
         usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
         usual.passes = [(_PartLowering if step is NativeLowering else step, told) for step, told in usual.passes]
         return [usual]
-
-
-@contextmanager
-def _no_collecting() -> Iterator[None]:
-    """Look for no unreachable cycles meanwhile: numba makes millions of objects, gone over again and again."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def _libraries(library: Any) -> tuple[Any, ...]:

@@ -19,8 +19,8 @@ SOURCES = sorted((ROOT / "posegen").rglob("*.py"))
 # Each part may import its own modules, and parts of layers below its own.
 LAYERS = (
     {
-        "config", "config_groups", "config_quotas", "errors", "identity", "kernel_cache", "kernels", "library", "lowered",
-        "lowering", "overrides", "permutation", "presets", "quantities", "randomness", "scene", "splits",
+        "collecting", "config", "config_groups", "config_quotas", "errors", "identity", "kernel_cache", "kernels", "library",
+        "lowered", "lowering", "overrides", "permutation", "presets", "quantities", "randomness", "scene", "splits",
         "skeleton", "stopwatch", "terms", "validation", "version", "wording", "yaml_files",
     },
     {"story", "motion", "truth", "streaming"},

@@ -15,7 +15,7 @@ __all__ = ["directions"]
 
 Array = NDArray[Any]
 
-SAID = 40
+MOST_SAID = 40
 """So many texts of a dataset are taken for an action: it may have thousands, which would drown the related phrases."""
 FREEDOM = 10.0
 """How little directions are held back, as scikit-learn's `C`."""
@@ -56,4 +56,4 @@ def directions(vectors: Array, numbers: Array, related: Array) -> Array:
 
 def _taken(own: Array, related: Array) -> Array:
     said = own[~related[own]]
-    return np.concatenate([own[related[own]], said[:: max(1, -(-len(said) // SAID))]])
+    return np.concatenate([own[related[own]], said[:: max(1, -(-len(said) // MOST_SAID))]])

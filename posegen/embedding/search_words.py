@@ -20,7 +20,7 @@ __all__ = ["Lexicon", "lexicon"]
 
 UNSEEN = 1
 """So many phrases of other actions are taken to have a word, beside those that do: one phrase alone proves little."""
-OF_SAID = 20
+SAID_AS_PHRASES = 20
 """All that a dataset says of an action counts as so many phrases: there are thousands, with the same few words."""
 
 
@@ -79,7 +79,7 @@ def lexicon(phrases: Sequence[str], actions: Iterable[int], related: Iterable[bo
     phrases_of = Counter(kinds)
     counts: dict[str, dict[int, float]] = {}
     for phrase, (action, kind) in zip(phrases, kinds, strict=True):
-        weight = 1.0 if kind else OF_SAID / phrases_of[action, kind]
+        weight = 1.0 if kind else SAID_AS_PHRASES / phrases_of[action, kind]
         for stem in stems(phrase):
             own = counts.setdefault(stem, {})
             own[action] = own.get(action, 0.0) + weight
@@ -88,7 +88,7 @@ def lexicon(phrases: Sequence[str], actions: Iterable[int], related: Iterable[bo
 
 def stems(text: str) -> set[str]:
     """Give the stems of the words of an English text: kneels and kneeling are one."""
-    return {_stem(word) for word in re.findall(r"[a-z]+", text.lower())}
+    return {_stem(word) for word in re.findall(r"[^\W\d_]+", text.lower())}
 
 
 @cache

@@ -9,10 +9,9 @@ For faults on demand (``POSEGEN_FAULT``) see :mod:`posegen.generation.faults`.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.collecting import no_collecting
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.fields import made_arrays
@@ -83,7 +83,7 @@ def make_shard(job: Job) -> Receipt:
 
     started = time.monotonic()
     trip_shard()
-    with _no_collecting():
+    with no_collecting():  # rows are a million small objects without any cycles
         arrays, rows = _collect(job)
     seconds = time.monotonic() - started
     return commit_shard(job.path, job.header, job.span.shard, arrays, rows, rows_schema(), job.run, seconds)
@@ -121,18 +121,6 @@ def _stamp() -> Path:
     from posegen.kernels import cache_folder
 
     return cache_folder() / "compiled"
-
-
-@contextmanager
-def _no_collecting() -> Iterator[None]:
-    """Look for no unreachable cycles meanwhile: rows are a million small objects without any, gone over again and again."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def _collect(job: Job) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:

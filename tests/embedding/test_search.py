@@ -48,6 +48,8 @@ def test_a_word_that_comes_up_with_one_action_only_tells_of_it() -> None:
     assert found.telling("they strolled") == pytest.approx([0, 2 / 3, 0])
     assert found.telling("someone strolls") == pytest.approx([1 / 5, 2 / 3 + 2 / 5, 1 / 5])
     assert found.telling("a zebra").tolist() == [0, 0, 0]
+    # Words of other languages are not torn at their own letters.
+    assert lexicon(["jemand läuft"], [0], [True], 1).telling("uft").tolist() == [0]
 
 
 def test_all_that_a_dataset_says_of_an_action_counts_as_twenty_phrases() -> None:
