@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import os
+import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -112,8 +113,9 @@ def _onnx(trained: Trained, about: str) -> bytes:
     # It warns of packages that this model has no use for.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     said = io.StringIO()
-    # torch tells of its progress on standard output, where a document may be expected.
-    with redirect_stdout(said), redirect_stderr(said):
+    # torch tells of its progress on standard output, where a document may be expected, and warns of its own ways.
+    with redirect_stdout(said), redirect_stderr(said), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         program: Any = torch.onnx.export(
             trained.model, (motion, length), dynamo=True, dynamic_shapes=shapes, output_names=["said"], verbose=False
         )

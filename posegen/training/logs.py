@@ -75,7 +75,7 @@ def _begin_wandb(run: Path, settings: Settings) -> Any:
     try:
         import wandb
     except ModuleNotFoundError:
-        msg = "log names wandb, which is not installed: pip install wandb, or leave it out"
+        msg = "log names wandb, which is not installed: pip install 'posegen[wandb]', or leave it out"
         raise UsageError(msg) from None
     # Who has not logged in anywhere, and has not said otherwise, gets files that `wandb sync` takes later.
     known = any(os.environ.get(name) for name in ("WANDB_API_KEY", "WANDB_MODE"))

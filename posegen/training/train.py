@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -67,12 +69,24 @@ def train(request: Request, reporter: Reporter) -> Result:
             reporter.table(reasons)
             reporter.expect(estimate)
             return Result(run, task.name, 0, estimate=estimate, reasons=reasons)
-        run.mkdir(parents=True, exist_ok=True)
-        with locked(run, current_run()):
+        with _folder(run), locked(run, current_run()):
             sweep(run)
             return _trained(request, run, task, material, beginning, reporter)
     finally:
         reporter.stop()
+
+
+@contextmanager
+def _folder(run: Path) -> Iterator[None]:
+    """Make the folder of a run; if it was made for what is then refused, it goes again."""
+    made = not run.exists()
+    run.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except UsageError:
+        if made and not any(run.iterdir()):
+            run.rmdir()
+        raise
 
 
 def _trained(request: Request, run: Path, task: Task, material: Material, beginning: Beginning, reporter: Reporter) -> Result:

@@ -22,6 +22,7 @@ from posegen.errors import PosegenError
 from posegen.training.runs import RUN, read_document, write_document
 from posegen.training.train import Request, train
 from tests.training import tiny
+from tests.training.naive_training import beside_naive
 
 KILLED_AT = (3, 8)
 
@@ -71,14 +72,21 @@ class Bereaver(Killer):
         super().step(step, steps, loss, times, left)
 
 
-def sat(dataset: Path, run: Path, recorder: tiny.Recorder, *overrides: str, task: str = "action") -> dict[str, Any]:
+def sat(
+    dataset: Path,
+    run: Path,
+    recorder: tiny.Recorder,
+    *overrides: str,
+    task: str = "action",
+    budget: float | None = None,
+) -> dict[str, Any]:
     """Train in a forked process; tell what came of it."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         document: dict[str, Any] = {}
         try:
-            result = train(Request(str(dataset), task, "quick", tiny.settings(*overrides), run), recorder)
+            result = train(Request(str(dataset), task, "quick", tiny.settings(*overrides), run, budget), recorder)
             document = {"steps": result.steps, "nothing": result.nothing_to_do, "measures": result.measures}
         except PosegenError as error:
             document = {"error": str(error)}
@@ -114,12 +122,19 @@ def main(dataset: Path, folder: Path) -> dict[str, Any]:
     found["patient"] = sat(
         dataset, folder / "patient", tiny.Recorder(), "optimiser.rate=0", "checks.times=6", "checks.patience=2"
     )
+    found["refused"] = _refused(dataset, folder / "refused")
     found |= _together(dataset, folder)
     found["damaged"] = _damaged(dataset, folder)
     found["older"] = _older(dataset, folder)
     found["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
+    found["naive"] = beside_naive(dataset, folder / "not torn")
     found["grown"] = _grown(dataset, folder)
     return found
+
+
+def _refused(dataset: Path, run: Path) -> dict[str, Any]:
+    """A run for which there is no time."""
+    return sat(dataset, run, tiny.Recorder(), budget=1e-3) | {"folder": run.exists()}
 
 
 def _damaged(dataset: Path, folder: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from posegen.training.adapters import add_adapters, learned, merge_adapters
 from posegen.training.cache import view_of
 from posegen.training.export import export_model
 from posegen.training.features import FEATURES
-from posegen.training.models import build, save_model
+from posegen.training.models import build, load_model, save_model
 from posegen.training.own_clips import read_own_clips
 from posegen.training.predict import predict
 from posegen.training.settings import Model
@@ -125,3 +126,19 @@ def test_exported_tensors_say_the_same_and_damage_is_told(run: Path, tmp_path: P
     weights.write_bytes(data)
     with pytest.raises(PosegenError, match="does not have the bytes"):
         export_model(run, "safetensors", tmp_path / "other.safetensors")
+
+
+def test_an_exported_graph_says_the_same_elsewhere(run: Path, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    written = export_model(run, "onnx", tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(written.path), providers=["CPUExecutionProvider"])
+    about = json.loads(session.get_modelmeta().custom_metadata_map["posegen"])
+    assert (about["task"], about["stride"]) == ("action", 4)
+    torch.manual_seed(2)
+    # Neither as many clips nor as many frames as it was exported with.
+    motion, length = torch.randn(5, 31, FEATURES), torch.tensor([31, 31, 7, 20, 1])
+    (said,) = session.run(None, {"motion": motion.numpy(), "length": length.numpy()})
+    with torch.inference_mode():
+        own = load_model(run).model(motion, length)
+    known = torch.arange(31)[None, :] < length[:, None]
+    torch.testing.assert_close(torch.from_numpy(said)[known], own[known], atol=1e-4, rtol=1e-4)

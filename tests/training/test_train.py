@@ -45,6 +45,14 @@ def test_it_learns_and_says_how_well(told: tuple[Path, dict[str, Any]]) -> None:
     assert [text for text in whole["said"] if text.startswith("step 6: clip_top1")]
 
 
+def test_steps_are_those_of_a_naive_loop(told: tuple[Path, dict[str, Any]]) -> None:
+    naive = told[1]["naive"]
+    assert naive["clipped"] >= 3
+    assert naive["moved"] > 0.01
+    for what in ("weights", "average"):
+        assert naive[what] < 2e-5, what
+
+
 def test_killed_twice_it_ends_with_equal_weights(told: tuple[Path, dict[str, Any]]) -> None:
     folder, found = told
     assert [found[f"killed {i}"] for i in (0, 1)] == [{"signal": signal.SIGKILL}] * 2
@@ -136,6 +144,12 @@ def test_a_run_of_another_version_is_refused_in_words(told: tuple[Path, dict[str
 def test_micro_batches_divide_a_batch() -> None:
     assert [parts_of(32, micro) for micro in (64, 32, 16, 12, 5, 1)] == [1, 1, 2, 4, 8, 32]
     assert parts_of(30, 8) == 5
+
+
+def test_what_is_refused_leaves_nothing(told: tuple[Path, dict[str, Any]]) -> None:
+    refused = told[1]["refused"]
+    assert "the budget is" in refused["error"]
+    assert refused["folder"] is False
 
 
 def test_a_budget_is_refused_with_what_would_fit() -> None:

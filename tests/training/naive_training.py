@@ -1,0 +1,67 @@
+"""A loop of training as the books have it, to hold the stage's steps against: gradients of micro-batches added up and clipped,
+AdamW, a rate that rises and falls, and an average of the weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from posegen.training import checkpoints
+from posegen.training.feed import Feed
+from posegen.training.material import batches_of, statistics
+from posegen.training.opening import opened
+from tests.training import tiny
+
+PARTS = 2
+
+
+def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
+    """By how much the weights of a complete run without dropout, and their average, differ at most from the naive ones."""
+    settings = tiny.settings("model.dropout=0")
+    found = opened(str(dataset), "action", settings, None)
+    source = found.material.source(found.task.recipes, "training")
+    feed = Feed(batches_of(source, settings.batch, settings.seed, None), source, settings.seed, None, PARTS)
+    model = found.beginning.make()
+    model.encoder.normalise_by(*statistics(source, None))  # type: ignore[union-attr, operator]
+    weights = dict(model.named_parameters())
+    begun = {name: value.detach().clone() for name, value in weights.items()}
+    first = {name: torch.zeros_like(value) for name, value in weights.items()}
+    second, average = ({name: start.clone() for name, start in values.items()} for values in (first, begun))
+    clipped, batches = 0, iter(feed.batches)
+    for step in range(1, settings.steps + 1):
+        parts = feed.tensors(next(batches))
+        loss = sum(found.task.loss(found.task.apply(model, part), part) for part in parts) / PARTS
+        gradients = dict(zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True))
+        norm = math.sqrt(sum(float(value.double().square().sum()) for value in gradients.values()))
+        clipped += norm > settings.optimiser.clip
+        rate = _rate(step, settings.steps, settings.optimiser.rate)
+        for name, value in weights.items():
+            gradient = gradients[name] * min(1.0, settings.optimiser.clip / norm)
+            first[name] = 0.9 * first[name] + 0.1 * gradient
+            second[name] = 0.999 * second[name] + 0.001 * gradient**2
+            towards = first[name] / (1 - 0.9**step) / ((second[name] / (1 - 0.999**step)).sqrt() + 1e-8)
+            with torch.no_grad():
+                value -= rate * (towards + settings.optimiser.decay * value)
+            kept = min(settings.optimiser.average, step / (step + 10))
+            average[name] = kept * average[name] + (1 - kept) * value.detach()
+    state = checkpoints.read(run, settings.steps).tensors
+    return {
+        "clipped": clipped,
+        "moved": _apart(weights, begun),
+        "weights": _apart(weights, state["weights"]),
+        "average": _apart(average, state["average"]),
+    }
+
+
+def _rate(step: int, steps: int, top: float) -> float:
+    """The first step warms up; from there the rate falls as a half cosine does, to a hundredth."""
+    return top * (0.01 + 0.99 * (1 + math.cos(math.pi * max(0, step - 2) / (steps - 1))) / 2)
+
+
+def _apart(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> float:
+    return max(float((value.detach() - other[name]).abs().max()) for name, value in one.items())
