@@ -27,6 +27,7 @@ LAYERS = (
     {"reading", "synthesis", "store", "augment", "fields"},
     {"embedding"},
     {"generation", "composing", "viewing", "exchange", "evaluation", "training", "paraphrasing"},
+    {"pipeline"},
     {"cli"},
     {"__init__", "__main__"},
 )  # fmt: skip

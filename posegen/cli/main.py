@@ -39,6 +39,7 @@ COMMANDS = {
     "embed": ("posegen.cli.embed:embed", "Turn captions into vectors, each distinct text once."),
     "search": ("posegen.cli.search:search", "Find samples that show what a text tells of."),
     "train": ("posegen.cli.train:train", "Train a model on a dataset, or on a config without one."),
+    "run": ("posegen.cli.run:run", "Generate, embed, train and evaluate, by one command."),
     "runs": ("posegen.cli.runs:runs", "List and compare what was trained."),
     "predict": ("posegen.cli.predict:predict", "Write what a trained model says of a dataset."),
     "export-model": ("posegen.cli.export_model:export_model", "Write a trained model for other programs."),

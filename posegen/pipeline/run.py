@@ -1,0 +1,155 @@
+"""From a config to trained models and what they say of the motion, in one folder, by one command that resumes.
+
+::
+
+    OUT/
+      dataset/            what `posegen generate` makes, with the vectors of `posegen embed`
+      TASK/               a run of `posegen train` for each task
+      evaluation.json     how plausible the motion is, and how it looks to the trained retrieval model; sealed
+
+Nothing is kept of how far the road was walked: each stage knows by itself whether its result stands, so that a kill at any
+instant costs what the stage at work would lose alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from posegen.config import Config
+from posegen.errors import UsageError
+from posegen.pipeline.telling import Telling
+
+__all__ = ["Done", "Request", "Stage", "run_pipeline", "stages_of"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for.
+
+    Attributes
+    ----------
+    config : Config
+    out : Path
+        Folder of it all.
+    tasks : tuple of str
+        Models that are trained, in this order.
+    preset : str
+        How much is spent on each.
+    workers : int or None
+    """
+
+    config: Config
+    out: Path
+    tasks: tuple[str, ...]
+    preset: str = "quick"
+    workers: int | None = None
+
+    @property
+    def dataset(self) -> Path:
+        """Where the dataset lies."""
+        return self.out / "dataset"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a stage: whether its result stood already, and what it is in a line."""
+
+    stood: bool
+    told: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the road: its name, and the work."""
+
+    name: str
+    go: Callable[[Telling], Outcome]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A stage that is over, and the seconds that this sitting spent on it."""
+
+    name: str
+    stood: bool
+    told: str
+    seconds: float
+
+
+def stages_of(request: Request) -> list[Stage]:
+    """List the stages of a road in order.
+
+    Raises
+    ------
+    UsageError
+        If a task or the preset is unknown, or a task is named twice: before anything is made.
+    """
+    from posegen.training.settings import load_settings
+    from posegen.training.task import find_task
+
+    if len(set(request.tasks)) < len(request.tasks):
+        msg = f"--task names one twice: {', '.join(request.tasks)}"
+        raise UsageError(msg)
+    load_settings(request.preset)
+    tasks = [find_task(name) for name in request.tasks]
+    stages = [Stage("generate", partial(_generate, request))]
+    if any(task.captions for task in tasks):
+        stages.append(Stage("embed", partial(_embed, request)))
+    stages += [Stage(f"train {name}", partial(_train, request, name)) for name in request.tasks]
+    return [*stages, Stage("evaluate", partial(_evaluate, request))]
+
+
+def run_pipeline(request: Request, telling: Telling) -> Iterator[Done]:
+    """Walk the road; gives each stage when it is over.
+
+    Raises
+    ------
+    UsageError, PosegenError
+        As the stage says that cannot go on. What is complete stays.
+    """
+    stages = stages_of(request)
+    for number, stage in enumerate(stages, 1):
+        telling.stage(number, len(stages), stage.name)
+        begun = time.monotonic()
+        outcome = stage.go(telling)
+        yield Done(stage.name, outcome.stood, outcome.told, time.monotonic() - begun)
+
+
+def _generate(request: Request, telling: Telling) -> Outcome:
+    from posegen.generation.run import generate
+
+    made = generate(request.config, out=request.dataset, workers=request.workers, progress=telling.generation())
+    return Outcome(made.nothing_to_do, f"{made.samples:,} samples, {made.sequences:,} sequences in {made.path}")
+
+
+def _embed(request: Request, telling: Telling) -> Outcome:
+    from posegen.embedding.stage import embed
+
+    with telling.embedding() as (progress, notify):
+        made = embed(request.dataset, progress=progress, notify=notify)
+    return Outcome(made.nothing_to_do, f"{made.distinct:,} distinct texts by {made.encoder} in {made.path}")
+
+
+def _train(request: Request, task: str, telling: Telling) -> Outcome:
+    from posegen.training.request import Request as Asked
+    from posegen.training.settings import load_settings
+    from posegen.training.task import find_task
+    from posegen.training.train import train
+
+    asked = Asked(str(request.dataset), task, request.preset, load_settings(request.preset), request.out / task)
+    made = train(asked, telling.training())
+    watched = find_task(task).watched
+    told = f"{watched} {made.measures[watched]:.3f} on clips of samples that it has never seen, in {made.run}"
+    return Outcome(made.nothing_to_do, told)
+
+
+def _evaluate(request: Request, telling: Telling) -> Outcome:
+    from posegen.pipeline.evaluation import evaluated
+
+    encoder = request.out / "retrieval" if "retrieval" in request.tasks else None
+    stood, told = evaluated(request.dataset, encoder, request.out / "evaluation.json", telling.say)
+    return Outcome(stood, told)

@@ -1,0 +1,33 @@
+"""Who is told on the road: each stage has its own way of telling how far it is, and one place makes them all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from posegen.embedding.clock import Progress
+    from posegen.generation.progress import Reporter as GenerationReporter
+    from posegen.training.request import Reporter as TrainingReporter
+
+__all__ = ["Telling"]
+
+
+class Telling(Protocol):
+    """What a road tells."""
+
+    def stage(self, number: int, of: int, name: str) -> None:
+        """A stage begins."""
+
+    def say(self, text: str) -> None:
+        """Tell something in words."""
+
+    def generation(self) -> GenerationReporter:
+        """Who is told how generating goes."""
+
+    def embedding(self) -> AbstractContextManager[tuple[Callable[[Progress], None], Callable[[str], None]]]:
+        """Who is told how embedding goes, and what it has to say."""
+
+    def training(self) -> TrainingReporter:
+        """Who is told how training goes."""

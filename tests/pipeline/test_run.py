@@ -1,0 +1,71 @@
+"""The whole road: killed in every stage and run again it ends as if nothing had been, and then there is nothing to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if not all(find_spec(name) for name in ("torch", "lightning", "safetensors", "sentence_transformers")):
+    pytest.skip("the groups embed and train are not installed", allow_module_level=True)
+
+from posegen.cli.main import main
+from tests.pipeline.roads import KILLED_IN
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("roads")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        "POSEGEN_EMBEDDING_CACHE": str(folder / "cache"),
+    }
+    command = [sys.executable, "-m", "tests.pipeline.roads", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_killed_in_every_stage_it_ends_with_the_same(told: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = told
+    assert found["kills"] == [signal.SIGKILL] * len(KILLED_IN)
+    for name in ("action/model.safetensors", "retrieval/model.safetensors"):
+        assert (folder / "whole" / name).read_bytes() == (folder / "killed" / name).read_bytes()
+    one, other = (json.loads((folder / name / "evaluation.json").read_text()) for name in ("whole", "killed"))
+    assert one == other
+    assert main(["diff", str(folder / "whole" / "dataset"), str(folder / "killed" / "dataset")]) == 0
+
+
+def test_what_stands_is_skipped(told: tuple[Path, dict[str, Any]]) -> None:
+    found = told[1]
+    assert [stage["name"] for stage in found["whole"]] == list(KILLED_IN)
+    assert not any(stage["stood"] for stage in found["whole"])
+    # It was killed last when only the evaluation was left.
+    assert [stage["stood"] for stage in found["killed"]] == [True] * 4 + [False]
+    assert all(stage["stood"] for stage in found["again"])
+    assert [stage["told"].partition(", in ")[0] for stage in found["again"][2:]] == [
+        stage["told"].partition(", in ")[0] for stage in found["whole"][2:]
+    ]
+
+
+def test_what_cannot_be_is_refused_before_anything_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = str(tmp_path / "road")
+    for options, reason in (
+        (["--task", "acton"], "there is no task 'acton'"),
+        (["--task", "action", "--task", "action"], "names one twice"),
+        (["--preset", "quik"], "unknown preset 'quik'"),
+    ):
+        assert main(["run", "smoke", "--out", place, *options]) == 2
+        assert reason in capsys.readouterr().err
+    assert not (tmp_path / "road").exists()
