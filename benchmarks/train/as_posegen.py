@@ -106,4 +106,6 @@ def posegen_trains(ours: Posegen, steps: int, run: Path, tell: Callable[[], None
 
 
 def _overrides(samples: int, chosen: Mapping[str, str]) -> list[str]:
-    return ["log=[]", f"data.samples={samples}", *(f"machine.{name}={value}" for name, value in chosen.items())]
+    # All ways are to see the same clips, on the same skeletons.
+    same = ["data.skeleton.joints=0", "data.skeleton.size=0"]
+    return ["log=[]", f"data.samples={samples}", *same, *(f"machine.{name}={value}" for name, value in chosen.items())]

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from posegen.randomness import Stream, uniform
 
-__all__ = ["CAPTION", "STRETCH", "draws_of"]
+__all__ = ["CAPTION", "SKELETON", "STRETCH", "draws_of"]
 
 Array = NDArray[Any]
 
-STRETCH, CAPTION = 1, 2
-"""What is drawn: which stretch of a clip is shown, and which of its captions."""
+STRETCH, CAPTION, SKELETON = 1, 2, 3
+"""What is drawn: which stretch of a clip is shown, which of its captions, and on which skeleton."""
 
 _VARIANTS = 16
 _ATTEMPTS = 256
@@ -28,7 +28,7 @@ def draws_of(sample: Array, variant: Array, seed: int, number: int, what: int, c
         Their samples, and the places of their variants.
     seed, number : int
     what : int
-        :data:`STRETCH` or :data:`CAPTION`.
+        :data:`STRETCH`, :data:`CAPTION` or :data:`SKELETON`.
     count : int
         How many draws each; one does not depend on how many there are.
 

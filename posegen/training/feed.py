@@ -19,6 +19,8 @@ from posegen.training.drawing import STRETCH, draws_of
 from posegen.training.fresh_captions import FreshCaptions
 from posegen.training.place import ALONE, Place
 from posegen.training.recipes import ABSENT
+from posegen.training.settings import Skeleton
+from posegen.training.skeletons import on_other_skeletons
 from posegen.training.sources import ClipSource
 
 __all__ = ["Feed", "to_clips"]
@@ -46,6 +48,8 @@ class Feed:
         Whose share it gives, of the processes that train together.
     whole : bool
         Whether each process gets all clips of a batch, since the loss holds them against each other.
+    skeleton : Skeleton or None
+        How much skeletons vary from clip to clip; None: not at all.
     """
 
     batches: Batches
@@ -56,6 +60,7 @@ class Feed:
     shuffled: tuple[str, ...] = ()
     place: Place = ALONE
     whole: bool = False
+    skeleton: Skeleton | None = None
 
     def tensors(self, batch: SequenceBatch) -> list[Tensors]:
         """Make the micro-batches of a batch."""
@@ -64,6 +69,8 @@ class Feed:
         clips |= {name: np.roll(clips[name], 1, axis=0) for name in self.shuffled}
         if self.frames is not None:
             clips = _cut(clips, self.frames, self.seed, batch.number)
+        if self.skeleton is not None:
+            clips = on_other_skeletons(clips, self.skeleton, self.seed, batch.number)
         if self.whole:
             return [_tensors(clips, batch.number, self.place.rank, slice(None))]
         size, pieces = len(clips["length"]), self.parts * self.place.of

@@ -24,7 +24,10 @@ SIZES = {"small": (96, 5), "medium": (192, 10), "large": (384, 15)}
 """Width and depth."""
 
 _DILATIONS = (1, 2, 4, 8, 16)
-_LEAST_SPREAD = 1e-2
+_LEAST_SPREAD = 0.1
+"""In metres, m/s or rad/s. What hardly varies among generated people, such as where hips are, is not to count for more than
+what they do: captured clips are known better by that, 42 % rather than 37 %.
+"""
 
 
 class MotionEncoder(nn.Module):

@@ -75,6 +75,7 @@ def feed_of(session: Session, start: int, choices: Choices, place: Place) -> Fee
         shuffled=session.task.labels if data.shuffle_labels else (),
         place=place,
         whole=session.task.whole,
+        skeleton=data.skeleton if session.task.any_skeleton else None,
     )
 
 

@@ -68,6 +68,19 @@ class Model(Group):
     dropout: Share = 0.1
 
 
+class Skeleton(Group):
+    """How far the skeletons that a model is shown in training lie from those of the clips, as standard deviations.
+
+    Attributes
+    ----------
+    joints : of where a joint is said to be, along each axis, in metres; 0: as it is
+    size : of the factor on all lengths
+    """
+
+    joints: Annotated[Number, Field(ge=0, le=0.2)] = 0.03
+    size: Annotated[Number, Field(ge=0, le=0.3)] = 0.1
+
+
 class Data(Group):
     """What it is trained on.
 
@@ -77,6 +90,7 @@ class Data(Group):
     samples : how many, from the first; null: all there are, and of a config as many as are needed to show none twice
     frames : longest stretch of a clip that is shown at once, in frames of the dataset; null: all of it
     stride : every how manieth frame a model sees
+    skeleton : how skeletons vary from clip to clip, for tasks to which they do not matter
     shuffle_labels : train on the labels of other clips: a control, which must learn nothing
     """
 
@@ -84,6 +98,7 @@ class Data(Group):
     samples: Annotated[Whole, Field(ge=1)] | None = None
     frames: Annotated[Whole, Field(ge=8)] | None = None
     stride: Annotated[Whole, Field(ge=1, le=10)] = 2
+    skeleton: Skeleton = Skeleton()
     shuffle_labels: Flag = False
 
 

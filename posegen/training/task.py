@@ -70,6 +70,8 @@ class Task:
         the model a micro-batch at a time; what is needed for the way back is computed again.
     one_variant : bool
         Whether it is judged on the first variant of each sample only.
+    any_skeleton : bool
+        Whether it does not matter to it on whose skeleton a motion is, so that it learns from varied ones.
     configure : callable or None
         Makes the task with what else is set; None: nothing of that matters to it.
     """
@@ -86,6 +88,7 @@ class Task:
     captions: bool = False
     whole: bool = False
     one_variant: bool = False
+    any_skeleton: bool = False
     configure: Callable[[Settings], Task] | None = None
 
     def configured(self, settings: Settings) -> Task:

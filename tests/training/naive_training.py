@@ -25,7 +25,14 @@ def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
     settings = tiny.settings("model.dropout=0")
     found = opened(str(dataset), "action", settings, None)
     source = found.material.source(found.task.recipes, "training")
-    feed = Feed(batches_of(source, settings.batch, settings.seed, None), source, settings.seed, None, PARTS)
+    feed = Feed(
+        batches_of(source, settings.batch, settings.seed, None),
+        source,
+        settings.seed,
+        None,
+        PARTS,
+        skeleton=settings.data.skeleton,
+    )
     model = found.beginning.make()
     model.encoder.normalise_by(*statistics(source, None))  # type: ignore[union-attr, operator]
     weights = dict(model.named_parameters())

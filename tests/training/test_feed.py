@@ -12,7 +12,7 @@ from posegen.training.cache import FOLDER
 from posegen.training.feed import Feed
 from posegen.training.loading import Loader, Loading
 from posegen.training.material import Material, batches_of, open_material
-from posegen.training.settings import Data
+from posegen.training.settings import Data, Skeleton
 from posegen.training.tasks.action import TASK
 
 BATCH = 12
@@ -27,7 +27,7 @@ def material(dataset: Path) -> Material:
 
 def feed(material: Material, start: int = 0, *, parts: int = 1, frames: int | None = None) -> Feed:
     source = material.source(TASK.recipes, "training")
-    return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts)
+    return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts, skeleton=Skeleton())
 
 
 def clips(feed: Feed, steps: int, workers: int = 0) -> dict[str, torch.Tensor]:

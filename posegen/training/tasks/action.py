@@ -145,4 +145,5 @@ TASK = Task(
     tally=_Actions,
     watched="clip_top1",
     tell=_tell,
+    any_skeleton=True,
 )

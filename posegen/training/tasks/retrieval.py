@@ -216,6 +216,7 @@ def _task(contrast: Contrast) -> Task:
         captions=True,
         whole=True,
         one_variant=True,
+        any_skeleton=True,
         configure=lambda settings: _task(settings.contrast),
     )
 
