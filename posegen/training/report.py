@@ -99,4 +99,26 @@ def _confused(table: dict[str, Any]) -> list[str]:
     ]
     pairs.sort(key=lambda pair: (-pair[0], pair[2], pair[3]))
     rows = [[true, "taken for", said, str(count), f"{100 * share:.0f} % of them"] for count, share, true, said in pairs]
-    return ["<h2>Most often confused</h2>", _table(rows[:_MOST_CONFUSED]) if rows else "<p>Nothing.</p>"]
+    most = _table(rows[:_MOST_CONFUSED]) if rows else "<p>Nothing.</p>"
+    return ["<h2>Confusion</h2>", _matrix(names, confusion), "<h2>Most often confused</h2>", most]
+
+
+def _matrix(names: Sequence[str], confusion: Sequence[Sequence[int]]) -> str:
+    """Draw which share of what is true is taken for what: a row for each that occurs, darker for more."""
+    occurs = [i for i, row in enumerate(confusion) if sum(row)]
+    size, left = 10, 110
+    width, height = left + size * len(names), size * (len(occurs) + 1)
+    labels = "".join(
+        f"<text x='{left - 4}' y='{size * (y + 1) - 2}' text-anchor='end'>{html.escape(names[i])}</text>"
+        for y, i in enumerate(occurs)
+    )
+    cells = "".join(
+        f"<rect x='{left + size * j}' y='{size * y}' width='{size}' height='{size}' fill='{'#27c' if i == j else '#c33'}' "
+        f"fill-opacity='{0.15 + 0.85 * count / sum(confusion[i]):.2f}'>"
+        f"<title>{html.escape(f'{names[i]} taken for {names[j]}: {count} of {sum(confusion[i])}')}</title></rect>"
+        for y, i in enumerate(occurs)
+        for j, count in enumerate(confusion[i])
+        if count
+    )
+    told = "<p>A row is what was true, a column what was said, in the same order; point at a cell to read it.</p>"
+    return f"{told}<svg viewBox='0 0 {width} {height}' width='{width}' font-size='9' role='img'>{labels}{cells}</svg>"
