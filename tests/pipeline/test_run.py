@@ -17,6 +17,7 @@ if not all(find_spec(name) for name in ("torch", "lightning", "safetensors", "se
     pytest.skip("the groups embed and train are not installed", allow_module_level=True)
 
 from posegen.cli.main import main
+from tests.once import made_once
 from tests.pipeline.roads import KILLED_IN
 
 ROOT = Path(__file__).parents[2]
@@ -24,17 +25,15 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("roads")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-        "POSEGEN_EMBEDDING_CACHE": str(folder / "cache"),
-    }
-    command = [sys.executable, "-m", "tests.pipeline.roads", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    def make(folder: Path) -> None:
+        own = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "POSEGEN_EMBEDDING_CACHE": str(folder / "cache")}
+        command = [sys.executable, "-m", "tests.pipeline.roads", str(folder)]
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (folder / "told.json").write_text(done.stdout)
+
+    folder = made_once(tmp_path_factory, "roads", make)
+    return folder, json.loads((folder / "told.json").read_text())
 
 
 def test_killed_in_every_stage_it_ends_with_the_same(told: tuple[Path, dict[str, Any]]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from posegen.embedding import embed
+from tests.once import made_once
 from tests.training import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -21,13 +22,16 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What runs of :mod:`tests.training.retrievals` said, and how their process ended."""
-    folder = tmp_path_factory.mktemp("retrieval")
-    embed(tiny.make(folder / "dataset", 120), encoder="hashing-for-tests")
-    command = [sys.executable, "-m", "tests.training.retrievals", str(folder)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # other tests have the other core
-    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
-    return dict(json.loads(finished.stdout))
+
+    def make(folder: Path) -> None:
+        embed(tiny.make(folder / "dataset", 120), encoder="hashing-for-tests")
+        command = [sys.executable, "-m", "tests.training.retrievals", str(folder)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # other tests have the other core
+        finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        assert finished.returncode == 0, finished.stderr
+        (folder / "told.json").write_text(finished.stdout)
+
+    return dict(json.loads((made_once(tmp_path_factory, "retrieval", make) / "told.json").read_text()))
 
 
 def test_it_learns_what_goes_with_what(told: dict[str, Any]) -> None:

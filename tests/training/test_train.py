@@ -20,19 +20,23 @@ from posegen.errors import UsageError
 from posegen.training.estimate import Estimate, refuse_budget
 from posegen.training.place import parts_of
 from posegen.training.settings import load_settings, training_presets
+from tests.once import made_once
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def told(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("sittings")
-    command = [sys.executable, "-m", "tests.training.sittings", str(folder / "dataset"), str(folder)]
-    shutil.copytree(dataset, folder / "dataset")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    def make(folder: Path) -> None:
+        command = [sys.executable, "-m", "tests.training.sittings", str(folder / "dataset"), str(folder)]
+        shutil.copytree(dataset, folder / "dataset")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (folder / "told.json").write_text(done.stdout)
+
+    folder = made_once(tmp_path_factory, "sittings", make)
+    return folder, json.loads((folder / "told.json").read_text())
 
 
 def test_it_learns_and_says_how_well(told: tuple[Path, dict[str, Any]]) -> None:
