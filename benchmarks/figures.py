@@ -52,21 +52,16 @@ def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -
 
 
 def write_again(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
-    """Put figures in the place of those of the same names that are written down, which tells that they were measured later.
-
-    Raises
-    ------
-    ValueError
-        If a figure has no place there: then the whole section is to be measured.
+    """Put figures in the place of those of the same names that are written down, and new ones behind them; which were measured
+    later is told.
     """
     document = json.loads((RESULTS / f"{section}.json").read_text(encoding="utf-8"))
     found = {figure.name: asdict(figure) for figure in figures}
-    missing = found.keys() - {figure["name"] for figure in document["figures"]}
-    if missing:
-        msg = f"{section} has no figures yet of the names {sorted(missing)}"
-        raise ValueError(msg)
-    document["figures"] = [found.get(figure["name"], figure) for figure in document["figures"]]
-    document["again"] = [*document.get("again", []), {"figures": list(found), "seconds": round(seconds)}]
+    document["figures"] = [found.pop(figure["name"], figure) for figure in document["figures"]] + list(found.values())
+    document["again"] = [
+        *document.get("again", []),
+        {"figures": [figure.name for figure in figures], "seconds": round(seconds)},
+    ]
     return _record(title, document)
 
 
