@@ -40,5 +40,7 @@ def test_a_figure_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert "| stops | held |  | good |" in text
         assert "took 10 minutes" in text
         assert "Measured again, after a mend, in 2 minutes: kills." in text
-    with pytest.raises(ValueError, match="no figures yet of the names \\['new'\\]"):
-        results.write_again("keep", "Keeping", [Figure("new", "")], 1)
+    results.write_again("keep", "Keeping", [Figure("new", "said")], 60)
+    table = (tmp_path / "keep.md").read_text()
+    assert table.index("| stops |") < table.index("| new | said |")
+    assert "in 1 minutes: new." in table
