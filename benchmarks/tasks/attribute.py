@@ -13,8 +13,8 @@ MOST_MINUTES = 6.0
 MOST_STATED = 15.0
 """Per cent of SMAPE of the speed from captions that state it."""
 FROM_FLOOR = (0.85, 1.1)
-"""Times the entropy floor that SMAPE may be from captions that do not state the speed: with more, something that they say was not
-learned; with less, something gives away what they do not say."""
+"""Times the entropy floor that SMAPE may be from captions that do not state the speed: with more, something that they say is
+not learned; with less, something gives away what they do not say."""
 LEAST_OF_CONSTANT = 0.95
 """Times the SMAPE of the best constant that a control must have at least: it gets no better by chance."""
 ATTRIBUTES = ("speed", "cadence", "energy", "duration")

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from posegen.randomness import Stream, uniform
 
-__all__ = ["CAPTION", "STRETCH", "draws_of"]
+__all__ = ["CAPTION", "GROUP", "PARTNER", "SHUFFLE", "STRETCH", "draws_of"]
 
 Array = NDArray[Any]
 
-STRETCH, CAPTION = 1, 2
-"""What is drawn: which stretch of a clip is shown, and which of its captions."""
+STRETCH, CAPTION, GROUP, PARTNER, SHUFFLE = 1, 2, 3, 4, 5
+"""What is drawn: which stretch of a clip is shown, which of its captions, with which of a person's others it goes, which ones
+it is held against, and whose a control takes it for."""
 
 _VARIANTS = 16
 _ATTEMPTS = 256
