@@ -156,7 +156,7 @@ def test_who_is_alone_teaches_nothing_and_breaks_nothing() -> None:
     vectors = torch.ones(3, 2, requires_grad=True)
     loss = supervised(vectors, torch.tensor([0, 0, 0]), torch.tensor([4, 4, 4]), 10.0)
     loss.backward()
-    assert float(loss) == 0
+    assert loss.item() == 0
     assert vectors.grad is not None
     assert (vectors.grad == 0).all()
 
