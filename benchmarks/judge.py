@@ -15,7 +15,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import embed, generate, keep, motion, speed, story, train
+from benchmarks import embed, generate, keep, motion, speed, story, tasks, train
 from benchmarks.figures import Figure, write, write_again
 
 SECTIONS = {
@@ -25,6 +25,7 @@ SECTIONS = {
     "motion": motion,
     "speed": speed,
     "story": story,
+    "tasks": tasks,
     "train": train,
 }
 

@@ -43,7 +43,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     )
 )
 @click.argument("source", metavar="DATASET|CONFIG")
-@click.option("--task", required=True, metavar="NAME", help="What is learned: action or retrieval.")
+@click.option("--task", required=True, metavar="NAME", help="What is learned: action, retrieval, identity or attribute.")
 @click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on it.")
 @out_option
 @set_option
@@ -138,8 +138,13 @@ def _summary(result: Result) -> str:
 def _measures(measures: Mapping[str, float]) -> str:
     """Tell measures in a line; those that go one way of two in a line of their own."""
     ways = ("text_to_motion_", "motion_to_text_")
-    lines = [", ".join(f"{name} {value:.3f}" for name, value in measures.items() if not name.startswith(ways)) + "."]
+    lines = [", ".join(f"{name} {_figure(value)}" for name, value in measures.items() if not name.startswith(ways)) + "."]
     for way in ways:
-        own = [f"{name.removeprefix(way)} {value:.3f}" for name, value in measures.items() if name.startswith(way)]
+        own = [f"{name.removeprefix(way)} {_figure(value)}" for name, value in measures.items() if name.startswith(way)]
         lines += [f"  {way.replace('_', ' ')}{', '.join(own)}"] if own else []
     return "\n".join(lines)
+
+
+def _figure(value: float) -> str:
+    """Show counts whole, shares and errors by three places."""
+    return f"{value:,.0f}" if value > 1 and float(value).is_integer() else f"{value:.3f}"

@@ -52,7 +52,9 @@ class Beginning:
         model = build(self.task, self.view, self.settings.model, self.settings.seed)
         if self.weights is not None:
             fresh = model.state_dict()
-            fitting = {name: value for name, value in self.weights.items() if fresh[name].shape == value.shape}
+            fitting = {
+                name: value for name, value in self.weights.items() if name in fresh and fresh[name].shape == value.shape
+            }
             model.load_state_dict({**fresh, **fitting})
         if self.settings.adapter.rank is not None:
             torch.manual_seed(self.settings.seed)

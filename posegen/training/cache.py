@@ -23,12 +23,13 @@ from posegen.errors import PosegenError
 from posegen.identity import digest
 from posegen.store.documents import Source, seal, unseal
 from posegen.store.files import sweep, write_durably
+from posegen.store.layout import ROWS
 from posegen.store.lock import locked
 from posegen.store.read import Dataset
 from posegen.store.runs import current_run
 from posegen.training.recipes import Recipe, View
 
-__all__ = ["FOLDER", "cached_array", "prepare", "view_of"]
+__all__ = ["FOLDER", "cached_array", "keep_array", "kept_array", "prepare", "read_field", "view_of"]
 
 Array = NDArray[Any]
 
@@ -84,7 +85,48 @@ def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array
         If it is missing or damaged.
     """
     folder = _folder(dataset, recipe, view)
-    return _opened(folder, shard)
+    return _opened(folder, f"{shard:05d}")
+
+
+def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
+    """Read what a recipe takes of some samples: an array [sample, variant, ...], or their rows, as objects."""
+    if name != ROWS:
+        return dataset.arrays(name, samples)
+    wanted = np.arange(len(dataset))[samples]
+    rows = np.empty((len(wanted), len(dataset.header.variants)), object)
+    for place, sample in enumerate(wanted.tolist()):
+        rows[place] = dataset.rows(sample)
+    return rows
+
+
+def keep_array(folder: Path, name: str, values: Array, of: str) -> None:
+    """Keep an array in a folder; when this returns, it is safe.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+    values : ndarray
+    of : str
+        What it was computed from.
+    """
+    file = io.BytesIO()
+    np.save(file, values, allow_pickle=False)
+    run = current_run()
+    write_durably(folder / f"{name}.npy", file.getvalue(), run)
+    receipt = {"of": of, "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
+    write_durably(folder / f"{name}.json", seal(receipt), run)
+
+
+def kept_array(folder: Path, name: str, of: str) -> Array | None:
+    """Open an array that was kept; None if there is none, or it was computed from something else.
+
+    Raises
+    ------
+    PosegenError
+        If it is damaged.
+    """
+    return _opened(folder, name) if _was_kept(folder, name, of) else None
 
 
 _HEADERS = Lock()
@@ -92,9 +134,9 @@ _HEADERS = Lock()
 
 
 @lru_cache(4096)
-def _opened(folder: Path, shard: int) -> Array:
-    receipt = _receipt(folder, shard)
-    path = folder / f"{shard:05d}.npy"
+def _opened(folder: Path, name: str) -> Array:
+    receipt = _receipt(folder, name)
+    path = folder / f"{name}.npy"
     cure = f"Remove {folder} and run the same command again: it is computed anew"
     if receipt is None or not path.is_file():
         msg = f"{path}: is missing, though training is going on. {cure}"
@@ -108,35 +150,29 @@ def _opened(folder: Path, shard: int) -> Array:
 
 
 def _compute(dataset: Dataset, recipes: Sequence[Recipe], view: View, shard: int) -> None:
-    header, run = dataset.header, current_run()
+    header = dataset.header
     first = shard * header.shard
     samples = slice(first, first + header.count(shard))
     wanted = [recipe for recipe in recipes if not _is_there(dataset, recipe, view, shard)]
-    fields = {name: dataset.arrays(name, samples) for recipe in wanted for name in recipe.fields}
+    fields = {name: read_field(dataset, name, samples) for recipe in wanted for name in recipe.fields}
     flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in fields.items()}
     for recipe in wanted:
         values = recipe.compute(flat, view).astype(recipe.dtype)
         values = np.ascontiguousarray(values.reshape(-1, len(header.variants), *recipe.shape(view)))
-        folder = _folder(dataset.path, recipe, view)
-        file = io.BytesIO()
-        np.save(file, values, allow_pickle=False)
-        write_durably(folder / f"{shard:05d}.npy", file.getvalue(), run)
-        receipt = {"of": _content(dataset, recipe, shard), "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
-        write_durably(folder / f"{shard:05d}.json", seal(receipt), run)
+        keep_array(_folder(dataset.path, recipe, view), f"{shard:05d}", values, _content(dataset, recipe, shard))
 
 
 def _is_there(dataset: Dataset, recipe: Recipe, view: View, shard: int) -> bool:
-    folder = _folder(dataset.path, recipe, view)
-    receipt = _receipt(folder, shard)
-    return (
-        receipt is not None
-        and receipt.get("of") == _content(dataset, recipe, shard)
-        and (folder / f"{shard:05d}.npy").is_file()
-    )
+    return _was_kept(_folder(dataset.path, recipe, view), f"{shard:05d}", _content(dataset, recipe, shard))
 
 
-def _receipt(folder: Path, shard: int) -> dict[str, Any] | None:
-    path = folder / f"{shard:05d}.json"
+def _was_kept(folder: Path, name: str, of: str) -> bool:
+    receipt = _receipt(folder, name)
+    return receipt is not None and receipt.get("of") == of and (folder / f"{name}.npy").is_file()
+
+
+def _receipt(folder: Path, name: str) -> dict[str, Any] | None:
+    path = folder / f"{name}.json"
     try:
         return unseal(path.read_bytes(), Source(str(path), "It is computed anew"))
     except (FileNotFoundError, PosegenError):

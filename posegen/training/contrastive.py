@@ -1,4 +1,4 @@
-"""What pulls motions towards their captions, and away from those of others.
+"""What pulls motions towards their captions, or clips towards those of the same kind, and away from others.
 
 In a batch of pairs each caption that belongs to another motion is taken for wrong. Some are not: captions of the same sample
 in another variant, and of other samples that happen to do the same, are true of the motion, too. They are left out of the sum
@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["counted", "info_nce", "triplet"]
+__all__ = ["counted", "info_nce", "supervised", "triplet"]
+
+_NOT_TO_BE_FOUND = -1e9
 
 
 def counted(
@@ -96,6 +98,37 @@ def triplet(motion: Tensor, text: Tensor, margin: float, counts: Tensor) -> Tens
     inner = wrong[:, : len(motion)]
     by_text = (margin + scores[:, : len(motion)] - own).clamp(min=0)[inner]
     return _mean_of_near(by_motion) + _mean_of_near(by_text)
+
+
+def supervised(vectors: Tensor, kind: Tensor, sample: Tensor, scale: float) -> Tensor:
+    """Cross entropy of finding those of the same kind among all others.
+
+    That is supervised contrastive learning, Khosla et al., 2020, with the sum outside of the logarithm.
+
+    Two variants of one sample are alike whatever their kind is: such pairs count neither way.
+
+    Parameters
+    ----------
+    vectors : Tensor [n, d]
+        Of unit length.
+    kind, sample : Tensor [n]
+        Of which kind each is, and of which sample.
+    scale : float
+        What cosines are multiplied by: one over the temperature.
+
+    Returns
+    -------
+    Tensor
+        A number: the mean over those that have one of their kind; 0 if none has.
+    """
+    apart = sample[:, None] != sample
+    right = apart & (kind[:, None] == kind)
+    # Not -inf: of who has no other sample beside it, the sum over nothing would have no gradient.
+    scores = (scale * vectors @ vectors.T).masked_fill(~apart, _NOT_TO_BE_FOUND)
+    found = torch.where(right, scores - torch.logsumexp(scores, dim=1, keepdim=True), torch.zeros_like(scores))
+    count = right.sum(dim=1)
+    has = count > 0
+    return -(found.sum(dim=1)[has] / count[has]).sum() / has.sum().clamp(min=1)
 
 
 def _mean_of_near(short: Tensor) -> Tensor:

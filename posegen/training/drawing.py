@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from posegen.randomness import Stream, uniform
 
-__all__ = ["CAPTION", "SKELETON", "STRETCH", "draws_of"]
+__all__ = ["CAPTION", "GROUP", "PARTNER", "SHUFFLE", "SKELETON", "STRETCH", "draws_of"]
 
 Array = NDArray[Any]
 
-STRETCH, CAPTION, SKELETON = 1, 2, 3
-"""What is drawn: which stretch of a clip is shown, which of its captions, and on which skeleton."""
+STRETCH, CAPTION, SKELETON, GROUP, PARTNER, SHUFFLE = 1, 2, 3, 4, 5, 6
+"""What is drawn: which stretch of a clip is shown, which of its captions, on which skeleton; with which of a person's others it
+goes, which ones it is held against, and whose a control takes it for.
+"""
 
 _VARIANTS = 16
 _ATTEMPTS = 256

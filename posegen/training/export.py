@@ -22,7 +22,7 @@ from posegen.randomness import Stream, normal
 from posegen.store.files import write_durably
 from posegen.store.runs import current_run
 from posegen.training.features import FEATURES
-from posegen.training.models import Trained, build, load_model
+from posegen.training.models import Trained, build, load_motion_model
 
 __all__ = ["FORMATS", "Exported", "export_model"]
 
@@ -64,7 +64,7 @@ def export_model(run: Path, format: str, out: Path) -> Exported:
     if format not in FORMATS:
         msg = f"there is no format {format!r}. There are: {', '.join(FORMATS)}"
         raise UsageError(msg)
-    trained = load_model(run)
+    trained = load_motion_model(run)
     about = json.dumps({"task": trained.task.name, **asdict(trained.view), "model": trained.settings.model_dump(mode="json")})
     data = _onnx(trained, about) if format == "onnx" else _safetensors(trained, about)
     difference = 0.0

@@ -91,8 +91,10 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     """
     arrays = {name: batch.values[name] for name in source.arrays()}
     wide = {name: values.astype(np.float32) if values.dtype == np.float16 else values for name, values in arrays.items()}
-    places = np.array([source.variants.index(name) for name in batch.values["variant"]])
+    places = np.array([source.origin.variants.index(name) for name in batch.values["variant"]])
     clips = {**wide, "sample": source.samples_of[batch.values["sample"]], "variant": places}
+    if source.people is not None:
+        clips |= source.people.told_of(clips["sample"])
     captions = source.captions
     if captions is None:
         return clips

@@ -19,12 +19,14 @@ from posegen.splits import SPLITS, in_split
 from posegen.store.layout import HEADER_FILE
 from posegen.store.read import Dataset, open_dataset
 from posegen.streaming import Batches, make_batches
+from posegen.streaming.batches import WINDOW
 from posegen.training.cache import prepare, view_of
 from posegen.training.captions import Captions, open_captions
 from posegen.training.fresh_captions import FreshCaptions, encoder_of
 from posegen.training.own_clips import OwnClips, read_own_clips
+from posegen.training.people import JUDGED, PEOPLE, SAME_PERSON, People, PeopleIn, open_people
 from posegen.training.recipes import Recipe, View
-from posegen.training.settings import Contrast, Data
+from posegen.training.settings import Contrast, Data, Settings
 from posegen.training.sources import Cached, ClipSource, Making, Owned
 
 __all__ = ["Material", "batches_of", "open_material", "open_own_clips", "statistics"]
@@ -37,6 +39,14 @@ LANES = 4
 _TO_JUDGE = 5000
 """Samples of a config that are parted into validation and test."""
 _FOR_STATISTICS = 1000
+
+
+@dataclass(frozen=True)
+class ByPerson:
+    """So many clips of a person go together in training; `shuffled` if each is taken for somebody else's, as a control."""
+
+    clips: int
+    shuffled: bool
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,8 @@ class Material:
         By which it is opened again: the folder, the config's name or path.
     captions : Captions, FreshCaptions or None
         Where the task takes them.
+    by_person : ByPerson or None
+        Where the task is about persons: how their clips are parted and grouped.
     """
 
     name: str
@@ -72,6 +84,7 @@ class Material:
     view: View
     source_name: str
     captions: Captions | FreshCaptions | None = None
+    by_person: ByPerson | None = None
 
     @property
     def path(self) -> Path | None:
@@ -81,6 +94,19 @@ class Material:
     def with_samples(self, samples: int) -> Material:
         """Take only the first samples."""
         return replace(self, samples=samples)
+
+    def with_people(self, settings: Settings) -> Material:
+        """Part clips by person, and have those of one person go together.
+
+        Raises
+        ------
+        UsageError
+            If it is no dataset: only there is it known before who is in which sample.
+        """
+        if self.dataset is None:
+            msg = f"{self.name}: who is in which clip must be known before. Generate a dataset of it, and train on that"
+            raise UsageError(msg)
+        return replace(self, by_person=ByPerson(settings.identity.clips, settings.data.shuffle_labels))
 
     def with_captions(self, contrast: Contrast) -> Material:
         """Take captions, too.
@@ -116,7 +142,14 @@ class Material:
 
     def prepare(self, recipes: Sequence[Recipe], tell: Callable[[int, int], None]) -> int:
         """Have recipes compute what is not cached yet; see :func:`posegen.training.cache.prepare`."""
-        return 0 if self.dataset is None else prepare(self.dataset, recipes, self.view, tell)
+        if self.dataset is None:
+            return 0
+        if self.by_person is None:
+            return prepare(self.dataset, recipes, self.view, tell)
+        done = prepare(self.dataset, (*recipes, *PEOPLE), self.view, tell)
+        for split in JUDGED:
+            self._people(self.by_person).partners(split)
+        return done
 
     def source(self, recipes: tuple[Recipe, ...], split: str) -> ClipSource:
         """Take the samples of a split.
@@ -126,6 +159,8 @@ class Material:
         UsageError
             If there are none.
         """
+        if self.by_person is not None:
+            return self._source_of_people(recipes, split, self.by_person)
         if self.own is not None:
             groups = self.own.groups
             wanted = in_split(self.seed, np.arange(groups.max() + 1), split)
@@ -136,6 +171,17 @@ class Material:
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate some hundred at least"
             raise UsageError(msg)
         return ClipSource(self._origin(), recipes, self.view, chosen, self.captions)
+
+    def _source_of_people(self, recipes: tuple[Recipe, ...], split: str, by_person: ByPerson) -> ClipSource:
+        people, group = self._people(by_person), None if split in JUDGED else by_person.clips
+        samples = people.in_split(split) if group is None else people.groups(group)
+        own = PeopleIn(people, split)
+        return ClipSource(self._origin(), recipes, self.view, samples, people=own, group=group, of_variants=SAME_PERSON)
+
+    def _people(self, by_person: ByPerson) -> People:
+        assert self.dataset is not None
+        shards = -(-self.samples // self.dataset.header.shard)
+        return open_people(self.dataset.path, self.view, shards, self.samples, self.seed, shuffled=by_person.shuffled)
 
     def _origin(self) -> Cached | Making | Owned:
         if self.dataset is not None:
@@ -222,6 +268,8 @@ def batches_of(
         epochs=epochs,
         drop_last=endless,
         lanes=LANES if endless else 1,
+        # Groups stay together: those of a window fill as many batches as there are variants.
+        window=WINDOW if source.group is None else size * len(variants or source.variants),
     )
 
 

@@ -20,7 +20,7 @@ from posegen.training.runs import MODEL, WEIGHTS, read_document, write_document
 from posegen.training.settings import Model
 from posegen.training.task import Task, find_task
 
-__all__ = ["Trained", "build", "load_model", "save_model"]
+__all__ = ["Trained", "build", "load_model", "load_motion_model", "save_model"]
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def load_model(run: Path) -> Trained:
             f"{path}: does not have the bytes that were written. Remove {run / 'result.json'} and train again: it is made anew"
         )
         raise PosegenError(msg)
-    task = find_task(about["task"])
     view = View(**{**about["view"], "actions": tuple(about["view"]["actions"])})
+    task = find_task(about["task"]).restored(view)
     settings = Model(**about["model"])
     model = build(task, view, settings, 0)
     try:
@@ -78,3 +78,22 @@ def load_model(run: Path) -> Trained:
         msg = f"{path}: does not fit the model that {MODEL} tells of ({error!s:.200})"
         raise PosegenError(msg) from error
     return Trained(task, view, settings, model.eval())
+
+
+def load_motion_model(run: Path) -> Trained:
+    """Load the model of a run that answers motion.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or it answers something else.
+    PosegenError
+        If it is damaged.
+    """
+    trained = load_model(run)
+    if not trained.task.motion:
+        msg = (
+            f"{run}: its model answers captions, not motion, so it has nothing to say here. Its measures are in `posegen runs`"
+        )
+        raise UsageError(msg)
+    return trained

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from posegen.store.layout import HEADER_FILE
+from posegen.errors import UsageError
+from posegen.store.layout import HEADER_FILE, ROWS
 from posegen.training.beginning import Beginning, beginning_of
 from posegen.training.material import Material, open_material, open_own_clips
 from posegen.training.models import load_model
@@ -34,6 +35,12 @@ def opened(source: str, task: str, settings: Settings, init: Path | None) -> Ope
     """
     found = find_task(task).configured(settings)
     material = _material(source, settings, init)
+    wants_rows = any(ROWS in recipe.fields for recipe in found.recipes)
+    if material.own is not None and wants_rows:
+        msg = f"{source}: clips of your own come without what {task} is asked: that is told by the rows of a dataset"
+        raise UsageError(msg)
+    if found.people:
+        material = material.with_people(settings)
     if found.captions:
         material = material.with_captions(settings.contrast)
     return Opened(found, material, beginning_of(found, material.view, settings, init))

@@ -17,7 +17,7 @@ from posegen.store.files import sync_folder
 from posegen.store.read import Dataset, open_dataset
 from posegen.training.cache import view_of
 from posegen.training.judging import answers_in_order
-from posegen.training.models import Trained, load_model
+from posegen.training.models import Trained, load_motion_model
 from posegen.training.recipes import LENGTH, MOTION, Recipe
 from posegen.training.sources import ClipSource, Reading
 
@@ -55,7 +55,7 @@ def predict(run: Path, source: Path, out: Path, tell: Callable[[int, int], None]
     if out.suffix != ".parquet":
         msg = f"{out}: is a Parquet file, so its name must end in .parquet"
         raise UsageError(msg)
-    trained = load_model(run)
+    trained = load_motion_model(run)
     dataset = open_dataset(source)
     view = view_of(dataset, trained.view.stride)
     if view.fps != trained.view.fps:

@@ -50,7 +50,7 @@ class Recipe:
     name : str
     version : int
     fields : tuple of str
-        Arrays of the dataset that it takes.
+        Arrays of the dataset that it takes; ``rows`` stands for the rows that tell of the sequences, one for each clip.
     dtype : str
     inner : tuple of int or str
         Shape of one clip's values; ``"frame"`` stands for as many as the model sees.

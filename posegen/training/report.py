@@ -36,7 +36,10 @@ def write_report(run: Path, started: dict[str, Any], result: dict[str, Any], wat
     """
     checks = result["checks"]
     steps = [check["step"] for check in checks]
-    measures = [[name, f"{value:,.0f}" if name == "clips" else f"{value:.3f}"] for name, value in result["measures"].items()]
+    measures = [
+        [name, f"{value:,.0f}" if value > 1 and float(value).is_integer() else f"{value:.3f}"]
+        for name, value in result["measures"].items()
+    ]
     reasons = [[reason["name"], reason["value"], reason["why"]] for reason in started["reasons"]]
     settings = [[key, str(value)] for key, value in flattened(started["settings"]) if value is not None]
     body = [

@@ -83,7 +83,7 @@ def learner_from(session: Session, state: State | None) -> Learner:
     """Make the learner as a checkpoint has it, or as it is before the first step."""
     settings, task = session.settings, session.task
     model = session.beginning.make()
-    if state is None and session.beginning.weights is None:
+    if state is None and session.beginning.weights is None and task.motion:
         source = session.material.source(task.recipes, "training")
         model.encoder.normalise_by(*statistics(source, settings.data.variants))  # type: ignore[union-attr, operator]
     return Learner(task, model, settings, state, first=session.first)
@@ -96,7 +96,8 @@ def sit(
     feed = feed_of(session, learner.progress.step, choices, place)
     learner.model.train()
     learner.micro_batch, learner.place, learner.torn = choices.micro_batch, place, False
-    learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
+    if session.task.motion:
+        learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
     on_gpu = choices.device == "cuda"
     if on_gpu:
         # Products of float32 in TF32; below, the fastest convolutions by trial.

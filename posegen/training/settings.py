@@ -193,6 +193,25 @@ class Contrast(Group):
     hard: Annotated[Whole, Field(ge=0, le=16)] = 0
 
 
+class Identity(Group):
+    """How `identity` learns to tell persons apart.
+
+    Attributes
+    ----------
+    temperature : how sharply cosines are told apart
+    clips : of each person in a batch
+    """
+
+    temperature: Annotated[float, Field(gt=0, le=10)] = 0.1
+    clips: Annotated[Whole, Field(ge=2, le=64)] = 4
+
+
+class Attribute(Group):
+    """What `attribute` measures by: motion, or captions beside numbers."""
+
+    given: Literal["motion", "captions"] = "motion"
+
+
 class Settings(Group):
     """Everything that a user may choose about a training run.
 
@@ -215,6 +234,8 @@ class Settings(Group):
     saving: Saving = Saving()
     adapter: Adapter = Adapter()
     contrast: Contrast = Contrast()
+    identity: Identity = Identity()
+    attribute: Attribute = Attribute()
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
     def as_data(self) -> dict[str, Any]:

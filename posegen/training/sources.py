@@ -18,13 +18,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from posegen.config import Config
+from posegen.store.layout import ROWS
 from posegen.store.read import Dataset
 from posegen.streaming import ArrayShape
 from posegen.streaming.source import CAPTIONS
-from posegen.training.cache import cached_array
+from posegen.training.cache import cached_array, read_field
 from posegen.training.captions import Captions
 from posegen.training.fresh_captions import FreshCaptions
 from posegen.training.own_clips import OwnClips
+from posegen.training.people import PeopleIn
 from posegen.training.recipes import Recipe, View
 
 __all__ = ["Asked", "Cached", "ClipSource", "Making", "Owned", "Reading"]
@@ -116,9 +118,11 @@ class Making:
         for start in range(0, len(asked.samples), _MOST_MADE):
             batch = synthesize(self.config, asked.samples[start : start + _MOST_MADE])
             places = slice(start, min(start + _MOST_MADE, len(asked.samples)))
+            rows = np.array(batch.rows, object).reshape(len(batch.samples), len(self.variants))
             for recipe in asked.recipes:
                 for v, variant in enumerate(asked.variants):
-                    fields = {name: getattr(batch, name)[:, variant] for name in recipe.fields}
+                    every = {name: rows if name == ROWS else getattr(batch, name) for name in recipe.fields}
+                    fields = {name: values[:, variant] for name, values in every.items()}
                     put(recipe, v, places, recipe.compute(fields, asked.view))
             if asked.captions:
                 texts += [[caption["text"] for caption in row["captions"]] for row in batch.rows]
@@ -151,7 +155,7 @@ class Reading:
     def load(self, asked: Asked, put: Put) -> None:
         """Read samples."""
         names = {name for recipe in asked.recipes for name in recipe.fields}
-        fields = {name: self.dataset.arrays(name, asked.samples) for name in names}
+        fields = {name: read_field(self.dataset, name, asked.samples) for name in names}
         for recipe in asked.recipes:
             for v, variant in enumerate(asked.variants):
                 own = {name: fields[name][:, variant] for name in recipe.fields}
@@ -191,9 +195,15 @@ class ClipSource:
     recipes : tuple of Recipe
     view : View
     samples_of : int64 [sample]
-        Which samples, ascending.
+        Which samples: ascending, or arranged in groups.
     captions : Captions, FreshCaptions or None
         Of its clips, where a task takes them.
+    people : PeopleIn or None
+        In its clips, where a task is about them.
+    group : int or None
+        Samples in a row that belong together, if `samples_of` is arranged so: they come into the same window of batches.
+    of_variants : tuple of str or None
+        The only variants that it shows; None: all that there are.
     """
 
     origin: Cached | Making | Reading | Owned
@@ -201,6 +211,9 @@ class ClipSource:
     view: View
     samples_of: Array
     captions: Captions | FreshCaptions | None = None
+    people: PeopleIn | None = None
+    group: int | None = None
+    of_variants: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -215,12 +228,12 @@ class ClipSource:
     @property
     def chunk(self) -> int:
         """Samples that are loaded together."""
-        return self.origin.chunk
+        return self.group or self.origin.chunk
 
     @property
     def variants(self) -> tuple[str, ...]:
         """Names of the variants in order."""
-        return self.origin.variants
+        return tuple(name for name in self.origin.variants if self.of_variants is None or name in self.of_variants)
 
     @property
     def most_threads(self) -> int:
@@ -244,4 +257,5 @@ class ClipSource:
             into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))[places] = values
 
         recipes = [recipe for recipe in self.recipes if recipe.name in into]
-        return self.origin.load(Asked(recipes, self.view, samples, variants, bool(columns)), put)
+        places = [self.origin.variants.index(self.variants[variant]) for variant in variants]
+        return self.origin.load(Asked(recipes, self.view, samples, places, bool(columns)), put)

@@ -23,7 +23,7 @@ __all__ = ["TASKS", "Clips", "Tally", "Task", "find_task"]
 Clips = Mapping[str, Tensor]
 """Clips as a task gets them: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of its own recipes."""
 
-TASKS = {"action": "posegen.training.tasks.action", "retrieval": "posegen.training.tasks.retrieval"}
+TASKS = {name: f"posegen.training.tasks.{name}" for name in ("action", "retrieval", "identity", "attribute")}
 """Where each task is; its module has it as ``TASK``."""
 
 
@@ -72,8 +72,15 @@ class Task:
         Whether it is judged on the first variant of each sample only.
     any_skeleton : bool
         Whether it does not matter to it on whose skeleton a motion is, so that it learns from varied ones.
+    people : bool
+        Whether it is about who is in the clips: they are parted by person then, and a batch holds several of each; see
+        :mod:`posegen.training.people`.
+    motion : bool
+        Whether its model sees motion, so that it has an encoder.
     configure : callable or None
         Makes the task with what else is set; None: nothing of that matters to it.
+    restore : callable or None
+        Makes the task as a trained model of this view has it; None: it is always the same.
     """
 
     name: str
@@ -89,11 +96,18 @@ class Task:
     whole: bool = False
     one_variant: bool = False
     any_skeleton: bool = False
+    people: bool = False
+    motion: bool = True
     configure: Callable[[Settings], Task] | None = None
+    restore: Callable[[View], Task] | None = None
 
     def configured(self, settings: Settings) -> Task:
         """Make the task as the settings want it."""
         return self if self.configure is None else self.configure(settings)
+
+    def restored(self, view: View) -> Task:
+        """Make the task as a trained model has it."""
+        return self if self.restore is None else self.restore(view)
 
 
 def find_task(name: str) -> Task:

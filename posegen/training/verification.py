@@ -1,4 +1,6 @@
-"""Whether two belong together, told by a score: the area under the ROC curve, and the error where both kinds are equal."""
+"""Whether two belong together, told by a score: the area under the ROC curve, the error where both kinds are equal, and what is
+taken where hardly any is taken wrongly.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Verification", "area_under_curve", "equal_error_rate", "verify_pairs"]
+__all__ = ["Verification", "area_under_curve", "equal_error_rate", "true_accept_rate", "verify_pairs"]
 
 Array = NDArray[Any]
 
@@ -89,3 +91,24 @@ def equal_error_rate(together: Array, apart: Array) -> float:
     gap, next_gap = taken[after - 1] - refused[after - 1], refused[after] - taken[after]
     share = gap / (gap + next_gap)
     return float(refused[after - 1] + share * (refused[after] - refused[after - 1]))
+
+
+def true_accept_rate(together: ArrayLike, apart: ArrayLike, false_accept_rate: float = 0.01) -> float:
+    """Share of pairs that belong together which are taken by the lowest threshold that wrongly takes at most a given share.
+
+    Parameters
+    ----------
+    together, apart : float [n], float [m]
+        Scores of pairs that belong together, and of those that do not; at least one of each.
+    false_accept_rate : float
+        Share of those apart that may be taken; 0 to below 1.
+
+    Examples
+    --------
+    >>> true_accept_rate([0.9, 0.8, 0.3], [0.85, 0.4, 0.2, 0.1], 0.25)
+    0.666...
+    """
+    right, wrong = np.ravel(np.asarray(together, np.float64)), np.sort(np.ravel(np.asarray(apart, np.float64)))
+    # So many of those apart may be taken; who scores no higher than the next one is not.
+    allowed = int(np.floor(false_accept_rate * len(wrong) + 1e-9))
+    return float((right > wrong[len(wrong) - 1 - allowed]).mean())

@@ -18,9 +18,9 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def make(folder: Path, samples: int = SAMPLES) -> Path:
+def make(folder: Path, samples: int = SAMPLES, *overrides: str) -> Path:
     """Make a tiny dataset, or more of it."""
-    config = posegen.load_config("smoke", [f"story.actions={ACTIONS}"], samples=samples, workers=1)
+    config = posegen.load_config("smoke", [f"story.actions={ACTIONS}", *overrides], samples=samples, workers=1)
     posegen.generate(config, out=folder)
     return folder
 

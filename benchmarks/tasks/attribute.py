@@ -1,0 +1,55 @@
+"""``quick`` of attribute measures from captions and from motion, and by shuffled labels no better than a constant does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.train.running import Run, time_figures, trained
+from benchmarks.train.shared import SAMPLES, embedded
+
+MOST_MINUTES = 6.0
+MOST_STATED = 15.0
+"""Per cent of SMAPE of the speed from captions that state it."""
+FROM_FLOOR = (0.85, 1.1)
+"""Times the entropy floor that SMAPE may be from captions that do not state the speed: with more, something that they say is
+not learned; with less, something gives away what they do not say."""
+LEAST_OF_CONSTANT = 0.95
+"""Times the SMAPE of the best constant that a control must have at least: it gets no better by chance."""
+ATTRIBUTES = ("speed", "cadence", "energy", "duration")
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    path = embedded(folder.parent)
+    for given in ("captions", "motion"):
+        name = f"quick, task attribute from {given}, {SAMPLES:,} samples"
+        run = trained(path, "attribute", "quick", folder / given, "--set", f"attribute.given={given}")
+        yield from time_figures(name, run, MOST_MINUTES, f"quick attribute from {given}")
+        if given == "captions":
+            yield from _words_figures(name, run)
+        for attribute in ATTRIBUTES:
+            yield Figure(f"{name}: {attribute}", _told(run.measures, attribute))
+        shuffled = ("--set", "data.shuffle_labels=true", "--set", f"attribute.given={given}")
+        control = trained(path, "attribute", "quick", folder / f"{given} shuffled", *shuffled).measures
+        good = all(control[f"{a}_smape"] >= LEAST_OF_CONSTANT * control[f"{a}_constant"] for a in ATTRIBUTES)
+        told = "; ".join(f"{a} {control[f'{a}_smape']:.1f} %, constant {control[f'{a}_constant']:.1f} %" for a in ATTRIBUTES)
+        yield Figure(f"{name}: with shuffled labels", told, f"at least {LEAST_OF_CONSTANT} of what a constant gets", good)
+
+
+def _words_figures(name: str, run: Run) -> Iterator[Figure]:
+    found = run.measures
+    error, floor = found["speed_stated_smape"], found["speed_stated_floor"]
+    told = f"SMAPE {error:.1f} %, floor {floor:.1f} %, of {found['speed_stated']:.0f} captions"
+    good = error < MOST_STATED
+    yield Figure(f"{name}: speed, captions that state it", told, f"under {MOST_STATED:.0f} %", good)
+    error, floor = found["speed_unstated_smape"], found["speed_unstated_floor"]
+    told = f"SMAPE {error:.1f} %, floor {floor:.1f} %, {error / floor:.2f} of it, of {found['speed_unstated']:.0f} captions"
+    low, high = FROM_FLOOR
+    yield Figure(f"{name}: speed, captions that do not", told, f"{low} to {high} of the floor", low <= error / floor <= high)
+
+
+def _told(found: dict[str, float], attribute: str) -> str:
+    error, constant = found[f"{attribute}_smape"], found[f"{attribute}_constant"]
+    absolute, explained = found[f"{attribute}_mae"], found[f"{attribute}_r2"]
+    return f"SMAPE {error:.1f} %, constant {constant:.1f} %; MAE {absolute:.3g}; R2 {explained:.3f}"

@@ -1,0 +1,43 @@
+"""``quick`` of identity tells persons apart that it has never seen, and by shuffled persons nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.train.running import time_figures, trained
+from benchmarks.train.shared import SAMPLES, dataset
+
+MOST_MINUTES = 6.0
+LEAST_AREA = 0.9
+MOST_FROM_CHANCE = 0.05
+"""How far from .5 the area of a control may be: clips of some hundred persons are not independent of one another."""
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    path = dataset(folder.parent)
+    name = f"quick, task identity, {SAMPLES:,} samples"
+    run = trained(path, "identity", "quick", folder / "quick")
+    yield from time_figures(name, run, MOST_MINUTES, "quick identity")
+    found = run.measures
+    pairs = f"{found['same_pairs']:.0f} pairs of one, {found['other_pairs']:.0f} of two"
+    told = f"{_told(found, '')}; {found['persons']:.0f} persons, {pairs}"
+    wanted = f"AUC at least {LEAST_AREA} on persons never trained on"
+    yield Figure(f"{name}: persons", told, wanted, found["auc"] >= LEAST_AREA, {"quick identity": f"AUC {found['auc']:.3f}"})
+    yield Figure(f"{name}: look-alikes", f"{_told(found, 'alike_')}; {found['alike_pairs']:.0f} pairs")
+    yield Figure(
+        f"{name}: lengths of bones alone", f"AUC {found['size_auc']:.3f}, of look-alikes {found['alike_size_auc']:.3f}"
+    )
+    untrained = trained(
+        path, "identity", "quick", folder / "untrained", "--set", "optimiser.rate=0", "--set", "steps=10"
+    ).measures
+    yield Figure(f"{name}: an encoder that is not trained", f"{_told(untrained, '')}; look-alikes {_told(untrained, 'alike_')}")
+    control = trained(path, "identity", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true").measures
+    near = abs(control["auc"] - 0.5) <= MOST_FROM_CHANCE
+    yield Figure(f"{name}: with shuffled persons", _told(control, ""), f"AUC within {MOST_FROM_CHANCE} of .5", near)
+
+
+def _told(found: dict[str, float], kind: str) -> str:
+    area, error, taken = (found[f"{kind}{measure}"] for measure in ("auc", "equal_error", "tar"))
+    return f"AUC {area:.3f}, equal error rate {error:.3f}, TAR {100 * taken:.1f} % at FAR 1 %"

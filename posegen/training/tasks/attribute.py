@@ -1,0 +1,226 @@
+"""``attribute``: how fast, in how many steps a minute, with what energy and for how long somebody travels.
+
+Asked is of the first stretch of a clip in which its first actor travels; see :mod:`posegen.training.travelling`. The answer is
+given by the motion, or by a caption, as a text encoder's vector, beside numbers that are known without seeing. What is said
+of a clip is the logarithm of each measure.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from posegen.errors import PosegenError, UsageError
+from posegen.training.model import MotionEncoder, there
+from posegen.training.recipes import LENGTH, MOTION, View
+from posegen.training.regression import best_constant, entropy_floor, errors_of, smape
+from posegen.training.settings import Model, Settings
+from posegen.training.summary import projection, summary
+from posegen.training.task import Clips, Task
+from posegen.training.travelling import MEASURED, MEASURES, NUMBERS, WORDS
+
+__all__ = ["TASK", "CaptionModel", "MotionModel"]
+
+Array = NDArray[Any]
+
+_USUAL = (1.2, 110.0, 1.0, 4.0)
+"""What a model that has learned nothing says of each measure, near enough."""
+_CENTRES, _SPREADS = (1.7, 45.0, 0.5, 10.0), (0.1, 15.0, 0.5, 5.0)
+_HIDDEN = 512
+_ACTION, _STYLE, _PACE = range(3)
+_STEPS = ((_ACTION, _STYLE, _PACE), (_ACTION, _PACE), (_ACTION,))
+
+
+class MotionModel(nn.Module):
+    """Measures by motion: finds the stretch, and answers by its frames.
+
+    Parameters
+    ----------
+    settings : Model
+    """
+
+    def __init__(self, settings: Model) -> None:
+        super().__init__()
+        self.encoder = MotionEncoder(settings.size, settings.dropout)
+        self.travels = nn.Linear(self.encoder.width, 1)
+        self.answer = projection(3 * self.encoder.width + 1, settings.dropout, len(MEASURES))
+
+    def forward(self, motion: Tensor, length: Tensor) -> Tensor:
+        """Tell of clips: the logarithm of each measure, Tensor [clip, measure]."""
+        frames, mask = self.encoder(motion, length), there(motion, length)
+        gate = torch.sigmoid(self.travels(frames)) * mask[:, :, None]
+        count = gate.sum(dim=1)
+        stretch = (gate * frames).sum(dim=1) / (count + 1)
+        told: Tensor = self.answer(torch.cat([summary(frames, mask), stretch, torch.log1p(count)], dim=1))
+        return told + _usual(told)
+
+
+class CaptionModel(nn.Module):
+    """Measures by a caption and numbers.
+
+    Parameters
+    ----------
+    given : int
+        Numbers in the vector of a caption.
+    settings : Model
+    """
+
+    def __init__(self, given: int, settings: Model) -> None:
+        super().__init__()
+        self.normalise = nn.LayerNorm(given)
+        self.answer = nn.Sequential(
+            nn.Linear(given + len(_CENTRES), _HIDDEN), nn.GELU(), nn.Dropout(settings.dropout),
+            nn.Linear(_HIDDEN, _HIDDEN), nn.GELU(), nn.Dropout(settings.dropout), nn.Linear(_HIDDEN, len(MEASURES)),
+        )  # fmt: skip
+
+    def forward(self, text: Tensor, numbers: Tensor) -> Tensor:
+        """Tell of clips by each of their captions.
+
+        Parameters
+        ----------
+        text : Tensor [clip, caption, given]
+        numbers : Tensor [clip, number]
+
+        Returns
+        -------
+        Tensor [clip, caption, measure]
+        """
+        known = (numbers - numbers.new_tensor(_CENTRES)) / numbers.new_tensor(_SPREADS)
+        each = known[:, None].expand(-1, text.shape[1], -1)
+        told: Tensor = self.answer(torch.cat([self.normalise(text), each], dim=-1))
+        return told + _usual(told)
+
+
+def _usual(told: Tensor) -> Tensor:
+    return told.new_tensor([math.log(value) for value in _USUAL])
+
+
+def _build(view: View, settings: Model) -> nn.Module:
+    return CaptionModel(view.text_dimension, settings) if view.text_dimension else MotionModel(settings)
+
+
+def _apply(model: nn.Module, clips: Clips) -> Tensor:
+    """Tell of clips: the logarithm of each measure, [clip, caption, measure]; by motion, as if there were one caption."""
+    if isinstance(model, CaptionModel):
+        told: Tensor = model(clips["text"].float(), clips["numbers"])
+        return told
+    by_motion: Tensor = model(clips["motion"], clips["length"])
+    return by_motion[:, None]
+
+
+def _loss(said: Tensor, clips: Clips) -> Tensor:
+    """SMAPE as a share, which is 2 tanh(|log a - log b| / 2): the mean over the measures of each clip, and over clips."""
+    truth = clips["measured"][:, None]
+    known = ~torch.isnan(truth)
+    apart = (said.float() - torch.where(known, truth, torch.ones_like(truth)).log()).abs()
+    error = (2 * torch.tanh(apart / 2) * known).mean(dim=1)
+    return (error.sum(dim=1) / known[:, 0].sum(dim=1).clamp(min=1)).mean()
+
+
+class _Answers:
+    """Keeps what is said and what is true."""
+
+    def __init__(self, given: str, view: View) -> None:
+        del view
+        self._given = given
+        self._kept: list[tuple[Array, Array, Array]] = []
+        self._clips = 0
+
+    def add(self, said: Tensor, clips: Clips) -> None:
+        found, true = said.float().exp().cpu().numpy(), clips["measured"].cpu().numpy()
+        words = np.full((len(found), 1, len(_STEPS[0])), 0)
+        if self._given == "captions":
+            words = clips["words"].cpu().numpy()[:, : found.shape[1]]
+            # Paraphrases come behind the captions whose words are known, and are not counted.
+            found = found[:, : words.shape[1]]
+        travels = np.isfinite(true[:, :1]) & (words[:, :, _PACE] >= 0)
+        clip, caption = np.nonzero(travels)
+        self._clips += len(set(clip.tolist()))
+        self._kept.append((found[clip, caption], true[clip], words[clip, caption]))
+
+    def measures(self) -> dict[str, float]:
+        """Tell SMAPE in per cent, MAE and R2 of each measure, beside the SMAPE of the best constant; by captions, beside the
+        entropy floor of what they say, and of the speed apart from captions that state it and that do not.
+        """
+        found, true, words = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        if not len(true):
+            msg = "nobody travels in any of the clips that the model is held against. Generate more samples"
+            raise PosegenError(msg)
+        told: dict[str, float] = {}
+        for column, name in enumerate(MEASURES):
+            there_is = np.isfinite(true[:, column])
+            if not there_is.any():
+                continue
+            own, right = found[there_is, column], true[there_is, column]
+            told |= {f"{name}_{kind}": value for kind, value in errors_of(own, right).items()}
+            told[f"{name}_constant"] = smape(best_constant(right), right)
+            if self._given == "captions":
+                told[f"{name}_floor"] = entropy_floor(right, words[there_is], _STEPS)
+        mean = sum(told[name] for name in told if name.endswith("_smape")) / sum(name.endswith("_smape") for name in told)
+        return {
+            "agreement": 1 - mean / 200,
+            **told,
+            **self._by_words(found[:, 0], true[:, 0], words),
+            "answers": float(len(true)),
+            "clips": float(self._clips),
+        }
+
+    def _by_words(self, found: Array, true: Array, words: Array) -> dict[str, float]:
+        told: dict[str, float] = {}
+        if self._given == "captions":
+            for name, own in (("stated", words[:, _PACE] > 0), ("unstated", words[:, _PACE] == 0)):
+                told[f"speed_{name}"] = float(own.sum())
+                if own.any():
+                    told[f"speed_{name}_smape"] = smape(found[own], true[own])
+                    told[f"speed_{name}_floor"] = entropy_floor(true[own], words[own], _STEPS)
+        return told
+
+    def table(self) -> dict[str, Any]:
+        return {}
+
+
+def _tell(said: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
+    """For each clip each measure, in its unit."""
+    del clips, view
+    told = said[:, 0].float().exp().cpu()
+    return {name: told[:, column].tolist() for column, name in enumerate(MEASURES)}
+
+
+def _task(given: str) -> Task:
+    by_motion = given == "motion"
+    return Task(
+        name="attribute",
+        recipes=(MOTION, LENGTH, MEASURED) if by_motion else (LENGTH, NUMBERS, MEASURED, WORDS),
+        labels=("measured",),
+        build=_build,
+        apply=_apply,
+        loss=_loss,
+        tally=partial(_Answers, given),
+        watched="agreement",
+        tell=_tell,
+        captions=not by_motion,
+        motion=by_motion,
+        one_variant=True,
+        configure=_configured,
+        restore=lambda view: _task("captions" if view.text_dimension else "motion"),
+    )
+
+
+def _configured(settings: Settings) -> Task:
+    given = settings.attribute.given
+    if settings.data.frames is not None:
+        msg = "attribute asks of whole clips, so it takes no data.frames"
+        raise UsageError(msg)
+    if given == "captions" and (settings.contrast.hard or settings.adapter.rank is not None):
+        msg = "attribute from captions knows no wrong captions and no encoder, so it takes neither contrast.hard nor adapters"
+        raise UsageError(msg)
+    return _task(given)
+
+
+TASK = _task("motion")

@@ -1,0 +1,88 @@
+"""Runs of a task, each in a process of its own; ``python -m tests.training.people_runs TASK FOLDER`` prints what came of them
+as JSON. ``FOLDER/dataset`` has the vectors of its captions if the task needs them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.training import tiny
+from tests.training.sittings import Killer, sat
+
+FEW = ("steps=24", "batch=16", "machine.micro_batch=16")
+Told = dict[str, Any]
+
+
+def main(task: str, folder: Path) -> Told:
+    dataset = folder / "dataset"
+
+    def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> Told:
+        return sat(source, folder / name, recorder, *FEW, *overrides, task=task)
+
+    return TASKS[task](run, folder)
+
+
+def identity(run: Callable[..., Told], folder: Path) -> Told:
+    found = {"whole": run("whole", tiny.Recorder()), **_killed(run, folder)}
+    found["shuffled"] = run("shuffled", tiny.Recorder(), "data.shuffle_labels=true", "steps=2")
+    found["config"] = run("none", tiny.Recorder(), source=Path("smoke"))
+    found["scaled"] = run("none", tiny.Recorder(), "data.variants=[scale]")
+    return found | {"vectors": _predicted(folder, "vector"), "exported": _exported(folder)}
+
+
+def attribute(run: Callable[..., Told], folder: Path) -> Told:
+    found = {"whole": run("whole", tiny.Recorder()), **_killed(run, folder)}
+    words = ("attribute.given=captions", "steps=60")
+    found["captions"] = run("captions", tiny.Recorder(), *words)
+    few = ("steps=3", "checks.times=1", "data.variants=[base]", "contrast.encoder=hashing-for-tests")
+    found["config"] = run("config", tiny.Recorder(), "attribute.given=captions", *few, source=Path("smoke"))
+    found["cut"] = run("none", tiny.Recorder(), "data.frames=40")
+    found["hard"] = run("none", tiny.Recorder(), *words, "contrast.hard=1")
+    found["refused"] = _refused(folder)
+    return found | {"speeds": _predicted(folder, "speed"), "exported": _exported(folder)}
+
+
+TASKS: dict[str, Callable[[Callable[..., Told], Path], Told]] = {"identity": identity, "attribute": attribute}
+
+
+def _killed(run: Callable[..., Told], folder: Path) -> Told:
+    killer = Killer()
+    killer.at = 14
+    first = run("killed", killer)
+    again = run("killed", tiny.Recorder())
+    whole, killed = ((folder / name / "model.safetensors").read_bytes() for name in ("whole", "killed"))
+    return {"killed first": first, "killed": again, "same weights": whole == killed}
+
+
+def _predicted(folder: Path, column: str) -> list[Any]:
+    import pyarrow.parquet as pq
+
+    from posegen.training.predict import predict
+
+    predict(folder / "whole", folder / "dataset", folder / "said.parquet", lambda done, total: None)
+    return list(pq.read_table(folder / "said.parquet").column(column).to_pylist())
+
+
+def _exported(folder: Path) -> float:
+    from posegen.training.export import export_model
+
+    return export_model(folder / "whole", "safetensors", folder / "model.safetensors").difference
+
+
+def _refused(folder: Path) -> str:
+    from posegen.errors import UsageError
+    from posegen.training.predict import predict
+
+    try:
+        predict(folder / "captions", folder / "dataset", folder / "none.parquet", lambda done, total: None)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], Path(sys.argv[2]))))

@@ -1,0 +1,227 @@
+"""The task attribute: what is measured of a stretch, the errors of what is said of it, and what runs on a tiny dataset say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import posegen  # noqa: E402
+from posegen.embedding import embed  # noqa: E402
+from posegen.store.read import open_dataset  # noqa: E402
+from posegen.terms import SPEEDS  # noqa: E402
+from posegen.training.cache import cached_array, prepare, view_of  # noqa: E402
+from posegen.training.recipes import View  # noqa: E402
+from posegen.training.regression import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
+from posegen.training.sources import Asked, Making  # noqa: E402
+from posegen.training.tasks.attribute import TASK  # noqa: E402
+from posegen.training.travelling import MEASURED, MEASURES, NUMBERS, WORDS, energy_of, speed_of, steps_of  # noqa: E402
+from tests.training import tiny  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = 100
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("attribute")
+    embed(tiny.make(folder / "dataset", SAMPLES), encoder="hashing-for-tests")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, Any]:
+    """What runs of :mod:`tests.training.people_runs` said."""
+    command = [sys.executable, "-m", "tests.training.people_runs", "attribute", str(folder)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    return dict(json.loads(finished.stdout))
+
+
+def test_speed_is_that_of_travel_not_of_swaying() -> None:
+    time = np.arange(100) / 25
+    pelvis = np.stack([0.03 * np.sin(2 * np.pi * 2 * time), 0.9 + 0.02 * np.sin(9 * time), 1.3 * time], axis=1)
+    assert speed_of(pelvis, 25) == pytest.approx(1.3, rel=0.01)
+    path = np.linalg.norm(np.diff(pelvis[:, [0, 2]], axis=0), axis=1).sum() / (99 / 25)
+    assert path > 1.3 * 1.02
+    assert speed_of(pelvis[:2], 25) == pytest.approx(path, rel=0.2)
+
+
+def test_steps_are_counted_from_landing_to_landing() -> None:
+    contact = np.ones((100, 4), np.uint8)
+    for start in range(10, 100, 20):
+        contact[start : start + 8, :2] = 0
+    for start in range(20, 100, 20):
+        contact[start : start + 8, 2:] = 0
+    # A foot comes down every 10 frames: at 18, 28, ..., 98.
+    assert steps_of(contact, 25) == pytest.approx(60 * 25 / 10)
+    assert np.isnan(steps_of(contact[:36], 25))
+
+
+def test_energy_is_half_the_square_of_the_speed() -> None:
+    joints = np.zeros((10, 22, 3))
+    joints[:, :, 0] = 2.0 * np.arange(10)[:, None] / 25
+    assert energy_of(joints, 25) == pytest.approx(2.0)
+    joints[:, 11:, 0] = 0
+    assert energy_of(joints, 25) == pytest.approx(1.0)
+
+
+def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> None:
+    dataset = open_dataset(folder / "dataset")
+    view = view_of(dataset, 4)
+    prepare(dataset, (MEASURED, NUMBERS, WORDS), view, lambda done, total: None)
+    travelled = stated = 0
+    for sample in range(20):
+        measured, words, numbers = (
+            cached_array(dataset.path, recipe, view, 0)[sample] for recipe in (MEASURED, WORDS, NUMBERS)
+        )
+        for variant, row in enumerate(dataset.rows(sample)):
+            actor = row["actors"][0]
+            assert numbers[variant].tolist() == pytest.approx(
+                [actor["stature"], actor["age"], float(actor["male"]), row["length"] / 25]
+            )
+            places = [i for i, segment in enumerate(actor["segments"]) if segment["speed"] > 0]
+            if not places:
+                assert np.isnan(measured[variant]).all()
+                continue
+            segment = actor["segments"][places[0]]
+            joints = dataset[sample].joints[variant, 0, segment["start"] : segment["end"]]
+            ground = joints[:, 0, [0, 2]].astype(float)
+            speeds = [np.linalg.norm(ground[i + 12] - ground[i]) / (12 / 25) for i in range(len(ground) - 12)]
+            assert measured[variant, 0] == pytest.approx(np.mean(speeds), rel=1e-4)
+            assert measured[variant, 3] == pytest.approx((segment["end"] - segment["start"]) / 25)
+            travelled += 1
+            for number, caption in enumerate(row["captions"]):
+                pace = [s["value"] for s in caption["statements"] if (s["kind"], s["segment"]) == ("speed", places[0])]
+                assert words[variant, number, 2] == SPEEDS.index(pace[0] if pace else "")
+                stated += bool(pace)
+            assert (words[variant, len(row["captions"]) :] == -1).all()
+    assert travelled > 20
+    assert stated > 5
+
+
+def test_a_config_gives_what_its_dataset_does(folder: Path) -> None:
+    dataset = open_dataset(folder / "dataset")
+    view = view_of(dataset, 4)
+    prepare(dataset, (MEASURED, NUMBERS, WORDS), view, lambda done, total: None)
+    found: dict[tuple[str, int], np.ndarray] = {}
+    asked = Asked((MEASURED, NUMBERS, WORDS), view, np.arange(20), (0, 1))
+    config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}"], samples=SAMPLES, workers=1)
+    Making(config).load(asked, lambda recipe, variant, places, values: found.update({(recipe.name, variant): values}))
+    for recipe in (MEASURED, NUMBERS, WORDS):
+        kept = cached_array(dataset.path, recipe, view, 0)
+        for variant in (0, 1):
+            assert np.array_equal(found[recipe.name, variant], kept[:20, variant], equal_nan=recipe is MEASURED)
+
+
+def test_errors_are_what_they_are_called() -> None:
+    found, true = np.array([1.0, 3.0, 2.0]), np.array([2.0, 1.0, 2.0])
+    assert smape(found, true) == pytest.approx(100 * (1 / 1.5 + 2 / 2 + 0) / 3)
+    errors = errors_of(found, true)
+    assert errors["mae"] == pytest.approx(1.0)
+    assert errors["r2"] == pytest.approx(1 - 5 / (2 / 3))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_constant_is_better_than_the_best(seed: int) -> None:
+    true = np.exp(np.random.default_rng(seed).normal(0, 0.7, 60))
+    found = smape(best_constant(true), true)
+    dense = min(smape(float(value), true) for value in np.linspace(true.min(), true.max(), 4000))
+    assert found == pytest.approx(dense, rel=0.01)
+
+
+def test_the_floor_is_that_of_groups_of_whom_the_same_is_said() -> None:
+    drawn = np.random.default_rng(3)
+    words = np.stack([drawn.integers(0, 3, 300), np.where(np.arange(300) < FEWEST - 2, 7, drawn.integers(0, 2, 300))], axis=1)
+    true = np.exp(words[:, 0] + drawn.normal(0, 0.2, 300))
+    total, rest = 0.0, []
+    for group in {tuple(row) for row in words.tolist()}:
+        own = (words == group).all(axis=1)
+        if own.sum() >= FEWEST:
+            total += own.sum() * smape(best_constant(true[own]), true[own])
+        else:
+            rest += np.flatnonzero(own).tolist()
+    assert rest
+    left = true[rest]
+    expected = (total + len(left) * smape(best_constant(left), left)) / 300
+    assert entropy_floor(true, words, ((0, 1),)) == pytest.approx(expected)
+    assert entropy_floor(true, words, ()) == pytest.approx(smape(best_constant(true), true))
+    assert entropy_floor(true, words, ((0, 1),)) < 0.5 * entropy_floor(true, words, ())
+
+
+def test_the_loss_is_the_error_that_it_is_judged_by() -> None:
+    true = torch.tensor([[1.5, 100.0, float("nan"), 3.0], [float("nan")] * 4])
+    found = torch.tensor([[[1.0, 120.0, 9.0, 3.0]], [[1.0, 1.0, 1.0, 1.0]]], requires_grad=True)
+    loss = TASK.loss(found.log(), {"measured": true})
+    loss.backward()
+    expected = (smape(np.array([1.0]), np.array([1.5])) + smape(np.array([120.0]), np.array([100.0])) + 0) / 3 / 100 / 2
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+    assert torch.isfinite(found.grad).all()
+
+
+def test_measures_are_apart_by_what_captions_say() -> None:
+    from posegen.training.settings import load_settings
+
+    task = TASK.configured(load_settings("quick", ["attribute.given=captions"]))
+    tally = task.tally(View(1, 1.0, 1, (), "encoder", 4))
+    true = torch.tensor([[1.0, 100.0, 1.0, 2.0], [2.0, 120.0, 1.0, 2.0], [float("nan")] * 4])
+    words = torch.full((3, 8, 3), -1)
+    words[:, :2] = torch.tensor([[3, 0, 1], [3, 0, 0]])
+    said = true.nan_to_num(1.0)[:, None].repeat(1, 3, 1)
+    said[:, 1] *= 2
+    tally.add(said.log(), {"measured": true, "words": words})
+    found = tally.measures()
+    assert (found["clips"], found["answers"]) == (2, 4)
+    assert found["speed_stated"] == found["speed_unstated"] == 2
+    assert found["speed_stated_smape"] == pytest.approx(0, abs=1e-4)
+    assert found["speed_unstated_smape"] == pytest.approx(200 / 3, rel=1e-4)
+    assert found["cadence_smape"] == pytest.approx(100 / 3, rel=1e-4)
+
+
+def test_the_command_line_names_all_tasks() -> None:
+    from posegen.cli.train import train
+    from posegen.training.task import TASKS
+
+    told = next(str(parameter.help) for parameter in train.params if parameter.name == "task")  # type: ignore[attr-defined]
+    assert [name for name in TASKS if name not in told] == []
+
+
+def test_it_learns_from_motion_and_from_captions(told: dict[str, Any]) -> None:
+    for name in ("whole", "captions"):
+        found = told[name]["measures"]
+        assert all(found[f"{measure}_smape"] > 0 for measure in MEASURES), name
+        assert sum(told[name]["losses"][-4:]) < sum(told[name]["losses"][:4]), name
+    assert told["whole"]["measures"]["energy_smape"] < told["whole"]["measures"]["energy_constant"]
+    assert "speed_unstated_floor" in told["captions"]["measures"]
+
+
+def test_killed_and_gone_on_with_it_ends_with_the_same_weights(told: dict[str, Any]) -> None:
+    assert told["killed first"] == {"signal": 9}
+    assert told["same weights"] is True
+    assert told["killed"]["measures"] == told["whole"]["measures"]
+
+
+def test_what_a_model_says_is_told_in_units_and_is_exported(told: dict[str, Any]) -> None:
+    assert len(told["speeds"]) == SAMPLES * 5
+    assert all(0.05 < speed < 20 for speed in told["speeds"])
+    assert told["exported"] < 1e-4
+
+
+def test_a_config_teaches_captions_without_a_dataset(told: dict[str, Any]) -> None:
+    assert told["config"]["steps"] == 3
+    assert told["config"]["measures"]["clips"] > 10
+
+
+def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
+    assert "data.frames" in told["cut"]["error"]
+    assert "contrast.hard" in told["hard"]["error"]
+    assert "answers captions, not motion" in told["refused"]

@@ -1,0 +1,247 @@
+"""The task identity: who is parted, grouped and held against whom, and what runs on a tiny dataset say."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from posegen.errors import UsageError  # noqa: E402
+from posegen.splits import SPLITS, in_split, persons_in_split  # noqa: E402
+from posegen.store.read import open_dataset  # noqa: E402
+from posegen.streaming import make_batches  # noqa: E402
+from posegen.training.contrastive import supervised  # noqa: E402
+from posegen.training.feed import to_clips  # noqa: E402
+from posegen.training.material import Material, batches_of, open_material  # noqa: E402
+from posegen.training.people import ALIKE, OTHER, SAME, SIZES, look_alikes, partners_of  # noqa: E402
+from posegen.training.recipes import View  # noqa: E402
+from posegen.training.tasks.identity import TASK  # noqa: E402
+from posegen.training.verification import true_accept_rate  # noqa: E402
+from tests.training import tiny  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+PERSONS, SAMPLES = 60, 240
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("identity")
+    tiny.make(folder / "dataset", SAMPLES, f"population.persons={PERSONS}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, Any]:
+    """What runs of :mod:`tests.training.people_runs` said."""
+    command = [sys.executable, "-m", "tests.training.people_runs", "identity", str(folder)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    return dict(json.loads(finished.stdout))
+
+
+@pytest.fixture(scope="module")
+def material(folder: Path) -> Material:
+    settings = tiny.settings()
+    found = open_material(str(folder / "dataset"), settings.data, 0).with_people(settings)
+    found.prepare(TASK.recipes, lambda done, total: None)
+    return found
+
+
+def persons_of(folder: Path) -> dict[int, int]:
+    """Who plays in each sample, by its row."""
+    dataset = open_dataset(folder / "dataset")
+    return {sample: dataset.rows(sample)[0]["actors"][0]["person"] for sample in range(SAMPLES)}
+
+
+def test_persons_are_parted_by_a_hash_of_their_own() -> None:
+    for split, (low, high) in SPLITS.items():
+        assert len(persons_in_split(3, np.arange(50_000), split)) / 50_000 == pytest.approx(high - low, abs=0.01)
+    parts = [persons_in_split(3, np.arange(300), split).tolist() for split in SPLITS]
+    assert sorted(person for part in parts for person in part) == list(range(300))
+    assert parts[0] != in_split(3, np.arange(300), "test").tolist()
+    assert parts[0] != persons_in_split(4, np.arange(300), "test").tolist()
+
+
+def test_nobody_is_in_two_splits_and_every_clip_is_in_one(folder: Path, material: Material) -> None:
+    own = persons_of(folder)
+    samples = {split: material.source(TASK.recipes, split).samples_of for split in SPLITS}
+    persons = {split: {own[sample] for sample in which.tolist()} for split, which in samples.items()}
+    for split, there in persons.items():
+        assert there == set(persons_in_split(0, sorted(there), split).tolist())
+    alone = {person for person in own.values() if list(own.values()).count(person) == 1}
+    held_out = set(samples["test"].tolist()) | set(samples["validation"].tolist())
+    trained = {sample for sample in own if own[sample] in persons["training"]}
+    assert trained | held_out | {sample for sample in own if own[sample] in alone} == set(own)
+
+
+def test_a_batch_has_several_clips_of_each_person_whoever_loads_it(folder: Path, material: Material) -> None:
+    own, source = persons_of(folder), material.source(TASK.recipes, "training")
+    batches = batches_of(source, 16, 5, None)
+    made = [to_clips(batch, source, 5) for batch in batches.at(0, 9)]
+    for clips in made:
+        persons = clips["person"].tolist()
+        assert persons == [own[sample] for sample in clips["sample"].tolist()]
+        assert all(persons.count(person) % 4 == 0 for person in persons)
+    for number in (7, 3):
+        assert (to_clips(batches.batch(number), source, 5)["sample"] == made[number]["sample"]).all()
+    shared = {batch.number: batch for rank in range(2) for batch in batches.at(0, 9).share(rank, 2)}
+    assert all((to_clips(shared[k], source, 5)["motion"] == made[k]["motion"]).all() for k in range(9))
+    assert len({tuple(sorted(clips["sample"].tolist())) for clips in made}) == 9
+
+
+def test_partners_are_who_they_should_be() -> None:
+    drawn = np.random.default_rng(0)
+    person = drawn.integers(0, 12, 70) * 3
+    samples = np.sort(drawn.choice(1000, 70, replace=False))
+    look = drawn.normal(size=(36, SIZES + 3)).astype(np.float32)
+    look[:, -2:] = drawn.integers(0, 2, (36, 2))
+    looks = look[person]
+    found = partners_of(samples, person, looks, 7)
+    whose = dict(zip(samples.tolist(), person.tolist(), strict=True))
+    names = sorted(set(person.tolist()))
+    near = naive_look_alikes(look[names], 3)
+    for row, sample in zip(found, samples.tolist(), strict=True):
+        same = [other for other in samples.tolist() if other > sample and whose[other] == whose[sample]]
+        assert [other for other in row[SAME].tolist() if other >= 0] == same[:8]
+        assert (row[OTHER] >= 0).sum() == 8
+        assert all(whose[other] != whose[sample] for other in row[OTHER].tolist())
+        alike = {names[place] for place in near[names.index(whose[sample])]}
+        assert {whose[other] for other in row[ALIKE].tolist()} <= alike
+    assert (partners_of(samples, person, looks, 7) == found).all()
+    assert (partners_of(samples, person, looks, 8) != found).any()
+
+
+def naive_look_alikes(look: np.ndarray, count: int) -> list[list[int]]:
+    measured = [[(row[i] - look[:, i].mean()) / look[:, i].std() for i in range(SIZES + 1)] for row in look]
+
+    def apart(one: int, other: int) -> float:
+        lengths = sum((a - b) ** 2 for a, b in zip(measured[one], measured[other], strict=True))
+        return float(lengths + 4 * sum(a != b for a, b in zip(look[one, -2:], look[other, -2:], strict=True)))
+
+    everybody = range(len(look))
+    return [sorted((o for o in everybody if o != one), key=lambda o, one=one: apart(one, o))[:count] for one in everybody]
+
+
+def test_look_alikes_are_the_nearest() -> None:
+    look = np.random.default_rng(1).normal(size=(20, SIZES + 3)).astype(np.float32)
+    look[:, -2:] = np.random.default_rng(2).integers(0, 2, (20, 2))
+    assert look_alikes(look.astype(np.float64), 4).tolist() == naive_look_alikes(look.astype(np.float64), 4)
+    assert look_alikes(look[:1], 4).shape == (1, 0)
+
+
+def test_the_loss_is_what_loops_say() -> None:
+    vectors = torch.nn.functional.normalize(torch.randn(9, 5, generator=torch.Generator().manual_seed(3)).double(), dim=-1)
+    kind, sample = torch.tensor([0, 0, 0, 1, 1, 2, 2, 3, 1]), torch.tensor([0, 0, 1, 2, 3, 4, 4, 5, 6])
+    each = []
+    for i in range(9):
+        others = [j for j in range(9) if sample[j] != sample[i]]
+        total = math.log(sum(math.exp(10 * float(vectors[i] @ vectors[j])) for j in others))
+        right = [total - 10 * float(vectors[i] @ vectors[j]) for j in others if kind[j] == kind[i]]
+        each += [sum(right) / len(right)] if right else []
+    assert float(supervised(vectors, kind, sample, 10.0)) == pytest.approx(sum(each) / len(each))
+
+
+def test_who_is_alone_teaches_nothing_and_breaks_nothing() -> None:
+    vectors = torch.ones(3, 2, requires_grad=True)
+    loss = supervised(vectors, torch.tensor([0, 0, 0]), torch.tensor([4, 4, 4]), 10.0)
+    loss.backward()
+    assert loss.item() == 0
+    assert vectors.grad is not None
+    assert (vectors.grad == 0).all()
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.01, 0.1, 0.5])
+def test_true_accept_rate_is_that_of_the_best_threshold(rate: float) -> None:
+    drawn = np.random.default_rng(5)
+    right, wrong = drawn.normal(1, 1, 80).round(1), drawn.normal(0, 1, 150).round(1)
+    thresholds = [*np.unique(np.concatenate([right, wrong])), np.inf]
+    taken = [np.mean(right >= at) for at in thresholds if np.mean(wrong >= at) <= rate]
+    assert true_accept_rate(right, wrong, rate) == pytest.approx(max(taken))
+
+
+def test_the_measures_are_what_loops_over_pairs_say(material: Material) -> None:
+    source = material.source(TASK.recipes, "test")
+    tally, seen = TASK.tally(View(1, 1.0, 1, ())), {}
+    for batch in make_batches(source, 7, variants=["base"]):
+        clips = {name: torch.from_numpy(values) for name, values in to_clips(batch, source).items()}
+        said = torch.nn.functional.normalize(clips["motion"][:, 0, :9].float(), dim=-1)
+        tally.add(said, clips)
+        for place, sample in enumerate(clips["sample"].tolist()):
+            seen[sample] = said[place].numpy(), clips["partner"][place].tolist()
+    scores: dict[str, list[float]] = {}
+    for vector, partner in seen.values():
+        for kind, places in (("same", SAME), ("other", OTHER), ("alike", ALIKE)):
+            scores.setdefault(kind, []).extend(float(vector @ seen[p][0]) for p in partner[places] if p >= 0)
+    found = tally.measures()
+    assert {f"{kind}_pairs": len(own) for kind, own in scores.items()}.items() <= found.items()
+    for kind, name in (("other", "auc"), ("alike", "alike_auc")):
+        wins = [(a > b) + (a == b) / 2 for a in scores["same"] for b in scores[kind]]
+        assert found[name] == pytest.approx(np.mean(wins), abs=1e-3)
+    assert found["size_auc"] == pytest.approx(1, abs=1e-3)
+
+
+def test_pairs_are_kept_with_the_dataset_and_found_once(folder: Path, material: Material) -> None:
+    files = sorted((folder / "dataset" / "training" / "partners-1").glob(f"*-{SAMPLES:08d}.npy"))
+    assert [file.name.partition("-")[0] for file in files] == ["test", "validation"]
+    before = [file.stat().st_mtime_ns for file in files]
+    material.prepare(TASK.recipes, lambda done, total: None)
+    assert [file.stat().st_mtime_ns for file in files] == before
+
+
+def test_shuffled_persons_are_others_of_the_same_split(material: Material) -> None:
+    by_person = material.by_person
+    assert by_person is not None
+    shuffled = replace(material, by_person=replace(by_person, shuffled=True)).source(TASK.recipes, "test").people
+    plain = material.source(TASK.recipes, "test").people
+    assert shuffled is not None
+    assert plain is not None
+    (samples, persons), (same, others) = plain.people.told("test"), shuffled.people.told("test")
+    assert (samples == same).all()
+    assert sorted(persons) == sorted(others)
+    assert (persons != others).mean() > 0.4
+
+
+def test_it_learns_to_tell_persons_apart(told: dict[str, Any]) -> None:
+    found = told["whole"]["measures"]
+    assert found["persons"] > 3
+    assert found["auc"] > 0.7
+    assert found["equal_error"] < 0.4
+    assert 0 <= found["alike_tar"] <= 1
+
+
+def test_killed_and_gone_on_with_it_ends_with_the_same_weights(told: dict[str, Any]) -> None:
+    assert told["killed first"] == {"signal": 9}
+    assert any("going on from step" in text for text in told["killed"]["said"])
+    assert told["same weights"] is True
+    assert told["killed"]["measures"] == told["whole"]["measures"]
+
+
+def test_what_a_model_says_is_a_vector_and_is_exported(told: dict[str, Any]) -> None:
+    vectors = np.array(told["vectors"])
+    assert vectors.shape == (SAMPLES * 5, 128)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
+    assert told["exported"] < 1e-4
+
+
+def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
+    assert told["shuffled"]["steps"] == 2
+    assert "Generate a dataset" in told["config"]["error"]
+    assert "scale" in told["scaled"]["error"]
+
+
+def test_without_two_clips_of_anybody_there_is_nothing_to_learn(tmp_path: Path) -> None:
+    settings = tiny.settings()
+    path = tiny.make(tmp_path / "dataset", 20, "population.persons=1000000")
+    with pytest.raises(UsageError, match=r"population\.persons=100"):
+        open_material(str(path), settings.data, 0).with_people(settings).prepare(TASK.recipes, lambda done, total: None)
