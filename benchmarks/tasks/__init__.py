@@ -1,0 +1,6 @@
+"""Tasks beside those of the section on training: each learns by `quick` within minutes, and its control learns nothing."""
+
+from benchmarks.tasks import motion
+
+TITLE = "Tasks"
+MEASURES = [motion]
