@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.tasks.made import Sets, judged_sets
-from benchmarks.train.running import time_figures, trained
+from benchmarks.train.running import Run, time_figures, trained
 from benchmarks.train.shared import SAMPLES, embedded
+from posegen.cli.evaluation_motion import JudgedMotion, judge_motion
 
 QUICK_MINUTES, BALANCED_MINUTES = 6.0, 30.0
 LEAST_OF_REAL = 0.5
@@ -28,13 +28,13 @@ def measure(folder: Path) -> Iterator[Figure]:
     name = f"quick, task motion, {SAMPLES:,} samples"
     yield from time_figures(name, quick, QUICK_MINUTES, "quick motion")
     shuffled = trained(path, "motion", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true")
-    own, control = judged_sets(path, quick.place, judge), judged_sets(path, shuffled.place, judge)
+    own, control = _judged(path, quick, judge), _judged(path, shuffled, judge)
     yield from _against_controls(name, own, control)
     yield from _told(name, own)
     balanced = trained(path, "motion", "balanced", folder / "balanced")
     name = f"balanced, task motion, {SAMPLES:,} samples"
     yield from time_figures(name, balanced, BALANCED_MINUTES, "balanced motion")
-    own = judged_sets(path, balanced.place, judge)
+    own = _judged(path, balanced, judge)
     share = own.made.precision / own.real.precision
     told = f"{100 * own.made.precision:.1f} %, {share:.2f} of the real motion's {100 * own.real.precision:.1f} %"
     yield Figure(f"{name}: R-precision", told, f"at least {LEAST_OF_REAL} of the real", share >= LEAST_OF_REAL)
@@ -44,7 +44,11 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from _told(name, own)
 
 
-def _against_controls(name: str, own: Sets, control: Sets) -> Iterator[Figure]:
+def _judged(path: Path, run: Run, judge: Path) -> JudgedMotion:
+    return judge_motion(run.place, path, judge, None, lambda told: None)
+
+
+def _against_controls(name: str, own: JudgedMotion, control: JudgedMotion) -> Iterator[Figure]:
     for kind, other in (("the mean motion", own.mean), ("shuffled captions", control.made)):
         nearer = own.made.frechet < other.frechet and own.made.precision > other.precision
         told = (
@@ -57,14 +61,14 @@ def _against_controls(name: str, own: Sets, control: Sets) -> Iterator[Figure]:
     yield Figure(f"{name}: with shuffled captions", told, "chance", times <= MOST_TIMES_CHANCE)
 
 
-def _told(name: str, own: Sets) -> Iterator[Figure]:
+def _told(name: str, own: JudgedMotion) -> Iterator[Figure]:
     """Tell all there is to tell of the motion that was made, beside the real one."""
     made, real = own.made, own.real
     yield Figure(
         f"{name}: as the retrieval encoder sees it",
         f"FID {made.frechet:.4f} (one half of the real from the other {real.frechet:.4f}); "
-        f"R-precision {100 * made.precision:.1f} % (real {100 * real.precision:.1f} %, chance {100 * own.chance:.1f} %); diversity {made.diversity:.3f} "
-        f"(real {real.diversity:.3f}); multimodality {own.multimodality:.3f}",
+        f"R-precision {100 * made.precision:.1f} % (real {100 * real.precision:.1f} %, chance {100 * own.chance:.1f} %); "
+        f"diversity {made.diversity:.3f} (real {real.diversity:.3f}); multimodality {own.multimodality:.3f}",
     )
     for figure, value in made.figures.items():
         yield Figure(f"{name}: {figure}", f"{value:.4g}; real {real.figures[figure]:.4g}")

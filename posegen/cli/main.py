@@ -40,6 +40,7 @@ COMMANDS = {
     "search": ("posegen.cli.search:search", "Find samples that show what a text tells of."),
     "train": ("posegen.cli.train:train", "Train a model on a dataset, or on a config without one."),
     "runs": ("posegen.cli.runs:runs", "List and compare what was trained."),
+    "animate": ("posegen.cli.animate:animate", "Have a trained model make the motion that a text tells of."),
     "predict": ("posegen.cli.predict:predict", "Write what a trained model says of a dataset."),
     "export-model": ("posegen.cli.export_model:export_model", "Write a trained model for other programs."),
     "paraphrase": ("posegen.cli.paraphrase:paraphrase", "Have captions reworded by a language model, and checked."),

@@ -43,7 +43,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     )
 )
 @click.argument("source", metavar="DATASET|CONFIG")
-@click.option("--task", required=True, metavar="NAME", help="What is learned: action or retrieval.")
+@click.option("--task", required=True, metavar="NAME", help="What is learned: action, retrieval or motion.")
 @click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on it.")
 @out_option
 @set_option
@@ -79,7 +79,7 @@ def train(
     from posegen.training.train import Request, default_run
     from posegen.training.train import train as make
 
-    settings = load_settings(preset, _with_init(init, lora, overrides))
+    settings = load_settings(preset, _with_init(init, lora, overrides), task)
     request = Request(source, task, preset, settings, out, budget, only_estimate, init)
     try:
         result = make(request, reporter(quiet=quiet))

@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 
 from posegen.randomness import Stream, uniform
 
-__all__ = ["CAPTION", "STRETCH", "draws_of"]
+__all__ = ["CAPTION", "NOISE", "SHARE", "STRETCH", "UNTOLD", "draws_of"]
 
 Array = NDArray[Any]
 
 STRETCH, CAPTION = 1, 2
 """What is drawn: which stretch of a clip is shown, and which of its captions."""
+
+NOISE, SHARE, UNTOLD = 16, 17, 18
+"""Where motion is made of noise: the noise in a clip, how much of it is motion, and whether its caption is left out."""
 
 _VARIANTS = 16
 _ATTEMPTS = 256

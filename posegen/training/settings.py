@@ -178,6 +178,12 @@ class Contrast(Group):
     hard: Annotated[Whole, Field(ge=0, le=16)] = 0
 
 
+class Motion(Group):
+    """How `motion` learns: the share of clips that it is shown without their caption, so that captions can be weighed later."""
+
+    untold: Share = 0.1
+
+
 class Settings(Group):
     """Everything that a user may choose about a training run.
 
@@ -200,6 +206,7 @@ class Settings(Group):
     saving: Saving = Saving()
     adapter: Adapter = Adapter()
     contrast: Contrast = Contrast()
+    motion: Motion = Motion()
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
     def as_data(self) -> dict[str, Any]:
@@ -223,7 +230,7 @@ def training_presets() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.yaml")) if file.stem != "base"}
 
 
-def load_settings(preset: str = "quick", overrides: Sequence[str] = ()) -> Settings:
+def load_settings(preset: str = "quick", overrides: Sequence[str] = (), task: str = "") -> Settings:
     """Load the settings of a run.
 
     Parameters
@@ -232,6 +239,8 @@ def load_settings(preset: str = "quick", overrides: Sequence[str] = ()) -> Setti
         Name of a preset, or path of a YAML file.
     overrides : sequence of str
         Each ``KEY=VALUE``, such as ``machine.threads=1``.
+    task : str
+        What a preset says of this task alone is laid over it.
 
     Returns
     -------
@@ -253,7 +262,11 @@ def load_settings(preset: str = "quick", overrides: Sequence[str] = ()) -> Setti
         guess = did_you_mean(preset, known)
         msg = f"unknown preset {shown(preset)}, and no file of that name{guess}. There are: {', '.join(known)}"
         raise UsageError(msg)
-    base, own = (read_yaml(file) or {} for file in (presets()["default"].parent / "train" / "base.yaml", path))
+    folder = presets()["default"].parent / "train"
+    base, own = (read_yaml(file) or {} for file in (folder / "base.yaml", path))
+    of_task = folder / task / f"{preset}.yaml"
+    if task and preset in known and of_task.is_file():
+        own = _over(own, read_yaml(of_task))
     data, origins = apply_overrides(_over(base, own), overrides)
 
     def where(key: str) -> str:
