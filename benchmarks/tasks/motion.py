@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
+from benchmarks.tasks.joins import figures_of_joins
 from benchmarks.train.running import Run, time_figures, trained
 from benchmarks.train.shared import SAMPLES, embedded
 from posegen.cli.evaluation_motion import JudgedMotion, judge_motion
@@ -42,6 +43,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     told = f"{100 * skate:.2f} %; real motion {100 * own.real.figures['skate, strict']:.2f} %"
     yield Figure(f"{name}: strict skate", told, f"under {100 * MOST_SKATE:.0f} %", skate < MOST_SKATE)
     yield from _told(name, own)
+    yield from figures_of_joins(name, balanced.place)
 
 
 def _judged(path: Path, run: Run, judge: Path) -> JudgedMotion:

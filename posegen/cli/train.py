@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_PREDICT = "predict {} DATASET -o predictions.parquet"
+_NEXT = {"motion": "animate {} 'a person walks forward' -o out.gif"}
+"""What a trained model is for."""
 _BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([smhd])")
 
 
@@ -130,7 +133,7 @@ def _summary(result: Result) -> str:
             f"On {result.measures['clips']:,.0f} clips of samples that it has never seen: {told}",
             "Next:",
             "  posegen runs",
-            f"  posegen predict {place} DATASET -o predictions.parquet",
+            f"  posegen {_NEXT.get(result.task, _PREDICT).format(place)}",
         ]
     )
 

@@ -26,7 +26,7 @@ DRIFT_SECONDS = 0.25
 """Over which the body's going along with its feet is averaged."""
 ON_FLOOR = 0.06
 """Metres above its place in standing below which the ball of a foot that touches is on the floor, not on a step."""
-FAST, CLEAR = 0.2, 0.055
+FAST, CLEAR = 0.2, 0.062
 """Metres a second: a foot that does not touch and goes faster swings; metres above the floor that its ball then is at least."""
 LONGEST = 0.9995
 """Share of its length that a leg spans at most."""

@@ -64,12 +64,13 @@ class Denoiser(nn.Module):
         self.noise = nn.Sequential(nn.Linear(2 * _WAVES, width), nn.SiLU(), nn.Linear(width, width))
         self.text = nn.Sequential(nn.LayerNorm(given), nn.Linear(given, width), nn.SiLU(), nn.Linear(width, width))
         self.nothing = nn.Parameter(torch.zeros(width))
-        self.blocks = nn.ModuleList(_Block(width, heads, dropout) for _ in range(depth))
+        blocks = [_Block(width, heads, dropout) for _ in range(depth)]
+        self.blocks = nn.ModuleList(blocks)
         self.end = nn.LayerNorm(width, elementwise_affine=False)
         self.steer = nn.Linear(width, 2 * width)
         self.back = nn.ConvTranspose1d(width, POSE_NUMBERS, seen, stride=self.cut, padding=(seen - self.cut) // 2)
         # At first nothing is steered, so that blocks pass on what they get.
-        for layer in (self.steer, *(block.steer for block in self.blocks)):
+        for layer in (self.steer, *(block.steer for block in blocks)):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
@@ -151,7 +152,8 @@ class _Block(nn.Module):
         """Mix stretches x [clip, stretch, width] of which `mask` [clip, 1, 1, stretch] are there."""
         scale, shift, gate, scale_2, shift_2, gate_2 = self.steer(steered)[:, None].chunk(6, dim=-1)
         inner = self.first(x) * (1 + scale) + shift
-        query, key, value = self.asked(inner).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        clips, count, width = inner.shape
+        query, key, value = self.asked(inner).view(clips, count, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         x = x + gate * self.seen(seen.transpose(1, 2).flatten(-2))
         mixed: Tensor = x + gate_2 * self.think(self.second(x) * (1 + scale_2) + shift_2)

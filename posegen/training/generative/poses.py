@@ -130,7 +130,7 @@ def turned_of(poses: Tensor, heading: Tensor) -> Tensor:
     -------
     Tensor [..., frame, TURNED, 3, 3]
     """
-    local = matrices_of(poses[..., _ROTATIONS].unflatten(-1, (len(TURNED), 6)))
+    local = matrices_of(poses[..., _ROTATIONS].reshape(*heading.shape, len(TURNED), 6))
     cos, sin, none = torch.cos(heading), torch.sin(heading), torch.zeros_like(heading)
     rows = [torch.stack(row, dim=-1) for row in ((cos, none, sin), (none, none + 1, none), (-sin, none, cos))]
     pelvis = torch.stack(rows, dim=-2) @ local[..., 0, :, :]
