@@ -111,11 +111,16 @@ def _with_feet(joints: Array, contact: Array, fps: float) -> Array:
     count = both.sum(axis=1)
     slide = np.where(both, step, 0.0).sum(axis=1) / np.maximum(count, 1)
     # A mean over those neighbours that know; who flies or sits with the feet up is let go on.
-    window = np.ones(2 * round(DRIFT_SECONDS * fps / 2) + 1)
-    known = np.convolve((count[:, 0] > 0).astype(float), window, "same")
-    mean = np.stack([np.convolve(slide[:, axis], window, "same") for axis in range(3)], axis=1)
-    drift = np.where(count > 0, mean / np.maximum(known, 1)[:, None], 0.0)
+    radius = round(DRIFT_SECONDS * fps / 2)
+    sums = _sums_around(np.concatenate([slide, count > 0], axis=1), radius)
+    drift = np.where(count > 0, sums[:, :3] / np.maximum(sums[:, 3:], 1), 0.0)
     return np.concatenate([np.zeros((1, 3)), -np.cumsum(drift, axis=0)])
+
+
+def _sums_around(values: Array, radius: int) -> Array:
+    """Add up each row and so many before and behind it, as far as there are any: [row, number]."""
+    total = np.cumsum(np.pad(values, ((radius + 1, radius), (0, 0))), axis=0)
+    return np.asarray(total[2 * radius + 1 :] - total[: len(values)])
 
 
 def _foot_course(joints: Array, side: str, ball_touches: Array, stature: float, fps: float) -> tuple[Array, Array]:
