@@ -1,6 +1,6 @@
 """Tasks beside those of the section on training: each learns by `quick` within minutes, and its control learns nothing."""
 
-from benchmarks.tasks import attribute, identity
+from benchmarks.tasks import attribute, identity, motion
 
 TITLE = "Tasks"
-MEASURES = [identity, attribute]
+MEASURES = [identity, attribute, motion]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import WHOLE, example, json_option, note, print_json, quiet_option
+from posegen.errors import UsageError
 from posegen.wording import printable
 
 if TYPE_CHECKING:
@@ -30,6 +31,13 @@ SECONDS_BETWEEN_NOTES = 5.0
 @click.option(
     "--encoder", "run", type=click.Path(path_type=Path), metavar="RUN", help="A trained retrieval model, to measure by, too."
 )
+@click.option(
+    "--animated",
+    "model",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="A motion model, whose motion is judged instead.",
+)
 @click.option("--samples", type=WHOLE, metavar="N", help="How many samples, from the first.  [default: all]")
 @click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw a picture of it, too.")
 @json_option
@@ -38,6 +46,7 @@ def evaluate(
     dataset: Path,
     reference: Path | None,
     run: Path | None,
+    model: Path | None,
     samples: int | None,
     figure: Path | None,
     as_json: bool,
@@ -55,7 +64,13 @@ def evaluate(
 
     With --encoder also how the motion looks to a model that `posegen train --task retrieval` made: how well it goes with its
     captions (R-precision in pools of 32), how varied it is, and with --reference its Fréchet distance (FID) from that.
+
+    With --animated and --encoder, what a model that `posegen train --task motion` made makes of captions of the test split is
+    measured instead, beside the real motion.
     """
+    if model is not None:
+        _animated(model, dataset, run, samples, others=reference or figure, as_json=as_json, quiet=quiet)
+        return
     from posegen.cli.references import reference_at
     from posegen.evaluation.chart import check_chart, draw_chart
     from posegen.evaluation.evaluate import evaluate as measured
@@ -74,6 +89,21 @@ def evaluate(
         print_json(_document(evaluation) | paths | {"encoder": seen and _plain(seen.document())})
     else:
         click.echo(printable("\n".join([*_lines(dataset, evaluation), *(seen.lines() if seen else [])])))
+
+
+def _animated(
+    model: Path, dataset: Path, run: Path | None, samples: int | None, *, others: Path | None, as_json: bool, quiet: bool
+) -> None:
+    from posegen.cli.evaluation_motion import judge_motion
+
+    if run is None or others is not None:
+        msg = "--animated goes with --encoder RUN, a retrieval model to judge by, and not with --reference or --figure"
+        raise UsageError(msg)
+    judged = judge_motion(model, dataset, run, samples, lambda told: note(told, quiet=quiet))
+    if as_json:
+        print_json({"path": str(dataset), "run": str(model), "encoder": str(run)} | _plain(judged.document()))
+    else:
+        click.echo(printable("\n".join(judged.lines(model)[1:])))
 
 
 def _by_encoder(run: Path, dataset: Path, reference: Path | None, samples: int | None, *, quiet: bool) -> Seen:

@@ -41,6 +41,7 @@ COMMANDS = {
     "train": ("posegen.cli.train:train", "Train a model on a dataset, or on a config without one."),
     "run": ("posegen.cli.run:run", "Generate, embed, train and evaluate, by one command."),
     "runs": ("posegen.cli.runs:runs", "List and compare what was trained."),
+    "animate": ("posegen.cli.animate:animate", "Have a trained model make the motion that a text tells of."),
     "predict": ("posegen.cli.predict:predict", "Write what a trained model says of a dataset."),
     "export-model": ("posegen.cli.export_model:export_model", "Write a trained model for other programs."),
     "paraphrase": ("posegen.cli.paraphrase:paraphrase", "Have captions reworded by a language model, and checked."),

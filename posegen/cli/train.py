@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_PREDICT = "predict {} DATASET -o predictions.parquet"
+_NEXT = {"motion": "animate {} 'a person walks forward' -o out.gif"}
+"""What a trained model is for."""
 _BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([smhd])")
 
 
@@ -43,7 +46,9 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     )
 )
 @click.argument("source", metavar="DATASET|CONFIG")
-@click.option("--task", required=True, metavar="NAME", help="What is learned: action, retrieval, identity or attribute.")
+@click.option(
+    "--task", required=True, metavar="NAME", help="What is learned: action, retrieval, motion, identity or attribute."
+)
 @click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on it.")
 @out_option
 @set_option
@@ -79,7 +84,7 @@ def train(
     from posegen.training.train import Request, default_run
     from posegen.training.train import train as make
 
-    settings = load_settings(preset, _with_init(init, lora, overrides))
+    settings = load_settings(preset, _with_init(init, lora, overrides), task)
     request = Request(source, task, preset, settings, out, budget, only_estimate, init)
     try:
         result = make(request, reporter(quiet=quiet))
@@ -130,7 +135,7 @@ def _summary(result: Result) -> str:
             f"On {result.measures['clips']:,.0f} clips of samples that it has never seen: {told}",
             "Next:",
             "  posegen runs",
-            f"  posegen predict {place} DATASET -o predictions.parquet",
+            f"  posegen {_NEXT.get(result.task, _PREDICT).format(place)}",
         ]
     )
 

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from posegen.randomness import Stream, uniform
 
-__all__ = ["CAPTION", "GROUP", "PARTNER", "SHUFFLE", "SKELETON", "STRETCH", "draws_of"]
+__all__ = [
+    "CAPTION", "GROUP", "NOISE", "PARTNER", "SHARE", "SHUFFLE", "SKELETON", "STRETCH", "UNTOLD", "draws_of",
+]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -16,6 +18,9 @@ STRETCH, CAPTION, SKELETON, GROUP, PARTNER, SHUFFLE = 1, 2, 3, 4, 5, 6
 """What is drawn: which stretch of a clip is shown, which of its captions, on which skeleton; with which of a person's others it
 goes, which ones it is held against, and whose a control takes it for.
 """
+
+NOISE, SHARE, UNTOLD = 16, 17, 18
+"""Where motion is made of noise: the noise in a clip, how much of it is motion, and whether its caption is left out."""
 
 _VARIANTS = 16
 _ATTEMPTS = 256

@@ -65,6 +65,9 @@ def export_model(run: Path, format: str, out: Path) -> Exported:
         msg = f"there is no format {format!r}. There are: {', '.join(FORMATS)}"
         raise UsageError(msg)
     trained = load_motion_model(run)
+    if trained.task.tell is None:
+        msg = f"{run}: its model makes motion from noise in steps; what is exported says something of motion"
+        raise UsageError(msg)
     about = json.dumps({"task": trained.task.name, **asdict(trained.view), "model": trained.settings.model_dump(mode="json")})
     data = _onnx(trained, about) if format == "onnx" else _safetensors(trained, about)
     difference = 0.0

@@ -68,7 +68,7 @@ class Feed:
         # Clips of a batch are in an order of chance: the label of the one before has nothing to do with the motion.
         clips |= {name: np.roll(clips[name], 1, axis=0) for name in self.shuffled}
         if self.frames is not None:
-            clips = _cut(clips, self.frames, self.seed, batch.number)
+            clips = _cut(clips, self.source.view.frames, self.frames, self.seed, batch.number)
         if self.skeleton is not None:
             clips = on_other_skeletons(clips, self.skeleton, self.seed, batch.number)
         if self.whole:
@@ -108,12 +108,11 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     return clips | captions.drawn(clips["sample"], places, seed, batch.number)
 
 
-def _cut(clips: dict[str, Array], frames: int, seed: int, number: int) -> dict[str, Array]:
-    """Show a stretch of each clip, at a place that depends on the step, the sample and the variant."""
+def _cut(clips: dict[str, Array], most: int, frames: int, seed: int, number: int) -> dict[str, Array]:
+    """Show a stretch of each clip of `most` frames, at a place that depends on the step, the sample and the variant."""
     length = clips["length"]
     drawn = draws_of(clips["sample"], clips["variant"], seed, number, STRETCH)[:, 0]
     first = (drawn * (np.maximum(length - frames, 0) + 1)).astype(np.int64)
-    most = clips["motion"].shape[1]
     places = np.minimum(first[:, None] + np.arange(frames)[None, :], most - 1)
     rows = np.arange(len(length))[:, None]
     own = np.minimum(length, frames).astype(length.dtype)

@@ -179,7 +179,7 @@ class Watch(lightning.Callback):
 
     def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """A micro-batch, and with the last one a step, is done."""
-        self._loss += float(outputs["loss"]) / self._parts
+        self._loss += float(outputs["loss"])  # Lightning has divided it by the parts
         if (batch_idx + 1) % self._parts:
             self.timer.leave("optimiser")
             return

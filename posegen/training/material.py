@@ -273,15 +273,15 @@ def batches_of(
     )
 
 
-def statistics(source: ClipSource, variants: Sequence[str] | None) -> tuple[Array, Array]:
-    """Compute the mean and the standard deviation of the features over frames of the first samples of a source.
+def statistics(source: ClipSource, variants: Sequence[str] | None, name: str = "motion") -> tuple[Array, Array]:
+    """Compute the mean and the standard deviation of an array's numbers over frames of the first samples of a source.
 
     A fixed number of samples, so that they are the same when a dataset grows.
     """
     first = replace(source, samples_of=source.samples_of[:_FOR_STATISTICS])
     total = squares = count = np.float64(0)
-    for batch in make_batches(first, 200, fields=["motion", "length"], variants=variants, epochs=1, threads=1):
-        motion, length = batch["motion"].astype(np.float64), batch["length"]
+    for batch in make_batches(first, 200, fields=[name, "length"], variants=variants, epochs=1, threads=1):
+        motion, length = batch[name].astype(np.float64), batch["length"]
         frames = motion[np.arange(motion.shape[1])[None, :] < length[:, None]]
         total, squares, count = total + frames.sum(axis=0), squares + (frames * frames).sum(axis=0), count + len(frames)
     mean = np.asarray(total / count)

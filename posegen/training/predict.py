@@ -56,6 +56,9 @@ def predict(run: Path, source: Path, out: Path, tell: Callable[[int, int], None]
         msg = f"{out}: is a Parquet file, so its name must end in .parquet"
         raise UsageError(msg)
     trained = load_motion_model(run)
+    if trained.task.tell is None:
+        msg = f"{run}: its model makes motion and says nothing of any; `posegen animate {run} TEXT -o FILE` has it made"
+        raise UsageError(msg)
     dataset = open_dataset(source)
     view = view_of(dataset, trained.view.stride)
     if view.fps != trained.view.fps:
@@ -92,9 +95,11 @@ def _written(trained: Trained, dataset: Dataset, path: Path, tell: Callable[[int
 
 
 def _tables(trained: Trained, source: ClipSource, variants: tuple[str, ...]) -> Iterator[pa.Table]:
+    tell = trained.task.tell
+    assert tell is not None, "refused before"
     for said, clips in answers_in_order(trained.task, trained.model, source):
         columns: dict[str, Any] = {
             "sample": clips["sample"].numpy(),
             "variant": [variants[i] for i in clips["variant"].tolist()],
         }
-        yield pa.table(columns | trained.task.tell(said, clips, trained.view))
+        yield pa.table(columns | tell(said, clips, trained.view))

@@ -85,7 +85,8 @@ def learner_from(session: Session, state: State | None) -> Learner:
     model = session.beginning.make()
     if state is None and session.beginning.weights is None and task.motion:
         source = session.material.source(task.recipes, "training")
-        model.encoder.normalise_by(*statistics(source, settings.data.variants))  # type: ignore[union-attr, operator]
+        found = statistics(source, settings.data.variants, task.normalised)
+        model.encoder.normalise_by(*found)  # type: ignore[union-attr, operator]
     return Learner(task, model, settings, state, first=session.first)
 
 

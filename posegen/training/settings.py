@@ -212,6 +212,12 @@ class Attribute(Group):
     given: Literal["motion", "captions"] = "motion"
 
 
+class Motion(Group):
+    """How `motion` learns: the share of clips that it is shown without their caption, so that captions can be weighed later."""
+
+    untold: Share = 0.1
+
+
 class Settings(Group):
     """Everything that a user may choose about a training run.
 
@@ -236,6 +242,7 @@ class Settings(Group):
     contrast: Contrast = Contrast()
     identity: Identity = Identity()
     attribute: Attribute = Attribute()
+    motion: Motion = Motion()
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
     def as_data(self) -> dict[str, Any]:
@@ -259,7 +266,7 @@ def training_presets() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.yaml")) if file.stem != "base"}
 
 
-def load_settings(preset: str = "quick", overrides: Sequence[str] = ()) -> Settings:
+def load_settings(preset: str = "quick", overrides: Sequence[str] = (), task: str = "") -> Settings:
     """Load the settings of a run.
 
     Parameters
@@ -268,6 +275,8 @@ def load_settings(preset: str = "quick", overrides: Sequence[str] = ()) -> Setti
         Name of a preset, or path of a YAML file.
     overrides : sequence of str
         Each ``KEY=VALUE``, such as ``machine.threads=1``.
+    task : str
+        What a preset says of this task alone is laid over it.
 
     Returns
     -------
@@ -289,7 +298,11 @@ def load_settings(preset: str = "quick", overrides: Sequence[str] = ()) -> Setti
         guess = did_you_mean(preset, known)
         msg = f"unknown preset {shown(preset)}, and no file of that name{guess}. There are: {', '.join(known)}"
         raise UsageError(msg)
-    base, own = (read_yaml(file) or {} for file in (presets()["default"].parent / "train" / "base.yaml", path))
+    folder = presets()["default"].parent / "train"
+    base, own = (read_yaml(file) or {} for file in (folder / "base.yaml", path))
+    of_task = folder / task / f"{preset}.yaml"
+    if task and preset in known and of_task.is_file():
+        own = _over(own, read_yaml(of_task))
     data, origins = apply_overrides(_over(base, own), overrides)
 
     def where(key: str) -> str:

@@ -23,7 +23,7 @@ __all__ = ["TASKS", "Clips", "Tally", "Task", "find_task"]
 Clips = Mapping[str, Tensor]
 """Clips as a task gets them: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of its own recipes."""
 
-TASKS = {name: f"posegen.training.tasks.{name}" for name in ("action", "retrieval", "identity", "attribute")}
+TASKS = {name: f"posegen.training.tasks.{name}" for name in ("action", "retrieval", "motion", "identity", "attribute")}
 """Where each task is; its module has it as ``TASK``."""
 
 
@@ -52,7 +52,8 @@ class Task:
     labels : tuple of str
         Which of them are labels, for the control that shuffles them.
     build : callable
-        Makes the model, which has its :class:`posegen.training.model.MotionEncoder` as ``encoder``.
+        Makes the model, which has as ``encoder`` what normalises motion: a :class:`posegen.training.model.MotionEncoder`
+        or its like.
     apply : callable
         What the model says of clips.
     loss : callable
@@ -61,13 +62,15 @@ class Task:
         Makes an empty tally.
     watched : str
         The measure by which models are chosen; more is better.
-    tell : callable
-        Gives what the model says of each clip in words and numbers, for a table.
+    tell : callable or None
+        Gives what the model says of each clip in words and numbers, for a table; None: it says nothing of clips, it makes them.
     captions : bool
         Whether it takes captions, as a text encoder's vectors; see :mod:`posegen.training.captions`.
     whole : bool
         Whether the loss holds clips against each other, so that it needs all clips of a batch at once. They still go through
         the model a micro-batch at a time; what is needed for the way back is computed again.
+    normalised : str
+        The array by whose mean and spread the encoder normalises what it sees.
     one_variant : bool
         Whether it is judged on the first variant of each sample only.
     any_skeleton : bool
@@ -91,9 +94,10 @@ class Task:
     loss: Callable[[Tensor, Clips], Tensor]
     tally: Callable[[View], Tally]
     watched: str
-    tell: Callable[[Tensor, Clips, View], dict[str, list[Any]]]
+    tell: Callable[[Tensor, Clips, View], dict[str, list[Any]]] | None
     captions: bool = False
     whole: bool = False
+    normalised: str = "motion"
     one_variant: bool = False
     any_skeleton: bool = False
     people: bool = False

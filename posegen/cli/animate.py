@@ -1,0 +1,127 @@
+"""``posegen animate``: motion for texts, by a trained model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from posegen.cli.options import WHOLE, example, json_option, note, print_json, quiet_option
+from posegen.errors import UsageError
+
+if TYPE_CHECKING:
+    from posegen.training.generative.making import Animation
+
+__all__ = ["animate"]
+
+_ARRAYS = ".npz"
+_PICTURES = (".gif", ".png")
+_MOST_TEXTS = 100
+_MOST_GUIDANCE = 20.0
+
+
+@click.command(
+    epilog=example(
+        'posegen animate runs/motion-default-0-quick "a person walks forward, then waves" -o out.gif',
+        'posegen animate runs/motion-default-0-quick "a man walks" "a man sits down" --seed 3 -o out.npz',
+    )
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="A .gif (animation), .png (poses over time) or .npz (arrays).",
+)
+@click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Of all that the texts leave open.")
+@click.option("--seconds", type=float, metavar="T", help="Of each text.  [default: as long as the clips of the training]")
+@click.option("--guidance", type=float, metavar="G", help="How much texts are weighed; 1: not more than they were learned.")
+@click.option("--encoder", metavar="NAME|PATH", help="Where the text encoder of the training is, if its name does not find it.")
+@json_option
+@quiet_option
+def animate(
+    run: Path,
+    texts: tuple[str, ...],
+    out: Path,
+    seed: int,
+    seconds: float | None,
+    guidance: float | None,
+    encoder: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Have the model of RUN make the motion that TEXT tells of; several texts follow one another without a seam.
+
+    RUN is that of `posegen train --task motion`. The same texts, seed and options make the same motion.
+    """
+    _check(texts, out, seed, guidance)
+    # Only now, since torch takes seconds to load.
+    from posegen.training.generative.making import GUIDANCE, encoder_for, motion_model
+    from posegen.training.generative.making import animate as make
+
+    trained = motion_model(run)
+    weighed = GUIDANCE if guidance is None else guidance
+    made = make(trained, encoder_for(trained, encoder), texts, seconds=seconds, seed=seed, guidance=weighed)
+    _write(made, out)
+    if as_json:
+        parts = [
+            {"text": text, "start": start, "end": end}
+            for text, start, end in zip(made.texts, made.starts, made.ends, strict=True)
+        ]
+        print_json({"path": str(out), "frames": len(made.figure.joints), "fps": made.fps, "seed": seed, "texts": parts})
+        return
+    note(f"wrote {out}: {len(made.figure.joints) / made.fps:.1f} s", quiet=quiet)
+
+
+def _check(texts: tuple[str, ...], out: Path, seed: int, guidance: float | None) -> None:
+    """Refuse what cannot be, before anything is loaded."""
+    from posegen.viewing.render import check_path
+
+    if out.suffix.lower() != _ARRAYS:
+        if out.suffix.lower() not in _PICTURES:
+            msg = f"cannot write '{out}': the name must end in .gif, .png or .npz"
+            raise UsageError(msg)
+        check_path(out)
+    elif not out.parent.is_dir():
+        msg = f"cannot write '{out}': there is no folder '{out.parent}'; make it first"
+        raise UsageError(msg)
+    if len(texts) > _MOST_TEXTS:
+        msg = f"at most {_MOST_TEXTS} texts can follow one another (got {len(texts)})"
+        raise UsageError(msg)
+    if not 0 <= seed < 2**63:
+        msg = f"--seed must be from 0 to 2^63 - 1 (got {seed})"
+        raise UsageError(msg)
+    if guidance is not None and not 0 <= guidance <= _MOST_GUIDANCE:
+        msg = f"--guidance must be from 0 to {_MOST_GUIDANCE:g} (got {guidance:g})"
+        raise UsageError(msg)
+
+
+def _write(made: Animation, out: Path) -> None:
+    import numpy as np
+
+    from posegen.skeleton import CONTACTS, JOINTS
+
+    figure = made.figure
+    if out.suffix.lower() == _ARRAYS:
+        with out.open("wb") as file:
+            np.savez_compressed(
+                file,
+                joints=figure.joints,
+                contact=figure.contact,
+                fps=made.fps,
+                joint_names=np.array(JOINTS),
+                contact_names=np.array(CONTACTS[: figure.contact.shape[1]]),
+                texts=np.array(made.texts),
+                text_start=np.array(made.starts),
+                text_end=np.array(made.ends),
+            )
+        return
+    from posegen.viewing.render import render
+
+    contacts = np.zeros((len(figure.joints), len(CONTACTS)), np.uint8)
+    contacts[:, : figure.contact.shape[1]] = figure.contact
+    render(figure.joints, "\n".join(made.texts), made.fps, out, contacts=contacts, title="animated")

@@ -1,0 +1,94 @@
+"""`posegen animate`, with a model that has learned nothing: that takes a moment to make, and is as good for what is tested."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from posegen.cli.main import main
+
+if not all(find_spec(name) for name in ("torch", "lightning", "safetensors")):
+    pytest.skip("the group train is not installed", allow_module_level=True)
+
+TEXTS = ("a person walks", "a person waves")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made("motion", tmp_path_factory.mktemp("run"))
+
+
+def made(task: str, folder: Path) -> Path:
+    from posegen.training.models import build, save_model
+    from posegen.training.recipes import View
+    from posegen.training.settings import Model
+    from posegen.training.task import find_task
+
+    view = View(25, 6.25, 4, ("walk",), "hashing-for-tests", 64)
+    model = build(find_task(task), view, Model(), 0)
+    save_model(folder, find_task(task), view, Model(), model.state_dict())
+    return folder
+
+
+def test_arrays_with_their_words(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.npz"
+    assert main(["animate", str(run), *TEXTS, "-o", str(out), "--seed", "3", "--json"]) == 0
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert said.err == ""
+    with np.load(out, allow_pickle=False) as arrays:
+        joints = arrays["joints"]
+        assert joints.shape == (document["frames"], 22, 3)
+        assert np.isfinite(joints).all()
+        assert arrays["contact"].shape == (document["frames"], 4)
+        assert arrays["texts"].tolist() == list(TEXTS)
+        assert arrays["text_start"].tolist() == [part["start"] for part in document["texts"]]
+        assert document["texts"][1]["start"] < document["texts"][0]["end"]
+    assert main(["animate", str(run), *TEXTS, "-o", str(tmp_path / "again.npz"), "--seed", "3", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    with np.load(tmp_path / "again.npz", allow_pickle=False) as again:
+        assert (again["joints"] == joints).all()
+
+
+@pytest.mark.parametrize("name", ["out.png", "out.gif"])
+def test_pictures(name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["animate", str(run), TEXTS[0], "-o", str(tmp_path / name), "--seconds", "2"]) == 0
+    assert "wrote" in capsys.readouterr().err
+    with Image.open(tmp_path / name) as picture:
+        assert picture.width >= 400
+        assert name.endswith("png") or getattr(picture, "n_frames", 1) > 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([TEXTS[0], "-o", "out.mp4"], "must end in .gif, .png or .npz"),
+        ([TEXTS[0], "-o", "nowhere/out.npz"], "there is no folder"),
+        ([TEXTS[0], "-o", "out.npz", "--seconds", "60"], "the seconds of a text must be 2 to 4"),
+        ([TEXTS[0], "-o", "out.npz", "--seconds", "nan"], "the seconds of a text must be 2 to 4"),
+        ([TEXTS[0], "-o", "out.npz", "--guidance", "-1"], "--guidance must be from 0 to 20"),
+        ([TEXTS[0], "-o", "out.npz", "--seed", "-1"], "--seed must be from 0"),
+        ([TEXTS[0], "-o", "out.npz", "--encoder", "./nowhere"], "nowhere"),
+        (["", "-o", "out.npz"], "there is no text to animate"),
+        (["-o", "out.npz"], "TEXT..."),
+    ],
+)
+def test_bad_usage(run: Path, tmp_path: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(tmp_path / word) if word.startswith(("out.", "nowhere/")) else word for word in arguments]
+    assert main(["animate", str(run), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert reason in said
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_runs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "action").mkdir()
+    for run, reason in ((made("action", tmp_path / "action"), "which makes no motion"), (tmp_path, "has no trained model")):
+        assert main(["animate", str(run), TEXTS[0], "-o", str(tmp_path / "out.npz")]) == 2
+        assert reason in capsys.readouterr().err

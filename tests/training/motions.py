@@ -1,0 +1,84 @@
+"""Runs of the task motion, each in a process of its own; ``python -m tests.training.motions FOLDER`` prints what came of them
+as JSON. ``FOLDER/dataset`` has the vectors of its captions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.training import tiny
+from tests.training.sittings import Killer, sat
+
+FEW = (
+    "steps=12", "batch=8", "checks.times=2", "saving.steps=3", "model.dropout=0", "data.variants=[base]", "optimiser.rate=2e-3",
+)  # fmt: skip
+TEXTS = ("a person walks", "a person jumps")
+
+
+def main(folder: Path) -> dict[str, Any]:
+    dataset = folder / "dataset"
+
+    def run(name: str, recorder: tiny.Recorder, *overrides: str, task: str = "motion") -> dict[str, Any]:
+        return sat(dataset, folder / name, recorder, *FEW, *overrides, task=task)
+
+    found = {"whole": run("whole", tiny.Recorder())}
+    killer = Killer()
+    killer.at = 8
+    found["killed first"] = run("killed", killer)
+    found["killed"] = run("killed", tiny.Recorder(), "machine.workers=1")
+    few = ("steps=3", "checks.times=1")
+    found["one part"] = run("one part", tiny.Recorder(), *few, "machine.micro_batch=8")
+    found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=2")
+    found["judge"] = run("judge", tiny.Recorder(), "steps=6", "checks.times=1", task="retrieval")
+    for name in ("whole", "killed"):
+        found[f"{name} weights"] = hashlib.sha256((folder / name / "model.safetensors").read_bytes()).hexdigest()
+    return found | _made(folder)
+
+
+def _made(folder: Path) -> dict[str, Any]:
+    """What the finished model makes of texts, how it is judged, and what is refused."""
+    from posegen.cli.evaluation_motion import judge_motion
+    from posegen.errors import UsageError
+    from posegen.training.export import export_model
+    from posegen.training.generative import judging
+    from posegen.training.generative.making import animate, encoder_for, motion_model
+    from posegen.training.predict import predict
+
+    trained = motion_model(folder / "whole")
+    encoder = encoder_for(trained)
+    one, again, other = (animate(trained, encoder, TEXTS, seed=seed).figure for seed in (1, 1, 2))
+    short = animate(trained, encoder, TEXTS[:1], seconds=4)
+    refused = []
+    for refuse in (
+        lambda: predict(folder / "whole", folder / "dataset", folder / "out.parquet", lambda done, total: None),
+        lambda: export_model(folder / "whole", "onnx", folder / "out.onnx"),
+        lambda: motion_model(folder / "judge"),
+        lambda: animate(trained, encoder, [" "]),
+        lambda: animate(trained, encoder, TEXTS, seconds=1e3),
+    ):
+        try:
+            refuse()
+        except UsageError as error:
+            refused.append(str(error))
+    judging.AGAIN, judging.TIMES = 4, 2
+    judged = judge_motion(folder / "whole", folder / "dataset", folder / "judge", None, lambda told: None, steps=2)
+    return {
+        "again": bool((one.joints == again.joints).all()),
+        "other": float(np.abs(one.joints - other.joints).max()),
+        "frames": [len(one.joints), len(short.figure.joints)],
+        "finite": bool(np.isfinite(one.joints).all()),
+        "refused": refused,
+        "judged": asdict(judged),
+        "lines": judged.lines(folder / "whole"),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]))))

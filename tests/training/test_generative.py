@@ -1,0 +1,278 @@
+"""What motion is made by, beside naive ways to the same: bodies, kinematics, poses in numbers, the way from noise, feet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from posegen import load_config, synthesize
+from posegen.evaluation.skating import foot_skate
+from posegen.fields.rotation import rotations
+from posegen.fields.vectors import stacked
+from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, body_offsets
+from posegen.story.population import persons
+from posegen.synthesis import Batch
+from posegen.training.generative.bodies import MEASURES, body_of, leg_length, offsets_of
+from posegen.training.generative.feet import plant, runs_of
+from posegen.training.generative.figures import figure_of, finer
+from posegen.training.generative.flow import drawn, errors_of, flowed, guided, noise_from
+from posegen.training.generative.kinematics import TURNED, joints_of, matrices_of
+from posegen.training.generative.making import joined
+from posegen.training.generative.network import Denoiser
+from posegen.training.generative.poses import CONTACTS, HEIGHT, POSE_NUMBERS, poses_of
+
+Array = NDArray[Any]
+FPS = 25.0
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    return synthesize(load_config("smoke"), [0, 1, 2])
+
+
+@pytest.fixture(scope="module")
+def joints(batch: Batch) -> Array:
+    """Of the variant scale, whose bodies are no one's in the population."""
+    return batch.joints[:, 3, 0]
+
+
+@pytest.fixture(scope="module")
+def poses(batch: Batch, joints: Array) -> Array:
+    return poses_of(joints, batch.contact[:, 3, 0], FPS)
+
+
+def bones(joints: Array) -> Array:
+    """Lengths [frame, bone], one bone after another."""
+    pairs = [(joint, parent) for joint, parent in enumerate(PARENTS) if parent >= 0]
+    return np.stack([np.linalg.norm(joints[..., a, :] - joints[..., b, :], axis=-1) for a, b in pairs], axis=-1)
+
+
+def test_a_body_is_read_off_its_motion(batch: Batch) -> None:
+    config = load_config("smoke")
+    from posegen.library import load_library
+
+    number = np.array([[row["actors"][0]["person"]] for row in batch.rows[::5]], np.int64)
+    people = persons(config, load_library(config.story.library), number)
+    found = body_of(batch.joints[:, 0, 0])
+    for i, name in enumerate(MEASURES):
+        np.testing.assert_allclose(found[:, i], getattr(people, name)[:, 0], atol=2e-3)
+    np.testing.assert_allclose(offsets_of(found), body_offsets(people)[:, 0], atol=1e-3)
+
+
+def test_forward_kinematics_equals_the_naive_way(joints: Array) -> None:
+    """One joint after another, with the rotations that posegen derives."""
+    clip = joints[0, ::50].astype(np.float64)
+    offsets = offsets_of(body_of(clip)).astype(np.float64)
+    turned = {name: np.stack([stacked(column) for column in columns], -1) for name, columns in rotations(clip, offsets).items()}
+    for frame in range(len(clip)):
+        place = {0: clip[frame, 0]}
+        for joint in range(1, len(JOINTS)):
+            place[joint] = place[PARENTS[joint]] + turned[JOINTS[PARENTS[joint]]][frame] @ offsets[joint]
+        local = [
+            turned[JOINTS[j]][frame] if j == 0 else turned[JOINTS[PARENTS[j]]][frame].T @ turned[JOINTS[j]][frame]
+            for j in TURNED
+        ]
+        found = joints_of(torch.from_numpy(np.stack(local)), torch.from_numpy(clip[frame, 0]), torch.from_numpy(offsets))
+        np.testing.assert_allclose(found.numpy(), np.stack([place[j] for j in range(len(JOINTS))]), atol=1e-9)
+
+
+def test_six_numbers_are_a_rotation_whatever_they_are() -> None:
+    six = torch.from_numpy(np.linspace(-2, 3, 30).reshape(5, 6)) ** 3
+    found = matrices_of(six).numpy()
+    for own, matrix in zip(six.numpy(), found, strict=True):
+        np.testing.assert_allclose(matrix.T @ matrix, np.eye(3), atol=1e-12)
+        assert np.linalg.det(matrix) == pytest.approx(1)
+        np.testing.assert_allclose(matrix[:, 0], own[:3] / np.linalg.norm(own[:3]), atol=1e-12)
+
+
+def test_numbers_give_back_the_motion(joints: Array, poses: Array) -> None:
+    """But for where it begins and which way it faces then."""
+    for clip, numbers in zip(joints.astype(np.float64), poses, strict=True):
+        body = body_of(clip)
+        found = figure_of(torch.from_numpy(numbers), body, FPS, 1, planted=False).joints
+        across = stacked(rotations(clip, offsets_of(body).astype(np.float64))["pelvis"][0])[0]
+        turn = np.arctan2(-across[2], across[0])
+        cos, sin = np.cos(turn), np.sin(turn)
+        from_start = clip - clip[0, 0] * [1, 0, 1]
+        x, y, z = from_start[..., 0], from_start[..., 1], from_start[..., 2]
+        np.testing.assert_allclose(found, np.stack([cos * x - sin * z, y, sin * x + cos * z], -1), atol=2e-3)
+
+
+def test_where_somebody_stands_faces_and_how_large_they_are_does_not_matter(batch: Batch, joints: Array, poses: Array) -> None:
+    cos, sin = np.cos(2.1), np.sin(2.1)
+    turned = joints.astype(np.float64) @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) * 1.2 + [3.0, 0, -2.0]
+    np.testing.assert_allclose(poses_of(turned, batch.contact[:, 3, 0], FPS), poses, atol=2e-3)
+
+
+def test_frames_that_are_not_there_are_zero(batch: Batch, joints: Array, poses: Array) -> None:
+    cut = joints.copy()
+    cut[:, 100:] = np.nan
+    found = poses_of(cut, batch.contact[:, 3, 0], FPS)
+    assert not found[:, 100:, : CONTACTS.start].any()
+    np.testing.assert_allclose(found[:, :100], poses[:, :100], atol=1e-3)
+
+
+def test_frames_in_between_lie_on_the_course() -> None:
+    time = torch.arange(20, dtype=torch.float64)
+    found = finer(torch.stack([time, (time / 3).sin()], dim=1), 4)
+    between = torch.arange(77, dtype=torch.float64) / 4
+    assert found.shape == (77, 2)
+    assert torch.allclose(found[:, 0], between)
+    assert (found[4:-4, 1] - (between[4:-4] / 3).sin()).abs().max() < 2e-3
+    assert torch.equal(finer(time[:1, None], 4), time[:1, None])
+
+
+def slid(joints: Array, metres_a_second: float) -> Array:
+    """A motion as if on a conveyor."""
+    drift = np.arange(len(joints)) / FPS * metres_a_second
+    return joints + drift[:, None, None] * [1.0, 0.0, 0.0]
+
+
+def test_what_slides_is_planted_and_no_bone_changes_its_length(batch: Batch, joints: Array) -> None:
+    contact = batch.contact[:, 3, 0, :, :4] == 1
+    for clip, touching in zip(joints.astype(np.float64), contact, strict=True):
+        wrong = slid(clip, 0.5)
+        # Shaken as well, by 2 cm at 3 Hz, which is more than a body's going along with its feet takes out.
+        wrong = wrong + 0.02 * np.sin(np.arange(len(clip)) / FPS * 2 * np.pi * 3)[:, None, None] * [0.0, 0.0, 1.0]
+        done = plant(wrong, touching.astype(float), FPS, float(body_of(clip)[0]))
+        np.testing.assert_allclose(bones(done.joints), bones(clip), atol=3e-3)
+        assert foot_skate(wrong, FPS).strict > 0.5
+        assert foot_skate(done.joints, FPS).strict < 0.03
+        for side, point in (("left", 1), ("right", 3)):
+            ball = done.joints[:, JOINTS.index(f"{side}_foot")]
+            for first, stop in runs_of(done.contact[:, point]):
+                assert np.ptp(ball[first:stop], axis=0).max() < 5e-3
+            assert ball[:, 1].min() > BALL_JOINT_HEIGHT * body_of(clip)[0] - 5e-3
+
+
+def test_what_stands_already_is_left_as_it_is(batch: Batch, joints: Array) -> None:
+    still = np.repeat(joints[0, :1].astype(np.float64), 50, axis=0)
+    touching = np.repeat(batch.contact[0, 3, 0, :1, :4] == 1, 50, axis=0)
+    assert touching.any()
+    done = plant(still, touching.astype(float), FPS, float(body_of(joints[0])[0]))
+    assert np.abs(done.joints - still).max() < 0.01
+
+
+def test_short_touches_and_gaps_are_none(joints: Array) -> None:
+    touching = np.zeros((250, 4))
+    touching[100:150, 1] = touching[50, 3] = 1
+    touching[120, 1] = 0
+    done = plant(np.concatenate([joints[0]] * 3)[:250].astype(np.float64), touching, FPS, 1.7)
+    assert runs_of(done.contact[:, 1]) == [(100, 150)]
+    assert not done.contact[:, 3].any()
+
+
+def test_draws_depend_on_the_clip_and_the_step_alone() -> None:
+    sample, variant = np.array([5, 9, 9]), np.array([0, 0, 1])
+    whole = drawn(sample, variant, 3, 17, 10, 0.5)
+    alone = drawn(sample[1:2], variant[1:2], 3, 17, 10, 0.5)
+    assert torch.equal(whole.noise[1], alone.noise[0])
+    assert whole.share[1] == alone.share[0]
+    others = [drawn(sample[:1], variant[:1], *key, 10, 0.5).noise[0] for key in ((3, 18), (4, 17), (3, 17 + 256))]
+    others += list(whole.noise[1:])
+    assert all(not torch.equal(whole.noise[0], other) for other in others)
+
+
+def test_draws_are_of_their_distributions() -> None:
+    many = drawn(np.arange(2000), np.zeros(2000, np.int64), 0, 1, 2, 0.25)
+    assert abs(float(many.noise.mean())) < 0.01
+    assert float(many.noise.std()) == pytest.approx(1, abs=0.01)
+    assert float(many.share.mean()) == pytest.approx(0.5, abs=0.02)
+    assert float(many.told.float().mean()) == pytest.approx(0.75, abs=0.03)
+
+
+def test_the_way_from_noise_ends_where_guesses_say() -> None:
+    """A guess that is always right is reached in any number of steps; half of two motions is neither."""
+    noise, motion = noise_from(1, 7)[None], noise_from(2, 7)[None]
+    for steps in (1, 4):
+        assert torch.allclose(flowed(lambda noisy, share: motion, noise, steps), motion)
+    # Of numbers that are normal the best guess is known, and the way leads from a normal number to one of that spread.
+    spread, one = 0.5, torch.tensor([[[1.0]]])
+
+    def best(noisy: torch.Tensor, share: float) -> torch.Tensor:
+        return noisy * (share * spread**2 / ((1 - share) ** 2 + share**2 * spread**2))
+
+    assert float(flowed(best, one, 40)) == pytest.approx(spread, abs=0.01)
+
+
+def test_errors_count_what_is_there() -> None:
+    guessed, motion = torch.zeros(2, 4, 3), torch.ones(2, 4, 3)
+    guessed[0, 2:] = 100.0
+    there = torch.tensor([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
+    found = errors_of(guessed, motion, torch.tensor([0.0, 0.5]), there)
+    assert found.tolist() == pytest.approx([1.0, 4.0])
+
+
+@pytest.fixture(scope="module")
+def network() -> Denoiser:
+    """One that says something: what steers begins at nothing."""
+    torch.manual_seed(0)
+    model = Denoiser("small", 0.0, 8, 12.5).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.02 * torch.randn_like(weight))
+    return model
+
+
+def test_what_lies_behind_a_clip_does_not_matter(network: Denoiser) -> None:
+    noisy, length = torch.stack([noise_from(i, 40) for i in range(2)]), torch.tensor([40, 23])
+    other = noisy.clone()
+    other[1, 23:] = 7.0
+    rest = torch.tensor([0.3, 0.6]), length, torch.ones(2, 8), torch.tensor([True, True])
+    with torch.no_grad():
+        one, two = network(noisy, *rest), network(other, *rest)
+        alone = network(noisy[1:, :23], *(values[1:] for values in rest))
+    assert one.shape == noisy.shape
+    assert torch.equal(one[0], two[0])
+    assert torch.allclose(one[1, :23], two[1, :23], atol=1e-6)
+    assert torch.allclose(one[1, :23], alone[0], atol=1e-5)
+
+
+def test_captions_that_are_not_told_do_not_matter(network: Denoiser) -> None:
+    noisy, share, length = noise_from(1, 20)[None], torch.tensor([0.5]), torch.tensor([20])
+    one, two = torch.ones(1, 8), torch.arange(8.0)[None]
+    with torch.no_grad():
+        unheard = [network(noisy, share, length, text, torch.tensor([False])) for text in (one, two)]
+        heard = [network(noisy, share, length, text, torch.tensor([True])) for text in (one, two)]
+        plain = guided(network, one, length, 0.0)(noisy, 0.5), guided(network, one, length, 1.0)(noisy, 0.5)
+        more = guided(network, one, length, 3.0)(noisy, 0.5)
+    assert torch.equal(*unheard)
+    assert not torch.allclose(*heard)
+    assert torch.allclose(plain[0], unheard[0], atol=1e-6)
+    assert torch.allclose(plain[1], heard[0], atol=1e-5)
+    assert torch.allclose(more, plain[0] + 3 * (plain[1] - plain[0]), atol=1e-5)
+
+
+class Constant(torch.nn.Module):
+    """Guesses for each text a motion that never changes; poses as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = torch.nn.Module()
+        self.encoder.mean, self.encoder.spread = torch.zeros(POSE_NUMBERS), torch.ones(POSE_NUMBERS)
+
+    def forward(
+        self, noisy: torch.Tensor, share: torch.Tensor, length: torch.Tensor, text: torch.Tensor, told: torch.Tensor
+    ) -> torch.Tensor:
+        return torch.ones_like(noisy) * text[:, :1, None]
+
+
+def test_one_text_passes_into_the_next_without_a_seam() -> None:
+    texts = torch.tensor([[1.0], [3.0], [2.0]])
+    found = joined(Constant(), texts, [0, 30, 60], 40, noise_from(1, 100), 1.0, 4)[:, HEIGHT]
+    assert found[:30].tolist() == pytest.approx([1.0] * 30)
+    assert found[40:60].tolist() == pytest.approx([3.0] * 20)
+    assert found[70:].tolist() == pytest.approx([2.0] * 30)
+    assert (found[29:41].diff() > 0).all()
+    assert float(found.diff().abs().max()) <= 2 / 11 + 1e-6
+
+
+def test_legs_are_as_long_as_their_bones() -> None:
+    body = np.array([1.8, 1.05, 1.0, 1.0, 1.0])
+    offsets = offsets_of(body)
+    bones_of_leg = -offsets[JOINTS.index("left_knee"), 1] - offsets[JOINTS.index("left_ankle"), 1]
+    assert float(leg_length(body)) == pytest.approx(bones_of_leg + 0.039 * 1.8, abs=1e-5)
