@@ -94,8 +94,9 @@ def stages_of(request: Request) -> list[Stage]:
     if len(set(request.tasks)) < len(request.tasks):
         msg = f"--task names one twice: {', '.join(request.tasks)}"
         raise UsageError(msg)
-    load_settings(request.preset)
     tasks = [find_task(name) for name in request.tasks]
+    for name in request.tasks:
+        load_settings(request.preset, task=name)
     stages = [Stage("generate", partial(_generate, request))]
     if any(task.captions for task in tasks):
         stages.append(Stage("embed", partial(_embed, request)))
@@ -140,7 +141,7 @@ def _train(request: Request, task: str, telling: Telling) -> Outcome:
     from posegen.training.task import find_task
     from posegen.training.train import train
 
-    asked = Asked(str(request.dataset), task, request.preset, load_settings(request.preset), request.out / task)
+    asked = Asked(str(request.dataset), task, request.preset, load_settings(request.preset, task=task), request.out / task)
     made = train(asked, telling.training())
     watched = find_task(task).watched
     told = f"{watched} {made.measures[watched]:.3f} on clips of samples that it has never seen, in {made.run}"
