@@ -218,7 +218,8 @@ def test_what_a_model_says_is_told_in_units_and_is_exported(told: dict[str, Any]
 
 def test_a_config_teaches_captions_without_a_dataset(told: dict[str, Any]) -> None:
     assert told["config"]["steps"] == 3
-    assert told["config"]["measures"]["clips"] > 10
+    # Of the few clips of a held-out split, those in which somebody travels.
+    assert told["config"]["measures"]["clips"] >= 3
 
 
 def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from posegen.embedding import embed
 from posegen.training.settings import load_settings
+from tests.once import made_once
 from tests.training import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -22,13 +23,16 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What runs of :mod:`tests.training.motions` said, and what their models made."""
-    folder = tmp_path_factory.mktemp("motion")
-    embed(tiny.make(folder / "dataset"), encoder="hashing-for-tests")
-    command = [sys.executable, "-m", "tests.training.motions", str(folder)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # other tests have the other core
-    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
-    return dict(json.loads(finished.stdout))
+
+    def make(folder: Path) -> None:
+        embed(tiny.make(folder / "dataset"), encoder="hashing-for-tests")
+        command = [sys.executable, "-m", "tests.training.motions", str(folder)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # other tests have the other core
+        finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        assert finished.returncode == 0, finished.stderr
+        (folder / "told.json").write_text(finished.stdout)
+
+    return dict(json.loads((made_once(tmp_path_factory, "motion", make) / "told.json").read_text()))
 
 
 def test_it_learns(told: dict[str, Any]) -> None:
