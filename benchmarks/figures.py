@@ -70,7 +70,9 @@ def took(document: dict[str, Any]) -> str:
     minutes = f"{document['seconds'] / 60:.0f} minutes"
     told = f"`make judge SECTION={document['section']}` took {minutes} on {sentence(document['machine'])}."
     for later in document.get("again", []):
-        told += f" Measured again, after a mend, in {later['seconds'] / 60:.0f} minutes: {'; '.join(later['figures'])}."
+        # Of figures whose names begin alike, what they begin with.
+        what = "; ".join(dict.fromkeys(name.partition(": ")[0] for name in later["figures"]))
+        told += f" Measured again, after a mend, in {later['seconds'] / 60:.0f} minutes: {what}."
     return told
 
 

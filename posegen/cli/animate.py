@@ -120,8 +120,6 @@ def _write(made: Animation, out: Path) -> None:
                 text_end=np.array(made.ends),
             )
         return
-    from posegen.viewing.render import render
+    from posegen.pipeline.animation import draw
 
-    contacts = np.zeros((len(figure.joints), len(CONTACTS)), np.uint8)
-    contacts[:, : figure.contact.shape[1]] = figure.contact
-    render(figure.joints, "\n".join(made.texts), made.fps, out, contacts=contacts, title="animated")
+    draw(made, out)

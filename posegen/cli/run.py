@@ -38,6 +38,15 @@ __all__ = ["run"]
 @click.option("--task", "tasks", multiple=True, default=("action", "retrieval"), show_default=True, metavar="NAME",
               help="A model to train; may be repeated.")  # fmt: skip
 @click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on each model.")
+@click.option(
+    "--say",
+    "texts",
+    multiple=True,
+    default=("a person walks forward, then waves",),
+    show_default=True,
+    metavar="TEXT",
+    help="What a model of the task motion animates; may be repeated.",
+)
 @samples_option
 @workers_option
 @seed_option
@@ -49,6 +58,7 @@ def run(
     config: str,
     tasks: tuple[str, ...],
     preset: str,
+    texts: tuple[str, ...],
     samples: int | None,
     workers: int | None,
     seed: int | None,
@@ -66,7 +76,7 @@ def run(
 
     loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
     place = Path("runs") / f"{loaded.name}-{loaded.seed}" if out is None else out
-    request = Request(loaded, place, tasks, preset, workers)
+    request = Request(loaded, place, tasks, preset, workers, texts)
     done = []
     try:
         for stage in run_pipeline(request, _View(quiet=quiet)):

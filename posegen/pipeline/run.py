@@ -6,6 +6,7 @@
       dataset/            what `posegen generate` makes, with the vectors of `posegen embed`
       TASK/               a run of `posegen train` for each task
       evaluation.json     how plausible the motion is, and how it looks to the trained retrieval model; sealed
+      animation.gif       what the model of the task motion makes of some texts, where there is one
 
 Nothing is kept of how far the road was walked: each stage knows by itself whether its result stands, so that a kill at any
 instant costs what the stage at work would lose alone.
@@ -40,6 +41,8 @@ class Request:
     preset : str
         How much is spent on each.
     workers : int or None
+    texts : tuple of str
+        That a model of the task motion is to make motion of; they follow one another.
     """
 
     config: Config
@@ -47,6 +50,7 @@ class Request:
     tasks: tuple[str, ...]
     preset: str = "quick"
     workers: int | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def dataset(self) -> Path:
@@ -101,7 +105,10 @@ def stages_of(request: Request) -> list[Stage]:
     if any(task.captions for task in tasks):
         stages.append(Stage("embed", partial(_embed, request)))
     stages += [Stage(f"train {name}", partial(_train, request, name)) for name in request.tasks]
-    return [*stages, Stage("evaluate", partial(_evaluate, request))]
+    stages.append(Stage("evaluate", partial(_evaluate, request)))
+    if request.texts and "motion" in request.tasks:
+        stages.append(Stage("animate", partial(_animate, request)))
+    return stages
 
 
 def run_pipeline(request: Request, telling: Telling) -> Iterator[Done]:
@@ -153,4 +160,11 @@ def _evaluate(request: Request, telling: Telling) -> Outcome:
 
     encoder = request.out / "retrieval" if "retrieval" in request.tasks else None
     stood, told = evaluated(request.dataset, encoder, request.out / "evaluation.json", telling.say)
+    return Outcome(stood, told)
+
+
+def _animate(request: Request, telling: Telling) -> Outcome:
+    from posegen.pipeline.animation import animated
+
+    stood, told = animated(request.out / "motion", request.texts, request.out / "animation.gif", telling.say)
     return Outcome(stood, told)

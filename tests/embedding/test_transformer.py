@@ -106,7 +106,9 @@ def test_int8_is_measured_told_and_refused_below_the_floor(
     exact, small = open_embeddings(dataset, "exact").vectors(), open_embeddings(dataset, "tiny").vectors()
     cosines = (exact * small).sum(axis=1)
     assert result.agreement == pytest.approx(cosines.min(), abs=2e-3)
-    assert 0.985 < cosines.min() < 1 - 1e-7
+    assert cosines.min() > 0.985
+    # On processors with instructions for it, int8 is so exact that the cosines of this model round to 1.
+    assert not np.array_equal(exact, small)
     with pytest.raises(UsageError, match=r"precision 'int8' there, 'float32' asked for"):
         embed(dataset, str(model), precision="float32")
     assert embed(dataset, str(model)).nothing_to_do  # goes on in the precision that is there

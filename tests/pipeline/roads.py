@@ -29,7 +29,8 @@ checks: {times: 1, clips: 8}
 saving: {steps: 2}
 machine: {threads: 1, micro_batch: 4, workers: 0, precision: 32-true}
 """
-KILLED_IN = ("generate", "embed", "train action", "train retrieval", "evaluate")
+TASKS, TEXTS = ("retrieval", "motion"), ("a person walks",)
+KILLED_IN = ("generate", "embed", "train retrieval", "train motion", "evaluate", "animate")
 
 
 def die() -> None:
@@ -60,7 +61,7 @@ class View:
 
     def stage(self, number: int, of: int, name: str) -> None:
         self.now = name
-        if self.killed_in == name == "evaluate":
+        if self.killed_in == name and name in ("evaluate", "animate"):
             die()
 
     def say(self, text: str) -> None:
@@ -106,7 +107,7 @@ def main(folder: Path) -> dict[str, Any]:
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}", "store.shard=10"], samples=30, workers=1)
 
     def request(name: str) -> Request:
-        return Request(config, folder / name, ("action", "retrieval"), str(preset), 1)
+        return Request(config, folder / name, TASKS, str(preset), 1, TEXTS)
 
     return {
         "whole": walked(request("whole"), None),
