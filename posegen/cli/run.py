@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 
-@click.command(epilog=example("posegen run smoke", "posegen run default --samples 2000 --task action --task retrieval"))
+@click.command(epilog=example("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion"))
 @click.argument("config", metavar="CONFIG")
-@click.option("--task", "tasks", multiple=True, default=("action", "retrieval"), show_default=True, metavar="NAME",
+@click.option("--task", "tasks", multiple=True, default=("retrieval", "motion"), show_default=True, metavar="NAME",
               help="A model to train; may be repeated.")  # fmt: skip
 @click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on each model.")
 @click.option(
