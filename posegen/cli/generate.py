@@ -22,6 +22,7 @@ from posegen.cli.options import (
     set_option,
     workers_option,
 )
+from posegen.collecting import no_collecting
 
 if TYPE_CHECKING:
     from posegen.generation.run import GenerationResult
@@ -61,10 +62,11 @@ def generate(
 
     Run again, the same command goes on where it was stopped; with more samples, it extends what is there.
     """
-    from posegen.config import load_config
-    from posegen.generation.progress import reporter
-    from posegen.generation.run import default_place
-    from posegen.generation.run import generate as make
+    with no_collecting():  # modules are many objects without any that can go
+        from posegen.config import load_config
+        from posegen.generation.progress import reporter
+        from posegen.generation.run import default_place
+        from posegen.generation.run import generate as make
 
     loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
     place = default_place(loaded) if out is None else out

@@ -105,7 +105,7 @@ def warm_up(config: Config, sample: int, reporter: Reporter) -> None:
     if not is_compiled():
         reporter.say("compiling, which is done once for each version of posegen and takes a minute or two")
     # If a sample is a bad one, its own shard will say so.
-    with suppress(Exception):
+    with suppress(Exception), no_collecting():
         synthesize(config, np.asarray([sample, max(sample - 1, 0)], np.int64))
     # Where the cache cannot be written, each process compiles for itself.
     with suppress(OSError):
