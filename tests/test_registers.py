@@ -14,9 +14,10 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
-from numba import float32, float64
+from numba import float32, float64, int64
 
-from posegen.motion.legs import nominal_leg
+from posegen.motion.legs import nominal_leg, place_foot, solve_knee
+from posegen.motion.resting import lies_near
 from posegen.motion.trunk import trunk_rotation, turn_rotation
 
 ROW, ROWS = float32[::1], float32[:, ::1]
@@ -24,6 +25,9 @@ KERNELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "product of rotations": (turn_rotation, (ROWS, ROWS, ROWS)),
     "rotation from angles": (trunk_rotation, (ROW, ROW, ROW, float64, ROWS)),
     "a leg from its angles": (nominal_leg, (ROW, ROW, ROW, ROW, float32, float32, float64[::1], ROWS)),
+    "a foot, in some of the frames": (place_foot, (int64, int64, float64[::1], ROWS)),
+    "a knee, in some of the frames": (solve_knee, (int64, int64, float32, float32, ROWS)),
+    "a forearm near a thigh": (lies_near, (ROWS, ROWS, ROWS, ROWS, float64, float64, int64, int64, ROW)),
 }
 
 # Multiplications of packed numbers: those of single ones (vmulss) take the same registers, and moving is no work.

@@ -20,7 +20,7 @@ from posegen.motion.manner import BOUNCES, stance_share
 from posegen.motion.plant import plant_and_swing
 from posegen.motion.resting import rest_forearms
 from posegen.motion.root import carry_height, pelvis_path, pelvis_rotation, run_rise, soften_steps
-from posegen.motion.rows import BEND, GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2, copy_row
+from posegen.motion.rows import BEND, GUIDED, HEADING, PHASE, RUN_HEIGHT, SPEED, TURNING, WARP, WORK, WORK2, copy_row, fill_row
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.styles import step_in_style
 from posegen.motion.tables import FLIGHT, LIFTED, ActionTables
@@ -189,11 +189,11 @@ def fill_channels(
 
     `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres.
     """
-    scratch.root[RUN_HEIGHT, :] = np.float32(0.0)
+    fill_row(scratch.root[RUN_HEIGHT], np.float32(0.0))
     seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg
-    scratch.airborne[:] = False
+    fill_row(scratch.airborne, False)
     for c in range(len(scratch.channels)):
-        scratch.channels[c, :] = np.float32(person.neutral[c])
+        fill_row(scratch.channels[c], np.float32(person.neutral[c]))
     add_sway(scratch.channels, person.sway, person.draws, clock)
     fill_waves(scratch.root[PHASE], scratch.root[WARP], scratch.waves)
     for k in range(len(role.kinds)):
@@ -224,7 +224,8 @@ def fill_channels(
 def lift_feet(scratch: Scratch, role: Role, person: Person, actions: ActionTables, clock: Clock) -> bool:
     """Mark which frames each foot is off the ground in, and how far ankles bend; tells whether some action places the feet."""
     guided = False
-    scratch.root[GUIDED, :] = scratch.root[BEND, :] = np.float32(0.0)
+    fill_row(scratch.root[GUIDED], np.float32(0.0))
+    fill_row(scratch.root[BEND], np.float32(0.0))
     for side in range(2):
         copy_row(scratch.airborne, 0, len(scratch.airborne), scratch.lifted[side])
     for k in range(role.base):

@@ -15,6 +15,7 @@ from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait import HARMONICS, HOP, RUN, RUN_SPEEDS, SKIP, STEP, WALK, Gaits, warped
 from posegen.motion.manner import AHEAD
+from posegen.motion.rows import between
 from posegen.motion.state import Clock, Person, Scratch, Slot
 from posegen.motion.styles import SWING, add_bounce, bounces
 from posegen.motion.tables import FLOOR, ActionTables
@@ -100,15 +101,15 @@ def add_series(
 
     `sums` is float32 [frames], scratch.
     """
-    for f in range(first, last):
+    for f in between(first, last):
         sums[f] = series[0] - np.float32(neutral)
     for k in range(HARMONICS):
         a, b = series[1 + k], series[1 + HARMONICS + k]
         if a != 0 or b != 0:
             cosine, sine = waves[k], waves[HARMONICS + k]
-            for f in range(first, last):
+            for f in between(first, last):
                 sums[f] += a * cosine[f] + b * sine[f]
-    for f in range(first, last):
+    for f in between(first, last):
         row[f] += weight[f] * sums[f]
 
 
@@ -226,7 +227,7 @@ def fill_hold(row: Array, slot: Slot, first: int, last: int, clock: Clock) -> No
     entered, leaving = slot_stages(slot)
     begin, rise = (clock.first - slot.start) / (entered - slot.start), clock.step / (entered - slot.start)
     end, fall = (slot.end - clock.first) / (slot.end - leaving), clock.step / (slot.end - leaving)
-    for f in range(first, last):
+    for f in between(first, last):
         row[f] = smooth_step(begin + f * rise) * smooth_step(end - f * fall)
 
 
@@ -248,7 +249,7 @@ def ease_posture(channels: Array, slot: Slot, actions: ActionTables, person: Per
         elif not filled:
             weight[f0:f1] = np.float32(1.0)
         filled = True
-        for f in range(f0, f1):
+        for f in between(f0, f1):
             channels[c, f] -= weight[f] * less
 
 
@@ -270,7 +271,7 @@ def counter_lean(channels: Array, slot: Slot, actions: ActionTables, clock: Cloc
             continue
         to_left = np.float32(-LEAN_ASIDE if side == 0 else LEAN_ASIDE)
         hanging, most = np.float32(HANGING), np.float32(0.25)
-        for f in range(f0, f1):
+        for f in between(f0, f1):
             aside = min(max(abduction[f] - hanging, np.float32(0.0)), most)
             ahead = min(max(flexion[f] - hanging, np.float32(0.0)), most)
             channels[TRUNK_LATERAL, f] += weight[f] * to_left * aside
@@ -305,5 +306,5 @@ def add_layer(
         else:
             row[f0:f1] = np.float32(usual + actions.pose[a, c] * size)
         add_own_harmonics(row, slot, actions, draws, c, clock)
-        for f in range(f0, f1):
+        for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])

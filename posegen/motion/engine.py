@@ -14,13 +14,11 @@ from posegen.motion.actor import actor_motion
 from posegen.motion.cast import Cast, cast_of
 from posegen.motion.facing import meet
 from posegen.motion.gait import Gaits
-from posegen.motion.guided import mark_stretches
 from posegen.motion.meeting import POINT
-from posegen.motion.rows import ANKLE_X, BALL_X, HEEL_HEIGHT, HIP_X, KNEE_X, TOE_HEIGHT, copy_row
-from posegen.motion.state import Clock, Person, Role, Scratch, scratch, slot_of
+from posegen.motion.showing import LEG_JOINTS, write_contacts, write_joints, write_slots
+from posegen.motion.state import Clock, Person, Role, Scratch, scratch
 from posegen.motion.styles import style_tables
-from posegen.motion.tables import SCALARS, SEAT, ActionTables, tables
-from posegen.motion.tracks import slot_stages
+from posegen.motion.tables import SCALARS, ActionTables, tables
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import (
     CONTACTS,
@@ -41,7 +39,6 @@ __all__ = [
     "person_of",
     "role_of",
     "roles_of",
-    "to_grid",
 ]
 
 Array = NDArray[Any]
@@ -52,13 +49,6 @@ GRID = 2.0**-13
 """Positions are whole multiples of this, in metres: .12 mm."""
 ABSENT_ACTION = 65535
 ABSENT_CONTACT = 255
-TOUCHING = 0.005
-"""A planted foot's heel or toe touches while it is less than this above the floor, in metres."""
-
-LEG_JOINTS = np.array(
-    [[[1, HIP_X], [4, KNEE_X], [7, ANKLE_X], [10, BALL_X]], [[2, HIP_X], [5, KNEE_X], [8, ANKLE_X], [11, BALL_X]]]
-)
-SEAT_POINT = CONTACTS.index("seat")
 
 
 @dataclass(frozen=True)
@@ -101,57 +91,6 @@ class Roles(NamedTuple):
     apart: Array
     shared: Array
     points: Array
-
-
-@kernel
-def to_grid(x: Scalar) -> Scalar:
-    """Nearest multiple of 2^-13 (float32)."""
-    # Adding 0 turns -0 into 0, as which it is stored.
-    return np.rint(np.float32(x) * np.float32(8192.0)) * np.float32(1.0 / 8192.0) + np.float32(0.0)
-
-
-@kernel
-def write_joints(joints: Array, legs: Array, leg_joints: Array, margin: int, out: Array) -> None:
-    """Put rows of joints onto the grid; `out` is float32 [frames, 22, 3]."""
-    for side in range(2):
-        for i in range(4):
-            j, row = leg_joints[side, i, 0], leg_joints[side, i, 1]
-            for k in range(3):
-                copy_row(legs[side, row + k], margin, margin + len(out), joints[j, k])
-    for f in range(len(out)):
-        for j in range(out.shape[1]):
-            for k in range(3):
-                out[f, j, k] = to_grid(joints[j, k, margin + f])
-
-
-@kernel
-def write_contacts(legs: Array, planted: Array, margin: int, out: Array) -> None:
-    """Label heels and toes; `out` is uint8 [frames, contacts]."""
-    out[:] = 0
-    for f in range(len(out)):
-        for side in range(2):
-            if planted[side, margin + f]:
-                out[f, 2 * side] = legs[side, HEEL_HEIGHT, margin + f] < np.float32(TOUCHING)
-                out[f, 2 * side + 1] = legs[side, TOE_HEIGHT, margin + f] < np.float32(TOUCHING)
-
-
-@kernel
-def write_slots(role: Role, actions: ActionTables, draws: Array, step: Scalar, action: Array, contact: Array) -> None:
-    """Label each frame's parts with the slot that moves them, and what touches by what the slots say."""
-    frames = len(action)
-    for k in range(len(role.kinds)):
-        slot = slot_of(role, k)
-        f0 = max(0, int(np.ceil(slot.start / step - 1e-6)))
-        f1 = min(frames, int(np.ceil(slot.end / step - 1e-6)))
-        for p in range(action.shape[1]):
-            if actions.parts[slot.kind, p] or k < role.base:
-                action[f0:f1, p] = slot.kind // 2
-        if slot.support == SEAT:
-            entered, leaving = slot_stages(slot)
-            contact[max(0, int(np.ceil(entered / step))) : min(frames, max(0, int(np.ceil(leaving / step)))), SEAT_POINT] = 1
-        if slot.last_stretch > slot.first_stretch:
-            for point in range(4, contact.shape[1]):
-                mark_stretches(slot, actions, draws, Clock(0.0, step), point, contact[:, point])
 
 
 @kernel

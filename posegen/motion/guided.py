@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z
-from posegen.motion.rows import GUIDED, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, PITCH
+from posegen.motion.rows import GUIDED, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, PITCH, between
 from posegen.motion.state import Clock, Slot
 from posegen.motion.tables import CYCLE, ENTER, PLACED, ActionTables
 from posegen.motion.tracks import repetition, slot_stages
@@ -62,7 +62,7 @@ def mark_stretches(slot: Slot, actions: ActionTables, draws: Array, clock: Clock
             end = stretch_seconds(slot, stage, actions.stretches[i, 3], number, draws)
             f0 = max(0, int(np.ceil((begin - clock.first) / clock.step)))
             f1 = min(len(marks), int(np.ceil((end - clock.first) / clock.step)))
-            for f in range(f0, f1):
+            for f in between(f0, f1):
                 marks[f] = 1
 
 

@@ -17,7 +17,7 @@ from posegen.motion.channels import add_own_harmonics, fill_hold
 from posegen.motion.contacts import FIRST, LAST, find_stances
 from posegen.motion.guided import mark_stretches
 from posegen.motion.meeting import meeting_axes
-from posegen.motion.rows import GROUND, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2, copy_row
+from posegen.motion.rows import GROUND, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, WORK2, between, copy_row, fill_row
 from posegen.motion.state import Clock, Person, Role, Scratch, Slot, slot_of
 from posegen.motion.swings import swing_row
 from posegen.motion.tables import SUPPORTS, ActionTables
@@ -58,9 +58,9 @@ def anchor_axes(anchor: int, scratch: Scratch, level: Scalar, axes: Array, origi
     if anchor != FLOOR:
         return scratch.turns[5], scratch.joints[SPINE3_JOINT]
     root = scratch.root
-    axes[:] = np.float32(0.0)
-    axes[4, :] = np.float32(1.0)
-    origin[1, :] = np.float32(level)
+    for i in range(9):
+        fill_row(axes[i], np.float32(1.0 if i == 4 else 0.0))
+    fill_row(origin[1], np.float32(level))
     for f in range(root.shape[1]):
         axes[0, f] = axes[8, f] = root[HEADING_COS, f]
         axes[2, f] = root[HEADING_SIN, f]
@@ -80,7 +80,7 @@ def fill_hand(
     fill_times(slot, actions, draws, scratch.times)
     for c in range(first, first + HAND):
         row = scratch.channels[c]
-        row[:] = np.float32(actions.pose[slot.kind, c] if slot.gait else 0.0)
+        fill_row(row, np.float32(actions.pose[slot.kind, c] if slot.gait else 0.0))
         if actions.used[slot.kind, c] and not slot.gait:
             n = knots_of_channel(slot, actions, draws, 1.0, c, 1.0, scratch.times, scratch.knots, scratch.moving)
             if layered or c != first + REACH:
@@ -126,7 +126,7 @@ def draw_wrist(
     """
     length, mirror, one = np.float32(arm), np.float32(sign), np.float32(1.0)
     easy, longest = np.float32(EASY) * length, np.float32(LONGEST) * length
-    for f in range(first, last):
+    for f in between(first, last):
         a, u, w = mirror * length * hand[ASIDE, f], length * hand[UP, f], length * hand[FORWARD, f]
         x = origin[0, f] + axes[0, f] * a + axes[1, f] * u + axes[2, f] * w - shoulder[0, f]
         y = origin[1, f] + axes[3, f] * a + axes[4, f] * u + axes[5, f] * w - shoulder[1, f]
@@ -216,7 +216,7 @@ def solve_elbow(
     upper, fore, mirror, half = np.float32(upper_length), np.float32(fore_length), np.float32(sign), np.float32(0.5)
     longest, least = np.float32(LONGEST) * (upper + fore), np.float32(STRAIGHT) * upper
     shortest = np.sqrt(upper * upper + fore * fore + np.float32(2.0 * COS_FOLDED) * upper * fore)
-    for f in range(first, last):
+    for f in between(first, last):
         if goal[0, f] == wrist[0, f] and goal[1, f] == wrist[1, f] and goal[2, f] == wrist[2, f]:
             continue
         x, y, z = goal[0, f] - shoulder[0, f], goal[1, f] - shoulder[1, f], goal[2, f] - shoulder[2, f]
@@ -257,7 +257,7 @@ def lean_on_floor(
         Of the anchor on the floor, metres.
     """
     leaning, stances = scratch.lifted[side], scratch.stances[side]
-    leaning[:] = False
+    fill_row(leaning, False)
     mark_stretches(slot, actions, draws, clock, HAND_POINTS[side], leaning)
     count = find_stances(leaning, stances)
     longest = PASSING_SECONDS / clock.step
@@ -310,7 +310,7 @@ def move_hand(
         elif layered:
             fill_hold(weight, slot, f0, f1, clock)
         else:
-            weight[:] = np.float32(1.0)
+            fill_row(weight, np.float32(1.0))
         anchor = actions.anchors[slot.kind, side]
         meets = anchor in (MEETING, PARTNER)
         fill_hand(scratch, slot, actions, role.shared if meets else person.draws, channel, layered, clock)

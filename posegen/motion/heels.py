@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Scalar, kernel, kernel_part
 from posegen.motion.contacts import FIRST, LAST, LATE, PRINT_X, PRINT_Z, roll_forward, rolled_height
 from posegen.motion.rows import (
     ANKLE_X,
@@ -29,7 +29,10 @@ from posegen.motion.rows import (
     PATH_Z,
     PITCH,
     RUN_WEIGHT,
+    WORK,
+    WORK2,
     YAW,
+    between,
 )
 from posegen.motion.state import Clock, Slot
 from posegen.motion.trigonometry import atan_turns, cos_turns, eased, sin_turns, smooth_step
@@ -87,13 +90,16 @@ def raise_heels(root: Array, leg: Array, foot: Array, stances: Array, count: int
 def lower_toes(leg: Array, more: Scalar, lift: Scalar, first: int, end: int, step: Scalar) -> None:
     """Take by `more` turns, less and less after frame `lift`, from the pitch of a swinging foot."""
     if more != 0:
-        for f in range(first, end):
-            leg[PITCH, f] -= np.float32(more) * (np.float32(1.0) - smooth_step((f - lift) * step / RETURN_SECONDS))
+        for f in between(first, end):
+            leg[PITCH, f] -= np.float32(more) * (np.float32(1.0) - smooth_step((np.int64(f) - lift) * step / RETURN_SECONDS))
 
 
-@kernel
-def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> Scalar:
-    """Turns by which a shank leans forward, seen along its foot, where hip and ankle put the knee; lengths in metres."""
+@kernel_part
+def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> tuple[Scalar, bool]:
+    """Turns by which a shank leans forward, seen along its foot, where hip and ankle put the knee; lengths in metres.
+
+    Tells also whether the leg is nearly straight and not far before its foot, as most are: no need to look closer then.
+    """
     dx, up, dz = leg[HIP_X, f] - leg[ANKLE_X, f], leg[HIP_Y, f] - leg[ANKLE_Y, f], leg[HIP_Z, f] - leg[ANKLE_Z, f]
     squared = dx * dx + up * up + dz * dz
     ahead = dx * sin_turns(leg[YAW, f]) + dz * cos_turns(leg[YAW, f])
@@ -101,7 +107,19 @@ def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> Scalar:
     cosine = min((shank * shank + squared - thigh * thigh) / (2.0 * shank), np.sqrt(squared))
     sine = np.sqrt(max(squared - cosine * cosine, 0.0))
     forward, upward = (ahead * cosine + up * sine) / squared, (up * cosine - ahead * sine) / squared
-    return 2.0 * atan_turns(forward / (1.0 + max(upward, 0.0)))
+    nearly = np.float32(0.96) * (thigh + shank)
+    straight = squared > nearly * nearly and ahead < np.float32(0.12) * up and leg[PITCH, f] <= 0
+    return 2.0 * atan_turns(forward / (1.0 + max(upward, 0.0))), straight
+
+
+@kernel
+def lean_shanks(leg: Array, thigh: Scalar, shank: Scalar, leans: Array, straight: Array) -> None:
+    """Write what :func:`shank_lean` says of all frames; float32 [frames] each, the latter 1 or 0. Many are not asked for, but
+    all together take less time than those few, one by one.
+    """
+    for f in range(leg.shape[1]):
+        lean, is_straight = shank_lean(leg, f, thigh, shank)
+        leans[f], straight[f] = lean, np.float32(is_straight)
 
 
 @kernel
@@ -109,7 +127,7 @@ def allow_bend(slot: Slot, more: Scalar, clock: Clock, row: Array) -> None:
     """Write by how many turns `more` a slot lets ankles bend; `row` is float32 [frames], changed where that is more."""
     f0 = max(0, int(np.ceil((slot.start - PASSING_SECONDS - clock.first) / clock.step)))
     f1 = min(len(row), int(np.ceil((slot.end + PASSING_SECONDS - clock.first) / clock.step)))
-    for f in range(f0, f1):
+    for f in between(f0, f1):
         t = clock.first + f * clock.step
         come = smooth_step((t - slot.start + PASSING_SECONDS) / PASSING_SECONDS)
         gone = smooth_step((slot.end + PASSING_SECONDS - t) / PASSING_SECONDS)
@@ -123,17 +141,16 @@ def stands(high: Scalar, length: Scalar) -> Scalar:
 
 
 @kernel
-def too_far_bent(leg: Array, f: int, more: Scalar, thigh: Scalar, shank: Scalar) -> Scalar:
-    """Turns by which an ankle bends too far, softly from 0, where it may bend by `more` turns further; lengths are metres."""
-    dx, dy, dz = leg[HIP_X, f] - leg[ANKLE_X, f], leg[HIP_Y, f] - leg[ANKLE_Y, f], leg[HIP_Z, f] - leg[ANKLE_Z, f]
-    ahead = dx * sin_turns(leg[YAW, f]) + dz * cos_turns(leg[YAW, f])
-    nearly = np.float32(0.96) * (thigh + shank)
-    # Most legs are nearly straight and not far before their foot: no need to look closer. Who lies has no weight on it.
-    upright = stands(dy, thigh + shank)
-    straight = dx * dx + dy * dy + dz * dz > nearly * nearly and ahead < np.float32(0.12) * dy and leg[PITCH, f] <= 0
-    if straight or upright == 0:
+def too_far_bent(leg: Array, f: int, more: Scalar, lean: Scalar, length: Scalar) -> Scalar:
+    """Turns by which an ankle bends too far, softly from 0, where it may bend by `more` turns further.
+
+    `lean` is float64, in turns, and `length` that of the leg in metres.
+    """
+    # Who lies has no weight on it.
+    upright = stands(leg[HIP_Y, f] - leg[ANKLE_Y, f], length)
+    if upright == 0:
         return 0.0
-    over = shank_lean(leg, f, thigh, shank) + leg[PITCH, f] - MOST_BEND - more
+    over = lean + leg[PITCH, f] - MOST_BEND - more
     if over <= -SOFT_BEND:
         return 0.0
     soft = float(over) if over >= SOFT_BEND else (over + SOFT_BEND) * (over + SOFT_BEND) / (4.0 * SOFT_BEND)
@@ -141,12 +158,12 @@ def too_far_bent(leg: Array, f: int, more: Scalar, thigh: Scalar, shank: Scalar)
 
 
 @kernel
-def too_far_pointed(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> Scalar:
-    """Turns by which toes point down too far; lengths in metres."""
-    upright = stands(leg[HIP_Y, f] - leg[ANKLE_Y, f], thigh + shank)
+def too_far_pointed(leg: Array, f: int, lean: Scalar, length: Scalar) -> Scalar:
+    """Turns by which toes point down too far; `lean` in turns, the `length` of the leg in metres."""
+    upright = stands(leg[HIP_Y, f] - leg[ANKLE_Y, f], length)
     if leg[PITCH, f] >= POINTED or upright == 0:
         return 0.0
-    bent = np.float32(shank_lean(leg, f, thigh, shank)) + leg[PITCH, f]
+    bent = np.float32(lean) + leg[PITCH, f]
     return float(np.float32(upright) * (eased(bent, POINTED, STRAIGHT) - bent))
 
 
@@ -156,12 +173,14 @@ def relax_ankles(root: Array, leg: Array, planted: Array, thigh_length: Scalar, 
 
     Lengths are in metres. Tells whether any does.
     """
-    changed = False
+    changed, leans, straight, length = False, root[WORK], root[WORK2], thigh_length + shank_length
+    lean_shanks(leg, thigh_length, shank_length, leans, straight)
     for f in range(len(planted)):
         if planted[f]:
             continue
-        more = too_far_pointed(leg, f, thigh_length, shank_length)
-        more -= HEEL_FOR_BEND * too_far_bent(leg, f, root[BEND, f], thigh_length, shank_length)
+        lean = np.float64(leans[f])
+        more = too_far_pointed(leg, f, lean, length)
+        more -= HEEL_FOR_BEND * (0.0 if straight[f] else too_far_bent(leg, f, root[BEND, f], lean, length))
         leg[PITCH, f] += np.float32(more)
         changed |= more != 0
     return changed
@@ -194,7 +213,7 @@ def yield_heels(
     Parameters
     ----------
     root, leg : float32 [rows, frames]
-        Hips and planted ankles are in place; ankle and pitch are changed.
+        Hips and planted ankles are in place; ankle and pitch are changed. Two rows of `root` are scratch.
     foot : float [4]
     stances : float [stances, 8]
     count : int
@@ -203,17 +222,21 @@ def yield_heels(
     step : float
         Seconds a frame.
     """
+    leans, straights, length = root[WORK], root[WORK2], thigh_length + shank_length
+    lean_shanks(leg, thigh_length, shank_length, leans, straights)
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
         more = 0.0
         for f in range(first, last):
             more = 0.0
+            lean, straight = np.float64(leans[f]), straights[f] != 0
             for _ in range(PASSES):
-                rise = HEEL_FOR_BEND * too_far_bent(leg, f, root[BEND, f], thigh_length, shank_length)
-                rise -= too_far_pointed(leg, f, thigh_length, shank_length)
+                rise = HEEL_FOR_BEND * (0.0 if straight else too_far_bent(leg, f, root[BEND, f], lean, length))
+                rise -= too_far_pointed(leg, f, lean, length)
                 if rise == 0:
                     break
                 roll_on(leg, f, float(rise), foot)
                 more += rise
+                lean, straight = shank_lean(leg, f, thigh_length, shank_length)
         end = int(stances[i + 1, FIRST]) if i + 1 < count else leg.shape[1]
         lower_toes(leg, float(more), last - 1 + stances[i, LATE], last, end, step)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
+from posegen.motion.rows import between
 
 __all__ = ["RATE_LANDS", "RATE_LIFTS", "RATE_OF_PASSING", "leave_row"]
 
@@ -42,7 +43,7 @@ def leave_row(row: Array, nominal: Array, edge: int, inward: int, beyond: Scalar
     if 0 <= inner < len(row) and 0 <= outer < len(row):
         change = (row[edge] - row[inner] - nominal[outer] + nominal[edge]) / over
     keep, rate = np.float32(row[edge] - nominal[edge] + change * beyond), np.float32(change * brief)
-    for f in range(first, last):
-        since = max(abs(f - edge) - beyond, 0.0)
+    for f in between(first, last):
+        since = max(abs(np.int64(f) - edge) - beyond, 0.0)
         x, y = np.float32(min(since / leaving, 1.0)), np.float32(min(since / brief, 1.0))
         row[f] = nominal[f] + keep * ((one - x) * (one - x) * (one + np.float32(2.0) * x)) + rate * (y * (one - y) * (one - y))

@@ -30,6 +30,7 @@ from posegen.motion.rows import (
     THIGH,
     TOE_HEIGHT,
     YAW,
+    between,
 )
 from posegen.motion.trigonometry import cos_turns, eased, sin_turns
 
@@ -86,7 +87,7 @@ def place_foot(first: int, last: int, foot: Array, leg: Array) -> None:
     heel, ball = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL])
     ankle_height = np.float32(foot[FOOT_ANKLE_HEIGHT])
     drop = ankle_height - np.float32(foot[FOOT_BALL_HEIGHT])
-    for f in range(first, last):
+    for f in between(first, last):
         s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
         forward = ball * c + drop * s
         leg[BALL_X, f] = leg[ANKLE_X, f] + forward * sin_turns(leg[YAW, f])
@@ -107,7 +108,7 @@ def ease_reach(
     whose `running` is 1, land with the knee bent.
     """
     length = np.float32(thigh_length + shank_length)
-    for f in range(first, last):
+    for f in between(first, last):
         dx, dy, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Y, f] - leg[HIP_Y, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
         if planted[f] or distance <= EASY * length:
@@ -135,7 +136,7 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
     thigh, shank = np.float32(thigh_length), np.float32(shank_length)
     longest = np.float32(0.9995) * (thigh + shank)
     shortest = np.sqrt(thigh * thigh + shank * shank + np.float32(2.0) * COS_FOLDED * thigh * shank)
-    for f in range(first, last):
+    for f in between(first, last):
         dx, dy, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Y, f] - leg[HIP_Y, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
         wanted = min(-eased(-distance, -ROOMY * shortest, -shortest), longest)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.rows import HEADING_COS, HEADING_SIN, PATH_X, PATH_Z
+from posegen.motion.rows import HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, fill_row
 from posegen.skeleton import CAPSULES, PROPORTIONS
 
 __all__ = ["POINT", "hands_apart", "meeting_axes"]
@@ -70,8 +70,13 @@ def meeting_axes(
         ahead = ALONE_AHEAD * unit
         x, y, z = root[PATH_X, f] + ahead * s, SHOULDER * stature, root[PATH_Z, f] + ahead * c
     stretch = unit / arm
-    axes[:] = np.float32(0.0)
-    axes[0, :] = axes[8, :] = np.float32(stretch * c)
-    axes[2, :], axes[6, :] = np.float32(stretch * s), np.float32(-stretch * s)
-    axes[4, :] = np.float32(stretch)
-    origin[0, :], origin[1, :], origin[2, :] = np.float32(x), np.float32(y), np.float32(z)
+    for i in range(9):
+        fill_row(axes[i], np.float32(0.0))
+    fill_row(axes[0], np.float32(stretch * c))
+    fill_row(axes[8], np.float32(stretch * c))
+    fill_row(axes[2], np.float32(stretch * s))
+    fill_row(axes[6], np.float32(-stretch * s))
+    fill_row(axes[4], np.float32(stretch))
+    fill_row(origin[0], np.float32(x))
+    fill_row(origin[1], np.float32(y))
+    fill_row(origin[2], np.float32(z))

@@ -40,6 +40,7 @@ from posegen.motion.rows import (
     RISING,
     RUN_WEIGHT,
     WORK,
+    fill_row,
 )
 from posegen.motion.state import Person, Scratch
 from posegen.motion.swings import clear_swings, see_from_floor, see_from_path, swing_foot, turns
@@ -125,7 +126,8 @@ def stand_feet(scratch: Scratch, person: Person, steps: Array, raised: bool, cou
             fill_ground(steps, scratch.stances[side], counts[side], levels[side], legs[side, GROUND])
         raise_body(root, legs, scratch.planted)
     else:
-        legs[:, GROUND] = np.float32(0.0)
+        for side in range(2):
+            fill_row(legs[side, GROUND], np.float32(0.0))
     return uneven
 
 
@@ -133,7 +135,7 @@ def stand_feet(scratch: Scratch, person: Person, steps: Array, raised: bool, cou
 def keep_in_reach(scratch: Scratch, person: Person, step: Scalar) -> None:
     """Lower the pelvis where a planted foot would be out of reach, and place the hips."""
     root, place, pelvis, offsets = scratch.root, scratch.joints[0], scratch.turns[6], person.offsets
-    root[LOWERING, :] = np.float32(0.0)
+    fill_row(root[LOWERING], np.float32(0.0))
     hips(root, pelvis, offsets, place, scratch.legs)
     for side in range(2):
         add_lack(scratch.legs[side], scratch.planted[side], REACH * (-offsets[4, 1] - offsets[7, 1]), root[LOWERING])

@@ -20,7 +20,7 @@ from posegen.motion.contacts import (
     rolled_height,
 )
 from posegen.motion.legs import FOOT_BALL
-from posegen.motion.rows import ANKLE_X, ANKLE_Y, ANKLE_Z, PITCH, YAW
+from posegen.motion.rows import ANKLE_X, ANKLE_Y, ANKLE_Z, PITCH, YAW, between
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
 __all__ = ["FREE_PITCH", "PIVOT", "flatten_feet", "hold_stance"]
@@ -41,12 +41,12 @@ def hold_pitch(leg: Array, first: int, last: int, landed: Scalar, landing: Scala
     """
     none = np.float32(0.0)
     least, most = min(leg[PITCH, first], none), max(leg[PITCH, last - 1], none)
-    for f in range(first, last):
+    for f in between(first, last):
         down, off = none, none
         if first > 0:
-            down = np.float32(1.0) - smooth_step((f - first - landed) / (landing - landed))
+            down = np.float32(1.0) - smooth_step((np.int64(f) - first - landed) / (landing - landed))
         if last < leg.shape[1]:
-            off = smooth_step((f - (last - 1 - lifting)) / (lifting - lifted))
+            off = smooth_step((np.int64(f) - (last - 1 - lifting)) / (lifting - lifted))
         leg[PITCH, f] = down * max(leg[PITCH, f], least) if down >= off else off * min(leg[PITCH, f], most)
 
 
@@ -75,7 +75,7 @@ def hold_stance(leg: Array, stance: Array, foot: Array, heading: Array, toe_out:
         Turns by which this foot points to the left of the heading.
     """
     s_yaw, c_yaw = sin_turns(stance[PRINT_YAW]), cos_turns(stance[PRINT_YAW])
-    for f in range(int(stance[FIRST]), int(stance[LAST])):
+    for f in between(int(stance[FIRST]), int(stance[LAST])):
         forward = roll_forward(leg[PITCH, f], foot)
         x, z, yaw = stance[PRINT_X] + forward * s_yaw, stance[PRINT_Z] + forward * c_yaw, stance[PRINT_YAW]
         if leg[PITCH, f] < 0:

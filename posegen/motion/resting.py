@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Scalar, kernel, kernel_part
 from posegen.motion.hands import solve_elbow
-from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, WORK
+from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, WORK, between
 from posegen.motion.state import Person, Scratch
 from posegen.motion.trigonometry import eased
 
@@ -28,7 +28,7 @@ PASSES = 5
 """How often a wrist is moved: as it goes out, the elbow comes along, and what was deep inside is not quite out."""
 
 
-@kernel
+@kernel_part
 def forearm_gap(
     elbow: Array, wrist: Array, hip: Array, knee: Array, f: int
 ) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:
@@ -56,7 +56,7 @@ def lies_near(
 ) -> bool:
     """Whether the point at `share` of a forearm comes within `reach` metres of a thigh in any frame; cheaper than all gaps."""
     none, one, part = np.float32(0.0), np.float32(1.0), np.float32(share)
-    for f in range(first, last):
+    for f in between(first, last):
         bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
         x = elbow[0, f] + part * (wrist[0, f] - elbow[0, f]) - hip[0, f]
         y = elbow[1, f] + part * (wrist[1, f] - elbow[1, f]) - hip[1, f]
@@ -65,7 +65,7 @@ def lies_near(
         x, y, z = x - beside * bx, y - beside * by, z - beside * bz
         work[f] = x * x + y * y + z * z
     closest = work[first]
-    for f in range(first + 1, last):
+    for f in between(first + 1, last):
         closest = min(closest, work[f])
     return bool(closest < np.float32(reach * reach))
 
@@ -79,6 +79,7 @@ def press_out(
     Parameters
     ----------
     root : float32 [rows, frames]
+        A row of it is scratch.
     elbow, wrist, hip, knee : float32 [3, frames]
         Metres.
     least : float
@@ -92,11 +93,14 @@ def press_out(
         Whether there is anything to move.
     """
     closest, easy, tilted, found = np.float32(least), np.float32(least + EASY), np.float32(TILTED), False
-    for f in range(first, last):
+    distances = root[WORK]
+    for f in between(first, last):
         goal[0, f], goal[1, f], goal[2, f] = wrist[0, f], wrist[1, f], wrist[2, f]
-        x, y, z, distance, along, _ = forearm_gap(elbow, wrist, hip, knee, f)
-        if distance >= easy:
+        distances[f] = forearm_gap(elbow, wrist, hip, knee, f)[3]
+    for f in range(first, last):
+        if distances[f] >= easy:
             continue
+        x, y, z, distance, along, _ = forearm_gap(elbow, wrist, hip, knee, f)
         found = True
         # Near the elbow the wrist has to move further for as much.
         push = (-eased(-distance, -easy, -closest) - distance) / (np.float32(0.4) + np.float32(0.6) * along)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import kernel
+from posegen.kernels import Scalar, kernel
 
 __all__ = [
     "LEG_ROWS",
     "ROOT_ROWS",
+    "between",
     "copy_row",
+    "fill_row",
 ]
 
 Array = NDArray[Any]
@@ -87,7 +90,23 @@ LEG_ROWS = 22
 
 
 @kernel
+def between(first: int, last: int) -> range:
+    """Frames `first` to `last`, as numbers of a kind that cannot be negative.
+
+    Of any other number the compiler has to ask whether it counts from the end, and makes no vectors of the loop.
+    """
+    return range(np.uintp(first), np.uintp(last))
+
+
+@kernel
+def fill_row(row: Array, value: Scalar) -> None:
+    """Write one value into all entries of a row; much faster than numba's own way to do so."""
+    for f in range(len(row)):
+        row[f] = value
+
+
+@kernel
 def copy_row(row: Array, first: int, last: int, out: Array) -> None:
     """Write entries `first` to `last` of one row into another."""
-    for f in range(first, last):
+    for f in between(first, last):
         out[f] = row[f]

@@ -16,10 +16,11 @@ from posegen.kernels import Scalar, kernel
 from posegen.library import Library
 from posegen.motion.actor import walk_the_path
 from posegen.motion.cast import Cast, cast_of
-from posegen.motion.engine import MARGIN_SECONDS, Roles, person_of, role_of, roles_of, to_grid
+from posegen.motion.engine import MARGIN_SECONDS, Roles, person_of, role_of, roles_of
 from posegen.motion.facing import meet
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT
 from posegen.motion.rows import PATH_X, PATH_Z
+from posegen.motion.showing import to_grid
 from posegen.motion.state import Clock, Scratch, scratch
 from posegen.motion.styles import style_tables
 from posegen.motion.tables import ActionTables, tables

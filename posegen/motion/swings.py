@@ -26,6 +26,7 @@ from posegen.motion.rows import (
     PITCH,
     WORK,
     WORK2,
+    between,
     copy_row,
 )
 from posegen.motion.trigonometry import cos_turns, sin_turns
@@ -61,13 +62,13 @@ def swing_row(
     held = (row[land + over] - row[land]) / over if land + over < len(row) else np.float32(0.0)
     free = (nominal[land] - nominal[land - over]) / over
     there, v1 = np.float32(row[land] - nominal[land] - (held - free) * early), np.float32((held - free) * span_rate)
-    for f in range(lift + 1, land):
-        x, y = np.float32(min((f - begin) / away, 1.0)), np.float32(min((end - f) / span, 1.0))
+    for f in between(lift + 1, land):
+        x, y = np.float32(min((np.int64(f) - begin) / away, 1.0)), np.float32(min((end - np.int64(f)) / span, 1.0))
         # Where both are the whole swing, x + y = 1, and these are Hermite's four.
         going, coming = np.float32(1.0) - x, np.float32(1.0) - y
         value = here * (going * going * (np.float32(1.0) + np.float32(2.0) * x))
         value += there * (coming * coming * (np.float32(1.0) + np.float32(2.0) * y))
-        x, y = np.float32(min((f - begin) / away_rate, 1.0)), np.float32(min((end - f) / span_rate, 1.0))
+        x, y = np.float32(min((np.int64(f) - begin) / away_rate, 1.0)), np.float32(min((end - np.int64(f)) / span_rate, 1.0))
         going, coming = np.float32(1.0) - x, np.float32(1.0) - y
         row[f] = nominal[f] + value + v0 * (x * going * going) - v1 * (coming * coming * y)
 
@@ -121,8 +122,8 @@ def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, f
     """Raise a swinging foot so that its sole stays above the floor, most in mid swing; times as in :func:`swing_row`."""
     heel, ball, high = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL]), np.float32(foot[FOOT_ANKLE_HEIGHT])
     begin, whole = lift + late, max(land - early - lift - late, 1.0)
-    for f in range(lift + 1, land):
-        x = np.float32((f - begin) / whole)
+    for f in between(lift + 1, land):
+        x = np.float32((np.int64(f) - begin) / whole)
         s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
         sole = leg[ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
         # Highest in the middle, and level at both ends.

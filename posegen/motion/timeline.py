@@ -35,6 +35,7 @@ from posegen.motion.rows import (
     STEP_WEIGHT,
     TURNING,
     WARP,
+    fill_row,
 )
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 
@@ -239,10 +240,12 @@ def course(
     """
     frames = root.shape[1]
     for r in (SPEED, TURNING, RATE, GAIT_WEIGHT, RUN_WEIGHT, STEP_WEIGHT):
-        root[r, :] = np.float32(0.0)
+        fill_row(root[r], np.float32(0.0))
     for r in (ASIDE_SPEED, LIMPING, RISING, LONE_FOOT, APART, RUN_PERIOD, RUN_CONTACT, WARP):
-        root[r, :] = np.float32(0.0)
-    root[DUTY, :], root[LIFT, :], root[BEATS, :] = np.float32(STANDING_DUTY), np.float32(STANDING_LIFT), np.float32(2.0)
+        fill_row(root[r], np.float32(0.0))
+    fill_row(root[DUTY], np.float32(STANDING_DUTY))
+    fill_row(root[LIFT], np.float32(STANDING_LIFT))
+    fill_row(root[BEATS], np.float32(2.0))
     for k in range(len(gait)):
         if not gait[k]:
             continue

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
+from posegen.motion.rows import between, fill_row
 from posegen.motion.state import Clock, Slot
 from posegen.motion.tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
 
@@ -274,7 +275,7 @@ def knots_of_channel(
     int
         How many there are.
     """
-    knots[PUSH, :] = 0.0
+    fill_row(knots[PUSH], 0.0)
     entered, leaving = slot_stages(slot)
     unit = height_unit if c == ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement does: hands still have to be where the action wants them.
@@ -323,6 +324,6 @@ def fill_track(row: Array, knots: Array, count: int, clock: Clock) -> None:
         a4 = np.float32(-15.0) * rise + np.float32(8.0) * v0 + np.float32(7.0) * v1 + more * p0 - p1
         a5 = np.float32(6.0) * rise - np.float32(3.0) * v0 - np.float32(3.0) * v1 - half * p0 + half * p1
         begin, rate = (clock.first - times[i]) / span, clock.step / span
-        for f in range(f0, f1):
+        for f in between(f0, f1):
             x = np.float32(begin + f * rate)
             row[f] += here + x * (v0 + x * (half * p0 + x * (a3 + x * (a4 + x * a5))))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
+from posegen.motion.rows import fill_row
 from posegen.motion.trigonometry import cos_turns, sin_turns
 
 __all__ = ["limb_rotation", "place_child", "trunk_rotation", "turn_rotation", "upper_body"]
@@ -97,7 +98,7 @@ def arm(
     """
     shoulder, elbow, wrist = collar + 3, collar + 5, collar + 7
     still = turns[3, 0]
-    still[:] = np.float32(0.0)
+    fill_row(still, np.float32(0.0))
     place_child(chest, offsets[collar], joints[9], joints[collar])
     limb_rotation(still, channels[first + COLLAR_ELEVATION], still, turns[0], sign)
     protraction = turns[3, 1]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
 from posegen.motion.actor import actor_motion, add_sway, lean_into_curves, look_ahead, mark_airborne
-from posegen.motion.engine import LEG_JOINTS
 from posegen.motion.rows import HEADING, ROOT_ROWS, SPEED, TURNING
+from posegen.motion.showing import LEG_JOINTS
 from posegen.motion.state import Clock, Person, Role, Scratch, scratch
 from posegen.motion.tables import tables
 from posegen.motion.tracks import flight_begin, flight_seconds
