@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import copying
+from benchmarks import copying, scaling
 from benchmarks.end_to_end import measured_apart
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, compare, peak_memory, posegen
@@ -35,6 +35,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield _synthesizing()
     yield from _generating(folder)
     yield _workers(folder)
+    yield from _processes()
     yield _full(folder)
 
 
@@ -73,6 +74,13 @@ def _workers(folder: Path) -> Figure:
     one, two = (statistics.median(seconds) for seconds in (comparison.first, comparison.second))
     told = f"{comparison.ratio:.2f} times as fast; {one:.1f} s and {two:.1f} s with their starts"
     return Figure(name, told, wanted, comparison.ratio >= TWO_WORKERS_BY_ONE, [comparison.first, comparison.second])
+
+
+def _processes() -> Iterator[Figure]:
+    if available_cores() >= 2:
+        found = scaling.measured_apart(shards=8, pairs=7)
+        yield Figure("two processes that only synthesize, by one", f"{found['synthesizing']:.2f} times as fast")
+        yield Figure("two processes that only multiply, by one", f"{found['multiplying']:.2f} times as fast")
 
 
 def _full(folder: Path) -> Figure:
