@@ -9,14 +9,16 @@ that no compiler may reorder or fuse arithmetic, and no libm, which differs betw
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numba
+from llvmlite import binding as llvm  # type: ignore[import-untyped]
 
 from posegen.kernel_cache import KERNEL_SOURCES, cache_folder
 from posegen.lowering import PartCompiler
 
-__all__ = ["KERNEL_SOURCES", "Scalar", "cache_folder", "kernel", "kernel_part"]
+__all__ = ["KERNEL_SOURCES", "Scalar", "cache_folder", "kernel", "kernel_part", "processor"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -42,10 +44,12 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
     callable
         The compiled function, with the type of the original.
     """
-    compiled = _compiled(function, cache=True)
-    part = _compiled(function, no_cpython_wrapper=True, pipeline_class=PartCompiler)
-    compiled.get_call_template = _once_for_all_values(part.get_call_template)
-    compiled.get_overload = part.get_overload
+    compiled = _compiled(function)
+    # A process that finds what it calls in the cache needs neither a part nor the place in the cache of most kernels.
+    part = cache(lambda: _compiled(function, no_cpython_wrapper=True, pipeline_class=PartCompiler))
+    compiled.compile = _kept(compiled)
+    compiled.get_call_template = _once_for_all_values(lambda args, named: part().get_call_template(args, named))
+    compiled.get_overload = lambda signature: part().get_overload(signature)
     compiled.as_part = part
     return cast("Callable[Parameters, Result]", compiled)
 
@@ -67,15 +71,31 @@ def kernel_part(function: Callable[Parameters, Result]) -> Callable[Parameters, 
 
 
 def _compiled(function: Callable[Parameters, Result], **options: Any) -> Any:
-    # numba chooses the cache folder while it decorates; another user of numba in this process keeps its own.
+    compile_lazily: Any = numba.njit  # whose stub knows no `no_cfunc_wrapper`: nothing calls kernels from C
+    return compile_lazily(fastmath=False, error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=False, **options)(
+        function
+    )
+
+
+def _kept(kernel: Any) -> Any:
+    """Have what is compiled kept on disk; numba looks for its place there, and whether it can be written, with the first."""
+    compile_anew = kernel.compile
+    enable = cache(lambda: _keep_on_disk(kernel))
+
+    def compile_or_read(signature: Any) -> Any:
+        enable()
+        return compile_anew(signature)
+
+    return compile_or_read
+
+
+def _keep_on_disk(kernel: Any) -> None:
+    # numba chooses the cache folder when it is asked to keep; another user of numba in this process keeps its own.
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
     try:
-        compile_lazily: Any = numba.njit  # whose stub knows no `no_cfunc_wrapper`: nothing calls kernels from C
-        return compile_lazily(fastmath=False, error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=False, **options)(
-            function
-        )
+        kernel.enable_caching()
     finally:
         settings.CACHE_DIR = before
 
@@ -88,3 +108,10 @@ def _once_for_all_values(resolve: Any) -> Any:
         return resolve(tuple(map(any_value, args)), {name: any_value(kind) for name, kind in named.items()})
 
     return resolve_types
+
+
+def processor() -> tuple[str, ...]:
+    """What kernels are compiled for here, as numba tells its cache entries apart: the processor, its features, its options."""
+    settings: Any = numba.config
+    name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return tuple(map(str, (name, features, settings.CPU_NAME, settings.CPU_FEATURES, settings.BOUNDSCHECK)))

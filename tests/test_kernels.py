@@ -45,8 +45,8 @@ def test_a_kernel_is_compiled_once_for_all_constants_that_are_passed_to_it() -> 
     assert out[0] == 6
     called: Any = _twice
     caller: Any = _sum_of_constants
-    caller.as_part.compile((numba.float64[::1],))  # what comes from the cache compiled nothing
-    assert called.as_part.signatures == [(numba.int64,)]
+    caller.as_part().compile((numba.float64[::1],))  # what comes from the cache compiled nothing
+    assert called.as_part().signatures == [(numba.int64,)]
 
 
 @kernel
@@ -69,8 +69,8 @@ def test_a_kernel_that_others_call_becomes_machine_code_with_them_and_gives_the_
     _thirds(alone)
     assert values.tobytes() == alone.tobytes()
     called: Any = _thirds
-    called.as_part.compile((numba.float32[::1],))
-    (compiled,) = called.as_part.overloads.values()
+    called.as_part().compile((numba.float32[::1],))
+    (compiled,) = called.as_part().overloads.values()
     with pytest.raises(RuntimeError, match="no compiled object"):
         compiled.library._get_compiled_object()
 

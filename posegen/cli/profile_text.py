@@ -62,9 +62,9 @@ def _stages(found: Profile, block: str) -> Table:
 def _once(found: Profile) -> str:
     most, costs = found.costs.levels[-1], found.costs
     compiling = f"; compiling took {human_time(found.compile_seconds)}, once" if found.compile_seconds is not None else ""
-    extra = most.first - most.cycle
+    extra, program = most.first - most.cycle, costs.bare if most.workers > 1 else costs.program
     return (
-        f"start-up, once a run: {costs.program + most.spawn + extra:.1f} s (program {costs.program:.1f}, "
+        f"start-up, once a run: {program + most.spawn + extra:.1f} s (program {program:.1f}, "
         f"workers {most.spawn:.1f}, their first shards {extra:.1f} longer){compiling}\n"
     )
 

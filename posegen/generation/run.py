@@ -244,7 +244,8 @@ def _make_shards(
     limit = _limit(ledger, at_once, shard_timeout)
     compare = comparison(ledger.path, ledger.header, at_once, ledger.reporter)
     try:
-        warm_up(config, ledger.plan.span(ledger.plan.shards[0]).start, ledger.reporter)
+        first = ledger.plan.span(ledger.plan.shards[0]).start
+        warm_up(config, first, ledger.reporter, here=at_once == 1 and limit is None)
         ledger.started = time.monotonic()
         ledger.reporter.start(ledger.progression)
         with closing(run_jobs(make_shard_or_say, ledger.jobs(config), at_once, limit)) as outcomes:

@@ -26,6 +26,7 @@ from posegen.generation.fields import made_arrays
 from posegen.generation.measures import ShardMeasures, measured
 from posegen.generation.plan import Span, bytes_per_sample
 from posegen.generation.progress import Reporter
+from posegen.identity import digest
 from posegen.stopwatch import stage
 from posegen.store.layout import Header, Receipt
 
@@ -37,6 +38,9 @@ __all__ = ["BLOCK_BYTES", "Failure", "Job", "Made", "SampleError", "is_compiled"
 
 BLOCK_BYTES = 96 << 20
 """How much motion is made at once. Planning costs some 18 ms a block whatever its size, so a usual shard is one block."""
+
+_NOT_KERNELS = ("samples", "seed", "workers")
+"""Parts of a config that never decide which kernels are called."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,22 @@ def make_shard_or_say(job: Job) -> Made | Failure:
 
 
 @stage("start-up")
-def warm_up(config: Config, sample: int, reporter: Reporter) -> None:
-    """Make two samples for nothing, so that all kernels are compiled and cached before workers load them."""
+def warm_up(config: Config, sample: int, reporter: Reporter, *, here: bool = True) -> None:
+    """Make two samples for nothing, so that all kernels are compiled and cached before workers load them.
+
+    Parameters
+    ----------
+    config : Config
+    sample : int
+    reporter : Reporter
+        Is told if it will take long.
+    here : bool, optional
+        Whether this process is to make samples itself. Where only others do, and the kernels are known to be cached, there is
+        nothing to be done.
+    """
+    cached = [_stamp(), _stamp(config)]
+    if cached[1].exists() and not here:
+        return
     from posegen.synthesis import synthesize
 
     if not is_compiled():
@@ -109,18 +127,21 @@ def warm_up(config: Config, sample: int, reporter: Reporter) -> None:
         synthesize(config, np.asarray([sample, max(sample - 1, 0)], np.int64))
     # Where the cache cannot be written, each process compiles for itself.
     with suppress(OSError):
-        _stamp().touch()
+        for stamp in cached:
+            stamp.touch()
 
 
 def is_compiled() -> bool:
-    """Tell whether the kernels are compiled and cached."""
+    """Tell whether the kernels are compiled and cached, for this kind of processor."""
     return _stamp().exists()
 
 
-def _stamp() -> Path:
-    from posegen.kernels import cache_folder
+def _stamp(config: Config | None = None) -> Path:
+    """Give the file that says that kernels are cached: those that every config needs, or all that this one does."""
+    from posegen.kernels import cache_folder, processor
 
-    return cache_folder() / "compiled"
+    told = {} if config is None else {key: value for key, value in config.as_data().items() if key not in _NOT_KERNELS}
+    return cache_folder() / f"compiled-{digest([*processor(), told])[:16]}"
 
 
 def _collect(job: Job) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:

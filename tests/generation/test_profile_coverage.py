@@ -104,7 +104,9 @@ def told_and_took(machine: Machine) -> tuple[float, float, float, float]:
     runs = [machine.run(workers, max(5, LEAST_SHARDS * workers)) for workers in schedule(2, DEFAULT_REPEATS).runs]
     programs = [machine.program() for _ in range(3)]
     levels = levels_of(runs)
-    costs = Costs(statistics.fmean(programs), uncertainty(programs), levels, None, 1.0, 1.0, 20, 1e12, 1.0)
+    costs = Costs(
+        statistics.fmean(programs), statistics.fmean(programs), uncertainty(programs), levels, None, 1.0, 1.0, 20, 1e12, 1.0
+    )
     samples = TIMES * 5 * SHARD
     told = estimate(costs, levels[-1], samples)
     started = machine.now

@@ -77,8 +77,9 @@ def _stages(found: Profile) -> dict[str, Any]:
     shard = {stage.name: {"per": "shard", "seconds": stage.seconds, "seconds_behind": stage.behind} for stage in found.stages}
     start = {
         "per": "run",
-        "seconds": found.costs.program + most.spawn + most.first - most.cycle,
-        "program": found.costs.program,
+        "seconds": found.costs.bare + most.spawn + most.first - most.cycle,
+        "program": found.costs.bare,
+        "program_with_kernels": found.costs.program,
         "workers": most.spawn,
         "first_shard": most.first - most.cycle,
         "compiling": found.compile_seconds,

@@ -35,10 +35,11 @@ class Costs:
 
     Attributes
     ----------
-    program : float
-        Seconds of a command that makes one sample.
+    program, bare : float
+        Seconds of a command that makes one sample, and of one that finds it made: where there are workers, they load the
+        kernels, and the program that started them does not.
     program_doubt : float
-        Seconds by which that may differ in another run.
+        Seconds by which these may differ in another run.
     levels : tuple of Level
         By the number of workers, the fewest first.
     other : Level or None
@@ -55,6 +56,7 @@ class Costs:
     """
 
     program: float
+    bare: float
     program_doubt: float
     levels: tuple[Level, ...]
     other: Level | None
@@ -97,11 +99,11 @@ def estimate(costs: Costs, level: Level, samples: int) -> Estimate:
     workers = min(level.workers, math.ceil(shards))
     # The only shard of a run is made without workers.
     spawn = level.spawn if workers > 1 else 0.0
-    first = (level.first - level.cycle) + level.cycle * min(shards / workers, 1.0)
+    first = (level.first - level.cycle) + level.cycle * min(shards, 1.0)
     steady = max(shards / workers - 1.0, 0.0) * level.cycle
     # How workers stand to each other at the end is chance: on average, half of them wait half a shard.
     tail = level.cycle * (workers - 1) / (2 * workers) if shards > workers else 0.0
-    once = costs.program + spawn + first + level.finish
+    once = (costs.bare if workers > 1 else costs.program) + spawn + first + level.finish
     seconds = once + steady + tail
     doubts = (
         level.doubt(steady + level.cycle) * (steady + level.cycle),

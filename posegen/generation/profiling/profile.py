@@ -22,6 +22,7 @@ from posegen.generation.profiling.model import Costs, Estimate, estimate, recomm
 from posegen.generation.profiling.place import disk_folder, temporary_folder
 from posegen.generation.profiling.rates import Level, Run, levels_of
 from posegen.generation.profiling.running import (
+    CommandSeconds,
     command_seconds,
     compile_seconds,
     measured_run,
@@ -209,10 +210,11 @@ def _profile(
     return found
 
 
-def _costs(runs: Sequence[Run], other: Run, command: tuple[float, float], chunk: int, others: float) -> Costs:
+def _costs(runs: Sequence[Run], other: Run, command: CommandSeconds, chunk: int, others: float) -> Costs:
     return Costs(
-        program=command[0],
-        program_doubt=command[1],
+        program=command.program,
+        bare=command.bare,
+        program_doubt=command.doubt,
         levels=levels_of(runs),
         other=levels_of([other])[0],
         sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),

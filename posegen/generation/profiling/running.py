@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from posegen.config import Config
 from posegen.errors import PosegenError
@@ -25,6 +26,7 @@ from posegen.stopwatch import timing
 from posegen.store.layout import MOTION, RECEIPTS, SEQUENCES
 
 __all__ = [
+    "CommandSeconds",
     "Schedule",
     "command_seconds",
     "compile_seconds",
@@ -146,14 +148,16 @@ def compile_seconds(config: Config, reporter: Reporter) -> float | None:
     return None if compiled else time.monotonic() - started
 
 
-def command_seconds(config: Config, folder: Path, repeats: int) -> tuple[float, float]:
-    """Time the command that makes one sample: the program's start, its kernels, and its end.
+class CommandSeconds(NamedTuple):
+    """Seconds in the mean of a command that makes one sample, of one that finds it made, and what others may differ by."""
 
-    Returns
-    -------
-    (float, float)
-        Seconds in the mean, and by how much another may differ from it.
-    """
+    program: float
+    bare: float
+    doubt: float
+
+
+def command_seconds(config: Config, folder: Path, repeats: int) -> CommandSeconds:
+    """Time the command that makes one sample: the program's start, its kernels, and its end; and again, when it is made."""
     written = folder / "config.yaml"
     written.write_text(json.dumps(config.as_data()), encoding="utf-8")  # which is YAML, too
     # This very posegen, wherever the user stands.
@@ -161,14 +165,17 @@ def command_seconds(config: Config, folder: Path, repeats: int) -> tuple[float, 
     environment = {**os.environ, "PYTHONPATH": path, "POSEGEN_PROFILE_CACHE": str(folder / "figures")}
     place = folder / "one"
     options = ["--config", str(written), "--samples", "1", "--workers", "1", "--out", str(place), "--quiet"]
-    seconds = []
+    command = [sys.executable, "-m", "posegen", "generate", *options]
+    seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(min(repeats, MOST_COMMANDS)):
-        started = time.monotonic()
-        command = [sys.executable, "-m", "posegen", "generate", *options]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        seconds.append(time.monotonic() - started)
-        if done.returncode:
-            msg = f"a run of one sample failed: {done.stderr.strip()}"
-            raise PosegenError(msg)
+        for which in seconds:
+            started = time.monotonic()
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            which.append(time.monotonic() - started)
+            if done.returncode:
+                msg = f"a run of one sample failed: {done.stderr.strip()}"
+                raise PosegenError(msg)
         shutil.rmtree(place)
-    return statistics.fmean(seconds), uncertainty(seconds)
+    doubt = max(uncertainty(which) for which in seconds)
+    program, bare = (statistics.fmean(which) for which in seconds)
+    return CommandSeconds(program, bare, doubt)
