@@ -72,5 +72,8 @@ def _told(name: str, own: JudgedMotion) -> Iterator[Figure]:
         f"R-precision {100 * made.precision:.1f} % (real {100 * real.precision:.1f} %, chance {100 * own.chance:.1f} %); "
         f"diversity {made.diversity:.3f} (real {real.diversity:.3f}); multimodality {own.multimodality:.3f}",
     )
+    for count, precision in made.precision_by_actions.items():
+        told = f"{100 * precision:.1f} %; real {100 * real.precision_by_actions[count]:.1f} %"
+        yield Figure(f"{name}: R-precision of captions of {count}", told)
     for figure, value in made.figures.items():
         yield Figure(f"{name}: {figure}", f"{value:.4g}; real {real.figures[figure]:.4g}")
