@@ -76,14 +76,12 @@ class JudgedMotion:
         """Print it."""
         lines = ["", f"What {run} makes of {self.clips:,} captions that it has never seen, one of each sample:"]
         lines.append(f"  {'':<34}{'made':>10}{'real':>10}{'mean pose':>10}")
-        rows = {
-            "Fréchet distance from the real": [f"{side.frechet:.4f}" for side in (self.made, self.real, self.mean)],
-            "caption in first 3 of 32": [f"{100 * side.precision:.1f}%" for side in (self.made, self.real, self.mean)],
-            "distance of two motions": [f"{side.diversity:.3f}" for side in (self.made, self.real, self.mean)],
-        }
+        sides = self.made, self.real, self.mean
+        rows = {"Fréchet distance from the real": [f"{side.frechet:.4f}" for side in sides]}
+        rows["caption in first 3 of 32"] = [f"{100 * side.precision:.1f}%" for side in sides]
         for count in self.made.precision_by_actions:
-            found = [f"{100 * side.precision_by_actions[count]:.1f}%" for side in (self.made, self.real, self.mean)]
-            rows[f"  of captions of {count}"] = found
+            rows[f"  if it tells of {count}"] = [f"{100 * side.precision_by_actions[count]:.1f}%" for side in sides]
+        rows["distance of two motions"] = [f"{side.diversity:.3f}" for side in sides]
         rows |= {name: [f"{side.figures[name]:.4g}" for side in (self.made, self.real)] for name in _SHOWN}
         lines += [f"  {name:<34}" + "".join(f"{value:>10}" for value in values) for name, values in rows.items()]
         by_chance = f"{100 * self.chance:.1f}% by chance"
