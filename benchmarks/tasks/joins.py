@@ -35,7 +35,8 @@ def figures_of_joins(name: str, run: Path) -> Iterator[Figure]:
         made = animate(trained, encoder, texts, seed=seed)
         changes = _changes(made.figure.joints, made.fps)
         shared = np.zeros(len(changes), bool)
-        shared[made.starts[1] : made.ends[0]] = True
+        for start, end in zip(made.starts[1:], made.ends[:-1], strict=True):
+            shared[start:end] = True
         inside.append(changes[shared])
         outside.append(changes[~shared])
     met, else_ = (float(np.percentile(np.concatenate(values), LARGEST)) for values in (inside, outside))

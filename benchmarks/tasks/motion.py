@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
+from benchmarks.tasks.in_turn import figures_of_turns
 from benchmarks.tasks.joins import figures_of_joins
 from benchmarks.train.running import Run, time_figures, trained
 from benchmarks.train.shared import SAMPLES, embedded
@@ -32,6 +33,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     own, control = _judged(path, quick, judge), _judged(path, shuffled, judge)
     yield from _against_controls(name, own, control)
     yield from _told(name, own)
+    yield from figures_of_turns(name, quick.place, trained(path, "action", "quick", folder / "watcher").place)
     balanced = trained(path, "motion", "balanced", folder / "balanced")
     name = f"balanced, task motion, {SAMPLES:,} samples"
     yield from time_figures(name, balanced, BALANCED_MINUTES, "balanced motion")
@@ -72,5 +74,8 @@ def _told(name: str, own: JudgedMotion) -> Iterator[Figure]:
         f"R-precision {100 * made.precision:.1f} % (real {100 * real.precision:.1f} %, chance {100 * own.chance:.1f} %); "
         f"diversity {made.diversity:.3f} (real {real.diversity:.3f}); multimodality {own.multimodality:.3f}",
     )
+    for count, precision in made.precision_by_actions.items():
+        told = f"{100 * precision:.1f} %; real {100 * real.precision_by_actions[count]:.1f} %"
+        yield Figure(f"{name}: R-precision of captions of {count}", told)
     for figure, value in made.figures.items():
         yield Figure(f"{name}: {figure}", f"{value:.4g}; real {real.figures[figure]:.4g}")

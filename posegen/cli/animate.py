@@ -38,7 +38,8 @@ _MOST_GUIDANCE = 20.0
     help="A .gif (animation), .png (poses over time) or .npz (arrays).",
 )
 @click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Of all that the texts leave open.")
-@click.option("--seconds", type=float, metavar="T", help="Of each text.  [default: as long as the clips of the training]")
+@click.option("--whole", is_flag=True, help="Leave texts whole that tell of one thing after another, rather than part them.")
+@click.option("--seconds", type=float, metavar="T", help="Of each part.  [default: as long as the clips of the training]")
 @click.option("--guidance", type=float, metavar="G", help="How much texts are weighed; 1: not more than they were learned.")
 @click.option("--encoder", metavar="NAME|PATH", help="Where the text encoder of the training is, if its name does not find it.")
 @json_option
@@ -48,6 +49,7 @@ def animate(
     texts: tuple[str, ...],
     out: Path,
     seed: int,
+    whole: bool,
     seconds: float | None,
     guidance: float | None,
     encoder: str | None,
@@ -55,6 +57,8 @@ def animate(
     quiet: bool,
 ) -> None:
     """Have the model of RUN make the motion that TEXT tells of; several texts follow one another without a seam.
+
+    So do the parts of a text that tells of one thing after another, such as "walks, then waves".
 
     RUN is that of `posegen train --task motion`. The same texts, seed and options make the same motion.
     """
@@ -65,7 +69,7 @@ def animate(
 
     trained = motion_model(run)
     weighed = GUIDANCE if guidance is None else guidance
-    made = make(trained, encoder_for(trained, encoder), texts, seconds=seconds, seed=seed, guidance=weighed)
+    made = make(trained, encoder_for(trained, encoder), texts, seconds=seconds, seed=seed, guidance=weighed, whole=whole)
     _write(made, out)
     if as_json:
         parts = [

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from posegen.training.generative.figures import Figure
+    from posegen.training.generative.judging import Made
 
 __all__ = ["JudgedMotion", "Side", "judge_motion"]
 
 _PRECISE = 3
+_ACTIONS = ("no action", "one action", "two actions", "three actions", "four actions or more")
 _MEASURED = 150
 """Clips of which plausibility is measured, which takes its time."""
 _SHOWN = ("skate, strict", "skate, GMD", "penetration", "bone length", "limits", "overlap", "jerk")
@@ -30,6 +32,8 @@ class Side:
         Fréchet distance from the real set; of the real one, of every second clip from the others.
     precision : float
         Share of the motions whose caption is among the first three of 32.
+    precision_by_actions : dict of str to float
+        The same of those captions that tell of one action, of two, and so on; of the same pools.
     diversity : float
         Mean distance between two motions.
     figures : dict of str to float
@@ -38,6 +42,7 @@ class Side:
 
     frechet: float
     precision: float
+    precision_by_actions: dict[str, float]
     diversity: float
     figures: dict[str, float]
 
@@ -71,11 +76,12 @@ class JudgedMotion:
         """Print it."""
         lines = ["", f"What {run} makes of {self.clips:,} captions that it has never seen, one of each sample:"]
         lines.append(f"  {'':<34}{'made':>10}{'real':>10}{'mean pose':>10}")
-        rows = {
-            "Fréchet distance from the real": [f"{side.frechet:.4f}" for side in (self.made, self.real, self.mean)],
-            "caption in first 3 of 32": [f"{100 * side.precision:.1f}%" for side in (self.made, self.real, self.mean)],
-            "distance of two motions": [f"{side.diversity:.3f}" for side in (self.made, self.real, self.mean)],
-        }
+        sides = self.made, self.real, self.mean
+        rows = {"Fréchet distance from the real": [f"{side.frechet:.4f}" for side in sides]}
+        rows["caption in first 3 of 32"] = [f"{100 * side.precision:.1f}%" for side in sides]
+        for count in self.made.precision_by_actions:
+            rows[f"  if it tells of {count}"] = [f"{100 * side.precision_by_actions[count]:.1f}%" for side in sides]
+        rows["distance of two motions"] = [f"{side.diversity:.3f}" for side in sides]
         rows |= {name: [f"{side.figures[name]:.4g}" for side in (self.made, self.real)] for name in _SHOWN}
         lines += [f"  {name:<34}" + "".join(f"{value:>10}" for value in values) for name, values in rows.items()]
         by_chance = f"{100 * self.chance:.1f}% by chance"
@@ -111,7 +117,8 @@ def judge_motion(
         chance = ranking.chance[_PRECISE]
         spread = encoded_spread(vectors, reference)
         frechet = spread.halves if reference is None else spread.frechet
-        return Side(float(frechet or 0.0), ranking.recall[_PRECISE], spread.diversity, figures)
+        by_actions = _by_actions(vectors, made)
+        return Side(float(frechet or 0.0), ranking.recall[_PRECISE], by_actions, spread.diversity, figures)
 
     tell("plausibility is measured")
     return JudgedMotion(
@@ -122,6 +129,21 @@ def judge_motion(
         chance=chance,
         multimodality=float(np.mean([diversity(turns) for turns in made.again])),
     )
+
+
+def _by_actions(vectors: NDArray[Any], made: Made) -> dict[str, float]:
+    import numpy as np
+
+    from posegen.training.encoding import PRECISION_POOL
+    from posegen.training.ranking import pools, ranks_of
+
+    found: dict[int, list[bool]] = {}
+    for chosen in pools(0, len(vectors), PRECISION_POOL):
+        same = made.words[chosen][:, None] == made.words[chosen]
+        ranks = ranks_of(vectors[chosen] @ made.text[chosen].T, same)
+        for count, rank in zip(np.minimum(made.actions[chosen], len(_ACTIONS) - 1).tolist(), ranks.tolist(), strict=True):
+            found.setdefault(count, []).append(rank <= _PRECISE)
+    return {_ACTIONS[count]: float(np.mean(found[count])) for count in sorted(found)}
 
 
 def _figures(figures: list[Figure], fps: float) -> dict[str, float]:

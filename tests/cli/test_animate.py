@@ -55,6 +55,20 @@ def test_arrays_with_their_words(run: Path, tmp_path: Path, capsys: pytest.Captu
         assert (again["joints"] == joints).all()
 
 
+def test_one_thing_after_another_is_made_in_parts_unless_left_whole(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["animate", str(run), "a man walks, then waves", "-o", str(tmp_path / "out.npz"), "--json"]
+    told = []
+    for more in ([], ["--whole"]):
+        assert main([*asked, *more]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert [part["text"] for part in told[0]["texts"]] == ["a man walks", "a man waves"]
+    assert [part["text"] for part in told[1]["texts"]] == ["a man walks, then waves"]
+    assert told[0]["frames"] > 1.5 * told[1]["frames"]
+    assert told[0]["texts"][1]["end"] == told[0]["frames"]
+
+
 @pytest.mark.parametrize("name", ["out.png", "out.gif"])
 def test_pictures(name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["animate", str(run), TEXTS[0], "-o", str(tmp_path / name), "--seconds", "2"]) == 0
@@ -75,6 +89,7 @@ def test_pictures(name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFi
         ([TEXTS[0], "-o", "out.npz", "--seed", "-1"], "--seed must be from 0"),
         ([TEXTS[0], "-o", "out.npz", "--encoder", "./nowhere"], "nowhere"),
         (["", "-o", "out.npz"], "there is no text to animate"),
+        ([", then ".join(["walks"] * 101), "-o", "out.npz"], "at most 100 things can be done"),
         (["-o", "out.npz"], "TEXT..."),
     ],
 )

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
+from posegen.evaluation.plausibility import floor_depth
 from posegen.evaluation.skating import foot_skate
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import stacked
@@ -23,7 +24,7 @@ from posegen.training.generative.flow import drawn, errors_of, flowed, guided, n
 from posegen.training.generative.kinematics import TURNED, joints_of, matrices_of
 from posegen.training.generative.making import joined
 from posegen.training.generative.network import Denoiser
-from posegen.training.generative.poses import CONTACTS, HEIGHT, POSE_NUMBERS, poses_of
+from posegen.training.generative.poses import CONTACTS, HEIGHT, POSE_NUMBERS, ROTATIONS, poses_of
 
 Array = NDArray[Any]
 FPS = 25.0
@@ -149,6 +150,23 @@ def test_what_slides_is_planted_and_no_bone_changes_its_length(batch: Batch, joi
             assert ball[:, 1].min() > BALL_JOINT_HEIGHT * body_of(clip)[0] - 5e-3
 
 
+def test_nothing_of_a_motion_is_left_below_the_floor(batch: Batch, joints: Array) -> None:
+    """Neither of a body that sinks, nor the heels of feet that swing too low, which are lifted by their balls."""
+    contact = batch.contact[:, 3, 0, :, :4] == 1
+    for clip, touching in zip(joints.astype(np.float64), contact, strict=True):
+        for down in (0.05, 0.01):
+            wrong = slid(clip, 0.5) - [0.0, down, 0.0]
+            stature = float(body_of(clip)[0])
+            done = plant(wrong, touching.astype(float), FPS, stature)
+            assert floor_depth(wrong) > 0.9 * down
+            assert floor_depth(done.joints) < 1e-6
+            # What touches the floor is not lifted off it for that: but for slopes of soles that lean.
+            ball = done.joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1]
+            on_floor = touching[:, [1, 3]] & (clip[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1] < 0.05)
+            assert on_floor.any()
+            assert np.abs(ball[on_floor] - BALL_JOINT_HEIGHT * stature).mean() < 2e-3
+
+
 def test_what_stands_already_is_left_as_it_is(batch: Batch, joints: Array) -> None:
     still = np.repeat(joints[0, :1].astype(np.float64), 50, axis=0)
     touching = np.repeat(batch.contact[0, 3, 0, :1, :4] == 1, 50, axis=0)
@@ -181,7 +199,8 @@ def test_draws_are_of_their_distributions() -> None:
     many = drawn(np.arange(2000), np.zeros(2000, np.int64), 0, 1, 2, 0.25)
     assert abs(float(many.noise.mean())) < 0.01
     assert float(many.noise.std()) == pytest.approx(1, abs=0.01)
-    assert float(many.share.mean()) == pytest.approx(0.5, abs=0.02)
+    for below, share in ((0.1, 0.25), (0.25, 0.5), (0.5, 0.75)):
+        assert float((many.share < below).float().mean()) == pytest.approx(share, abs=0.03)
     assert float(many.told.float().mean()) == pytest.approx(0.75, abs=0.03)
 
 
@@ -205,6 +224,17 @@ def test_errors_count_what_is_there() -> None:
     there = torch.tensor([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
     found = errors_of(guessed, motion, torch.tensor([0.0, 0.5]), there)
     assert found.tolist() == pytest.approx([1.0, 4.0])
+
+
+def test_numbers_of_a_kind_are_normalised_alike_and_those_of_the_root_count_more() -> None:
+    spread = np.full(POSE_NUMBERS, 0.3)
+    spread[:4], spread[ROTATIONS.start], spread[CONTACTS] = (0.1, 1.0, 2.0, 4.0), 3.0, (0.0, 0.2, 0.4, 0.4)
+    model = Denoiser("small", 0.0, 8, 12.5)
+    model.normalise_by(np.arange(float(POSE_NUMBERS)), spread)
+    assert model.mean.tolist() == list(range(POSE_NUMBERS))
+    assert model.spread[:4].tolist() == pytest.approx([0.05, 0.5, 1.0, 2.0])
+    assert model.spread[ROTATIONS].tolist() == pytest.approx([((101 * 0.09 + 9.0) / 102) ** 0.5] * 102)
+    assert model.spread[CONTACTS].tolist() == pytest.approx([0.3] * 4)
 
 
 @pytest.fixture(scope="module")

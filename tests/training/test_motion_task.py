@@ -76,6 +76,12 @@ def test_it_is_judged_beside_the_real_motion(told: dict[str, Any]) -> None:
     assert judged["made"]["frechet"] > 0
     assert judged["mean"]["diversity"] < judged["real"]["diversity"]
     assert judged["multimodality"] > 0
+    assert judged["made"]["figures"]["penetration"] < 0.01
+    by_actions = [judged[side]["precision_by_actions"] for side in ("made", "real", "mean")]
+    for side, by in zip(("made", "real", "mean"), by_actions, strict=True):
+        assert by.keys() == by_actions[0].keys()
+        assert min(by.values()) - 1e-9 <= judged[side]["precision"] <= max(by.values()) + 1e-9
+    assert set(by_actions[0]) <= {"no action", "one action", "two actions", "three actions", "four actions or more"}
     assert judged["made"]["figures"]["bone length"] < 0.01
     assert any("captions that it has never seen" in line for line in told["lines"])
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PROPORTIONS, sole_points
+from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS, sole_points
 
 __all__ = ["Planted", "plant", "runs_of"]
 
@@ -62,13 +62,17 @@ def plant(joints: Array, touching: Array, fps: float, stature: float) -> Planted
     """
     contact = np.stack([_steady(touching[:, i] > 0.5, max(1, round(SHORTEST * fps))) for i in range(4)], axis=1)
     places = joints.astype(np.float64)
-    places = places + _above_floor(places, fps)[:, None]
+    feet = [JOINTS.index(f"{side}_{part}") for side, _ in _SIDES for part in ("ankle", "foot")]
+    # Feet are seen to below.
+    places = places + _raised(np.delete(places[..., 1], feet, axis=1), fps)
     places = places + _with_feet(places, contact, fps)[:, None]
     wanted = [_foot_course(places, side, contact[:, i + 1], stature, fps) for side, i in _SIDES]
     places = places - _lack(places, wanted, contact, fps)[:, None]
     for (side, _), course in zip(_SIDES, wanted, strict=True):
         places = _bent(places, side, course)
-    return Planted(places, contact)
+    # What feet that lean aside or do not reach leave below the floor.
+    heights = np.concatenate([sole_points(places), places], axis=1)[..., 1]
+    return Planted(places + _raised(heights, fps), contact)
 
 
 def runs_of(marked: Array) -> list[tuple[int, int]]:
@@ -95,12 +99,10 @@ def _steady(marked: Array, shortest: int) -> Array:
     return steady
 
 
-def _above_floor(joints: Array, fps: float) -> Array:
-    """By how much a body is to rise so that nothing but its feet, which are seen to later, is below the floor: [frame, 3]."""
-    feet = [JOINTS.index(f"{side}_{part}") for side, _ in _SIDES for part in ("ankle", "foot")]
-    lowest = np.delete(joints[..., 1], feet, axis=1).min(axis=1)
-    up = np.zeros((len(joints), 3))
-    up[:, 1] = _smooth_cover(np.maximum(-lowest, 0.0), fps)
+def _raised(heights: Array, fps: float) -> Array:
+    """By how much a body is to rise so that none of the given heights [frame, point] is below the floor: [frame, 1, 3]."""
+    up = np.zeros((len(heights), 1, 3))
+    up[:, 0, 1] = _smooth_cover(np.maximum(-heights.min(axis=1), 0.0), fps)
     return up
 
 
@@ -161,13 +163,18 @@ def _bridge(shift: Array, runs: list[tuple[int, int]]) -> None:
 
 
 def _with_heel_up(ankle: Array, ball: Array, long: Array, stature: float) -> tuple[Array, Array]:
-    """Turn a foot about its ball so far that the ankle is not lower than where the sole is flat on the floor.
+    """Turn a foot about its ball so far that its heel is not below the floor.
 
     `long` is its length [frame], whatever that of the given places is.
     """
     foot = ball - ankle
-    lowest = PROPORTIONS["ankle_height"] * stature
-    down = np.minimum(foot[:, 1], ball[:, 1] - lowest)
+    # Seen from the side, the heel lies behind the ball and a little below it, `apart` away.
+    behind, below = BALL_BEFORE_ANKLE + HEEL_BEHIND_ANKLE, BALL_JOINT_HEIGHT
+    apart = stature * np.hypot(behind, below)
+    tilt = np.arcsin(np.clip(ball[:, 1] / apart, -1.0, 1.0)) - np.arctan2(below, behind)
+    # Where the sole is level, the ball is lower than the ankle.
+    level = np.arctan2(PROPORTIONS["ankle_height"] - BALL_JOINT_HEIGHT, BALL_BEFORE_ANKLE)
+    down = np.minimum(foot[:, 1], long * np.sin(tilt - level))
     down = np.maximum(down, -0.999 * long)
     along = np.sqrt(foot[:, 0] ** 2 + foot[:, 2] ** 2)
     fit = np.sqrt(np.maximum(long * long - down * down, 0.0)) / np.maximum(along, _TINY)

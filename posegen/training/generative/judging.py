@@ -54,6 +54,8 @@ class Made:
     text : float32 [n, d]
     words : int64 [n]
         The same number for the same words.
+    actions : int64 [n]
+        How many things done one after another, or at the same time, the caption of each sample tells of.
     again : float32 [AGAIN, TIMES, d]
         Of what is made of the first captions with other noise each time.
     """
@@ -67,6 +69,7 @@ class Made:
     mean_vectors: Array
     text: Array
     words: Array
+    actions: Array
     again: Array
 
 
@@ -129,7 +132,8 @@ def make_for_captions(
         text = retrieval.model.encode_text(vectors).numpy()  # type: ignore[operator]
     turns = np.stack([seen(figures) for figures in again], axis=1)
     fps = float(dataset.header.fps)
-    return Made(numbers, real, made, fps, seen(real), seen(made), seen(mean), text, words, turns)
+    actions = _actions_told(dataset, numbers)
+    return Made(numbers, real, made, fps, seen(real), seen(made), seen(mean), text, words, actions, turns)
 
 
 def _check(trained: Trained, retrieval: Trained, dataset: Dataset, run: Path, judge: Path) -> None:
@@ -150,8 +154,21 @@ def _one_caption(dataset: Dataset, trained: Trained, numbers: Array) -> tuple[Ar
     captions = open_captions(dataset.path, dataset.header.shard, trained.view.text_encoder)
     found = captions.all_of(numbers, np.zeros_like(numbers))
     count = np.maximum((found["row"] >= 0).sum(axis=1), 1)
-    chosen = np.arange(len(numbers)), np.arange(len(numbers)) % count
+    chosen = np.arange(len(numbers)), _turns(count)
     return found["row"][chosen], torch.from_numpy(found["text"][chosen])
+
+
+def _turns(count: Array) -> Array:
+    """Take captions in turns: the first of the first sample, the second of the second one."""
+    return np.arange(len(count)) % count
+
+
+def _actions_told(dataset: Dataset, numbers: Array) -> Array:
+    """Count what the chosen caption of each sample says is done."""
+    told = [dataset.rows(number)[0]["captions"] for number in numbers.tolist()]
+    chosen = _turns(np.array([max(len(captions), 1) for captions in told])).tolist()
+    done = [captions[turn]["statements"] if captions else [] for captions, turn in zip(told, chosen, strict=True)]
+    return np.array([len({claim["segment"] for claim in claims if claim["kind"] == "action"}) for claims in done])
 
 
 def _real(dataset: Dataset, numbers: Array) -> list[Figure]:

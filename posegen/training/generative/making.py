@@ -14,9 +14,11 @@ from torch import Tensor, nn
 
 from posegen.embedding import Encoder, load_encoder
 from posegen.errors import UsageError
+from posegen.library import load_library
 from posegen.randomness import Stream, uniform
 from posegen.training.drawing import NOISE
 from posegen.training.generative.bodies import AVERAGE
+from posegen.training.generative.clauses import in_turn
 from posegen.training.generative.figures import Figure, figure_of
 from posegen.training.generative.flow import flowed, guided, noise_from
 from posegen.training.generative.poses import POSE_NUMBERS
@@ -31,6 +33,7 @@ GUIDANCE, STEPS = 2.5, 10
 
 OVERLAP_SECONDS = 1.5
 """Which two texts share where one follows the other."""
+MOST_PARTS = 100
 _AT_ONCE = 64
 _SHORTEST_SECONDS = 2.0
 
@@ -44,8 +47,9 @@ class Animation:
     figure : Figure
     fps : float
     texts : tuple of str
+        Of each part.
     starts, ends : tuple of int
-        Frames that each text is about; neighbours overlap.
+        Frames that each of them is about; neighbours overlap.
     """
 
     figure: Figure
@@ -102,6 +106,7 @@ def animate(
     guidance: float = GUIDANCE,
     steps: int = STEPS,
     body: Sequence[float] = AVERAGE,
+    whole: bool = False,
 ) -> Animation:
     """Make the motion that texts tell of, one after another.
 
@@ -110,19 +115,21 @@ def animate(
     trained : Trained
     encoder : Encoder
     texts : sequence of str
-        At least one.
+        At least one. What one of them tells one after another becomes parts of its own.
     seconds : float, optional
-        For each text; unless given as long as the clips were that the model learned from.
+        For each part; unless given as long as the clips were that the model learned from.
     seed : int
     guidance : float
     steps : int
     body : sequence of float
         See :data:`posegen.training.generative.bodies.MEASURES`.
+    whole : bool
+        Leaves each text as it is: then the model alone decides how much of it is seen.
 
     Raises
     ------
     UsageError
-        If there is a text of nothing, or the time is not one that the model knows.
+        If there is a text of nothing, there are too many parts, or the time is not one that the model knows.
     """
     view = trained.view
     if not texts or not all(text.strip() for text in texts):
@@ -133,17 +140,27 @@ def animate(
         known = f"{_SHORTEST_SECONDS:g} to {longest:g}, the longest clip that the model knows"
         msg = f"the seconds of a text must be {known} (got {seconds:g})"
         raise UsageError(msg)
+    parts = tuple(texts) if whole else _parts(texts)
     frames = view.frames if seconds is None else round(seconds * view.fps)
     overlap = min(round(OVERLAP_SECONDS * view.fps), frames // 2)
-    starts = [i * (frames - overlap) for i in range(len(texts))]
-    vectors = torch.from_numpy(np.ascontiguousarray(encoder.encode(list(texts)), np.float32))
+    starts = [i * (frames - overlap) for i in range(len(parts))]
+    vectors = torch.from_numpy(np.ascontiguousarray(encoder.encode(list(parts)), np.float32))
     first, second = uniform(seed % 2**64, np.zeros(1, np.int64), Stream.AUGMENT, 2, substream=NOISE)[0]
     noise = noise_from(int(first * 2**31) << 31 | int(second * 2**31), starts[-1] + frames)
     poses = joined(trained.model, vectors, starts, frames, noise, guidance, steps)
     figure = figure_of(poses, np.array(body), view.fps, view.stride)
     begins = tuple(start * view.stride for start in starts)
     ends = tuple(min((start + frames) * view.stride, len(figure.joints)) for start in starts)
-    return Animation(figure, view.fps * view.stride, tuple(texts), begins, ends)
+    return Animation(figure, view.fps * view.stride, parts, begins, ends)
+
+
+def _parts(texts: Sequence[str]) -> tuple[str, ...]:
+    library = load_library()
+    parts = tuple(part for text in texts for part in in_turn(text, library))
+    if len(parts) > MOST_PARTS:
+        msg = f"at most {MOST_PARTS} things can be done one after another (the texts tell of {len(parts)})"
+        raise UsageError(msg)
+    return parts
 
 
 def poses_for(model: nn.Module, text: Tensor, length: Tensor, noise: Tensor, guidance: float, steps: int) -> Tensor:

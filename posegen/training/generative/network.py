@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from posegen.training.generative.poses import POSE_NUMBERS
+from posegen.training.generative.poses import CONTACTS, POSE_NUMBERS, ROTATIONS
 
 __all__ = ["SIZES", "Denoiser"]
 
@@ -28,6 +28,8 @@ TOKENS_A_SECOND = 6.25
 """Stretches that a second is cut into, as nearly as whole frames allow."""
 
 _LEAST_SPREAD = 1e-2
+_ROOT = 2.0
+"""How many times as large as others the numbers of the root are shown, so that errors in them count more."""
 _WAVES = 16
 _LONGEST_SECONDS = 64.0
 _SHARPEST = 1000.0
@@ -75,9 +77,17 @@ class Denoiser(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def normalise_by(self, mean: NDArray[Any], spread: NDArray[Any]) -> None:
-        """Take the mean and the standard deviation of the poses, which then are part of the model."""
+        """Take the mean and the standard deviation of the poses, which then are part of the model.
+
+        Numbers of a kind share one: a joint that hardly turns would else weigh as much as a shoulder, and its noise, too. What
+        the root does is few numbers, and decides where everything is, so it weighs more than others.
+        """
+        common = np.array(spread, np.float64)
+        for kind in (ROTATIONS, CONTACTS):
+            common[kind] = np.sqrt((common[kind] ** 2).mean())
+        common[: ROTATIONS.start] /= _ROOT
         self.mean.copy_(torch.from_numpy(np.asarray(mean, np.float32)))
-        self.spread.copy_(torch.from_numpy(np.maximum(spread, _LEAST_SPREAD).astype(np.float32)))
+        self.spread.copy_(torch.from_numpy(np.maximum(common, _LEAST_SPREAD).astype(np.float32)))
 
     def forward(self, noisy: Tensor, share: Tensor, length: Tensor, text: Tensor, told: Tensor) -> Tensor:
         """Guess motions.

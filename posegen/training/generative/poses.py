@@ -30,13 +30,13 @@ from posegen.training.generative.bodies import body_of, leg_length, offsets_of
 from posegen.training.generative.kinematics import TURNED, matrices_of
 from posegen.training.recipes import Recipe, View
 
-__all__ = ["CONTACTS", "HEIGHT", "POSE", "POSE_NUMBERS", "RATE", "VELOCITY", "poses_of", "root_of", "turned_of"]
+__all__ = ["CONTACTS", "HEIGHT", "POSE", "POSE_NUMBERS", "RATE", "ROTATIONS", "VELOCITY", "poses_of", "root_of", "turned_of"]
 
 Array = NDArray[Any]
 
 HEIGHT, VELOCITY, RATE = 0, slice(1, 3), 3
-_ROTATIONS = slice(4, 4 + 6 * len(TURNED))
-CONTACTS = slice(_ROTATIONS.stop, _ROTATIONS.stop + 4)
+ROTATIONS = slice(4, 4 + 6 * len(TURNED))
+CONTACTS = slice(ROTATIONS.stop, ROTATIONS.stop + 4)
 """Which numbers tell what."""
 POSE_NUMBERS = CONTACTS.stop
 """Numbers in a frame."""
@@ -76,7 +76,7 @@ def poses_of(joints: Array, contact: Array, fps: float) -> Array:
     out[..., 1] = cos * moved[..., 0] - sin * moved[..., 2]
     out[..., 2] = sin * moved[..., 0] + cos * moved[..., 2]
     out[..., RATE] = np.arctan2(np.sin(change), np.cos(change)) * fps
-    out[..., _ROTATIONS] = np.concatenate(list(_columns(turned, cos, sin)), axis=-1)
+    out[..., ROTATIONS] = np.concatenate(list(_columns(turned, cos, sin)), axis=-1)
     out[..., CONTACTS] = contact[..., :4] == _TOUCHING
     return np.nan_to_num(out, copy=False, nan=0.0)
 
@@ -130,7 +130,7 @@ def turned_of(poses: Tensor, heading: Tensor) -> Tensor:
     -------
     Tensor [..., frame, TURNED, 3, 3]
     """
-    local = matrices_of(poses[..., _ROTATIONS].reshape(*heading.shape, len(TURNED), 6))
+    local = matrices_of(poses[..., ROTATIONS].reshape(*heading.shape, len(TURNED), 6))
     cos, sin, none = torch.cos(heading), torch.sin(heading), torch.zeros_like(heading)
     rows = [torch.stack(row, dim=-1) for row in ((cos, none, sin), (none, none + 1, none), (-sin, none, cos))]
     pelvis = torch.stack(rows, dim=-2) @ local[..., 0, :, :]

@@ -1,0 +1,65 @@
+"""Sentences of one thing after another: whether a model that tells actions apart sees both in what is made, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmarks.figures import Figure
+from posegen.training.features import features_of
+from posegen.training.generative.making import animate, encoder_for, motion_model
+from posegen.training.models import Trained, load_model
+
+__all__ = ["figures_of_turns"]
+
+WORDS = {
+    "walk": "walks forward", "run": "runs", "wave": "waves with the left hand", "sit": "sits down", "jump": "jumps",
+    "crawling": "crawls forward", "bow": "bows", "pick_up": "picks something up", "turn": "turns around",
+    "stand": "stands still", "fight": "throws punches",
+}  # fmt: skip
+PAIRS = (
+    ("walk", "wave"), ("run", "jump"), ("walk", "sit"), ("wave", "walk"), ("jump", "wave"), ("bow", "walk"), ("turn", "walk"),
+    ("crawling", "stand"), ("run", "fight"), ("stand", "jump"), ("pick_up", "walk"), ("wave", "run"),
+)  # fmt: skip
+ALIKE = {"run": {"run", "sprint"}, "fight": {"fight", "punch"}}
+"""What counts as an action as well as the one of that name."""
+SEEDS = (0, 100)
+LEAST_SECONDS = 0.5
+"""Of frames that show an action, for it to be seen."""
+
+
+def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[str, str]] = PAIRS) -> Iterator[Figure]:
+    """Count in how many animations two actions are seen, and in their order; `watcher` is the run of a model of actions."""
+    trained, seer = motion_model(run), load_model(watcher)
+    encoder = encoder_for(trained)
+    for whole in (True, False):
+        ordered = 0
+        for (number, (one, other)), seed in product(enumerate(pairs), SEEDS):
+            text = f"a person {WORDS[one]}, then {WORDS[other]}"
+            made = animate(trained, encoder, [text], seed=seed + number, whole=whole)
+            frames = _frames(seer, made.figure.joints)
+            first, second = (_when(frames, action, seer.view.fps) for action in (one, other))
+            ordered += first < second
+        told = f"{ordered} of {len(pairs) * len(SEEDS)}"
+        yield Figure(f"{name}: sentences of two actions {'left whole' if whole else 'in parts'}, both seen in order", told)
+
+
+def _frames(seer: Trained, joints: NDArray[np.float32]) -> list[str]:
+    """Tell the action of each frame that the model looks at."""
+    motion = features_of(np.asarray(joints[:: seer.view.stride], np.float32), seer.view.fps)
+    length = torch.tensor([len(motion)])
+    with torch.inference_mode():
+        said = seer.model(torch.from_numpy(motion)[None], length)
+    assert seer.task.tell is not None, "a model of actions tells them"
+    return list(seer.task.tell(said, {"length": length}, seer.view)["frames"][0])
+
+
+def _when(frames: list[str], action: str, fps: float) -> float:
+    """Tell the mean frame that shows an action; NaN, which is before nothing and behind nothing, where it is not seen."""
+    shown = [number for number, name in enumerate(frames) if name in ALIKE.get(action, {action})]
+    return float(np.mean(shown)) if len(shown) >= int(LEAST_SECONDS * fps) else float("nan")
