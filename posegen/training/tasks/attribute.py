@@ -129,7 +129,7 @@ class _Answers:
     def __init__(self, given: str, view: View) -> None:
         del view
         self._given = given
-        self._kept: list[tuple[Array, Array, Array]] = []
+        self._kept: list[tuple[Array, ...]] = []
         self._clips = 0
 
     def add(self, said: Tensor, clips: Clips) -> None:
@@ -141,14 +141,15 @@ class _Answers:
             found = found[:, : words.shape[1]]
         travels = np.isfinite(true[:, :1]) & (words[:, :, _PACE] >= 0)
         clip, caption = np.nonzero(travels)
-        self._clips += len(set(clip.tolist()))
-        self._kept.append((found[clip, caption], true[clip], words[clip, caption]))
+        own, number = np.unique(clip, return_inverse=True)
+        self._kept.append((found[clip, caption], true[clip], words[clip, caption], self._clips + number))
+        self._clips += len(own)
 
     def measures(self) -> dict[str, float]:
         """Tell SMAPE in per cent, MAE and R2 of each measure, beside the SMAPE of the best constant; by captions, beside the
         entropy floor of what they say, and of the speed apart from captions that state it and that do not.
         """
-        found, true, words = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        found, true, words, clips = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
         if not len(true):
             msg = "nobody travels in any of the clips that the model is held against. Generate more samples"
             raise PosegenError(msg)
@@ -161,24 +162,24 @@ class _Answers:
             told |= {f"{name}_{kind}": value for kind, value in errors_of(own, right).items()}
             told[f"{name}_constant"] = smape(best_constant(right), right)
             if self._given == "captions":
-                told[f"{name}_floor"] = entropy_floor(right, words[there_is], _STEPS)
+                told[f"{name}_floor"] = entropy_floor(right, words[there_is], clips[there_is], _STEPS)
         mean = sum(told[name] for name in told if name.endswith("_smape")) / sum(name.endswith("_smape") for name in told)
         return {
             "agreement": 1 - mean / 200,
             **told,
-            **self._by_words(found[:, 0], true[:, 0], words),
+            **self._by_words(found[:, 0], true[:, 0], words, clips),
             "answers": float(len(true)),
             "clips": float(self._clips),
         }
 
-    def _by_words(self, found: Array, true: Array, words: Array) -> dict[str, float]:
+    def _by_words(self, found: Array, true: Array, words: Array, clips: Array) -> dict[str, float]:
         told: dict[str, float] = {}
         if self._given == "captions":
             for name, own in (("stated", words[:, _PACE] > 0), ("unstated", words[:, _PACE] == 0)):
                 told[f"speed_{name}"] = float(own.sum())
                 if own.any():
                     told[f"speed_{name}_smape"] = smape(found[own], true[own])
-                    told[f"speed_{name}_floor"] = entropy_floor(true[own], words[own], _STEPS)
+                    told[f"speed_{name}_floor"] = entropy_floor(true[own], words[own], clips[own], _STEPS)
         return told
 
     def table(self) -> dict[str, Any]:
