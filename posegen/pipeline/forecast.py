@@ -97,10 +97,11 @@ def forecasts(request: Request, found: Profile, names: Sequence[str], say: Calla
         free = free_bytes(folder)
         few = min(max(samples), _short(request))
         costs = _measured(short_road.shortened(request, folder / "road", few), names, say)
-    return [
-        Forecast(target.samples, (_generated(target), *(cost(target.samples) for cost in costs)), few, free)
-        for target in found.targets
-    ]
+    told = []
+    for target in found.targets:
+        behind = (cost(target.samples).beside(found.costs.others) for cost in costs)
+        told.append(Forecast(target.samples, (_generated(target), *behind), few, free))
+    return told
 
 
 def _short(request: Request) -> int:

@@ -79,6 +79,15 @@ def test_errors_of_stages_have_nothing_to_do_with_one_another() -> None:
     assert (total.low, total.high) == pytest.approx((110 - math.hypot(30, 4), 110 + math.hypot(40, 30)))
 
 
+def test_who_else_uses_the_cores_may_leave_them_or_want_as_many_again() -> None:
+    cost = Cost.about("a", 60, 1)
+    alone, beside = cost.beside(0.0), cost.beside(0.5)
+    assert (alone.low, alone.high) == pytest.approx((cost.low, cost.high))
+    assert beside.low == pytest.approx(60 / (1 + math.hypot(DOUBT, 1)))
+    assert beside.high == pytest.approx(60 * (1 + math.hypot(DOUBT, 0.5)))
+    assert (beside.seconds, beside.bytes) == (60, 1)
+
+
 def test_what_is_no_stage_of_the_road_is_refused_before_anything_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,12 +115,12 @@ def test_a_short_road_is_walked_and_nothing_stays(
     (tmp_path / "disk").mkdir()
     preset = tmp_path / "small.yaml"
     preset.write_text(PRESET)
-    options = ["--target", "60,6000", "--through", "train", "--task", "action", "--preset", str(preset), "--budget", "1s"]
+    options = ["--target", "60,120", "--through", "train", "--task", "action", "--preset", str(preset), "--budget", "1s"]
     place = ["--out", str(tmp_path / "disk" / "road")]
     assert main(["profile", *SMALL, *SETTINGS, "--set", f"story.actions={tiny.ACTIONS}", *options, *place, "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     small, large = told["roads"]
-    assert (small["samples"], large["samples"], small["measured_samples"]) == (60, 6000, 300)
+    assert (small["samples"], large["samples"], small["measured_samples"]) == (60, 120, 120)
     for road, target in zip(told["roads"], told["targets"], strict=True):
         generated, trained = road["stages"]
         assert [generated["name"], trained["name"]] == ["generate", "train action"]
@@ -120,6 +129,6 @@ def test_a_short_road_is_walked_and_nothing_stays(
         assert road["low"] < road["seconds"] < road["high"]
         assert road["fits"] is False
     # Features are nearly all that grows: 40 frames seen every 4th are 10 of 69 numbers and labels, in 5 variants.
-    grown = (large["stages"][1]["bytes"] - small["stages"][1]["bytes"]) / 5940
+    grown = (large["stages"][1]["bytes"] - small["stages"][1]["bytes"]) / 60
     assert grown == pytest.approx(5 * 10 * (69 * 2 + 2), rel=0.3)
     assert [*(tmp_path / "disk").iterdir()] == []

@@ -37,7 +37,7 @@ def identity(run: Callable[..., Told], folder: Path) -> Told:
 
 def attribute(run: Callable[..., Told], folder: Path) -> Told:
     found = {"whole": run("whole", tiny.Recorder()), **_killed(run, folder)}
-    words = ("attribute.given=captions", "steps=60")
+    words = ("attribute.given=captions", "steps=40")
     found["captions"] = run("captions", tiny.Recorder(), *words)
     found["words"] = _killed_reading(run, folder, words)
     few = ("steps=3", "checks.times=1", "data.variants=[base]")
@@ -64,7 +64,7 @@ def _killed(run: Callable[..., Told], folder: Path) -> Told:
 
 def _killed_reading(run: Callable[..., Told], folder: Path, words: tuple[str, ...]) -> Told:
     killer = Killer()
-    killer.at = 31
+    killer.at = 21
     first = run("captions killed", killer, *words)
     run("captions killed", tiny.Recorder(), *words)
     whole, killed = ((folder / name / "model.safetensors").read_bytes() for name in ("captions", "captions killed"))
