@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.train.running import Run, time_figures, trained
-from benchmarks.train.shared import SAMPLES, embedded
+from benchmarks.train.shared import SAMPLES, dataset
 
 MOST_MINUTES = 6.0
 MOST_STATED = 15.0
@@ -21,7 +21,7 @@ ATTRIBUTES = ("speed", "cadence", "energy", "duration")
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    path = embedded(folder.parent)
+    path = dataset(folder.parent)
     for given in ("captions", "motion"):
         name = f"quick, task attribute from {given}, {SAMPLES:,} samples"
         run = trained(path, "attribute", "quick", folder / given, "--set", f"attribute.given={given}")

@@ -1,11 +1,12 @@
-"""``posegen profile``: what a dataset will cost, before it is made."""
+"""``posegen profile``: what a dataset will cost, before it is made; and the whole road from it to trained models."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +15,7 @@ from posegen.cli.options import (
     config_option,
     example,
     json_option,
+    note,
     out_option,
     print_json,
     quiet_option,
@@ -25,13 +27,17 @@ from posegen.errors import UsageError
 from posegen.wording import shown
 
 if TYPE_CHECKING:
+    from posegen.config import Config
     from posegen.generation.profiling.profile import Profile
+    from posegen.pipeline.forecast import Forecast
+    from posegen.pipeline.run import Request
 
 __all__ = ["profile"]
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?[smhd])+")
 _MOST_TARGETS = 20
+_STAGES = ("generate", "embed", "train", "evaluate", "animate")
 _PAGE: click.Path = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -68,6 +74,8 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     epilog=example(
         "posegen profile --samples 1000 --target 100000,1000000",
         "posegen profile --config full --budget 2h --html profile.html",
+        "posegen profile --config smoke --through animate",
+        "posegen profile --target 10000 --through train --task retrieval --task motion",
     )
 )
 @config_option
@@ -81,6 +89,24 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     help="Samples to tell the cost of.  [default: as the config says]",
 )
 @click.option("--repeats", type=WHOLE, default=5, show_default=True, metavar="R", help="How often it is measured.")
+@click.option(
+    "--through",
+    type=click.Choice(_STAGES),
+    metavar="STAGE",
+    help="Also what `posegen run` costs, through this stage: generate, embed, train, evaluate or animate.",
+)
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    default=("retrieval", "motion"),
+    show_default=True,
+    metavar="NAME",
+    help="With --through: a model to train; may be repeated.",
+)
+@click.option(
+    "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="With --through: how much is spent on each."
+)
 @workers_option
 @seed_option
 @out_option
@@ -99,6 +125,9 @@ def profile(
     samples: int,
     targets: tuple[int, ...],
     repeats: int,
+    through: str | None,
+    tasks: tuple[str, ...],
+    preset: str,
     workers: int | None,
     seed: int | None,
     out: Path | None,
@@ -110,7 +139,8 @@ def profile(
 ) -> int:
     """Tell what a dataset will cost: time, disk and memory, and what binds.
 
-    The real pipeline makes a small one several times, in a folder that is removed, on the disk that --out is on.
+    The real pipeline makes a small one several times, in a folder that is removed, on the disk that --out is on. With
+    --through, the stages behind are walked once on a few samples, with a few steps of training each.
     """
     from posegen.config import load_config
     from posegen.generation.profiling.document import document, fits
@@ -118,19 +148,57 @@ def profile(
     from posegen.generation.progress import reporter
 
     loaded = load_config(config, overrides, workers=workers, seed=seed)
-    found = measure(
-        loaded, samples=samples, targets=targets, workers=workers, repeats=repeats, out=out, progress=reporter(quiet=quiet)
-    )
+    telling = reporter(quiet=quiet)
+    road = None if through is None else _road(loaded, through, tasks, preset, workers, out)
+    found = measure(loaded, samples=samples, targets=targets, workers=workers, repeats=repeats, out=out, progress=telling)
     if html is not None:
         _write_page(html, found, budget)
+    told = [] if road is None else _forecasts(*road, found, quiet=quiet)
     if as_json:
-        print_json(document(found, budget))
+        print_json(document(found, budget) | ({} if road is None else _as_data(told, budget)))
     else:
-        from posegen.cli.profile_text import print_profile
+        from posegen.cli.profile_text import print_profile, print_roads
 
         print_profile(found, budget, quiet=quiet)
-    good = all(fits(found, target, budget) for target in found.targets)
+        print_roads(told, budget)
+    good = all(fits(found, target, budget) for target in found.targets) and all(each.fits(budget) for each in told)
     return 0 if budget is None or good else 1
+
+
+def _road(
+    config: Config, through: str, tasks: tuple[str, ...], preset: str, workers: int | None, out: Path | None
+) -> tuple[Request, list[str]]:
+    """Make the request of the road and name its stages, or refuse it, before anything is measured."""
+    from posegen.pipeline.forecast import road_through
+    from posegen.pipeline.run import Request
+
+    place = Path("runs") / f"{config.name}-{config.seed}" if out is None else out
+    request = Request(config, place, tasks, preset, workers, ("a person walks forward, then waves",))
+    if through != "generate" and config.quotas is not None:
+        msg = "--through: quotas say how many samples there are, so no short road tells of them; profile a config without them"
+        raise UsageError(msg)
+    return request, road_through(request, through)
+
+
+def _forecasts(request: Request, names: Sequence[str], found: Profile, *, quiet: bool) -> list[Forecast]:
+    from posegen.pipeline.forecast import forecasts
+
+    return forecasts(request, found, names, lambda told: note(told, quiet=quiet))
+
+
+def _as_data(told: Sequence[Forecast], budget: float | None) -> dict[str, Any]:
+    roads = [
+        {
+            "samples": each.samples,
+            "measured_samples": each.measured,
+            "stages": [asdict(stage) for stage in each.stages],
+            **{name: value for name, value in asdict(each.total).items() if name != "name"},
+            "disk_free": each.disk_free,
+            "fits": each.fits(budget),
+        }
+        for each in told
+    ]
+    return {"roads": roads}
 
 
 def _write_page(path: Path, found: Profile, budget: float | None) -> None:

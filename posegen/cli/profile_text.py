@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -15,7 +16,10 @@ from posegen.generation.profiling.stages import STAGES
 from posegen.generation.quantities import human_bytes, human_time
 from posegen.wording import printable
 
-__all__ = ["print_profile"]
+if TYPE_CHECKING:
+    from posegen.pipeline.forecast import Forecast
+
+__all__ = ["print_profile", "print_roads"]
 
 _BAR = 20
 _LEAST_SECONDS = 0.0005
@@ -24,10 +28,7 @@ _WIDTH = 100
 
 def print_profile(found: Profile, budget: float | None, *, quiet: bool) -> None:
     """Print a profile; with `quiet`, only what the targets cost."""
-    stream = sys.stdout
-    # What is not a terminal has no width: rich would take 80 letters, and cut.
-    width = None if stream.isatty() else _WIDTH
-    console = Console(file=stream, highlight=False, markup=False, width=width)
+    console = _console()
     if not quiet:
         console.print(_stages(found, "█" if console.encoding.startswith("utf") else "#"))
         console.print(_once(found))
@@ -35,6 +36,28 @@ def print_profile(found: Profile, budget: float | None, *, quiet: bool) -> None:
     console.print(_targets(found, budget))
     for line in _advice(found, budget):
         console.print(printable(line))
+
+
+def print_roads(told: Sequence[Forecast], budget: float | None) -> None:
+    """Print what the whole road costs for each target, stage by stage."""
+    console = _console()
+    for road in told:
+        table = _table(f"What the road to models will cost: {road.samples:,} samples", "stage", "time", "likely", "disk")
+        for cost in (*road.stages, road.total):
+            likely = f"{human_time(cost.low)} to {human_time(cost.high)}"
+            table.add_row(cost.name, human_time(cost.seconds), likely, human_bytes(cost.bytes))
+        console.print(table)
+        if road.total.bytes > road.disk_free:
+            console.print(f"It does not fit on this disk, on which {human_bytes(road.disk_free)} are free.")
+        if budget is not None and road.total.high > budget:
+            console.print(f"It may take longer than {human_time(budget)}: up to {human_time(road.total.high)}.")
+
+
+def _console() -> Console:
+    stream = sys.stdout
+    # What is not a terminal has no width: rich would take 80 letters, and cut.
+    width = None if stream.isatty() else _WIDTH
+    return Console(file=stream, highlight=False, markup=False, width=width)
 
 
 def _table(title: str, *columns: str) -> Table:

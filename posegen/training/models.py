@@ -43,7 +43,7 @@ def save_model(run: Path, task: Task, view: View, settings: Model, weights: Mapp
     """Write a model into the folder of its run; when this returns, it is safe."""
     data = save({name: value.detach().contiguous().cpu() for name, value in weights.items()})
     write_durably(run / WEIGHTS, data, current_run())
-    about = {"task": task.name, "view": asdict(view), "model": settings.model_dump(mode="json")}
+    about = {"task": task.name, "form": task.form, "view": asdict(view), "model": settings.model_dump(mode="json")}
     write_document(run, MODEL, about | {"xxh3": xxhash.xxh3_128_hexdigest(data)})
 
 
@@ -69,7 +69,7 @@ def load_model(run: Path) -> Trained:
         )
         raise PosegenError(msg)
     view = View(**{**about["view"], "actions": tuple(about["view"]["actions"])})
-    task = find_task(about["task"]).restored(view)
+    task = find_task(about["task"]).restored(about.get("form", ""))
     settings = Model(**about["model"])
     model = build(task, view, settings, 0)
     try:

@@ -82,8 +82,11 @@ class Task:
         Whether its model sees motion, so that it has an encoder.
     configure : callable or None
         Makes the task with what else is set; None: nothing of that matters to it.
+    form : str
+        Which of its models it trains, where there are or were others: a run with another one is refused, and a model is
+        made again by it.
     restore : callable or None
-        Makes the task as a trained model of this view has it; None: it is always the same.
+        Makes the task of a form; None: it is always the same.
     """
 
     name: str
@@ -103,15 +106,16 @@ class Task:
     people: bool = False
     motion: bool = True
     configure: Callable[[Settings], Task] | None = None
-    restore: Callable[[View], Task] | None = None
+    form: str = ""
+    restore: Callable[[str], Task] | None = None
 
     def configured(self, settings: Settings) -> Task:
         """Make the task as the settings want it."""
         return self if self.configure is None else self.configure(settings)
 
-    def restored(self, view: View) -> Task:
+    def restored(self, form: str) -> Task:
         """Make the task as a trained model has it."""
-        return self if self.restore is None else self.restore(view)
+        return self if self.restore is None else self.restore(form)
 
 
 def find_task(name: str) -> Task:

@@ -93,7 +93,7 @@ def _trained(request: Request, run: Path, task: Task, material: Material, beginn
     begun = time.monotonic()
     started = _plain(read_document(run, RUN))
     if started is not None:
-        _check_same(run, started, request, material)
+        _check_same(run, started, request, task, material)
         started = _next_round(run, started, material, reporter)
         done = read_document(run, RESULT)
         if done is not None and done["rounds"] == len(started["rounds"]):
@@ -129,6 +129,7 @@ def _start(
     refuse_budget(found, request.budget, settings)
     started = {
         "task": task.name,
+        "form": task.form,
         "source": request.source,
         "init": None if request.init is None else str(request.init),
         "material": {"name": material.name, "identity": material.identity, "content_version": CONTENT_VERSION},
@@ -222,7 +223,7 @@ def _prepare(task: Task, material: Material, reporter: Reporter) -> None:
     material.prepare(task.recipes, tell)
 
 
-def _check_same(run: Path, started: dict[str, Any], request: Request, material: Material) -> None:
+def _check_same(run: Path, started: dict[str, Any], request: Request, task: Task, material: Material) -> None:
     """Refuse to go on with another run's checkpoints; where it logs may change."""
     missing = [name for name in _NEEDED if name not in started]
     if missing:
@@ -245,6 +246,9 @@ def _check_same(run: Path, started: dict[str, Any], request: Request, material: 
         msg = (
             f"{run}: holds a run that was started otherwise: {told}. Ask for the same, or train into another folder with --out"
         )
+        raise UsageError(msg)
+    if started.get("form", "") != task.form:
+        msg = f"{run}: was started by another version of posegen, with another model for {task.name}. Take another --out"
         raise UsageError(msg)
 
 

@@ -17,6 +17,7 @@ from posegen.skeleton import JOINTS
 from posegen.store.layout import ROWS
 from posegen.terms import SPEEDS
 from posegen.training.recipes import Recipe, View
+from posegen.training.spelling import MOST_CAPTIONS
 
 __all__ = ["MEASURED", "MEASURES", "NUMBERS", "WORDS", "energy_of", "speed_of", "steps_of"]
 
@@ -25,7 +26,6 @@ Array = NDArray[Any]
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres a second, steps a minute, joules a kilogram, seconds."""
 
-_MOST_CAPTIONS = 8
 _ABOUT_HALF = 0.5
 _NAMES = 1 << 15
 _FEET = ((0, 1), (2, 3))
@@ -128,10 +128,10 @@ def _words(fields: Mapping[str, Array], view: View) -> Array:
     where it does not say, -1 where there is no caption.
     """
     del view
-    found = np.full((len(fields[ROWS]), _MOST_CAPTIONS, 3), -1, np.int32)
+    found = np.full((len(fields[ROWS]), MOST_CAPTIONS, 3), -1, np.int32)
     for clip, row in enumerate(fields[ROWS]):
         stretch = _stretch(row)
-        for number, caption in enumerate(row["captions"][:_MOST_CAPTIONS]):
+        for number, caption in enumerate(row["captions"][:MOST_CAPTIONS]):
             said = [word for word in caption["statements"] if word["actor"] == 0]
             of_stretch = {word["kind"]: word for word in said if word["segment"] == stretch}
             action = of_stretch["action"]["action"] if "action" in of_stretch else ""
@@ -151,5 +151,5 @@ MEASURED = Recipe("measured", 1, ("joints", "contact", ROWS), "float32", (len(ME
 NUMBERS = Recipe("numbers", 1, (ROWS,), "float32", (4,), _numbers)
 """What is known without seeing: the first actor's stature in metres, years, whether he is a man, seconds of the clip."""
 
-WORDS = Recipe("words", 1, (ROWS,), "int32", (_MOST_CAPTIONS, 3), _words)
+WORDS = Recipe("words", 1, (ROWS,), "int32", (MOST_CAPTIONS, 3), _words)
 """What each caption says of the stretch, by which the least error is computed that one who knows no more can have."""

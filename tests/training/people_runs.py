@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from posegen.training.runs import RUN, read_document, write_document
 from tests.training import tiny
 from tests.training.sittings import Killer, sat
 
@@ -36,10 +37,13 @@ def identity(run: Callable[..., Told], folder: Path) -> Told:
 
 def attribute(run: Callable[..., Told], folder: Path) -> Told:
     found = {"whole": run("whole", tiny.Recorder()), **_killed(run, folder)}
-    words = ("attribute.given=captions", "steps=60")
+    words = ("attribute.given=captions", "steps=40")
     found["captions"] = run("captions", tiny.Recorder(), *words)
-    few = ("steps=3", "checks.times=1", "data.variants=[base]", "contrast.encoder=hashing-for-tests")
+    found["words"] = _killed_reading(run, folder, words)
+    few = ("steps=3", "checks.times=1", "data.variants=[base]")
     found["config"] = run("config", tiny.Recorder(), "attribute.given=captions", *few, source=Path("smoke"))
+    _forget_form(folder / "captions")
+    found["older"] = run("captions", tiny.Recorder(), *words)
     found["cut"] = run("none", tiny.Recorder(), "data.frames=40")
     found["hard"] = run("none", tiny.Recorder(), *words, "contrast.hard=1")
     found["refused"] = _refused(folder)
@@ -56,6 +60,22 @@ def _killed(run: Callable[..., Told], folder: Path) -> Told:
     again = run("killed", tiny.Recorder())
     whole, killed = ((folder / name / "model.safetensors").read_bytes() for name in ("whole", "killed"))
     return {"killed first": first, "killed": again, "same weights": whole == killed}
+
+
+def _killed_reading(run: Callable[..., Told], folder: Path, words: tuple[str, ...]) -> Told:
+    killer = Killer()
+    killer.at = 21
+    first = run("captions killed", killer, *words)
+    run("captions killed", tiny.Recorder(), *words)
+    whole, killed = ((folder / name / "model.safetensors").read_bytes() for name in ("captions", "captions killed"))
+    return {"first": first, "same weights": whole == killed}
+
+
+def _forget_form(run: Path) -> None:
+    """Make a run look as one that was started when its task had another model."""
+    document = read_document(run, RUN)
+    assert document is not None
+    write_document(run, RUN, {name: value for name, value in document.items() if name not in ("hash", "form")})
 
 
 def _predicted(folder: Path, column: str) -> list[Any]:

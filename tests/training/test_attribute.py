@@ -15,14 +15,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import posegen  # noqa: E402
-from posegen.embedding import embed  # noqa: E402
 from posegen.store.read import open_dataset  # noqa: E402
 from posegen.terms import SPEEDS  # noqa: E402
 from posegen.training.cache import cached_array, prepare, view_of  # noqa: E402
 from posegen.training.recipes import View  # noqa: E402
 from posegen.training.regression import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
+from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.sources import Asked, Making  # noqa: E402
-from posegen.training.tasks.attribute import TASK  # noqa: E402
+from posegen.training.spelling import SPELLED, spelled  # noqa: E402
+from posegen.training.tasks.attribute import TASK, CaptionModel  # noqa: E402
 from posegen.training.travelling import MEASURED, MEASURES, NUMBERS, WORDS, energy_of, speed_of, steps_of  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
@@ -33,7 +34,7 @@ SAMPLES = 100
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("attribute")
-    embed(tiny.make(folder / "dataset", SAMPLES), encoder="hashing-for-tests")
+    tiny.make(folder / "dataset", SAMPLES)
     return folder
 
 
@@ -78,11 +79,11 @@ def test_energy_is_half_the_square_of_the_speed() -> None:
 def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    prepare(dataset, (MEASURED, NUMBERS, WORDS), view, lambda done, total: None)
+    prepare(dataset, (MEASURED, NUMBERS, WORDS, SPELLED), view, lambda done, total: None)
     travelled = stated = 0
     for sample in range(20):
-        measured, words, numbers = (
-            cached_array(dataset.path, recipe, view, 0)[sample] for recipe in (MEASURED, WORDS, NUMBERS)
+        measured, words, numbers, spellings = (
+            cached_array(dataset.path, recipe, view, 0)[sample] for recipe in (MEASURED, WORDS, NUMBERS, SPELLED)
         )
         for variant, row in enumerate(dataset.rows(sample)):
             actor = row["actors"][0]
@@ -105,6 +106,10 @@ def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> 
                 assert words[variant, number, 2] == SPEEDS.index(pace[0] if pace else "")
                 stated += bool(pace)
             assert (words[variant, len(row["captions"]) :] == -1).all()
+            for number, caption in enumerate(row["captions"]):
+                own = spellings[variant, number]
+                assert own[own > 0].tolist() == spelled(caption["text"])
+            assert not spellings[variant, len(row["captions"]) :].any()
     assert travelled > 20
     assert stated > 5
 
@@ -112,12 +117,12 @@ def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> 
 def test_a_config_gives_what_its_dataset_does(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    prepare(dataset, (MEASURED, NUMBERS, WORDS), view, lambda done, total: None)
+    prepare(dataset, (MEASURED, NUMBERS, WORDS, SPELLED), view, lambda done, total: None)
     found: dict[tuple[str, int], np.ndarray] = {}
-    asked = Asked((MEASURED, NUMBERS, WORDS), view, np.arange(20), (0, 1))
+    asked = Asked((MEASURED, NUMBERS, WORDS, SPELLED), view, np.arange(20), (0, 1))
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}"], samples=SAMPLES, workers=1)
     Making(config).load(asked, lambda recipe, variant, places, values: found.update({(recipe.name, variant): values}))
-    for recipe in (MEASURED, NUMBERS, WORDS):
+    for recipe in (MEASURED, NUMBERS, WORDS, SPELLED):
         kept = cached_array(dataset.path, recipe, view, 0)
         for variant in (0, 1):
             assert np.array_equal(found[recipe.name, variant], kept[:20, variant], equal_nan=recipe is MEASURED)
@@ -139,23 +144,67 @@ def test_no_constant_is_better_than_the_best(seed: int) -> None:
     assert found == pytest.approx(dense, rel=0.01)
 
 
-def test_the_floor_is_that_of_groups_of_whom_the_same_is_said() -> None:
+def test_the_floor_is_that_of_others_of_whom_the_same_is_said() -> None:
     drawn = np.random.default_rng(3)
-    words = np.stack([drawn.integers(0, 3, 300), np.where(np.arange(300) < FEWEST - 2, 7, drawn.integers(0, 2, 300))], axis=1)
-    true = np.exp(words[:, 0] + drawn.normal(0, 0.2, 300))
-    total, rest = 0.0, []
-    for group in {tuple(row) for row in words.tolist()}:
-        own = (words == group).all(axis=1)
-        if own.sum() >= FEWEST:
-            total += own.sum() * smape(best_constant(true[own]), true[own])
-        else:
-            rest += np.flatnonzero(own).tolist()
-    assert rest
-    left = true[rest]
-    expected = (total + len(left) * smape(best_constant(left), left)) / 300
-    assert entropy_floor(true, words, ((0, 1),)) == pytest.approx(expected)
-    assert entropy_floor(true, words, ()) == pytest.approx(smape(best_constant(true), true))
-    assert entropy_floor(true, words, ((0, 1),)) < 0.5 * entropy_floor(true, words, ())
+    clips = np.arange(300).repeat(2)
+    words = np.stack([drawn.integers(0, 3, 600), np.where(np.arange(600) % 200 == 0, 7, drawn.integers(0, 2, 600))], axis=1)
+    true = np.exp(words[:, 0] + drawn.normal(0, 0.2, 600))
+
+    def told(place: int) -> float:
+        """What others say, in a tenth that this one's clip is not in: those who say both words, else the first, else all."""
+        for columns in ([0, 1], [0], []):
+            others = [
+                value
+                for value, own, clip in zip(true, words, clips, strict=True)
+                if clip % 10 != clips[place] % 10 and (own[columns] == words[place][columns]).all()
+            ]
+            if len(others) >= FEWEST:
+                return best_constant(np.array(others))
+        raise AssertionError
+
+    expected = smape(np.array([told(place) for place in range(600)]), true)
+    assert entropy_floor(true, words, clips, ((0, 1), (0,))) == pytest.approx(expected)
+    assert entropy_floor(true, words, clips, ((0, 1), (0,))) < 0.5 * entropy_floor(true, words, clips, ())
+    # By chance words that mean nothing make no floor lower, however few say the same.
+    noise = drawn.integers(0, 100, (600, 1))
+    assert entropy_floor(true, noise, clips, ((0,),)) > smape(best_constant(true), true)
+    assert entropy_floor(true[:2], words[:2], clips[:2], ((0,),)) < 200
+
+
+def test_words_are_known_by_numbers_whatever_their_case_and_spaces() -> None:
+    assert spelled("A man walks, slowly.") == spelled("a man  WALKS ,slowly.")
+    assert len(set(spelled("a man walks slowly then sits down"))) == 7
+    assert spelled("walks slowly") == spelled("slowly walks")[::-1]
+    assert min(spelled("one two three")) > 0
+    assert len(spelled("word " * 500)) == 96
+
+
+def test_a_caption_is_read_by_itself() -> None:
+    torch.manual_seed(0)
+    model = CaptionModel(Model()).eval()
+    words = torch.zeros(2, 3, 96, dtype=torch.int16)
+    words[0, 0, :5] = torch.tensor([5, 6, 7, 8, 9])
+    words[0, 1, :40] = torch.arange(1, 41)
+    words[1, 0, :5] = torch.tensor([9, 8, 7, 6, 5])
+    numbers = torch.tensor([[1.7, 30.0, 1.0, 10.0]] * 2)
+    with torch.inference_mode():
+        said, alone = model(words, numbers), model(words[:1, :1], numbers[:1])
+    # Neither what other captions are like, nor how long they are, matters; the order of words does.
+    torch.testing.assert_close(said[0, 0], alone[0, 0], atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(said[0, 0], said[1, 0], atol=1e-3)
+    assert torch.isnan(said[..., 0]).tolist() == [[False, False, True], [False, True, True]]
+
+
+def test_captions_that_are_not_there_count_for_nothing() -> None:
+    true = torch.tensor([[1.5, 100.0, 2.0, 3.0], [1.0, 90.0, 1.0, 4.0]])
+    found = torch.full((2, 3, 4), float("nan"))
+    found[0, :2], found[1, 0] = true[0] * torch.tensor([[2.0], [1.0]]), true[1]
+    said = found.log().requires_grad_()
+    loss = TASK.loss(said, {"measured": true})
+    loss.backward()
+    assert loss.item() == pytest.approx((2 / 3 + 0) / 2 / 2, rel=1e-5)
+    assert torch.isfinite(said.grad).all()
+    assert (said.grad[0, 0] > 0).all()
 
 
 def test_the_loss_is_the_error_that_it_is_judged_by() -> None:
@@ -169,8 +218,6 @@ def test_the_loss_is_the_error_that_it_is_judged_by() -> None:
 
 
 def test_measures_are_apart_by_what_captions_say() -> None:
-    from posegen.training.settings import load_settings
-
     task = TASK.configured(load_settings("quick", ["attribute.given=captions"]))
     tally = task.tally(View(1, 1.0, 1, (), "encoder", 4))
     true = torch.tensor([[1.0, 100.0, 1.0, 2.0], [2.0, 120.0, 1.0, 2.0], [float("nan")] * 4])
@@ -208,6 +255,7 @@ def test_killed_and_gone_on_with_it_ends_with_the_same_weights(told: dict[str, A
     assert told["killed first"] == {"signal": 9}
     assert told["same weights"] is True
     assert told["killed"]["measures"] == told["whole"]["measures"]
+    assert told["words"] == {"first": {"signal": 9}, "same weights": True}
 
 
 def test_what_a_model_says_is_told_in_units_and_is_exported(told: dict[str, Any]) -> None:
@@ -226,3 +274,5 @@ def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
     assert "data.frames" in told["cut"]["error"]
     assert "contrast.hard" in told["hard"]["error"]
     assert "answers captions, not motion" in told["refused"]
+    assert "another model for attribute" in told["older"]["error"]
+    assert "--out" in told["older"]["error"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ import torch
 from posegen.training.features import FEATURES
 from posegen.training.recipes import View
 from posegen.training.settings import Model
+from posegen.training.task import find_task
 from posegen.training.tasks.action import TASK
 
 VIEW = View(40, 6.25, 4, ("jump", "sit", "walk"))
@@ -59,3 +62,15 @@ def test_measures_are_those_of_the_naive_way() -> None:
         scores.append(2 * hits / (sum(a == name for a, _ in clips) + sum(b == name for _, b in clips)))
     assert found["clip_macro_f1"] == pytest.approx(np.mean(scores))
     assert 0.4 < found["clip_top1"] < 1
+
+
+def test_what_hardly_varies_counts_where_persons_are_told_apart_and_not_where_skeletons_do_not_matter() -> None:
+    spread = np.linspace(0.001, 1, FEATURES)
+    for name, least in (("action", 0.1), ("retrieval", 0.1), ("identity", 0.01), ("attribute", 0.1)):
+        model = find_task(name).build(replace(VIEW, text_dimension=8), Model())
+        model.encoder.normalise_by(np.zeros(FEATURES), spread)  # type: ignore[union-attr, operator]
+        kept = model.state_dict()["encoder.spread"]
+        np.testing.assert_allclose(kept.numpy(), np.maximum(spread, least), rtol=1e-6)
+        # What a model was trained with is part of it: one of before answers as it did.
+        model.load_state_dict({**model.state_dict(), "encoder.spread": torch.full((FEATURES,), 0.05)})
+        assert (model.state_dict()["encoder.spread"] == 0.05).all()

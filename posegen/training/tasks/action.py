@@ -16,6 +16,7 @@ from torch.nn import functional
 from posegen.training.model import MotionEncoder
 from posegen.training.recipes import ABSENT, ACTION, LENGTH, MOTION, View
 from posegen.training.settings import Model
+from posegen.training.skeletons import LEAST_SPREAD
 from posegen.training.task import Clips, Task
 
 __all__ = ["TASK", "ActionModel"]
@@ -33,7 +34,7 @@ class ActionModel(nn.Module):
 
     def __init__(self, actions: int, settings: Model) -> None:
         super().__init__()
-        self.encoder = MotionEncoder(settings.size, settings.dropout)
+        self.encoder = MotionEncoder(settings.size, settings.dropout, least_spread=LEAST_SPREAD)
         self.score = nn.Linear(self.encoder.width, actions)
 
     def forward(self, motion: Tensor, length: Tensor) -> Tensor:

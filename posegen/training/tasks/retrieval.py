@@ -23,6 +23,7 @@ from posegen.training.model import MotionEncoder, there
 from posegen.training.ranking import Ranking, rank_pairs
 from posegen.training.recipes import LENGTH, MOTION, View
 from posegen.training.settings import Contrast, Model
+from posegen.training.skeletons import LEAST_SPREAD
 from posegen.training.summary import projection, summary
 from posegen.training.task import Clips, Task
 from posegen.training.verification import verify_pairs
@@ -51,7 +52,7 @@ class RetrievalModel(nn.Module):
 
     def __init__(self, given: int, settings: Model) -> None:
         super().__init__()
-        self.encoder = MotionEncoder(settings.size, settings.dropout)
+        self.encoder = MotionEncoder(settings.size, settings.dropout, least_spread=LEAST_SPREAD)
         self.motion = projection(2 * self.encoder.width, settings.dropout, DIMENSION)
         self.text = projection(given, settings.dropout, DIMENSION)
 
