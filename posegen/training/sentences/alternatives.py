@@ -8,23 +8,22 @@ told than that it is done.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import xxhash
 
-from posegen.library import Library, load_library
+from posegen.library import load_library
 from posegen.story.frames import verb_forms
 
-__all__ = ["CHANGED", "Alternative", "Phrases", "alternatives_of", "phrases_of"]
+__all__ = ["CHANGED", "Alternative", "Said", "alternatives_of"]
 
 CHANGED = ("action", "side", "direction", "path", "speed", "count")
 """Kinds of statements that are changed."""
 
-_OTHERS = {
+_OTHERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "side": {"left": ("right",), "right": ("left",)},
     "direction": {"left": ("right",), "right": ("left",)},
     "path": {"left": ("right", "straight"), "right": ("left", "straight"), "straight": ("left", "right")},
@@ -35,10 +34,11 @@ _BESIDE = ("order", "people", "style")
 """What is not told of one action."""
 _MOST_TIMES = 5
 _ONCE_TWICE = {1: "once", 2: "twice"}
-_PARTNER, _THEIR, _BEFORE = "{partner}", "{their}", " ~"
+_PARTNER, _THEIR, _BEFORE, _NOBODYS = "{partner}", "{their}", " ~", "their"
+_SPEED_VERBS = "speed_verbs"
 
-Pair = tuple[str, str]
-"""What stands in a text, and what is put there."""
+Said = tuple[str, str, str]
+"""A statement's kind, action and value."""
 
 
 class Alternative(NamedTuple):
@@ -49,16 +49,15 @@ class Alternative(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Phrases:
+class _Phrases:
     """The words of a library, by what they say.
 
     Attributes
     ----------
-    verbs : dict of str to tuple of tuple of str
-        Of each action its verbs, each in all forms.
-    details : dict of (str, str, str) to tuple of str
-        Phrases for an action, a kind and a value.
-    counts : dict of int to tuple of str
+    verbs : of each action its verbs, each in all forms
+    details : phrases for an action, a kind and a value
+    counts : phrases for a number of times
+    theirs : possessive pronouns
     """
 
     verbs: dict[str, tuple[tuple[str, ...], ...]]
@@ -68,21 +67,21 @@ class Phrases:
 
 
 @lru_cache(1)
-def phrases_of(library: Library | None = None) -> Phrases:
-    """Gather the words of a library; of posegen's own unless another is given."""
-    words: Mapping[str, Any] = (library or load_library()).words
+def _phrases() -> _Phrases:
+    """Gather the words of posegen's own library."""
+    words: Mapping[str, Any] = load_library().words
+    actions: Mapping[str, Any] = words["actions"]
     forms, theirs = tuple(words["forms"]), tuple(sorted(set(words["their"].values())))
     verbs, details = {}, {}
-    for name, own in words["actions"].items():
+    for name, own in actions.items():
         listed = [*own["verbs"], *own.get("once", ())]
         verbs[name] = tuple(verb_forms(verb, forms) for verb in dict.fromkeys(listed) if _PARTNER not in verb)
         for kind in _OTHERS:
             for value, phrases in own.get(kind, {}).items():
                 details[name, kind, value] = tuple(phrase.removesuffix(_BEFORE) for phrase in phrases)
-        for value, listed in own.get("speed_verbs", {}).items():
-            every = tuple(form for verb in listed for form in verb_forms(verb, forms))
-            details[name, "speed_verbs", value] = every
-    return Phrases(verbs, details, _counts(words), theirs)
+        for value, listed in own.get(_SPEED_VERBS, {}).items():
+            details[name, _SPEED_VERBS, value] = tuple(form for verb in listed for form in verb_forms(verb, forms))
+    return _Phrases(verbs, details, _counts(words), theirs)
 
 
 def _counts(words: Mapping[str, Any]) -> dict[int, tuple[str, ...]]:
@@ -92,101 +91,116 @@ def _counts(words: Mapping[str, Any]) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def alternatives_of(caption: Mapping[str, Any], row: Mapping[str, Any], phrases: Phrases, most: int) -> list[Alternative]:
+@lru_cache(1 << 14)
+def alternatives_of(text: str, statements: tuple[Said, ...], done: tuple[str, ...], most: int) -> tuple[Alternative, ...]:
     """Change one statement of a caption, in up to `most` ways that are of different kinds as far as there are any.
 
     Parameters
     ----------
-    caption : mapping
-        Text and statements.
-    row : mapping
-        The sequence that it is a caption of, with its actors and their segments.
-    phrases : Phrases
+    text : str
+        The caption.
+    statements : tuple of (str, str, str)
+        Kind, action and value of each of its statements.
+    done : tuple of str
+        The actions of its scene, each as often as it is done.
     most : int
 
     Returns
     -------
-    list of Alternative
-        The same for the same caption and row: what is chosen is drawn by a hash of the text.
+    tuple of Alternative
+        What is chosen is drawn by a hash of the text.
     """
-    done = [segment["action"] for actor in row["actors"] for segment in actor["segments"]]
-    told = [statement["action"] for statement in caption["statements"] if statement["kind"] not in _BESIDE]
+    told = [action for kind, action, _ in statements if kind not in _BESIDE]
     found: dict[str, list[Alternative]] = {}
-    for statement in caption["statements"]:
-        kind, action = statement["kind"], statement["action"]
-        if kind == "action" and statement["value"] == "" and told.count(action) == 1:
-            changed = _other_action(caption["text"], action, frozenset(done), phrases)
+    for kind, action, value in statements:
+        if kind == "action" and value == "" and told.count(action) == 1:
+            changed = _other_action(text, action, frozenset(done))
         elif kind in CHANGED and kind != "action" and done.count(action) == 1:
-            changed = _other_value(caption["text"], action, kind, statement["value"], phrases)
+            changed = _other_value(text, action, kind, value)
         else:
             continue
         if changed is not None:
             found.setdefault(kind, []).append(Alternative(changed, kind))
     # One of each kind in turn, beginning with a kind and one of it by a hash.
-    kinds = _turned(sorted(found), _draw(caption["text"], "kind"))
-    in_turn = [_turned(found[kind], _draw(caption["text"], kind)) for kind in kinds]
+    kinds = _turned(sorted(found), _draw(text, "kind"))
+    in_turn = [_turned(found[kind], _draw(text, kind)) for kind in kinds]
     rounds = max(map(len, in_turn), default=0)
-    return [own[i] for i in range(rounds) for own in in_turn if i < len(own)][:most]
+    return tuple([own[i] for i in range(rounds) for own in in_turn if i < len(own)][:most])
 
 
-def _other_value(text: str, action: str, kind: str, value: str, phrases: Phrases) -> str | None:
+def _other_value(text: str, action: str, kind: str, value: str) -> str | None:
+    known = _phrases()
     if kind == "count":
-        count = int(value)
-        others = [other for other in range(1, _MOST_TIMES + 1) if other != count]
+        others = [other for other in range(1, _MOST_TIMES + 1) if other != int(value)]
         to = others[_draw(text, kind, action) % len(others)]
-        pairs = _pairs(phrases.counts.get(count, ()), phrases.counts[to], phrases)
-        return _changed(text, pairs)
-    others_of = _OTHERS[kind].get(value, ())
+        return _changed(text, _pairs(known.counts.get(int(value), ()), known.counts[to]))
+    others_of: tuple[str, ...] = _OTHERS[kind].get(value, ())
     if not others_of:
         return None
     other = others_of[_draw(text, kind, action) % len(others_of)]
-    pairs = _pairs(*(phrases.details.get((action, kind, one), ()) for one in (value, other)), phrases)
+    pairs = _pairs(*(known.details.get((action, kind, one), ()) for one in (value, other)))
     if kind == "speed":
-        verbs = (phrases.details.get((action, "speed_verbs", one), ()) for one in (value, other))
-        pairs = [*pairs, *_pairs(*verbs, phrases)]
+        pairs |= _pairs(*(known.details.get((action, _SPEED_VERBS, one), ()) for one in (value, other)))
     return _changed(text, pairs)
 
 
-def _other_action(text: str, action: str, done: frozenset[str], phrases: Phrases) -> str | None:
-    names = [name for name, verbs in phrases.verbs.items() if verbs and name not in done]
+def _other_action(text: str, action: str, done: frozenset[str]) -> str | None:
+    known = _phrases()
+    names = [name for name, verbs in known.verbs.items() if verbs and name not in done]
     if not names:
         return None
     drawn = _draw(text, "action", action)
-    verbs = phrases.verbs[names[drawn % len(names)]]
+    verbs = known.verbs[names[drawn % len(names)]]
     other = verbs[drawn // len(names) % len(verbs)]
-    pairs = [pair for verb in phrases.verbs.get(action, ()) for pair in _pairs(verb, other, phrases)]
-    return _changed(text, pairs)
+    spoken = {surface: other[form].replace(_THEIR, their) for surface, form, their in _spoken(action) if surface in text}
+    return _changed(text, spoken)
 
 
-def _pairs(of: Sequence[str], to: Sequence[str], phrases: Phrases) -> list[Pair]:
+@lru_cache(1 << 10)
+def _spoken(action: str) -> tuple[tuple[str, int, str], ...]:
+    """List all forms of an action's verbs, with the number of the form and the possessive that it has."""
+    known = _phrases()
+    return tuple(
+        (form.replace(_THEIR, their), number, their)
+        for verb in known.verbs.get(action, ())
+        for number, form in enumerate(verb)
+        for their in (known.theirs if _THEIR in form else (_NOBODYS,))
+    )
+
+
+@lru_cache(1 << 12)
+def _pairs_of(of: tuple[str, ...], to: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Pair phrases that say one thing with those that say another, in the order in which they are listed."""
-    if not to:
-        return []
-    together = [(phrase, to[place % len(to)]) for place, phrase in enumerate(of) if phrase]
-    return [
+    together = [(phrase, to[place % len(to)]) for place, phrase in enumerate(of) if phrase] if to else []
+    return tuple(
         (one.replace(_THEIR, their), other.replace(_THEIR, their))
         for one, other in together
         if other
-        for their in (phrases.theirs if _THEIR in one else phrases.theirs[-1:])
-    ]
+        for their in (_phrases().theirs if _THEIR in one else (_NOBODYS,))
+    )
 
 
-def _changed(text: str, pairs: Sequence[Pair]) -> str | None:
+def _pairs(of: tuple[str, ...], to: tuple[str, ...]) -> dict[str, str]:
+    # Of a phrase that is listed twice, the first.
+    return dict(reversed(_pairs_of(of, to)))
+
+
+def _changed(text: str, pairs: Mapping[str, str]) -> str | None:
     """Put one of the pairs into a text; None if it is not plain which."""
-    found = {one: other for one, other in reversed(pairs) if one in text}
+    found = [one for one in pairs if one in text]
     longest = [one for one in found if not any(one != other and one in other for other in found)]
     if len(longest) != 1:
         return None
-    places = list(_places(text, longest[0]))
-    if len(places) != 1:
+    old, new = longest[0], pairs[longest[0]]
+    before, *after = text.split(old)
+    # It stands there once, as words of its own.
+    if len(after) != 1 or old == new or _goes_on(before[-1:]) or _goes_on(after[0][:1]):
         return None
-    changed = text[: places[0]] + found[longest[0]] + text[places[0] + len(longest[0]) :]
-    return None if changed == text else changed
+    return before + new + after[0]
 
 
-def _places(text: str, phrase: str) -> Iterator[int]:
-    """Give the places at which a phrase stands as words of their own."""
-    return (match.start() for match in re.finditer(rf"(?<![\w-]){re.escape(phrase)}(?![\w-])", text))
+def _goes_on(letter: str) -> bool:
+    return letter.isalnum() or letter == "-"
 
 
 def _turned(values: list[Any], by: int) -> list[Any]:
