@@ -8,7 +8,7 @@ told than that it is done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ _OTHERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "speed": {"slow": ("fast",), "fast": ("slow",)},
 }
 """What is surely false where the one is true: a turn may be one to a side and around, a speed neither slow nor normal."""
-_BESIDE = ("order", "people", "style")
+_BESIDE = ("order", "people")
 """What is not told of one action."""
 _MOST_TIMES = 5
 _ONCE_TWICE = {1: "once", 2: "twice"}
@@ -187,16 +187,23 @@ def _pairs(of: tuple[str, ...], to: tuple[str, ...]) -> dict[str, str]:
 
 def _changed(text: str, pairs: Mapping[str, str]) -> str | None:
     """Put one of the pairs into a text; None if it is not plain which."""
-    found = [one for one in pairs if one in text]
-    longest = [one for one in found if not any(one != other and one in other for other in found)]
-    if len(longest) != 1:
+    spans = [(at, at + len(one)) for one in pairs for at in _places(text, one)]
+    # A shorter phrase may lie within a longer one.
+    widest = [own for own in spans if not any(own != other and other[0] <= own[0] and own[1] <= other[1] for other in spans)]
+    if len(widest) != 1:
         return None
-    old, new = longest[0], pairs[longest[0]]
-    before, *after = text.split(old)
-    # It stands there once, as words of its own.
-    if len(after) != 1 or old == new or _goes_on(before[-1:]) or _goes_on(after[0][:1]):
-        return None
-    return before + new + after[0]
+    ((start, end),) = widest
+    new = pairs[text[start:end]]
+    return None if text[start:end] == new else text[:start] + new + text[end:]
+
+
+def _places(text: str, phrase: str) -> Iterator[int]:
+    """Give the places at which a phrase stands as words of their own."""
+    at = text.find(phrase)
+    while at >= 0:
+        if not (_goes_on(text[max(at - 1, 0) : at]) or _goes_on(text[at + len(phrase) : at + len(phrase) + 1])):
+            yield at
+        at = text.find(phrase, at + 1)
 
 
 def _goes_on(letter: str) -> bool:
