@@ -272,7 +272,7 @@ def test_it_learns_families_and_by_shuffled_labels_none(told: dict[str, Any]) ->
     assert right["exact"] > right["commonest"] + 0.1
     assert wrong["exact"] < wrong["commonest"] + 0.05
     said = [max(likely, key=lambda name: likely[name]) for likely in told["told families"]]
-    assert said[0] == said[2] == "gaits"
+    assert said[0] == said[2] == "locomotion"
     assert set(told["told families"][0]) == set(family_names())
 
 
