@@ -1,6 +1,6 @@
 """Tasks beside those of the section on training: each learns by `quick` within minutes, and its control learns nothing."""
 
-from benchmarks.tasks import attribute, identity, motion
+from benchmarks.tasks import attribute, identity, motion, text
 
 TITLE = "Tasks"
-MEASURES = [identity, attribute, motion]
+MEASURES = [identity, attribute, motion, text]

@@ -22,7 +22,7 @@ __all__ = ["train"]
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _PREDICT = "predict {} DATASET -o predictions.parquet"
-_NEXT = {"motion": "animate {} 'a person walks forward' -o out.gif"}
+_NEXT = {"motion": "animate {} 'a person walks forward' -o out.gif", "text": "embed DATASET --encoder {}"}
 """What a trained model is for."""
 _BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([smhd])")
 
@@ -47,7 +47,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 )
 @click.argument("source", metavar="DATASET|CONFIG")
 @click.option(
-    "--task", required=True, metavar="NAME", help="What is learned: action, retrieval, motion, identity or attribute."
+    "--task", required=True, metavar="NAME", help="What is learned: action, retrieval, motion, identity, attribute or text."
 )
 @click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on it.")
 @out_option

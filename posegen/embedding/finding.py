@@ -51,6 +51,8 @@ class Found:
         Takes the precision (None for what suits the machine) and the number of workers.
     precisions : tuple of str
         Those that it can have; the only one if there is one.
+    folder : Path or None
+        Where it lies, if it is a model of sentence-transformers.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Found:
     source: str
     load: Callable[[str | None, int | None], Encoder]
     precisions: tuple[str, ...] = ("float32",)
+    folder: Path | None = None
 
 
 def tell(text: str) -> None:
@@ -105,7 +108,7 @@ def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: Ca
 
         return load_transformer(folder, name, fingerprint, source, max_tokens, precision, workers)
 
-    return Found(name, fingerprint, source, load, PRECISIONS)
+    return Found(name, fingerprint, source, load, PRECISIONS, folder)
 
 
 def _hashing(max_tokens: int | None) -> Found:

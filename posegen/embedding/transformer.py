@@ -21,7 +21,7 @@ from posegen.embedding.prompts import prompts_of
 from posegen.embedding.threads import threads_each
 from posegen.errors import UsageError
 
-__all__ = ["TransformerBackend", "load_transformer"]
+__all__ = ["TransformerBackend", "is_transformer", "load_model", "load_transformer"]
 
 Array = NDArray[Any]
 
@@ -159,12 +159,12 @@ def load_transformer(
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = _loaded(folder, device)
+    model = load_model(folder, device)
     limit = min(max_tokens or _LIMIT * 100, int(min(model.max_seq_length or _LIMIT, _LIMIT * 100)))
     prompts = prompts_of(name, dict(model.prompts), model.default_prompt_name)
     told: dict[str, Any] = {"kind": "sentence-transformers", "source": source, "limit": limit, "prompts": list(prompts)}
     dimension = int(model.get_embedding_dimension())
-    if not _is_transformer(model):
+    if not is_transformer(model):
         _only_float(name, precision)
         told |= {"precision": "float32", "device": "cpu"}
         return Encoder(name, dimension, f"{fingerprint}-float32", _AnyBackend(model.cpu(), prompts), limit, told=told)
@@ -185,7 +185,14 @@ def load_transformer(
     return Encoder(name, dimension, own, small, limit, has_tokens=True, told=told, reference=exact, token_bytes=bytes_each)
 
 
-def _loaded(folder: Path, device: str) -> Any:
+def load_model(folder: Path, device: str) -> Any:
+    """Load a model as sentence-transformers has it: a SentenceTransformer, in float32.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be loaded.
+    """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
@@ -202,7 +209,7 @@ def _loaded(folder: Path, device: str) -> Any:
     return model.float()
 
 
-def _is_transformer(model: Any) -> bool:
+def is_transformer(model: Any) -> bool:
     """Whether the model's tokens can be made here as it makes them itself."""
     if type(model[0]).__name__ != "Transformer" or not callable(getattr(model, "tokenizer", None)):
         return False

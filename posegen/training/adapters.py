@@ -29,9 +29,11 @@ class _LowRank(nn.Module):
 
 def add_adapters(module: nn.Module, rank: int) -> None:
     """Freeze a module, and add adapters to all its convolutions and linear layers."""
+    # What is not trained anyway gets none.
+    layers = [layer for layer in module.modules() if isinstance(layer, _ADAPTED) and layer.weight.requires_grad]
     for parameter in module.parameters():
         parameter.requires_grad_(False)
-    for layer in [layer for layer in module.modules() if isinstance(layer, _ADAPTED)]:
+    for layer in layers:
         parametrize.register_parametrization(layer, "weight", _LowRank(layer.weight.detach(), rank))
 
 

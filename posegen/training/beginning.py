@@ -93,6 +93,11 @@ def beginning_of(task: Task, view: View, settings: Settings, init: Path | None) 
     UsageError
         If the run to begin with is of another kind.
     """
+    if task.sentences is not None:
+        if init is not None:
+            msg = f"{task.name} begins with an encoder of sentences, not with --init: --set text.encoder={init}"
+            raise UsageError(msg)
+        return Beginning(task, view, settings, None)
     if init is None:
         if settings.adapter.rank is not None:
             msg = "adapters are learned beside a trained model: name its run with --init"

@@ -96,6 +96,8 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     if source.people is not None:
         clips |= source.people.told_of(clips["sample"])
     captions = source.captions
+    if source.sentences is not None and seed is not None:
+        return source.sentences(clips, seed, batch.number)
     if captions is None:
         return clips
     if isinstance(captions, FreshCaptions):

@@ -26,6 +26,7 @@ from posegen.training.fresh_captions import FreshCaptions, encoder_of
 from posegen.training.own_clips import OwnClips, read_own_clips
 from posegen.training.people import JUDGED, PEOPLE, SAME_PERSON, People, PeopleIn, open_people
 from posegen.training.recipes import Recipe, View
+from posegen.training.sentences.captions import Showing
 from posegen.training.settings import Contrast, Data, Settings
 from posegen.training.sources import Cached, ClipSource, Making, Owned
 
@@ -72,6 +73,8 @@ class Material:
         Where the task takes them.
     by_person : ByPerson or None
         Where the task is about persons: how their clips are parted and grouped.
+    sentences : Showing or None
+        Where the task learns from captions as words.
     """
 
     name: str
@@ -85,6 +88,7 @@ class Material:
     source_name: str
     captions: Captions | FreshCaptions | None = None
     by_person: ByPerson | None = None
+    sentences: Showing | None = None
 
     @property
     def path(self) -> Path | None:
@@ -170,7 +174,7 @@ class Material:
         if not len(chosen):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate some hundred at least"
             raise UsageError(msg)
-        return ClipSource(self._origin(), recipes, self.view, chosen, self.captions)
+        return ClipSource(self._origin(), recipes, self.view, chosen, self.captions, sentences=self.sentences)
 
     def _source_of_people(self, recipes: tuple[Recipe, ...], split: str, by_person: ByPerson) -> ClipSource:
         people, group = self._people(by_person), None if split in JUDGED else by_person.clips

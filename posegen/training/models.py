@@ -68,7 +68,9 @@ def load_model(run: Path) -> Trained:
             f"{path}: does not have the bytes that were written. Remove {run / 'result.json'} and train again: it is made anew"
         )
         raise PosegenError(msg)
-    view = View(**{**about["view"], "actions": tuple(about["view"]["actions"])})
+    view = View(
+        **{**about["view"], "actions": tuple(about["view"]["actions"]), "answers": tuple(about["view"].get("answers", ()))}
+    )
     task = find_task(about["task"]).restored(about.get("form", ""))
     settings = Model(**about["model"])
     model = build(task, view, settings, 0)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from posegen.errors import UsageError
+from posegen.identity import digest
 from posegen.store.layout import HEADER_FILE, ROWS
 from posegen.training.beginning import Beginning, beginning_of
 from posegen.training.material import Material, open_material, open_own_clips
 from posegen.training.models import load_model
+from posegen.training.sentences.encoder import find_trainable
 from posegen.training.settings import Settings
 from posegen.training.task import Task, find_task
 
@@ -43,7 +45,23 @@ def opened(source: str, task: str, settings: Settings, init: Path | None) -> Ope
         material = material.with_people(settings)
     if found.captions:
         material = material.with_captions(settings.contrast)
+    if found.sentences is not None:
+        material = _with_sentences(material, found, settings)
     return Opened(found, material, beginning_of(found, material.view, settings, init))
+
+
+def _with_sentences(material: Material, task: Task, settings: Settings) -> Material:
+    """Have captions as words, for the encoder of sentences that the task begins with."""
+    if material.own is not None:
+        msg = f"{material.name}: has no captions, only words. Train on a dataset or a config"
+        raise UsageError(msg)
+    encoder = find_trainable(settings.text.encoder)
+    # From wherever the run is opened again.
+    name = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
+    view = replace(material.view, text_encoder=name, answers=task.answers)
+    # Where other weights are begun with, no run goes on.
+    identity = digest({"data": material.identity, "encoder": encoder.fingerprint})
+    return replace(material, sentences=task.sentences, view=view, identity=identity)
 
 
 def _material(source: str, settings: Settings, init: Path | None) -> Material:

@@ -30,7 +30,8 @@ _LAID_OVER = tuple(PARTS.index(name) for name in ("right_arm", "left_arm", "trun
 @dataclass(frozen=True)
 class View:
     """How a model sees a dataset: every `stride`-th of its frames, of which there are `frames` then, at `fps`; names of
-    actions; where it takes captions, the text encoder whose vectors they are, and how many numbers these have.
+    actions; where it takes captions, the text encoder whose vectors they are, and how many numbers these have; what else its
+    answers stand for.
     """
 
     frames: int
@@ -39,6 +40,7 @@ class View:
     actions: tuple[str, ...]
     text_encoder: str = ""
     text_dimension: int = 0
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

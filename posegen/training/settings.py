@@ -218,6 +218,25 @@ class Motion(Group):
     untold: Share = 0.1
 
 
+class Text(Group):
+    """How `text` learns.
+
+    Attributes
+    ----------
+    goal : pairs: to find captions of the same scene; families: to tell which families of actions a caption tells of
+    encoder : that it begins with: a name, or a folder of a model of sentence-transformers, or of a run of this task
+    temperature : how sharply cosines are told apart
+    pairs : of captions of a clip that are shown at most; null: all
+    hard : captions that differ in one statement, for each pair
+    """
+
+    goal: Literal["pairs", "families"] = "pairs"
+    encoder: str = "all-MiniLM-L6-v2"
+    temperature: Annotated[float, Field(gt=0, le=10)] = 0.05
+    pairs: Annotated[Whole, Field(ge=1)] | None = None
+    hard: Annotated[Whole, Field(ge=0, le=2)] = 1
+
+
 class Settings(Group):
     """Everything that a user may choose about a training run.
 
@@ -243,6 +262,7 @@ class Settings(Group):
     identity: Identity = Identity()
     attribute: Attribute = Attribute()
     motion: Motion = Motion()
+    text: Text = Text()
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
     def as_data(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from posegen.training.fresh_captions import FreshCaptions
 from posegen.training.own_clips import OwnClips
 from posegen.training.people import PeopleIn
 from posegen.training.recipes import Recipe, View
+from posegen.training.sentences.captions import Showing
 
 __all__ = ["Asked", "Cached", "ClipSource", "Making", "Owned", "Reading"]
 
@@ -204,6 +205,8 @@ class ClipSource:
         Samples in a row that belong together, if `samples_of` is arranged so: they come into the same window of batches.
     of_variants : tuple of str or None
         The only variants that it shows; None: all that there are.
+    sentences : Showing or None
+        Where a task learns from captions as words: what a clip is shown with.
     """
 
     origin: Cached | Making | Reading | Owned
@@ -214,6 +217,7 @@ class ClipSource:
     people: PeopleIn | None = None
     group: int | None = None
     of_variants: tuple[str, ...] | None = None
+    sentences: Showing | None = None
 
     @property
     def name(self) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 from torch import Tensor, nn
 
 from posegen.errors import UsageError
 from posegen.training.recipes import Recipe, View
+from posegen.training.sentences.captions import Showing
 from posegen.training.settings import Model, Settings
 from posegen.wording import did_you_mean, shown
 
@@ -23,7 +25,7 @@ __all__ = ["TASKS", "Clips", "Tally", "Task", "find_task"]
 Clips = Mapping[str, Tensor]
 """Clips as a task gets them: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of its own recipes."""
 
-TASKS = {name: f"posegen.training.tasks.{name}" for name in ("action", "retrieval", "motion", "identity", "attribute")}
+TASKS = {name: f"posegen.training.tasks.{name}" for name in ("action", "retrieval", "motion", "identity", "attribute", "text")}
 """Where each task is; its module has it as ``TASK``."""
 
 
@@ -80,6 +82,12 @@ class Task:
         :mod:`posegen.training.people`.
     motion : bool
         Whether its model sees motion, so that it has an encoder.
+    answers : tuple of str
+        What its answers stand for, where they are other words than those of actions.
+    sentences : callable or None
+        Where it learns from captions as words, and begins with an encoder of sentences: gives what a clip is shown with.
+    leave : callable or None
+        Writes what a run leaves beside the model itself.
     configure : callable or None
         Makes the task with what else is set; None: nothing of that matters to it.
     form : str
@@ -105,6 +113,9 @@ class Task:
     any_skeleton: bool = False
     people: bool = False
     motion: bool = True
+    answers: tuple[str, ...] = ()
+    sentences: Showing | None = None
+    leave: Callable[[nn.Module, Path], None] | None = None
     configure: Callable[[Settings], Task] | None = None
     form: str = ""
     restore: Callable[[str], Task] | None = None

@@ -187,6 +187,8 @@ def _finish(
     tally = judged(task, model.to(device), source, material.view, settings.data.variants, device, _MOST_TESTED)
     measures = tally.measures()
     save_model(session.run, task, material.view, settings.model, model.state_dict())
+    if task.leave is not None:
+        task.leave(model, session.run)
     result = {
         "task": task.name,
         "steps": progress.step,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from posegen.embedding.encoder import Encoded, Encoder, Prepared
 from posegen.embedding.hashing import HASHING
 from posegen.embedding.memory import LEAST, MOST_CPU, suited_budget
 from posegen.errors import PosegenError, UsageError
+from tests.embedding import tiny_encoder
 from tests.embedding.captioned import captioned, plain
 
 SENTENCE = "a person walks runs and turns left right twice quickly waves someone jump of feet slowly then sits down"
@@ -32,26 +32,7 @@ def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of two small layers, as sentence-transformers saves it."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    pytest.importorskip("sentence_transformers")
-    import torch
-    import transformers
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    folder = tmp_path_factory.mktemp("model")
-    (folder / "plain").mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(WORDS)]
-    (folder / "plain" / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    config = transformers.BertConfig(vocab_size=len(vocabulary), max_position_embeddings=32, **sizes)
-    transformers.BertModel(config).save_pretrained(folder / "plain")
-    transformers.BertTokenizerFast(vocab=str(folder / "plain" / "vocab.txt")).save_pretrained(folder / "plain")
-    core = Transformer(str(folder / "plain"), max_seq_length=16)
-    made = SentenceTransformer(modules=[core, Pooling(32, "mean")], device="cpu", prompts={"query": "someone ", "document": ""})
-    made.save(str(folder / "tiny"), create_model_card=False)
-    return folder / "tiny"
+    return tiny_encoder.make(tmp_path_factory.mktemp("model"), WORDS)
 
 
 def test_vectors_are_those_of_the_model_itself_in_any_batches(model: Path) -> None:

@@ -1,0 +1,73 @@
+"""``quick`` of text finds paraphrases better than the encoder that it began with, and by shuffled pairs it does not; its
+classifier knows the families of actions that captions tell of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.train.running import Run, time_figures, trained
+from benchmarks.train.shared import SAMPLES, dataset
+
+MOST_MINUTES = 6.0
+LEAST_GAIN = 0.05
+"""By how much R@1 must be above that of the encoder that training begins with: some hundred scenes are judged by."""
+LEAST_HARD = 0.8
+"""R@1 among hard negatives: of a caption, its paraphrase beside what differs from the caption in one statement."""
+LEAST_F1 = 0.9
+"""Macro-F1 of the families of actions."""
+MOST_OF_COMMONEST = 1.1
+"""Times what always saying the commonest would get that a classifier by shuffled labels may get right."""
+
+_UNTRAINED = ("--set", "optimiser.rate=0", "--set", "steps=1")
+_SHUFFLED = ("--set", "data.shuffle_labels=true")
+_FAMILIES = ("--set", "text.goal=families")
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    path = dataset(folder.parent)
+    name = f"quick, task text, {SAMPLES:,} samples"
+    before = trained(path, "text", "quick", folder / "before", *_UNTRAINED)
+    shuffled = trained(path, "text", "quick", folder / "shuffled", *_SHUFFLED)
+    yield Figure(f"{name}: the encoder that it begins with", _told(before))
+    for kind, options in (("all weights", ()), ("--lora 8", ("--lora", "8"))):
+        run = trained(path, "text", "quick", folder / kind.replace(" ", ""), *options)
+        yield from time_figures(f"{name}, {kind}", run, MOST_MINUTES, f"quick text, {kind}")
+        gain = run.measures["r1"] - before.measures["r1"]
+        wanted = f"R@1 at least {100 * LEAST_GAIN:.0f} % above the encoder that it begins with"
+        yield Figure(f"{name}, {kind}: paraphrases", _told(run), wanted, gain >= LEAST_GAIN)
+        found = run.measures["hard_r1"]
+        told = f"R@1 {100 * found:.1f} %, chance {100 * run.measures['hard_chance']:.1f} %"
+        yield Figure(f"{name}, {kind}: hard negatives", told, f"at least {100 * LEAST_HARD:.0f} %", found >= LEAST_HARD)
+    good = shuffled.measures["r1"] <= before.measures["r1"]
+    yield Figure(f"{name}: with shuffled pairs", _told(shuffled), "no better than the encoder that it begins with", good)
+    yield from _families(path, folder, f"quick, task text, families, {SAMPLES:,} samples")
+
+
+def _families(path: Path, folder: Path, name: str) -> Iterator[Figure]:
+    run = trained(path, "text", "quick", folder / "families", *_FAMILIES)
+    yield from time_figures(name, run, MOST_MINUTES, "quick text, families")
+    found = run.measures["macro_f1"]
+    yield Figure(f"{name}: families", _right(run), f"macro-F1 at least {LEAST_F1}", found >= LEAST_F1)
+    control = trained(path, "text", "quick", folder / "shuffled families", *_FAMILIES, *_SHUFFLED)
+    most = MOST_OF_COMMONEST * control.measures["commonest"]
+    wanted = f"at most {MOST_OF_COMMONEST} times the commonest"
+    yield Figure(f"{name}: with shuffled labels", _right(control), wanted, control.measures["exact"] <= most)
+
+
+def _told(run: Run) -> str:
+    found = run.measures
+    return (
+        f"R@1 {100 * found['r1']:.1f} %, R@3 {100 * found['r3']:.1f} % in pools of {found['pool']:.0f} scenes "
+        f"(chance {100 * found['chance_r1']:.1f} %); among hard negatives {100 * found['hard_r1']:.1f} %"
+    )
+
+
+def _right(run: Run) -> str:
+    found = run.measures
+    return (
+        f"macro-F1 {found['macro_f1']:.3f}; all families of a caption right in {100 * found['exact']:.1f} %, "
+        f"the commonest {100 * found['commonest']:.1f} %"
+    )

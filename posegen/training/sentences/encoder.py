@@ -1,0 +1,130 @@
+"""Encoders of sentences as models to be trained: those of sentence-transformers, with their own tokens and pooling."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from posegen.embedding.finding import Found, find_encoder
+from posegen.embedding.prompts import prompts_of
+from posegen.embedding.transformer import is_transformer, load_model
+from posegen.errors import UsageError
+from posegen.store.files import write_durably
+from posegen.store.runs import current_run
+from posegen.training.settings import Model
+
+__all__ = ["ENCODER", "TextModel", "find_trainable", "keep_encoder"]
+
+ENCODER = "encoder"
+"""Folder of a run in which its encoder lies, as sentence-transformers saves it."""
+_TOGETHER = 32
+"""Texts that go through the model at once: those of like length, so that little is padded."""
+_LIMIT = 512
+
+
+class TextModel(nn.Module):
+    """Puts texts into the space of an encoder, or answers by where they are in it.
+
+    Parameters
+    ----------
+    source : str
+        The encoder that it begins with, as :func:`posegen.embedding.finding.find_encoder` knows it.
+    answers : int
+        How many scores it gives of a text; 0: it gives its vector.
+    settings : Model
+        Only the dropout counts: the size is that of the encoder.
+    """
+
+    def __init__(self, source: str, answers: int, settings: Model) -> None:
+        super().__init__()
+        found = find_trainable(source)
+        model = load_model(_folder(found), "cpu")
+        if not is_transformer(model):
+            msg = f"{source}: is no transformer that can be trained here. Choose another with --set text.encoder=NAME|PATH"
+            raise UsageError(msg)
+        prompts = prompts_of(found.name, dict(model.prompts), model.default_prompt_name)
+        # A run has another name, by which nobody would know what is to be written before its texts.
+        model.prompts = {"query": prompts[1], "document": prompts[0]}
+        self.encoder = model
+        self.answer = nn.Linear(int(model.get_embedding_dimension()), answers) if answers else None
+        self._prompt, self._limit = prompts[0], min(int(model.max_seq_length or _LIMIT), _LIMIT)
+        for module in model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = settings.dropout
+        for name, parameter in model.named_parameters():
+            # sentence-transformers pools by itself.
+            parameter.requires_grad_("pooler" not in name)
+
+    def forward(self, texts: Sequence[str]) -> Tensor:
+        """Encode texts: Tensor [text, dimension] of unit length, or [text, answer]."""
+        vectors = functional.normalize(self._vectors(texts).float(), dim=-1)
+        if self.answer is None:
+            return vectors
+        # As far apart as the numbers that a linear layer usually gets.
+        scores: Tensor = self.answer(vectors * vectors.shape[1] ** 0.5)
+        return scores
+
+    def _vectors(self, texts: Sequence[str]) -> Tensor:
+        different = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        prompted = [self._prompt + text for text in different]
+        tokens = self.encoder.tokenizer(prompted, truncation=True, max_length=self._limit, padding=False)["input_ids"]
+        order = np.argsort([len(own) for own in tokens], kind="stable")
+        parts = [self._together([tokens[i] for i in order[at : at + _TOGETHER]]) for at in range(0, len(order), _TOGETHER)]
+        place_of = np.empty(len(order), np.int64)
+        place_of[order] = np.arange(len(order))
+        rows = torch.from_numpy(place_of[[different[text] for text in texts]])
+        every = torch.cat(parts)
+        return every[rows.to(every.device)]
+
+    def _together(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+        tokenizer, longest = self.encoder.tokenizer, max(map(len, tokens))
+        numbers = torch.full((len(tokens), longest), tokenizer.pad_token_id or 0)
+        mask = torch.zeros_like(numbers)
+        for row, own in enumerate(tokens):
+            place = slice(None, len(own)) if tokenizer.padding_side == "right" else slice(longest - len(own), None)
+            numbers[row, place], mask[row, place] = torch.tensor(own), 1
+        device = next(self.encoder.parameters()).device
+        features: dict[str, Any] = {"input_ids": numbers.to(device), "attention_mask": mask.to(device)}
+        for module in self.encoder:
+            features = module(features)
+        vectors: Tensor = features["sentence_embedding"]
+        return vectors
+
+
+def find_trainable(source: str) -> Found:
+    """Find an encoder that has weights to be trained.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or it is of another kind.
+    """
+    found = find_encoder(source)
+    if found.folder is None:
+        msg = (
+            f"text.encoder={source}: has no weights that could be trained here. all-MiniLM-L6-v2 has, and any "
+            f"folder of a transformer of sentence-transformers"
+        )
+        raise UsageError(msg)
+    return found
+
+
+def _folder(found: Found) -> Path:
+    assert found.folder is not None, "refused before"
+    return found.folder
+
+
+def keep_encoder(model: nn.Module, run: Path) -> None:
+    """Write the encoder of a model into the folder of its run, for ``posegen embed --encoder RUN``."""
+    encoder: Any = model.encoder
+    with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
+        encoder.cpu().save(folder, create_model_card=False)
+        for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
+            write_durably(run / ENCODER / path.relative_to(folder), path.read_bytes(), current_run())

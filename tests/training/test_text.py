@@ -1,0 +1,307 @@
+"""The task text: captions with one statement changed, what is measured of paraphrases, and what runs of a tiny encoder say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sentence_transformers")
+
+from posegen.embedding import load_encoder  # noqa: E402
+from posegen.errors import UsageError  # noqa: E402
+from posegen.library import load_library  # noqa: E402
+from posegen.reading import read_caption  # noqa: E402
+from posegen.store.read import Dataset, open_dataset  # noqa: E402
+from posegen.training.cache import cached_array, prepare, view_of  # noqa: E402
+from posegen.training.opening import opened  # noqa: E402
+from posegen.training.sentences.alternatives import CHANGED, alternatives_of  # noqa: E402
+from posegen.training.sentences.captions import (  # noqa: E402
+    CHANGES,
+    FAMILIES,
+    SENTENCE,
+    TOLD,
+    Showing,
+    family_names,
+    texts_of,
+)
+from posegen.training.sentences.encoder import TextModel  # noqa: E402
+from posegen.training.sentences.paraphrases import found_among_hard, found_in_pools  # noqa: E402
+from posegen.training.settings import Model, load_settings  # noqa: E402
+from posegen.training.tasks.text import TASK  # noqa: E402
+from tests.embedding import tiny_encoder  # noqa: E402
+from tests.training import tiny  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = 120
+ACTIONS = {"walk": 60, "jump": 30, "sit": 30, "wave": 30, "turn": 30, "clap": 30}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("text")
+    dataset = tiny.make(folder / "dataset", SAMPLES, f"story.actions={ACTIONS}")
+    words = {word for row in _rows(open_dataset(dataset)) for caption in row["captions"] for word in _words(caption["text"])}
+    tiny_encoder.make(folder, sorted(words), longest=64)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, Any]:
+    """What runs of :mod:`tests.training.text_runs` said."""
+    command = [sys.executable, "-m", "tests.training.text_runs", str(folder)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "POSEGEN_EMBEDDING_CACHE": "off"}
+    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    return dict(json.loads(finished.stdout))
+
+
+def _rows(dataset: Dataset) -> list[dict[str, Any]]:
+    return [row for sample in range(len(dataset)) for row in dataset.rows(sample)]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", text.lower())
+
+
+def _claims(text: str) -> Counter[tuple[Any, ...]]:
+    """What a text claims as posegen reads it, but for the order, which names actions, too."""
+    read = read_caption(text, load_library())
+    return Counter(
+        tuple(claim[name] for name in ("actor", "kind", "action", "value"))
+        for claim in read.statements
+        if claim["kind"] != "order"
+    )
+
+
+def _others(caption: dict[str, Any], row: dict[str, Any], most: int) -> tuple[Any, ...]:
+    done = tuple(segment["action"] for actor in row["actors"] for segment in actor["segments"])
+    said = tuple((told["kind"], told["action"], told["value"]) for told in caption["statements"])
+    return alternatives_of(caption["text"], said, done, most)
+
+
+def test_one_statement_is_changed_and_false(folder: Path) -> None:
+    kinds: Counter[str] = Counter()
+    captions = 0
+    for row in _rows(open_dataset(folder / "dataset"))[::4]:
+        done = {segment["action"] for segment in row["actors"][0]["segments"]}
+        for caption in row["captions"]:
+            captions += 1
+            for other in _others(caption, row, 4):
+                gone, come = _claims(caption["text"]) - _claims(other.text), _claims(other.text) - _claims(caption["text"])
+                assert (gone.total(), come.total()) == (1, 1), (caption["text"], other.text)
+                (_, was, _, before), (_, kind, action, now) = *gone, *come
+                assert was == kind == other.kind
+                kinds[kind] += 1
+                if kind == "action":
+                    assert action not in done
+                    continue
+                assert before != now
+                (segment,) = (own for own in row["actors"][0]["segments"] if own["action"] == action)
+                true = {"side": segment["side"], "count": str(segment["repetitions"])}
+                assert now != true.get(kind)
+                if kind == "direction":
+                    assert (segment["turn"] > 0) != (now == "left")
+    assert kinds.total() > captions
+    assert set(kinds) == set(CHANGED)
+
+
+def test_what_may_be_true_is_not_changed() -> None:
+    def others(text: str, *said: tuple[str, str, str], done: tuple[str, ...]) -> set[str]:
+        return {other.kind for other in alternatives_of(text, said, done, 9)}
+
+    walk, slow = ("action", "walk", ""), ("speed", "walk", "slow")
+    assert others("a person walks slowly", walk, slow, done=("walk",)) == {"speed"}
+    # Another walk of the scene may be fast.
+    assert others("a person walks slowly", walk, slow, done=("walk", "walk")) == set()
+    # It says twice what would be changed once.
+    assert others("a person walks and walks", walk, done=("walk",)) == set()
+    assert others("a person sleepwalks", walk, done=("walk",)) == set()
+    assert others("a person walks", walk, done=("walk",)) == {"action"}
+
+
+def test_recipes_keep_texts_and_what_they_tell_of(folder: Path) -> None:
+    dataset = open_dataset(folder / "dataset")
+    view = view_of(dataset, 4)
+    prepare(dataset, (SENTENCE, CHANGES, TOLD, FAMILIES), view, lambda done, total: None)
+    letters, changes, told, families = (
+        cached_array(dataset.path, recipe, view, 0) for recipe in (SENTENCE, CHANGES, TOLD, FAMILIES)
+    )
+    names, of = family_names(), {action: family for family, own in load_library().families.items() for action in own}
+    for sample in range(8):
+        for variant, row in enumerate(dataset.rows(sample)):
+            place = sample, variant
+            done = {segment["action"] for segment in row["actors"][0]["segments"]}
+            assert np.count_nonzero(told[place][0]) == len(done)
+            for number, caption in enumerate(row["captions"]):
+                texts = texts_of(letters[place][number])
+                others = _others(caption, row, 2)
+                assert texts == [caption["text"], *(other.text for other in others)] + [""] * (2 - len(others))
+                kinds = [CHANGED[kind] for kind in changes[place][number] if kind >= 0]
+                assert kinds == [other.kind for other in others]
+                claimed = {said["action"] for said in caption["statements"] if said["kind"] == "action"}
+                own = told[place][1 + number]
+                assert np.count_nonzero(own) == len(claimed)
+                assert set(own[own > 0].tolist()) <= set(told[place][0].tolist())
+                assert {names[i] for i in np.flatnonzero(families[place][number])} == {of[action] for action in claimed}
+
+
+def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_the_first() -> None:
+    count = 400
+    letters = np.zeros((count, 3, 3, 8), np.uint8)
+    for clip in range(count):
+        for caption in range(1 + clip % 3):
+            for other in range(3 - (clip // 3) % 3):
+                letters[clip, caption, other] = 1 + caption * 10 + other
+    told = np.arange(4)[None, :, None].repeat(count, 0)
+    clips = {"sentence": letters, "told": told, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
+    shown = Showing(None, 1)(clips, 3, 7)
+    first, second = ((shown[name][:, 0] - 1) // 10 for name in ("sentence", "other"))
+    several = np.arange(count) % 3 > 0
+    assert (first != second).tolist() == several.tolist()
+    assert (shown["sentence"][:, 0] % 10 == 1).all()
+    assert {(int(a), int(b)) for a, b in zip(first[2::3], second[2::3], strict=True)} == {
+        (a, b) for a in range(3) for b in range(3) if a != b
+    }
+    assert shown["claimed"][:, 0].tolist() == (1 + second).tolist()
+    hard, known = shown["hard"][:, 0, 0], 2 - (np.arange(count) // 3) % 3
+    assert ((hard > 0) == (known > 0)).all()
+    assert set((hard[known == 2] - 1 - 10 * first[known == 2]).tolist()) == {1, 2}
+    assert set((hard[known == 1] - 1 - 10 * first[known == 1]).tolist()) == {1}
+    again, other = Showing(None, 1)(clips, 3, 7), Showing(None, 1)(clips, 3, 8)
+    assert all(np.array_equal(shown[name], again[name]) for name in shown)
+    assert not np.array_equal(shown["sentence"], other["sentence"])
+    # With one pair only, the third caption is not shown.
+    capped = Showing(1, 0)(clips, 3, 7)
+    assert max(capped["sentence"].max(), capped["other"].max()) == 11
+
+
+def test_paraphrases_are_found_as_a_loop_finds_them() -> None:
+    drawn = np.random.default_rng(2)
+    vectors = drawn.normal(size=(30, 3, 4, 6))
+    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+    words = drawn.permutation(90).reshape(30, 3)
+    words[4, 2] = words[9] = -1
+    words[7, 1] = words[7, 0]
+    words[12, 1] = words[13, 1]
+    changes = drawn.integers(-1, 3, (30, 3, 3))
+    changes[:, :, 0] = np.where(words % 5 == 0, -1, changes[:, :, 0])
+    first = asked = nearer = hard = 0
+    for turn in range(3):
+        pairs = {}
+        for scene in (own for own in range(30) if own != 9):
+            count = (words[scene] >= 0).sum()
+            pairs[scene] = turn % count, (turn + 1) % count
+        for scene, (one, two) in pairs.items():
+            if words[scene, one] == words[scene, two]:
+                continue
+            scores, right = {}, set()
+            for other, (_, place) in pairs.items():
+                scores[other] = vectors[scene, one, 0] @ vectors[other, place, 0]
+                if words[other, place] in (words[scene, one], words[scene, two]):
+                    right.add(other)
+            first += max(scores, key=lambda own: scores[own]) in right
+            asked += 1
+            rivals = [vectors[scene, one, 0] @ vectors[scene, one, 1 + i] for i in range(3) if changes[scene, one, i] >= 0]
+            if rivals:
+                hard += 1
+                nearer += vectors[scene, one, 0] @ vectors[scene, two, 0] > max(rivals)
+    found = found_in_pools(vectors[:, :, 0], words, 256)
+    assert (found["questions"], found["pool"]) == (asked, 29)
+    assert found["r1"] == pytest.approx(first / asked)
+    beside = found_among_hard(vectors[:, :, 0], words, vectors[:, :, 1:], changes)
+    assert (beside["hard_questions"], beside["hard_r1"]) == (hard, pytest.approx(nearer / hard))
+    assert {name for name in beside if name[5:] in CHANGED} == {f"hard_{kind}" for kind in CHANGED[:3]}
+
+
+def test_the_loss_holds_captions_against_what_is_false_of_their_scene() -> None:
+    said = torch.nn.functional.normalize(torch.from_numpy(np.random.default_rng(0).normal(size=(3, 3, 5))), dim=-1)
+    scene = torch.tensor([[4, 5, 0], [4, 0, 0], [6, 0, 0]])
+    claimed = torch.tensor([[4, 0, 0], [4, 0, 0], [6, 0, 0]])
+    hard = torch.ones(3, 1, 8, dtype=torch.uint8)
+    hard[1] = 0
+    clips = {"scene": scene, "claimed": claimed, "hard": hard, "sample": torch.arange(3)}
+    loss = TASK.loss(said, clips)
+    vectors = said.numpy()
+    # The caption of scene 1 is true of scene 0, and the other way round; scene 1 has no hard negative.
+    counted = {0: [0, 2], 1: [1, 2], 2: [0, 1, 2]}
+    expected = 0.0
+    for one, others in counted.items():
+        texts = [vectors[i, 1] for i in others] + [vectors[one, 2]] * (one != 1)
+        scores = np.exp(20 * np.array(texts) @ vectors[one, 0])
+        expected -= np.log(scores[others.index(one)] / scores.sum()) / 6
+    for one in range(3):
+        askers = [i for i, others in counted.items() if one in others]
+        scores = np.exp(20 * vectors[askers, 0] @ vectors[one, 1])
+        expected -= np.log(scores[askers.index(one)] / scores.sum()) / 6
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_vectors_are_those_of_the_encoder_whatever_stands_beside(folder: Path) -> None:
+    texts = ["a person walks", "someone jumps twice, then sits down", "a person walks", "waving"]
+    model = TextModel(str(folder / "tiny"), 0, Model()).eval()
+    with torch.inference_mode():
+        found = model(texts)
+    np.testing.assert_allclose(found, load_encoder(str(folder / "tiny")).encode(texts), atol=1e-6)
+
+
+def test_all_presets_have_small_steps_for_it() -> None:
+    presets = [file.stem for file in (ROOT / "configs" / "train").glob("*.yaml") if file.stem != "base"]
+    assert len(presets) > 5
+    assert all(load_settings(preset, task="text").optimiser.rate <= 5e-4 for preset in presets)
+
+
+def test_it_learns_pairs_and_by_shuffled_pairs_none(told: dict[str, Any]) -> None:
+    whole, before, shuffled = (told[name]["measures"] for name in ("whole", "before", "shuffled"))
+    assert whole["r1"] > before["r1"] + 0.1
+    assert whole["hard_r1"] > before["hard_r1"] + 0.2
+    assert shuffled["r1"] < whole["r1"] - 0.1
+
+
+def test_it_learns_families_and_by_shuffled_labels_none(told: dict[str, Any]) -> None:
+    right, wrong = told["families"]["measures"], told["wrong families"]["measures"]
+    assert right["exact"] > right["commonest"] + 0.1
+    assert wrong["exact"] < wrong["commonest"] + 0.05
+    said = [max(likely, key=lambda name: likely[name]) for likely in told["told families"]]
+    assert said[0] == said[2] == "locomotion"
+    assert set(told["told families"][0]) == set(family_names())
+
+
+def test_killed_and_gone_on_with_it_leaves_the_same_bytes(told: dict[str, Any]) -> None:
+    assert told["killed first"] == {"signal": 9}
+    assert told["killed files"] == told["whole files"]
+    assert {"encoder/modules.json", "encoder/model.safetensors"} < set(told["whole files"])
+    assert told["killed"]["measures"] == told["whole"]["measures"]
+
+
+def test_a_run_is_an_encoder_also_where_adapters_were_learned(told: dict[str, Any]) -> None:
+    for name in ("whole", "adapted"):
+        np.testing.assert_allclose(told[f"{name} by encoder"], told[f"{name} by model"], atol=1e-6)
+        assert np.abs(np.subtract(told[f"{name} by encoder"], told["tiny by encoder"])).max() > 1e-3
+        assert not any("parametrizations" in weight for weight in told[f"{name} weights"])
+    # Of two layers with six matrices each, four directions: 2 * (4 * 8 * 32 + 2 * 4 * (32 + 64)) float32.
+    assert 0 < told["adapter bytes"] - 4 * 2 * (4 * 4 * 64 + 2 * 4 * 96) < 4000
+    assert told["embedded"] == pytest.approx(1, abs=1e-5)
+
+
+def test_a_config_teaches_without_a_dataset(told: dict[str, Any]) -> None:
+    assert told["config"]["steps"] == 2
+    assert told["config"]["measures"]["clips"] > 3
+
+
+def test_what_cannot_be_is_said(folder: Path, told: dict[str, Any]) -> None:
+    assert "has no weights that could be trained here" in told["static"]["error"]
+    assert "data.frames" in told["cut"]["error"]
+    assert "holds a run that was started otherwise" in told["other encoder"]["error"]
+    settings = load_settings("quick", [f"text.encoder={folder / 'tiny'}"], "text")
+    with pytest.raises(UsageError, match=r"--set text\.encoder=some/run"):
+        opened(str(folder / "dataset"), "text", settings, Path("some/run"))
