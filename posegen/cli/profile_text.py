@@ -23,7 +23,7 @@ __all__ = ["print_profile", "print_roads"]
 
 _BAR = 20
 _LEAST_SECONDS = 0.0005
-_WIDTH = 100
+_WIDTH = 120
 
 
 def print_profile(found: Profile, budget: float | None, *, quiet: bool) -> None:
