@@ -1,6 +1,6 @@
 """Tasks beside those of the section on training: each learns by `quick` within minutes, and its control learns nothing."""
 
-from benchmarks.tasks import attribute, identity, motion, text
+from benchmarks.tasks import attribute, identity, kills, motion, road, text
 
 TITLE = "Tasks"
-MEASURES = [identity, attribute, motion, text]
+MEASURES = [identity, attribute, text, road, kills, motion]

@@ -26,10 +26,11 @@ def measure(folder: Path) -> Iterator[Figure]:
     dataset = generate(folder / "dataset", "--samples", "200")
     subprocess.run(posegen("embed", dataset, "--quiet"), cwd=ROOT, check=True)
     for task, kills in KILLS.items():
-        yield _killed_often(dataset, folder / task, task, kills)
+        yield killed_often(dataset, folder / task, task, kills)
 
 
-def _killed_often(dataset: Path, folder: Path, task: str, kills: int) -> Figure:
+def killed_often(dataset: Path, folder: Path, task: str, kills: int) -> Figure:
+    """Train whole, and killed so many times; tell whether that ends with equal weights."""
     subprocess.run(_command(dataset, folder / "whole", task, 0), cwd=ROOT, check=True)
     place, steps = folder / "killed", []
     moments = random.Random(4)

@@ -1,0 +1,22 @@
+"""Each task is killed and goes on as those of the section on training do."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.datasets import generate
+from benchmarks.figures import Figure
+from benchmarks.measure import ROOT, posegen
+from benchmarks.train.kills import killed_often
+
+KILLS = {"identity": 3, "attribute": 3, "text": 2}
+"""Those of `motion` are in the section on training."""
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    dataset = generate(folder / "dataset", "--samples", "200")
+    subprocess.run(posegen("embed", dataset, "--quiet"), cwd=ROOT, check=True)
+    for task, kills in KILLS.items():
+        yield killed_often(dataset, folder / task, task, kills)

@@ -1,0 +1,70 @@
+"""``posegen run`` from nothing to an animated sentence: how long it takes, and that kills on the way change nothing."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from benchmarks.figures import Figure
+from benchmarks.measure import ROOT, posegen
+
+MOST_MINUTES = 10.0
+PRESET = """
+steps: 120
+data: {stride: 4}
+checks: {times: 2, clips: 64}
+saving: {steps: 20}
+machine: {threads: 1, micro_batch: 16, workers: 0, precision: 32-true}
+"""
+"""Of the roads that are compared: what is chosen for a machine by measured steps may differ from run to run."""
+BEGUN = {
+    "generate": "dataset/motion.zarr/zarr.json",
+    "embed": "dataset/embeddings/*",
+    "train retrieval": "retrieval/checkpoints/*.json",
+    "train motion": "motion/checkpoints/*.json",
+    "evaluate": "motion/result.json",
+}
+"""What there is once a stage has begun, or has come so far that something is lost with it."""
+SAME = ("retrieval/model.safetensors", "motion/model.safetensors", "animation.gif", "evaluation.json")
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    begin = time.monotonic()
+    subprocess.run(_command(folder / "timed"), cwd=ROOT, check=True)
+    minutes = (time.monotonic() - begin) / 60
+    drawn = (folder / "timed" / "animation.gif").stat().st_size > 0
+    name = "posegen run smoke, from nothing to an animated sentence"
+    yield Figure(name, f"{minutes:.1f} minutes", f"under {MOST_MINUTES:.0f}", drawn and minutes < MOST_MINUTES, minutes)
+    preset = folder / "short.yaml"
+    preset.write_text(PRESET)
+    whole, killed = folder / "whole", folder / "killed"
+    subprocess.run(_command(whole, "--preset", preset), cwd=ROOT, check=True)
+    kills = [stage for stage, begun in BEGUN.items() if _killed(_command(killed, "--preset", preset), killed, begun)]
+    subprocess.run(_command(killed, "--preset", preset), cwd=ROOT, check=True)
+    other = [place for place in SAME if (whole / place).read_bytes() != (killed / place).read_bytes()]
+    if subprocess.run(posegen("diff", whole / "dataset", killed / "dataset", "--quiet"), cwd=ROOT, check=False).returncode:
+        other.append("dataset")
+    told = f"killed in {', '.join(kills)}: {'other ' + ', '.join(other) if other else 'equal bytes'}"
+    wanted = "5 kills, and the same dataset, models, figures and animation"
+    yield Figure("posegen run smoke, killed on the way", told, wanted, not other and len(kills) == len(BEGUN))
+
+
+def _command(place: Path, *options: str | Path) -> list[str]:
+    return posegen("run", "smoke", "--quiet", "--out", place, *options)
+
+
+def _killed(command: list[str], place: Path, begun: str) -> bool:
+    """Kill a road and all its children once a stage has begun; tell whether there was anything to kill."""
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        while process.poll() is None and not any(place.glob(begun)):
+            time.sleep(0.005)
+        if process.poll() is None:
+            children = psutil.Process(process.pid).children(recursive=True)
+            for one in [process, *children]:
+                one.kill()
+    return process.returncode == -signal.SIGKILL
