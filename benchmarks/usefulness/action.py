@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,16 @@ from benchmarks.train.running import trained
 from benchmarks.usefulness.clips import Clips, balanced
 from benchmarks.usefulness.definitions import (
     BATCH,
-    COUNTS,
-    FEWER_REPETITIONS,
-    FINE_TUNING,
     FRESH_ANSWERS,
     GENERATED_ONLY,
-    LONGER,
     PRETRAINED,
     RATE,
-    REAL_LONGER,
-    REAL_ONLY,
     STEPS,
     STRETCH,
 )
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
+from benchmarks.usefulness.trials import TRAINING, Trial
 from posegen.training.features import features_of
 from posegen.training.models import Trained, load_model
 from posegen.training.recipes import ABSENT
@@ -75,31 +70,20 @@ def pretrained(dataset: Path, folder: Path) -> Trained:
     return load_model(trained(dataset, TASK, "quick", folder / TASK, *options).place)
 
 
-def measure(clips: Clips, generated: Trained, repetitions: int) -> Iterator[Result]:
-    """Train and judge in each way, on each count, in each repetition."""
+def measure(clips: Clips, generated: Trained, wanted: Iterable[Trial]) -> Iterator[Result]:
+    """Train and judge."""
     stride = generated.view.stride
     motion = [features_of(np.asarray(joints[::stride], np.float32), clips.fps / stride) for joints in clips.joints]
-    for repetition in range(repetitions):
-        held = clips.held_out(repetition)
-
-        def result(
-            way: str, count: int | None, own: Array, model: nn.Module, repetition: int = repetition, held: Array = held
-        ) -> Result:
-            return Result(TASK, way, count, len(own), repetition, _judged(model, motion, clips.numbers, held))
-
-        yield result(GENERATED_ONLY, 0, held[:0], _kept(generated, clips))
-        for count in COUNTS:
-            own = clips.trained_on(repetition, count)
-            ways = {REAL_ONLY: (1, 1.0), PRETRAINED: (1, FINE_TUNING)}
-            if repetition < FEWER_REPETITIONS:
-                ways[FRESH_ANSWERS] = (1, 1.0)
-                if count is None:
-                    ways[REAL_LONGER] = (LONGER, 1.0)
-            for way, (times, slower) in ways.items():
-                settings = settings_of(times * STEPS, RATE * slower, BATCH).model_copy(update={"seed": repetition})
-                model = _begun(way, generated, clips, [motion[clip] for clip in own], settings)
-                _learn(model, motion, clips, own, settings)
-                yield result(way, count, own, model)
+    for trial in wanted:
+        own = clips.trained_on(trial.repetition, trial.count)
+        model: nn.Module = _kept(generated, clips)
+        if trial.way != GENERATED_ONLY:
+            times, slower = TRAINING[trial.way]
+            settings = settings_of(times * STEPS, RATE * slower, BATCH).model_copy(update={"seed": trial.repetition})
+            model = _begun(trial.way, generated, clips, [motion[clip] for clip in own], settings)
+            _learn(model, motion, clips, own, settings)
+        judged = _judged(model, motion, clips.numbers, clips.held_out(trial.repetition))
+        yield Result(TASK, trial.way, trial.count, len(own), trial.repetition, judged)
 
 
 def _kept(generated: Trained, clips: Clips) -> FamilyScores:

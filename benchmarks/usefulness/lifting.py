@@ -6,7 +6,7 @@ frame by frame, residual linear layers, 0.16 million weights. The loss is the er
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -21,23 +21,19 @@ from benchmarks.usefulness.cameras import Poses, joined, seen
 from benchmarks.usefulness.clips import Clips, balanced
 from benchmarks.usefulness.definitions import (
     CAMERAS,
-    COUNTS,
-    FEWER_REPETITIONS,
-    FINE_TUNING,
     GENERATED_ONLY,
     LIFTING_BATCH,
     LIFTING_RATE,
     LIFTING_STEPS,
     LIFTING_STRIDE,
-    LONGER,
     MEAN_POSE,
     PRETRAINED,
+    PRETRAINED_LONGER,
     PRETRAINING_STEPS,
-    REAL_LONGER,
-    REAL_ONLY,
 )
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
+from benchmarks.usefulness.trials import TRAINING, Trial
 from posegen.skeleton import JOINTS
 from posegen.splits import in_split
 from posegen.store.read import open_dataset
@@ -94,29 +90,31 @@ def _draws(whose: int, clip: int, camera: int) -> Array:
     return np.random.default_rng((whose, clip, camera)).random(4)
 
 
-def measure(clips: Clips, generated: Lifter, repetitions: int) -> Iterator[Result]:
-    """Train and judge in each way, on each count, in each repetition."""
+def measure(clips: Clips, generated: Lifter, wanted: Iterable[Trial]) -> Iterator[Result]:
+    """Train and judge."""
     views = [
         joined([seen(joints[::LIFTING_STRIDE], clip, _draws(_REAL, clip, camera)) for camera in range(CAMERAS)])
         for clip, joints in enumerate(clips.joints)
     ]
-    for repetition in range(repetitions):
-        held = joined([views[clip] for clip in clips.held_out(repetition)])
-        yield Result(TASK, GENERATED_ONLY, 0, 0, repetition, _judged(_answers(generated, held), held, clips))
-        for count in COUNTS:
-            own = clips.trained_on(repetition, count)
-            poses = joined([views[clip] for clip in own])
-            weights = shares(clips.numbers[poses.clip], poses.clip)
-            ways = {REAL_ONLY: (1, 1.0, None), PRETRAINED: (1, FINE_TUNING, generated)}
-            if count is None and repetition < FEWER_REPETITIONS:
-                ways[REAL_LONGER] = (LONGER, 1.0, None)
-            if count is None:
-                mean = np.broadcast_to(weights @ poses.body, held.body.shape)
-                yield Result(TASK, MEAN_POSE, None, len(own), repetition, _judged(mean, held, clips))
-            for way, (times, slower, begun) in ways.items():
-                settings = settings_of(times * LIFTING_STEPS, LIFTING_RATE * slower, LIFTING_BATCH)
-                model = _learnt(begun, poses, weights, settings.model_copy(update={"seed": repetition}))
-                yield Result(TASK, way, count, len(own), repetition, _judged(_answers(model, held), held, clips))
+    for trial in wanted:
+        held = joined([views[clip] for clip in clips.held_out(trial.repetition)])
+        own = clips.trained_on(trial.repetition, trial.count)
+        if trial.way == GENERATED_ONLY:
+            answers = _answers(generated, held)
+        else:
+            answers = _by_real(trial, generated, joined([views[clip] for clip in own]), held, clips)
+        yield Result(TASK, trial.way, trial.count, len(own), trial.repetition, _judged(answers, held, clips))
+
+
+def _by_real(trial: Trial, generated: Lifter, poses: Poses, held: Poses, clips: Clips) -> Array:
+    """Answer for what is held out after training on real poses."""
+    weights = shares(clips.numbers[poses.clip], poses.clip)
+    if trial.way == MEAN_POSE:
+        return np.broadcast_to(weights @ poses.body, held.body.shape)
+    times, slower = TRAINING[trial.way]
+    settings = settings_of(times * LIFTING_STEPS, LIFTING_RATE * slower, LIFTING_BATCH)
+    begun = generated if trial.way in (PRETRAINED, PRETRAINED_LONGER) else None
+    return _answers(_learnt(begun, poses, weights, settings.model_copy(update={"seed": trial.repetition})), held)
 
 
 def _learnt(begun: Lifter | None, poses: Poses, weights: Array, settings: Settings) -> Lifter:

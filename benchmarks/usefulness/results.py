@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.figures import RESULTS, described_machine
 
-__all__ = ["Result", "paired", "read", "summed_up", "values_of", "write"]
+__all__ = ["Result", "have", "paired", "read", "summed_up", "values_of", "write"]
 
 SECTION = "usefulness"
 
@@ -55,6 +55,11 @@ def read(folder: Path = RESULTS) -> tuple[dict[str, Any], list[Result]]:
 def values_of(results: Sequence[Result], task: str, way: str, count: int | None, measure: str) -> dict[int, float]:
     """Give a measure by repetition."""
     return {r.repetition: r.measures[measure] for r in results if (r.task, r.way, r.count) == (task, way, count)}
+
+
+def have(results: Sequence[Result], task: str) -> set[tuple[str, int | None, int]]:
+    """Tell what there is of a task: ways, counts and repetitions."""
+    return {(r.way, r.count, r.repetition) for r in results if r.task == task}
 
 
 def paired(one: Mapping[int, float], other: Mapping[int, float]) -> list[float]:
