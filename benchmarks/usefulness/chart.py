@@ -22,6 +22,9 @@ def draw(results: Sequence[Result], path: Path) -> None:
     figure = Figure(figsize=(9, 3.4), dpi=90, layout="constrained")
     FigureCanvasAgg(figure)
     for axes, measure in zip(figure.subplots(1, 2), MEASURES[:2], strict=True):
+        if not any(result.task == measure.task for result in results):
+            axes.set_title(f"{measure.name}: not measured yet", fontsize=10)
+            continue
         for way, colour in COLOURS.items():
             found = [values_of(results, measure.task, way, count, measure.key) for count in COUNTS]
             places = [place for place, values in enumerate(found) if values]

@@ -19,9 +19,9 @@ FRESH_ANSWERS = "generated, then real, fresh answers"
 RUN``. PRETRAINED keeps the scores of the actions that show a family instead; they are put together."""
 GENERATED_ONLY = "generated only"
 REAL_LONGER, PRETRAINED_LONGER = "real only, longer", "generated, then real, longer"
-"""In LONGER times as many steps: whether it is but time that is lacking. PRETRAINED_LONGER is of lifting alone. That few
-clips are trained on longer, too, and pre-trained weights as well, was decided after a first measurement of lifting, in which all
-real clips gained more by more steps than by pre-training.
+"""In LONGER times as many steps: whether it is but time that is lacking. PRETRAINED_LONGER is of lifting alone. That few clips
+are trained on longer, too, and pre-trained weights as well, was decided after a first measurement of lifting, in which all real
+clips gained more by more steps than by pre-training.
 """
 MEAN_POSE = "the mean pose"
 """Of lifting alone: always the mean of the real poses that there are to train on, which needs no picture."""

@@ -15,6 +15,7 @@ from benchmarks.usefulness.definitions import (
     GENERATED_ONLY,
     MEAN_POSE,
     PRETRAINED,
+    PRETRAINED_LONGER,
     REAL_LONGER,
     REAL_ONLY,
 )
@@ -26,6 +27,7 @@ __all__ = ["PAGE", "PICTURE", "page", "write"]
 PAGE = Path(__file__).parents[2] / "docs" / "usefulness.md"
 PICTURE = PAGE.with_suffix(".png")
 TEMPLATE = Path(__file__).with_name("usefulness.template.md")
+UNMEASURED = "not measured yet: `make usefulness`"
 
 
 def page(folder: Path = RESULTS) -> str:
@@ -59,8 +61,9 @@ def write() -> list[Path]:
 
 def _took(document: Mapping[str, Any], results: Sequence[Result]) -> str:
     repetitions = len({result.repetition for result in results})
-    machine = f"{sentence(document['machine'])}, torch {document['machine']['torch']}, of which one core is used"
-    return f"`make usefulness` took {document['seconds'] / 60:.0f} minutes for {repetitions} repetitions on {machine}."
+    machine = f"{sentence(document['machine'])}, torch {document['machine']['torch']}"
+    took = f"`make usefulness` took {document['seconds'] / 60:.0f} minutes of one core's time"
+    return f"{took} for {repetitions} repetitions; {machine}."
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -85,7 +88,29 @@ def _verdict(results: Sequence[Result], measure: Measure) -> str:
             name = "all clips" if count is None else f"{count} clip{'s' if count > 1 else ''} a class"
             better = sum(gain > 0 for gain in gains)
             told.append(f"{measure.gain(mean)} with {name} (better in {better} of {len(gains)})")
-    return f"**{measure.name}**: generated motion first, then real clips, rather than real clips only, gains {'; '.join(told)}."
+    if not told:
+        return f"**{measure.name}**: {UNMEASURED}"
+    return (
+        f"**{measure.name}**: generated motion first, then real clips, rather than real clips only, gains {'; '.join(told)}."
+        f"{_longer(results, measure)}"
+    )
+
+
+def _longer(results: Sequence[Result], measure: Measure) -> str:
+    """Tell what more steps gain without generated motion, beside what generated motion gains."""
+    told = []
+    for count in COUNTS:
+        gains, same = (_gains(results, measure, way, count) for way in (REAL_LONGER, PRETRAINED))
+        if gains:
+            # Longer ones are of the first repetitions.
+            other = summed_up(same[: len(gains)])[0]
+            name = "all" if count is None else str(count)
+            told.append(
+                f"{measure.gain(summed_up(gains)[0])} with {name} (generated motion, in the same: {measure.gain(other)})"
+            )
+    if not told:
+        return ""
+    return f" Real clips only in {definitions.LONGER} times as many steps gain {'; '.join(told)}."
 
 
 def _gains(results: Sequence[Result], measure: Measure, way: str, count: int | None) -> list[float]:
@@ -106,13 +131,18 @@ def _table(results: Sequence[Result], measure: Measure) -> str:
             better = f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
             cells = [_count(results, measure, count), measure.told(real.values()), measure.told(after.values())]
             lines.append(f"| {' | '.join(cells)} | {measure.told_gain(gains)} | {better} |")
-    return "\n".join([*lines, "", *_beside(results, measure)])
+    return "\n".join([*lines, "", *_beside(results, measure)]) if len(lines) > 2 else UNMEASURED
 
 
 def _beside(results: Sequence[Result], measure: Measure) -> list[str]:
     """Tell of the ways beside the question, each in a line."""
     lines = ["| besides | real clips of a class (together) | |", "|---|---|---|"]
-    ways = [(GENERATED_ONLY, 0), (MEAN_POSE, None), *((FRESH_ANSWERS, count) for count in COUNTS), (REAL_LONGER, None)]
+    ways = [
+        (GENERATED_ONLY, 0),
+        (MEAN_POSE, None),
+        *((FRESH_ANSWERS, count) for count in COUNTS),
+        *((way, count) for count in COUNTS for way in (REAL_LONGER, PRETRAINED_LONGER)),
+    ]
     for way, count in ways:
         values = values_of(results, measure.task, way, count, measure.key)
         if values:
@@ -126,7 +156,7 @@ def _of_same(results: Sequence[Result], measure: Measure, way: str, count: int |
     """Tell a figure, and what real clips only got in the same repetitions where the way has fewer of them."""
     told = measure.told(values.values())
     real = values_of(results, measure.task, REAL_ONLY, count, measure.key)
-    if way in (FRESH_ANSWERS, REAL_LONGER):
+    if way in (FRESH_ANSWERS, REAL_LONGER, PRETRAINED_LONGER):
         same = [real[repetition] for repetition in values]
         told += f"; {REAL_ONLY} in the same {len(same)} repetitions {measure.told(same)}"
     return told

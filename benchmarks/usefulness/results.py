@@ -33,7 +33,7 @@ class Result:
 
 
 def write(results: Sequence[Result], facts: Mapping[str, Any], seconds: float, folder: Path = RESULTS) -> Path:
-    """Keep results as JSON."""
+    """Keep results as JSON; `seconds` are of processors, whatever else the machine did."""
     document = {
         "section": SECTION,
         "machine": {**described_machine(), "torch": version("torch")},

@@ -241,7 +241,7 @@ def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
     facts = {"families": {"walk": 7, "run": 3}, "persons": 5, "parts": [{"persons": 2, "clips": 4}, {"persons": 3, "clips": 6}]}
     write(results(), facts, 1260, tmp_path)
     made = page.page(tmp_path)
-    assert "took 21 minutes for 2 repetitions" in made
+    assert "took 21 minutes of one core's time for 2 repetitions" in made
     assert "| 1 (12 to 13) | 52.5 ± 3.5 % | 62.5 ± 3.5 % | +10.0 ± 0.0 points | 2 of 2 |" in made
     assert "| all (48 to 49) | 52.5 ± 3.5 % | 47.5 ± 3.5 % | -5.0 ± 0.0 points | 0 of 2 |" in made
     # Of an error, less is better.
