@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.usefulness.definitions import COUNTS, GENERATED_ONLY, PRETRAINED, REAL_ONLY
+from benchmarks.usefulness.definitions import (
+    COUNTS,
+    FRESH_ANSWERS,
+    GENERATED_ONLY,
+    PRETRAINED,
+    PRETRAINED_LONGER,
+    REAL_LONGER,
+    REAL_ONLY,
+)
 from benchmarks.usefulness.measured import MEASURES
 from benchmarks.usefulness.results import Result, summed_up, values_of
 
 __all__ = ["draw"]
 
-COLOURS = {REAL_ONLY: "#d64030", PRETRAINED: "#1f6cc8"}
+COLOURS = {
+    REAL_ONLY: "#d64030",
+    PRETRAINED: "#1f6cc8",
+    REAL_LONGER: "#eda79e",
+    PRETRAINED_LONGER: "#8db6e6",
+    FRESH_ANSWERS: "#a06cc8",
+}
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
@@ -28,6 +42,8 @@ def draw(results: Sequence[Result], path: Path) -> None:
         for way, colour in COLOURS.items():
             found = [values_of(results, measure.task, way, count, measure.key) for count in COUNTS]
             places = [place for place, values in enumerate(found) if values]
+            if not places:
+                continue
             middles, spreads = zip(*(summed_up(list(found[place].values())) for place in places), strict=True)
             tall, thick = ([measure.times * value for value in values] for values in (middles, spreads))
             axes.errorbar(places, tall, thick, color=colour, marker="o", capsize=3, label=way)
