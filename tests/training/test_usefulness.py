@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmarks.usefulness import __main__ as command
-from benchmarks.usefulness import page
+from benchmarks.usefulness import action, lifting, page
 from benchmarks.usefulness.action import FamilyScores
 from benchmarks.usefulness.cameras import FOCAL, camera_at, seen
 from benchmarks.usefulness.clips import Clips, balanced
@@ -30,10 +31,15 @@ from benchmarks.usefulness.definitions import (
     REAL_ONLY,
 )
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
-from benchmarks.usefulness.lifting import aligned, distances
+from benchmarks.usefulness.lifting import Lifter, aligned, distances
 from benchmarks.usefulness.people import drawn, parts_of
-from benchmarks.usefulness.results import Result, write
+from benchmarks.usefulness.results import Result, have, write
+from benchmarks.usefulness.trials import Trial, trials
 from posegen.skeleton import JOINTS
+from posegen.training.models import Trained, build
+from posegen.training.recipes import View
+from posegen.training.settings import Model
+from posegen.training.task import find_task
 
 PEOPLE = {
     "ann": {"walk": 9, "run": 1},
@@ -263,3 +269,24 @@ def test_the_committed_page_is_the_one_that_the_results_make() -> None:
 def test_no_clip_is_kept_in_the_results() -> None:
     document = json.loads((page.RESULTS / "usefulness.json").read_text("utf-8"))
     assert all(isinstance(value, float) for result in document["results"] for value in result["measures"].values())
+
+
+def test_every_trial_is_measured_with_its_own_clips(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(5)
+    moving = [draws.normal(0, 0.2, (16, len(JOINTS), 3)).astype(np.float32) for _ in PERSONS]
+    own = replace(clips, joints=moving)
+    task = find_task("action")
+    view = View(4, 6.25, 4, ("jump", "run", "sit", "walk"))
+    classifier = Trained(task, view, Model(), build(task, view, Model(), 0).eval())
+    monkeypatch.setattr(action, "STEPS", 1)
+    monkeypatch.setattr(lifting, "LIFTING_STEPS", 1)
+    for name, found in (
+        ("action", action.measure(own, classifier, trials("action", 1))),
+        ("lifting", lifting.measure(own, Lifter().eval(), trials("lifting", 1))),
+    ):
+        results = list(found)
+        assert [Trial(r.way, r.count, r.repetition) for r in results] == list(trials(name, 1))
+        assert {r.task for r in results} == {name}
+        assert all(r.clips == len(own.trained_on(0, r.count)) for r in results)
+        assert all(math.isfinite(value) for r in results for value in r.measures.values())
+        assert have(results, name) == {(t.way, t.count, t.repetition) for t in trials(name, 1)}
