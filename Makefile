@@ -12,7 +12,7 @@ SECTION ?= all
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt
 
-.PHONY: help dataset test judge bench lint types clean
+.PHONY: help dataset test judge usefulness bench lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make test      set everything up and run the tests"
 	@echo "make lint      ruff, rules and format            make types   mypy"
 	@echo "make bench     benchmarks and their guards       make judge   the measures of benchmarks/results (SECTION=generate)"
+	@echo "make usefulness  docs/usefulness.md: what generated motion gives those who have few real clips (POSEGEN_REFERENCE)"
 	@echo "make clean     remove $(VENV) and caches; datasets stay"
 
 dataset: $(VENV)/ready-to-run
@@ -30,6 +31,9 @@ test: $(VENV)/ready-to-test
 
 judge: $(VENV)/ready-to-test
 	$(BIN)/python -m benchmarks.judge $(SECTION)
+
+usefulness: $(VENV)/ready-to-test
+	$(BIN)/python -m benchmarks.usefulness
 
 bench: $(VENV)/ready-to-test
 	$(BIN)/python -m pytest benchmarks -s -p no:xdist $(PYTEST)

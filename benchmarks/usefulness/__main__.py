@@ -1,0 +1,97 @@
+"""Measure it all, keep the results and make the page: ``make usefulness``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.datasets import generate
+from benchmarks.usefulness import action, lifting
+from benchmarks.usefulness.clips import Clips, shared_clips
+from benchmarks.usefulness.definitions import PRETRAINING_SAMPLES, REPETITIONS
+from benchmarks.usefulness.results import Result, have, read, write
+from benchmarks.usefulness.trials import Trial, trials
+from posegen.errors import UsageError
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.usefulness", description=__doc__)
+    made = f"{PRETRAINING_SAMPLES:,} samples of the default config, where they are there already; made anew unless given"
+    parser.add_argument("--dataset", type=Path, help=made)
+    times = "of each way on each count, each with clips, draws and weights of its own (default: %(default)s)"
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS, help=times)
+    parser.add_argument("--missing", action="store_true", help="measure only what the kept results lack, and add it to them")
+    options = parser.parse_args()
+    try:
+        clips = shared_clips()
+        results, before = _kept(_facts(clips)) if options.missing else ([], 0.0)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    # Sums of several threads differ in their last bits.
+    torch.set_num_threads(1)
+    start = time.monotonic()
+    lacking = {
+        task: [t for t in trials(task, options.repetitions) if (t.way, t.count, t.repetition) not in have(results, task)]
+        for task in (lifting.TASK, action.TASK)
+    }
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        samples = ("--samples", str(PRETRAINING_SAMPLES))
+        dataset = options.dataset or generate(folder / "dataset", *samples)
+        for result in _measured(clips, lacking, dataset, folder):
+            results.append(result)
+            _tell(result, start)
+            write(results, _facts(clips), before + sum(os.times()[:4]))
+    from benchmarks.usefulness import page
+
+    print(*page.write(), sep="\n")
+    return 0
+
+
+def _measured(clips: Clips, lacking: Mapping[str, Sequence[Trial]], dataset: Path, folder: Path) -> Iterator[Result]:
+    if lacking[lifting.TASK]:
+        yield from lifting.measure(clips, lifting.pretrained(dataset), lacking[lifting.TASK])
+    if lacking[action.TASK]:
+        yield from action.measure(clips, action.pretrained(dataset, folder), lacking[action.TASK])
+
+
+def _kept(facts: Mapping[str, Any]) -> tuple[list[Result], float]:
+    """Give the results that there are, and the seconds of processors that they took."""
+    document, results = read()
+    if document["facts"] != facts:
+        msg = "the kept results are of other captured clips; measure all of it anew, without --missing"
+        raise UsageError(msg)
+    return results, float(document["seconds"])
+
+
+def _facts(clips: Clips) -> dict[str, Any]:
+    """Tell of the clips what the page tells."""
+    return {
+        "families": dict(Counter(clips.families)),
+        "persons": len(set(clips.persons)),
+        "parts": [
+            {"persons": len({p for p, of in zip(clips.persons, clips.part, strict=True) if of == i}), "clips": n}
+            for i, n in sorted(Counter(clips.part.tolist()).items())
+        ],
+    }
+
+
+def _tell(result: Result, start: float) -> None:
+    count = "all" if result.count is None else result.count
+    figures = ", ".join(f"{name} {value:.4g}" for name, value in result.measures.items())
+    what = f"{result.task}, {result.way}, {count} a class, repetition {result.repetition}: {figures}"
+    print(f"{(time.monotonic() - start) / 60:5.1f} minutes: {what}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""What somebody does, in captured clips of persons who were never trained on: by real clips, by generated ones, by both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from benchmarks.motion.shared_families import ACTIONS
+from benchmarks.train.running import trained
+from benchmarks.usefulness.clips import Clips, balanced
+from benchmarks.usefulness.definitions import (
+    BATCH,
+    FRESH_ANSWERS,
+    GENERATED_ONLY,
+    PRETRAINED,
+    RATE,
+    STEPS,
+    STRETCH,
+)
+from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
+from benchmarks.usefulness.results import Result
+from benchmarks.usefulness.trials import TRAINING, Trial
+from posegen.training.features import features_of
+from posegen.training.models import Trained, load_model
+from posegen.training.recipes import ABSENT
+from posegen.training.settings import Settings
+from posegen.training.skeletons import on_other_skeletons
+from posegen.training.task import find_task
+from posegen.training.tasks.action import ActionModel
+
+__all__ = ["TASK", "FamilyScores", "measure", "pretrained"]
+
+Array = NDArray[Any]
+
+TASK = "action"
+_ONE_THREAD = ("machine.threads=1", "machine.micro_batch=32", "machine.precision=32-true", "machine.device=cpu")
+"""So that the same machine finds the same weights, whatever else it does."""
+
+
+class FamilyScores(nn.Module):
+    """Scores of families by a model of actions: those of the actions that show a family, put together.
+
+    Parameters
+    ----------
+    model : ActionModel
+    groups : sequence of sequence of int
+        Actions of each family.
+    """
+
+    def __init__(self, model: ActionModel, groups: Sequence[Sequence[int]]) -> None:
+        super().__init__()
+        self.model, self.groups = model, groups
+
+    def forward(self, motion: Tensor, length: Tensor) -> Tensor:
+        """Score clips: Tensor [clip, frame, family], log of the sum of the actions' likelihoods."""
+        scores = self.model(motion, length)
+        return torch.stack([scores[..., list(group)].logsumexp(dim=-1) for group in self.groups], dim=-1)
+
+
+def pretrained(dataset: Path, folder: Path) -> Trained:
+    """Train on generated motion alone."""
+    options = [part for option in _ONE_THREAD for part in ("--set", option)]
+    return load_model(trained(dataset, TASK, "quick", folder / TASK, *options).place)
+
+
+def measure(clips: Clips, generated: Trained, wanted: Iterable[Trial]) -> Iterator[Result]:
+    """Train and judge."""
+    stride = generated.view.stride
+    motion = [features_of(np.asarray(joints[::stride], np.float32), clips.fps / stride) for joints in clips.joints]
+    for trial in wanted:
+        own = clips.trained_on(trial.repetition, trial.count)
+        model: nn.Module = _kept(generated, clips)
+        if trial.way != GENERATED_ONLY:
+            times, slower = TRAINING[trial.way]
+            settings = settings_of(times * STEPS, RATE * slower, BATCH).model_copy(update={"seed": trial.repetition})
+            model = _begun(trial.way, generated, clips, [motion[clip] for clip in own], settings)
+            _learn(model, motion, clips, own, settings)
+        judged = _judged(model, motion, clips.numbers, clips.held_out(trial.repetition))
+        yield Result(TASK, trial.way, trial.count, len(own), trial.repetition, judged)
+
+
+def _kept(generated: Trained, clips: Clips) -> FamilyScores:
+    """Take the model of generated motion as it is, but for its answers, which become families."""
+    names = generated.view.actions
+    groups = [[names.index(action) for action in ACTIONS[family] if action in names] for family in clips.names]
+    model = deepcopy(generated.model)
+    assert isinstance(model, ActionModel)
+    return FamilyScores(model, groups).eval()
+
+
+def _begun(way: str, generated: Trained, clips: Clips, motion: Sequence[Array], settings: Settings) -> nn.Module:
+    """Make the model that a way begins with."""
+    if way == PRETRAINED:
+        return _kept(generated, clips)
+    torch.manual_seed(settings.seed)
+    model = ActionModel(len(clips.names), generated.settings)
+    if way == FRESH_ANSWERS:
+        model.encoder.load_state_dict(generated.model.encoder.state_dict())  # type: ignore[union-attr]
+        return model
+    frames = np.concatenate(motion)
+    model.encoder.normalise_by(frames.mean(axis=0), frames.std(axis=0))
+    return model
+
+
+def _learn(model: nn.Module, motion: Sequence[Array], clips: Clips, own: Array, settings: Settings) -> None:
+    weights = shares(clips.numbers[own])
+    task = find_task(TASK)
+
+    def loss_at(step: int) -> Tensor:
+        which = own[chosen_at(step, settings.seed, weights, settings.batch)]
+        batch = _shown([motion[clip] for clip in which], clips.numbers[which], which, settings, step)
+        return task.loss(task.apply(model, batch), batch)
+
+    train(model, loss_at, settings)
+
+
+def _shown(motion: Sequence[Array], families: Array, which: Array, settings: Settings, step: int) -> dict[str, Tensor]:
+    """Show a stretch of each clip, on other skeletons than it has, as ``posegen train`` does."""
+    draws = np.random.default_rng((settings.seed, step, 1)).random(len(motion))
+    length = np.array([min(len(clip), STRETCH) for clip in motion])
+    first = [int(draw * (len(clip) - n + 1)) for draw, clip, n in zip(draws, motion, length, strict=True)]
+    values = np.zeros((len(motion), int(length.max()), motion[0].shape[-1]), np.float32)
+    action = np.full(values.shape[:2], ABSENT, np.int64)
+    for place, (clip, begin, n) in enumerate(zip(motion, first, length, strict=True)):
+        values[place, :n] = clip[begin : begin + n]
+        action[place, :n] = families[place]
+    # A clip that is there twice is on two skeletons: its place in the batch stands for its variant.
+    told = {"motion": values, "length": length, "sample": which, "variant": np.arange(len(which))}
+    varied = on_other_skeletons(told, settings.data.skeleton, settings.seed, step)
+    return {
+        "motion": torch.from_numpy(varied["motion"]),
+        "length": torch.from_numpy(length),
+        "action": torch.from_numpy(action),
+    }
+
+
+def _judged(model: nn.Module, motion: Sequence[Array], families: Array, held: Array) -> dict[str, float]:
+    """Share of held-out clips whose family most of their frames are taken for: mean over families, and over clips."""
+    right = np.array([_said(model, motion[clip]) == families[clip] for clip in held], np.float64)
+    return {"balanced": balanced(right, families[held]), "top1": float(right.mean())}
+
+
+def _said(model: nn.Module, motion: Array) -> int:
+    with torch.inference_mode():
+        scores = model(torch.from_numpy(motion)[None], torch.tensor([len(motion)]))[0]
+    return int(torch.bincount(scores.argmax(dim=-1), minlength=scores.shape[-1]).argmax())

@@ -1,0 +1,99 @@
+"""Poses as a virtual camera sees them: what a model that lifts 2D to 3D is shown, and what it is to answer.
+
+The camera goes along with who moves, as the way ``track`` of the field ``camera`` does: at 3 to 5 m, .9 to 1.9 m up, from any
+side, with the picture and the focal length of Human3.6M, and looks at the height of the pelvis. Its 2D joints are
+without error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.exchange.camera import Extrinsics, Intrinsics, intrinsics, look_at, project
+from posegen.skeleton import JOINTS
+
+__all__ = ["Poses", "camera_at", "joined", "seen"]
+
+Array = NDArray[Any]
+
+SIZE, FOCAL = 1000, 1145.0
+DISTANCE, HEIGHT, ZOOM = (3.0, 5.0), (0.9, 1.9), (0.95, 1.05)
+PELVIS = JOINTS.index("pelvis")
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Frames of clips.
+
+    Attributes
+    ----------
+    picture : float32 [n, 22 * 2]
+        Joints from the pelvis, x to the right and y down, in units of their root mean square distance from it:
+        how far the camera is cannot be told from it.
+    body : float32 [n, 22 * 3]
+        Joints from the pelvis in the camera's axes (right, down, forward), metres.
+    clip : int64 [n]
+    """
+
+    picture: Array
+    body: Array
+    clip: Array
+
+
+def camera_at(joints: Array, draws: Array) -> tuple[Extrinsics, Intrinsics]:
+    """Place a camera for a clip whose pelvis stays above the origin.
+
+    Parameters
+    ----------
+    joints : float [frame, 22, 3]
+        Metres, y up.
+    draws : float64 [4]
+        On [0, 1): side, distance, height, focal length.
+    """
+    angle = 2 * np.pi * draws[0]
+    distance, height, zoom = (
+        low + draw * (high - low) for draw, (low, high) in zip(draws[1:], (DISTANCE, HEIGHT, ZOOM), strict=True)
+    )
+    watched = float(joints[:, PELVIS, 1].mean())
+    camera = look_at((distance * np.sin(angle), height, distance * np.cos(angle)), (0.0, watched, 0.0))
+    return camera, intrinsics(FOCAL * zoom, (SIZE, SIZE))
+
+
+def seen(joints: Array, clip: int, draws: Array) -> Poses:
+    """Have a camera see a clip.
+
+    Parameters
+    ----------
+    joints : float [frame, 22, 3]
+        Metres, y up.
+    clip : int
+        Its number.
+    draws : float64 [4]
+        As for :func:`camera_at`.
+    """
+    there = np.asarray(joints, np.float64).copy()
+    there[..., [0, 2]] -= there[:, PELVIS, None][..., [0, 2]]
+    camera, lens = camera_at(there, draws)
+    pixels, _ = project(there, camera, lens)
+    if not np.isfinite(pixels).all():
+        msg = f"clip {clip} has joints that are not in front of a camera at {DISTANCE[0]:g} m from its pelvis"
+        raise ValueError(msg)
+    away = pixels - pixels[:, PELVIS, None]
+    size = np.sqrt((away**2).sum(axis=-1).mean(axis=-1))
+    body = (there - there[:, PELVIS, None]) @ camera.rotation.T
+    flat = len(there), -1
+    picture = (away / size[:, None, None]).reshape(flat)
+    return Poses(picture.astype(np.float32), body.reshape(flat).astype(np.float32), np.full(len(there), clip))
+
+
+def joined(poses: list[Poses]) -> Poses:
+    """Put poses one behind the other."""
+    return Poses(
+        np.concatenate([each.picture for each in poses]),
+        np.concatenate([each.body for each in poses]),
+        np.concatenate([each.clip for each in poses]),
+    )

@@ -1,0 +1,92 @@
+"""The captured clips that are trained on and judged by: those of families that the library's actions show, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.motion.clips import captured
+from benchmarks.motion.shared_families import fit
+from benchmarks.usefulness.definitions import FOLDS
+from benchmarks.usefulness.people import drawn, parts_of
+from posegen.errors import UsageError
+
+__all__ = ["Clips", "balanced", "shared_clips"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Captured clips.
+
+    Attributes
+    ----------
+    joints : sequence of float32 [frame, 22, 3]
+    families, persons : tuple of str
+    fps : float
+    part : int64 [clip]
+        In which a clip's person is.
+    """
+
+    joints: Sequence[Array]
+    families: tuple[str, ...]
+    persons: tuple[str, ...]
+    fps: float
+    part: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The families."""
+        return tuple(sorted(set(self.families)))
+
+    @property
+    def numbers(self) -> Array:
+        """Family of each clip as its place in :attr:`names`; int64 [clip]."""
+        return np.array([self.names.index(family) for family in self.families])
+
+    def held_out(self, repetition: int) -> Array:
+        """Clips that a repetition is judged by; int64."""
+        return np.flatnonzero(self.part == repetition % FOLDS)
+
+    def trained_on(self, repetition: int, count: int | None) -> Array:
+        """Clips that a repetition trains on, so many of each family; int64."""
+        return drawn(self.families, self.part != repetition % FOLDS, count, repetition)
+
+
+def shared_clips() -> Clips:
+    """Read the clips from the folder that POSEGEN_REFERENCE names.
+
+    Raises
+    ------
+    UsageError
+        If it names none, or no clips that can be parted are there.
+    """
+    found = captured()
+    if not found:
+        msg = (
+            "usefulness is measured on captured motion, and there is none. Set POSEGEN_REFERENCE to a folder with .npz files "
+            "of joints [frames, 22, 3], offsets, fps, names, classes and subjects"
+        )
+        raise UsageError(msg)
+    shared = [clip for of_it in fit(found).values() for clip in of_it]
+    if not shared or len({clip.fps for clip in shared}) > 1:
+        msg = "POSEGEN_REFERENCE: needs ten clips or more of a family, of three persons, all with as many frames a second"
+        raise UsageError(msg)
+    families, persons = tuple(clip.family for clip in shared), tuple(clip.person for clip in shared)
+    part = parts_of(persons, families, FOLDS)
+    for family in sorted(set(families)):
+        own = {int(part[i]) for i in range(len(part)) if families[i] == family}
+        if len(own) < FOLDS:
+            msg = f"POSEGEN_REFERENCE: clips of {family} are of too few persons to be in each of {FOLDS} parts"
+            raise UsageError(msg)
+    return Clips([clip.joints for clip in shared], families, persons, shared[0].fps, part)
+
+
+def balanced(values: Array, families: Array) -> float:
+    """Mean over the families of the mean over their clips."""
+    return float(np.mean([values[families == family].mean() for family in np.unique(families)]))

@@ -1,0 +1,171 @@
+"""From the 2D joints of a picture to 3D: by real clips, by generated ones, by both; judged on persons never trained on.
+
+The model is a small one of the kind of Martinez et al., A simple yet effective baseline for 3D human pose estimation, 2017:
+frame by frame, residual linear layers, 0.16 million weights. The loss is the error itself, the mean distance of joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from benchmarks.usefulness.cameras import Poses, joined, seen
+from benchmarks.usefulness.clips import Clips, balanced
+from benchmarks.usefulness.definitions import (
+    CAMERAS,
+    GENERATED_ONLY,
+    LIFTING_BATCH,
+    LIFTING_RATE,
+    LIFTING_STEPS,
+    LIFTING_STRIDE,
+    MEAN_POSE,
+    PRETRAINED,
+    PRETRAINED_LONGER,
+    PRETRAINING_STEPS,
+)
+from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
+from benchmarks.usefulness.results import Result
+from benchmarks.usefulness.trials import TRAINING, Trial
+from posegen.skeleton import JOINTS
+from posegen.splits import in_split
+from posegen.store.read import open_dataset
+from posegen.training.settings import Settings
+
+__all__ = ["TASK", "Lifter", "aligned", "distances", "measure", "pretrained"]
+
+Array = NDArray[Any]
+
+TASK = "lifting"
+WIDTH, BLOCKS, DROPOUT = 256, 1, 0.1
+AT_ONCE = 100
+"""Samples that are read at once."""
+_REAL, _GENERATED = 0, 1
+"""Whose cameras are drawn."""
+
+
+class Lifter(nn.Module):
+    """Gives the joints [frame, 22 * 3] of pictures [frame, 22 * 2], both as :class:`Poses` have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begin = nn.Linear(len(JOINTS) * 2, WIDTH)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Dropout(DROPOUT), nn.Linear(WIDTH, WIDTH))
+            for _ in range(BLOCKS)
+        )
+        self.end = nn.Linear(WIDTH, len(JOINTS) * 3)
+
+    def forward(self, picture: Tensor) -> Tensor:
+        """Lift frames one by one."""
+        x = functional.gelu(self.begin(picture))
+        for block in self.blocks:
+            x = x + block(x)
+        body: Tensor = self.end(functional.gelu(x))
+        return body
+
+
+def pretrained(dataset: Path) -> Lifter:
+    """Train on generated motion alone: base variants of the training split, a camera for each."""
+    stored = open_dataset(dataset)
+    samples = in_split(stored.header.seed, np.arange(len(stored)), "training")
+    poses = []
+    for start in range(0, len(samples), AT_ONCE):
+        own = samples[start : start + AT_ONCE]
+        for sample, joints in zip(own, stored.arrays("joints", own)[:, 0, 0, ::LIFTING_STRIDE], strict=True):
+            there = joints[~np.isnan(joints[:, 0, 0])]
+            poses.append(seen(there, int(sample), _draws(_GENERATED, int(sample), 0)))
+    every = joined(poses)
+    return _learnt(None, every, np.ones(len(every.clip)), settings_of(PRETRAINING_STEPS, LIFTING_RATE, LIFTING_BATCH))
+
+
+def _draws(whose: int, clip: int, camera: int) -> Array:
+    return np.random.default_rng((whose, clip, camera)).random(4)
+
+
+def measure(clips: Clips, generated: Lifter, wanted: Iterable[Trial]) -> Iterator[Result]:
+    """Train and judge."""
+    views = [
+        joined([seen(joints[::LIFTING_STRIDE], clip, _draws(_REAL, clip, camera)) for camera in range(CAMERAS)])
+        for clip, joints in enumerate(clips.joints)
+    ]
+    for trial in wanted:
+        held = joined([views[clip] for clip in clips.held_out(trial.repetition)])
+        own = clips.trained_on(trial.repetition, trial.count)
+        if trial.way == GENERATED_ONLY:
+            answers = _answers(generated, held)
+        else:
+            answers = _by_real(trial, generated, joined([views[clip] for clip in own]), held, clips)
+        yield Result(TASK, trial.way, trial.count, len(own), trial.repetition, _judged(answers, held, clips))
+
+
+def _by_real(trial: Trial, generated: Lifter, poses: Poses, held: Poses, clips: Clips) -> Array:
+    """Answer for what is held out after training on real poses."""
+    weights = shares(clips.numbers[poses.clip], poses.clip)
+    if trial.way == MEAN_POSE:
+        return np.broadcast_to(weights @ poses.body, held.body.shape)
+    times, slower = TRAINING[trial.way]
+    settings = settings_of(times * LIFTING_STEPS, LIFTING_RATE * slower, LIFTING_BATCH)
+    begun = generated if trial.way in (PRETRAINED, PRETRAINED_LONGER) else None
+    return _answers(_learnt(begun, poses, weights, settings.model_copy(update={"seed": trial.repetition})), held)
+
+
+def _learnt(begun: Lifter | None, poses: Poses, weights: Array, settings: Settings) -> Lifter:
+    """Train on poses, from fresh weights or from those of a model, which stays as it is."""
+    torch.manual_seed(settings.seed)
+    model = Lifter() if begun is None else deepcopy(begun)
+    picture, body = torch.from_numpy(poses.picture), torch.from_numpy(poses.body)
+
+    def loss_at(step: int) -> Tensor:
+        chosen = torch.from_numpy(chosen_at(step, settings.seed, weights, settings.batch))
+        off = (model(picture[chosen]) - body[chosen]).unflatten(-1, (-1, 3))
+        return (off.square().sum(dim=-1) + 1e-8).sqrt().mean()
+
+    train(model, loss_at, settings)
+    return model
+
+
+def _answers(model: Lifter, poses: Poses) -> Array:
+    with torch.inference_mode():
+        answers: Array = model(torch.from_numpy(poses.picture)).numpy()
+    return answers
+
+
+def _judged(answers: Array, held: Poses, clips: Clips) -> dict[str, float]:
+    """Mean error of joints in mm, as they are and aligned: over a clip's frames, over a family's clips, over the families."""
+    found, true = (np.asarray(values, np.float64).reshape(-1, len(JOINTS), 3) for values in (answers, held.body))
+    found = found - found[:, :1]
+    # Clips are in order, so each one's frames lie together.
+    which, first = np.unique(held.clip, return_index=True)
+    counts = np.diff([*first, len(held.clip)])
+    errors = {"mpjpe": distances(found, true), "pa_mpjpe": distances(aligned(found, true), true)}
+    return {
+        name: 1000 * balanced(np.add.reduceat(values, first) / counts, clips.numbers[which]) for name, values in errors.items()
+    }
+
+
+def distances(found: Array, true: Array) -> Array:
+    """Mean distance of joints in each frame [n], of joints [n, joint, 3]."""
+    return np.asarray(np.sqrt(((found - true) ** 2).sum(axis=-1)).mean(axis=-1))
+
+
+def aligned(found: Array, true: Array) -> Array:
+    """Shift, turn and scale each frame [n, joint, 3] so that squared distances from the true one are least.
+
+    Umeyama, Least-squares estimation of transformation parameters between two point patterns, 1991.
+    """
+    middle = true.mean(axis=1, keepdims=True)
+    own, wanted = found - found.mean(axis=1, keepdims=True), true - middle
+    u, values, v = np.linalg.svd(np.swapaxes(own, 1, 2) @ wanted)
+    # A mirror image is no rotation.
+    sign = np.ones_like(values)
+    sign[:, -1] = np.sign(np.linalg.det(u @ v))
+    size = (values * sign).sum(axis=-1) / np.maximum((own**2).sum(axis=(1, 2)), 1e-12)
+    return np.asarray(size[:, None, None] * (own @ (u * sign[:, None]) @ v) + middle)

@@ -1,0 +1,174 @@
+"""``docs/usefulness.md``, made from its text and from the committed results: ``python -m benchmarks.usefulness.page``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import RESULTS, sentence
+from benchmarks.usefulness import definitions, lifting
+from benchmarks.usefulness.chart import draw
+from benchmarks.usefulness.definitions import (
+    COUNTS,
+    FRESH_ANSWERS,
+    GENERATED_ONLY,
+    MEAN_POSE,
+    PRETRAINED,
+    PRETRAINED_LONGER,
+    REAL_LONGER,
+    REAL_ONLY,
+)
+from benchmarks.usefulness.measured import MEASURES, Measure
+from benchmarks.usefulness.results import Result, paired, read, summed_up, values_of
+
+__all__ = ["PAGE", "PICTURE", "page", "write"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "usefulness.md"
+PICTURE = PAGE.with_suffix(".png")
+TEMPLATE = Path(__file__).with_name("usefulness.template.md")
+UNMEASURED = "not measured yet: `make usefulness`"
+
+
+def page(folder: Path = RESULTS) -> str:
+    """Put the measured figures into the text."""
+    document, results = read(folder)
+    parts = {
+        "machine": _took(document, results),
+        "verdict": "\n".join(f"- {_verdict(results, measure)}" for measure in MEASURES[:2]),
+        **{name: _table(results, measure) for name, measure in zip(("action", "mpjpe", "pa_mpjpe"), MEASURES, strict=True)},
+        **_facts(document["facts"]),
+        **{name: f"{getattr(definitions, name.upper()):,}" for name in ("steps", "batch", "lifting_steps", "lifting_batch")},
+        "samples": f"{definitions.PRETRAINING_SAMPLES:,}",
+        "folds": str(definitions.FOLDS),
+        "cameras": str(definitions.CAMERAS),
+        "longer": str(definitions.LONGER),
+        "fine_tuning": f"{definitions.FINE_TUNING:g}",
+        "weights": f"{sum(each.numel() for each in lifting.Lifter().parameters()):,}",
+    }
+    text = TEMPLATE.read_text("utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"{{{{{name}}}}}", part)
+    return text
+
+
+def write() -> list[Path]:
+    """Write the page and its picture, and give their paths."""
+    PAGE.write_text(page(), encoding="utf-8")
+    draw(read()[1], PICTURE)
+    return [PAGE, PICTURE]
+
+
+def _took(document: Mapping[str, Any], results: Sequence[Result]) -> str:
+    repetitions = len({result.repetition for result in results})
+    machine = f"{sentence(document['machine'])}, torch {document['machine']['torch']}"
+    took = f"`make usefulness` took {document['seconds'] / 60:.0f} minutes of one core's time"
+    return f"{took} for {repetitions} repetitions; {machine}."
+
+
+def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
+    families = facts["families"]
+    return {
+        "clips": str(sum(families.values())),
+        "persons": str(facts["persons"]),
+        "families": ", ".join(f"{family} {count}" for family, count in sorted(families.items())),
+        "classes": str(len(families)),
+        "chance": f"{100 / len(families):.1f} %",
+        "parts": ", ".join(f"{part['clips']} clips of {part['persons']} persons" for part in facts["parts"]),
+    }
+
+
+def _verdict(results: Sequence[Result], measure: Measure) -> str:
+    """Tell in a sentence for which counts pre-training gained in all repetitions, and for which it did not."""
+    told = []
+    for count in COUNTS:
+        gains = _gains(results, measure, PRETRAINED, count)
+        if gains:
+            mean, _ = summed_up(gains)
+            name = "all clips" if count is None else f"{count} clip{'s' if count > 1 else ''} a class"
+            better = sum(gain > 0 for gain in gains)
+            told.append(f"{measure.gain(mean)} with {name} (better in {better} of {len(gains)})")
+    if not told:
+        return f"**{measure.name}**: {UNMEASURED}"
+    return (
+        f"**{measure.name}**: generated motion first, then real clips, rather than real clips only, gains {'; '.join(told)}."
+        f"{_longer(results, measure)}"
+    )
+
+
+def _longer(results: Sequence[Result], measure: Measure) -> str:
+    """Tell what more steps gain without generated motion, beside what generated motion gains."""
+    told = []
+    for count in COUNTS:
+        gains, same = (_gains(results, measure, way, count) for way in (REAL_LONGER, PRETRAINED))
+        if gains:
+            # Longer ones are of the first repetitions.
+            other = summed_up(same[: len(gains)])[0]
+            name = "all" if count is None else str(count)
+            told.append(
+                f"{measure.gain(summed_up(gains)[0])} with {name} (generated motion, in the same: {measure.gain(other)})"
+            )
+    if not told:
+        return ""
+    return f" Real clips only in {definitions.LONGER} times as many steps gain {'; '.join(told)}."
+
+
+def _gains(results: Sequence[Result], measure: Measure, way: str, count: int | None) -> list[float]:
+    """By how much a way is better than real clips only, in each repetition."""
+    found, real = (values_of(results, measure.task, each, count, measure.key) for each in (way, REAL_ONLY))
+    return [measure.sign * each for each in paired(found, real)]
+
+
+def _table(results: Sequence[Result], measure: Measure) -> str:
+    lines = [
+        f"| real clips of a class (together) | {REAL_ONLY} | {PRETRAINED} | gain | better in |",
+        "|---|---|---|---|---|",
+    ]
+    for count in COUNTS:
+        real, after = (values_of(results, measure.task, way, count, measure.key) for way in (REAL_ONLY, PRETRAINED))
+        gains = _gains(results, measure, PRETRAINED, count)
+        if gains:
+            better = f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
+            cells = [_count(results, measure, count), measure.told(real.values()), measure.told(after.values())]
+            lines.append(f"| {' | '.join(cells)} | {measure.told_gain(gains)} | {better} |")
+    return "\n".join([*lines, "", *_beside(results, measure)]) if len(lines) > 2 else UNMEASURED
+
+
+def _beside(results: Sequence[Result], measure: Measure) -> list[str]:
+    """Tell of the ways beside the question, each in a line."""
+    lines = ["| besides | real clips of a class (together) | |", "|---|---|---|"]
+    ways = [
+        (GENERATED_ONLY, 0),
+        (MEAN_POSE, None),
+        *((FRESH_ANSWERS, count) for count in COUNTS),
+        *((way, count) for count in COUNTS for way in (REAL_LONGER, PRETRAINED_LONGER)),
+    ]
+    for way, count in ways:
+        values = values_of(results, measure.task, way, count, measure.key)
+        if values:
+            lines.append(
+                f"| {way} | {_count(results, measure, count, way)} | {_of_same(results, measure, way, count, values)} |"
+            )
+    return lines
+
+
+def _of_same(results: Sequence[Result], measure: Measure, way: str, count: int | None, values: Mapping[int, float]) -> str:
+    """Tell a figure, and what real clips only got in the same repetitions where the way has fewer of them."""
+    told = measure.told(values.values())
+    real = values_of(results, measure.task, REAL_ONLY, count, measure.key)
+    if way in (FRESH_ANSWERS, REAL_LONGER, PRETRAINED_LONGER):
+        same = [real[repetition] for repetition in values]
+        told += f"; {REAL_ONLY} in the same {len(same)} repetitions {measure.told(same)}"
+    return told
+
+
+def _count(results: Sequence[Result], measure: Measure, count: int | None, way: str = REAL_ONLY) -> str:
+    clips = [r.clips for r in results if (r.task, r.way, r.count) == (measure.task, way, count)]
+    if count == 0:
+        return "none"
+    low, high = min(clips), max(clips)
+    return f"{'all' if count is None else count} ({low if low == high else f'{low} to {high}'})"
+
+
+if __name__ == "__main__":
+    print(*write(), sep="\n")

@@ -1,0 +1,72 @@
+"""What was measured, each number for itself, and how it is kept."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import RESULTS, described_machine
+
+__all__ = ["Result", "have", "paired", "read", "summed_up", "values_of", "write"]
+
+SECTION = "usefulness"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one model got in one repetition.
+
+    `count` is the real clips of a class that it was trained on, None for all, 0 for none; `clips` how many these are together.
+    """
+
+    task: str
+    way: str
+    count: int | None
+    clips: int
+    repetition: int
+    measures: Mapping[str, float]
+
+
+def write(results: Sequence[Result], facts: Mapping[str, Any], seconds: float, folder: Path = RESULTS) -> Path:
+    """Keep results as JSON; `seconds` are of processors, whatever else the machine did."""
+    document = {
+        "section": SECTION,
+        "machine": {**described_machine(), "torch": version("torch")},
+        "seconds": round(seconds),
+        "facts": dict(facts),
+        "results": [asdict(result) for result in results],
+    }
+    path = folder / f"{SECTION}.json"
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def read(folder: Path = RESULTS) -> tuple[dict[str, Any], list[Result]]:
+    """Give what is kept: the whole document, and the results in it."""
+    document = json.loads((folder / f"{SECTION}.json").read_text("utf-8"))
+    return document, [Result(**result) for result in document["results"]]
+
+
+def values_of(results: Sequence[Result], task: str, way: str, count: int | None, measure: str) -> dict[int, float]:
+    """Give a measure by repetition."""
+    return {r.repetition: r.measures[measure] for r in results if (r.task, r.way, r.count) == (task, way, count)}
+
+
+def have(results: Sequence[Result], task: str) -> set[tuple[str, int | None, int]]:
+    """Tell what there is of a task: ways, counts and repetitions."""
+    return {(r.way, r.count, r.repetition) for r in results if r.task == task}
+
+
+def paired(one: Mapping[int, float], other: Mapping[int, float]) -> list[float]:
+    """Give one less the other in each repetition that both have."""
+    return [one[repetition] - other[repetition] for repetition in sorted(one.keys() & other.keys())]
+
+
+def summed_up(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation (of a sample) over repetitions."""
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0

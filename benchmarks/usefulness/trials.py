@@ -1,0 +1,55 @@
+"""What is trained and judged: each way on each count in each repetition, as the definitions have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchmarks.usefulness.definitions import (
+    COUNTS,
+    FEWER_REPETITIONS,
+    FINE_TUNING,
+    FRESH_ANSWERS,
+    GENERATED_ONLY,
+    LONGER,
+    MEAN_POSE,
+    PRETRAINED,
+    PRETRAINED_LONGER,
+    REAL_LONGER,
+    REAL_ONLY,
+)
+
+__all__ = ["TRAINING", "Trial", "trials"]
+
+TRAINING = {
+    REAL_ONLY: (1, 1.0),
+    PRETRAINED: (1, FINE_TUNING),
+    FRESH_ANSWERS: (1, 1.0),
+    REAL_LONGER: (LONGER, 1.0),
+    PRETRAINED_LONGER: (LONGER, FINE_TUNING),
+}
+"""Ways that train on real clips: times the steps, and times the rate, of fresh weights."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model to be judged: a way, real clips of a class (0: none, None: all), and which repetition."""
+
+    way: str
+    count: int | None
+    repetition: int
+
+
+def trials(task: str, repetitions: int) -> Iterator[Trial]:
+    """Give all trials of a task, those that matter most first."""
+    for repetition in range(repetitions):
+        yield Trial(GENERATED_ONLY, 0, repetition)
+        if task == "lifting":
+            yield Trial(MEAN_POSE, None, repetition)
+        for count in COUNTS:
+            yield Trial(REAL_ONLY, count, repetition)
+            yield Trial(PRETRAINED, count, repetition)
+    for repetition in range(min(repetitions, FEWER_REPETITIONS)):
+        for count in COUNTS:
+            yield Trial(REAL_LONGER, count, repetition)
+            yield Trial(PRETRAINED_LONGER if task == "lifting" else FRESH_ANSWERS, count, repetition)

@@ -1,0 +1,292 @@
+"""The report on usefulness: nobody is on both sides, few clips are as few as said, cameras see what is there, and the page
+tells what was measured."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from benchmarks.usefulness import __main__ as command
+from benchmarks.usefulness import action, lifting, page
+from benchmarks.usefulness.action import FamilyScores
+from benchmarks.usefulness.cameras import FOCAL, camera_at, seen
+from benchmarks.usefulness.clips import Clips, balanced
+from benchmarks.usefulness.definitions import (
+    COUNTS,
+    FOLDS,
+    FRESH_ANSWERS,
+    GENERATED_ONLY,
+    MEAN_POSE,
+    PRETRAINED,
+    REAL_LONGER,
+    REAL_ONLY,
+)
+from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
+from benchmarks.usefulness.lifting import Lifter, aligned, distances
+from benchmarks.usefulness.people import drawn, parts_of
+from benchmarks.usefulness.results import Result, have, write
+from benchmarks.usefulness.trials import Trial, trials
+from posegen.skeleton import JOINTS
+from posegen.training.models import Trained, build
+from posegen.training.recipes import View
+from posegen.training.settings import Model
+from posegen.training.task import find_task
+
+PEOPLE = {
+    "ann": {"walk": 9, "run": 1},
+    "bob": {"walk": 2, "run": 7},
+    "cat": {"walk": 3, "jump": 6},
+    "dan": {"jump": 4, "run": 2},
+    "eve": {"walk": 4, "jump": 2, "run": 3},
+    "fay": {"jump": 1},
+}
+PERSONS = tuple(person for person, own in PEOPLE.items() for count in own.values() for _ in range(count))
+FAMILIES = tuple(family for own in PEOPLE.values() for family, count in own.items() for _ in range(count))
+
+
+@pytest.fixture(scope="module")
+def clips() -> Clips:
+    joints = [np.zeros((4, len(JOINTS), 3), np.float32)] * len(PERSONS)
+    return Clips(joints, FAMILIES, PERSONS, 25.0, parts_of(PERSONS, FAMILIES, FOLDS))
+
+
+def test_nobody_who_is_held_out_is_trained_on(clips: Clips) -> None:
+    for repetition in range(FOLDS):
+        for count in COUNTS:
+            trained, held = clips.trained_on(repetition, count), clips.held_out(repetition)
+            assert not {PERSONS[i] for i in trained} & {PERSONS[i] for i in held}
+    every = np.concatenate([clips.held_out(repetition) for repetition in range(FOLDS)])
+    assert sorted(every) == list(range(len(PERSONS)))
+    assert set(clips.held_out(0)) == set(clips.held_out(FOLDS))
+
+
+def test_each_part_has_each_family(clips: Clips) -> None:
+    for part in range(FOLDS):
+        assert {FAMILIES[i] for i in np.flatnonzero(clips.part == part)} == {"walk", "run", "jump"}
+
+
+def test_few_clips_of_a_class_are_as_few_as_said(clips: Clips) -> None:
+    for repetition in range(FOLDS):
+        there = Counter(FAMILIES[i] for i in np.flatnonzero(clips.part != repetition))
+        before: set[int] = set()
+        for count in COUNTS:
+            chosen = clips.trained_on(repetition, count)
+            wanted = {family: min(n, count or n) for family, n in there.items()}
+            assert Counter(FAMILIES[i] for i in chosen) == wanted
+            assert before <= set(chosen.tolist())
+            before = set(chosen.tolist())
+        assert len(before) == sum(there.values())
+
+
+def test_other_seeds_draw_other_clips() -> None:
+    every = np.ones(len(FAMILIES), bool)
+    assert len({tuple(drawn(FAMILIES, every, 1, seed)) for seed in range(8)}) > 1
+    assert drawn(FAMILIES, every, 5, 3).tolist() == drawn(FAMILIES, every, 5, 3).tolist()
+
+
+def test_shares_count_groups_alike() -> None:
+    family = np.array(["a", "a", "a", "a", "b"])
+    clip = np.array([0, 0, 0, 1, 2])
+    assert shares(family).tolist() == pytest.approx([1 / 8] * 4 + [1 / 2])
+    assert shares(family, clip).tolist() == pytest.approx([1 / 12] * 3 + [1 / 4, 1 / 2])
+
+
+def test_items_are_chosen_by_their_weights() -> None:
+    weights = np.array([0.0, 0.25, 0.0, 0.75, 0.0])
+    found = np.concatenate([chosen_at(step, 4, weights, 100) for step in range(20)])
+    assert set(found.tolist()) == {1, 3}
+    assert (found == 3).mean() == pytest.approx(0.75, abs=0.04)
+    assert (chosen_at(7, 4, weights, 50) == chosen_at(7, 4, weights, 50)).all()
+    assert (chosen_at(7, 4, weights, 50) != chosen_at(8, 4, weights, 50)).any()
+
+
+def test_what_is_learnt_is_a_function_of_the_seed() -> None:
+    def learnt(seed: int, disturbed: int) -> Tensor:
+        torch.manual_seed(3)
+        model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+        torch.manual_seed(disturbed)
+        settings = settings_of(5, 1e-2, 6).model_copy(update={"seed": seed})
+        items = torch.arange(40.0).reshape(10, 4) / 40
+
+        def loss_at(step: int) -> Tensor:
+            loss: Tensor = model(items[chosen_at(step, seed, np.ones(10), 6)]).square().mean()
+            return loss
+
+        train(model, loss_at, settings)
+        return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+    assert torch.equal(learnt(1, 10), learnt(1, 20))
+    assert not torch.equal(learnt(1, 10), learnt(2, 10))
+
+
+def walker(frames: int = 5) -> NDArray[np.float32]:
+    joints = np.random.default_rng(1).uniform(-0.4, 0.4, (frames, len(JOINTS), 3))
+    joints += np.array([3.0, 1.0, -2.0])
+    joints[:, JOINTS.index("head"), 1] += 1
+    joints += np.arange(frames)[:, None, None] * [0.3, 0, 0.2]
+    return joints.astype(np.float32)
+
+
+@pytest.mark.parametrize("draws", [(0.0, 0.0, 0.0, 0.5), (0.25, 1.0, 0.5, 0.0), (0.6, 0.3, 0.9, 1.0)])
+def test_a_picture_is_what_a_pinhole_camera_sees_of_the_body(draws: tuple[float, ...]) -> None:
+    joints = walker()
+    poses = seen(joints, 7, np.array(draws))
+    angle, distance = 2 * math.pi * draws[0], 3 + 2 * draws[1]
+    height, focal = 0.9 + draws[2], FOCAL * (0.95 + 0.1 * draws[3])
+    for f, frame in enumerate(joints.astype(float)):
+        pelvis = frame[0]
+        watched = joints[:, 0, 1].astype(float).mean()
+        camera = np.array([pelvis[0] + distance * math.sin(angle), height, pelvis[2] + distance * math.cos(angle)])
+        forward = np.array([pelvis[0], watched, pelvis[2]]) - camera
+        forward /= math.sqrt(sum(forward**2))
+        right = np.cross(forward, [0, 1, 0])
+        right /= math.sqrt(sum(right**2))
+        down = np.cross(forward, right)
+        assert down[1] < 0
+        pixels, body = [], []
+        for joint in frame:
+            x, y, z = ((joint - camera) @ axis for axis in (right, down, forward))
+            pixels.append([focal * x / z, focal * y / z])
+            body.append([(joint - pelvis) @ axis for axis in (right, down, forward)])
+        away = np.array(pixels) - pixels[0]
+        size = math.sqrt((away**2).sum() / len(JOINTS))
+        np.testing.assert_allclose(poses.picture[f].reshape(-1, 2), away / size, atol=1e-5)
+        np.testing.assert_allclose(poses.body[f].reshape(-1, 3), body, atol=1e-5)
+    assert poses.clip.tolist() == [7] * len(joints)
+    assert (poses.picture.reshape(len(joints), -1, 2)[:, JOINTS.index("head"), 1] < 0).all()
+
+
+def test_where_somebody_stands_and_how_far_the_picture_is_zoomed_does_not_show() -> None:
+    joints, draws = walker(), np.array([0.3, 0.2, 0.1, 0.0])
+    zoomed = np.array([0.3, 0.2, 0.1, 1.0])
+    np.testing.assert_allclose(seen(joints, 0, draws).picture, seen(joints, 0, zoomed).picture, atol=1e-5)
+    elsewhere = joints + np.array([5, 0, -9], np.float32)
+    np.testing.assert_allclose(seen(joints, 0, draws).picture, seen(elsewhere, 0, draws).picture, atol=1e-5)
+    assert camera_at(joints, draws)[1].focal != camera_at(joints, zoomed)[1].focal
+
+
+def test_who_is_behind_the_camera_is_told() -> None:
+    joints = walker()
+    joints[:, 5, 0] += 10
+    with pytest.raises(ValueError, match="clip 3 has joints that are not in front"):
+        seen(joints, 3, np.array([0.25, 0.0, 0.0, 0.0]))
+
+
+def test_poses_are_aligned_by_what_keeps_their_shape() -> None:
+    draws = np.random.default_rng(2)
+    true = draws.normal(size=(6, len(JOINTS), 3))
+    turn, _ = np.linalg.qr(draws.normal(size=(3, 3)))
+    turn *= np.sign(np.linalg.det(turn))
+    found = 1.7 * true @ turn + [1.0, -2.0, 0.5]
+    assert distances(found, true).min() > 0.5
+    assert distances(aligned(found, true), true).max() < 1e-9
+    mirrored = found * [-1.0, 1.0, 1.0]
+    assert distances(aligned(mirrored, true), true).min() > 0.1
+    rough = found + draws.normal(size=found.shape) * 0.2
+    best = ((aligned(rough, true) - true) ** 2).sum(axis=(1, 2))
+    for angle in (-0.02, 0.02):
+        c, s = math.cos(angle), math.sin(angle)
+        other = (aligned(rough, true) - true.mean(1, keepdims=True)) @ np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
+        assert (((other + true.mean(1, keepdims=True) - true) ** 2).sum(axis=(1, 2)) > best).all()
+
+
+def test_families_are_weighed_alike() -> None:
+    assert balanced(np.array([1.0, 0.0, 0.0, 0.0, 1.0]), np.array([4, 4, 4, 4, 9])) == pytest.approx((0.25 + 1) / 2)
+
+
+class _Says(nn.Module):
+    def forward(self, motion: Tensor, length: Tensor) -> Tensor:
+        del length
+        return motion
+
+
+def test_scores_of_a_family_are_those_of_its_actions_together() -> None:
+    motion = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0))
+    found = FamilyScores(_Says(), [[4], [0, 2]])(motion, torch.tensor([3, 3]))  # type: ignore[arg-type]
+    for place in np.ndindex(2, 3):
+        own = [float(value) for value in motion[place]]
+        together = math.log(math.exp(own[0]) + math.exp(own[2]))
+        assert found[place].tolist() == pytest.approx([own[4], together], abs=1e-6)
+
+
+def test_without_captured_motion_the_command_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.argv", ["usefulness"])
+    for folder in ("", str(tmp_path)):
+        monkeypatch.setenv("POSEGEN_REFERENCE", folder)
+        assert command.main() == 2
+        assert "Set POSEGEN_REFERENCE to a folder" in capsys.readouterr().err
+
+
+def results() -> list[Result]:
+    made = []
+    for repetition in range(2):
+        for task, keys, first in (("action", ("balanced",), 0.5), ("lifting", ("mpjpe", "pa_mpjpe"), 100.0)):
+            for place, count in enumerate(COUNTS):
+                for way, more in ((REAL_ONLY, 0.0), (PRETRAINED, 0.2 - 0.1 * place)):
+                    value = first * (1 + more) + repetition * first / 10
+                    measured = dict.fromkeys(keys, value)
+                    made.append(Result(task, way, count, 12 * (place + 1) + repetition, repetition, measured))
+            made.append(Result(task, GENERATED_ONLY, 0, 0, repetition, dict.fromkeys(keys, first / 2)))
+    made.append(Result("lifting", MEAN_POSE, None, 48, 0, {"mpjpe": 321.0, "pa_mpjpe": 123.0}))
+    made += [Result("action", way, None, 48, 0, {"balanced": 0.125}) for way in (FRESH_ANSWERS, REAL_LONGER)]
+    return made
+
+
+def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
+    facts = {"families": {"walk": 7, "run": 3}, "persons": 5, "parts": [{"persons": 2, "clips": 4}, {"persons": 3, "clips": 6}]}
+    write(results(), facts, 1260, tmp_path)
+    made = page.page(tmp_path)
+    assert "took 21 minutes of one core's time for 2 repetitions" in made
+    assert "| 1 (12 to 13) | 52.5 ± 3.5 % | 62.5 ± 3.5 % | +10.0 ± 0.0 points | 2 of 2 |" in made
+    assert "| all (48 to 49) | 52.5 ± 3.5 % | 47.5 ± 3.5 % | -5.0 ± 0.0 points | 0 of 2 |" in made
+    # Of an error, less is better.
+    assert "| 1 (12 to 13) | 105.0 ± 7.1 mm | 125.0 ± 7.1 mm | -20.0 ± 0.0 mm | 0 of 2 |" in made
+    assert "+10.0 points with 1 clip a class (better in 2 of 2)" in made
+    assert "| generated only | none | 25.0 ± 0.0 % |" in made
+    assert "| the mean pose | all (48) | 321.0 ± 0.0 mm |" in made
+    assert "| real only, longer | all (48) | 12.5 ± 0.0 %; real only in the same 1 repetitions 50.0 ± 0.0 % |" in made
+    assert "run 3, walk 7" in made
+    assert "chance is 50.0 %" in made
+    assert "{{" not in made
+
+
+def test_the_committed_page_is_the_one_that_the_results_make() -> None:
+    assert page.PAGE.read_text("utf-8") == page.page(), "run: python -m benchmarks.usefulness.page"
+    assert page.PICTURE.stat().st_size < 60_000
+
+
+def test_no_clip_is_kept_in_the_results() -> None:
+    document = json.loads((page.RESULTS / "usefulness.json").read_text("utf-8"))
+    assert all(isinstance(value, float) for result in document["results"] for value in result["measures"].values())
+
+
+def test_every_trial_is_measured_with_its_own_clips(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(5)
+    moving = [draws.normal(0, 0.2, (16, len(JOINTS), 3)).astype(np.float32) for _ in PERSONS]
+    own = replace(clips, joints=moving)
+    task = find_task("action")
+    view = View(4, 6.25, 4, ("jump", "run", "sit", "walk"))
+    classifier = Trained(task, view, Model(), build(task, view, Model(), 0).eval())
+    monkeypatch.setattr(action, "STEPS", 1)
+    monkeypatch.setattr(lifting, "LIFTING_STEPS", 1)
+    for name, found in (
+        ("action", action.measure(own, classifier, trials("action", 1))),
+        ("lifting", lifting.measure(own, Lifter().eval(), trials("lifting", 1))),
+    ):
+        results = list(found)
+        assert [Trial(r.way, r.count, r.repetition) for r in results] == list(trials(name, 1))
+        assert {r.task for r in results} == {name}
+        assert all(r.clips == len(own.trained_on(0, r.count)) for r in results)
+        assert all(math.isfinite(value) for r in results for value in r.measures.values())
+        assert have(results, name) == {(t.way, t.count, t.repetition) for t in trials(name, 1)}
