@@ -53,9 +53,11 @@ def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -
 
 def write_again(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
     """Put figures in the place of those of the same names that are written down, and new ones behind them; which were measured
-    later is told.
+    later is told. Of a section that was never measured whole, that is all there is.
     """
-    document = json.loads((RESULTS / f"{section}.json").read_text(encoding="utf-8"))
+    kept = RESULTS / f"{section}.json"
+    begun = {"section": section, "machine": described_machine(), "seconds": None, "figures": []}
+    document = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else begun
     found = {figure.name: asdict(figure) for figure in figures}
     document["figures"] = [found.pop(figure["name"], figure) for figure in document["figures"]] + list(found.values())
     document["again"] = [
@@ -67,12 +69,15 @@ def write_again(section: str, title: str, figures: Sequence[Figure], seconds: fl
 
 def took(document: dict[str, Any]) -> str:
     """Say in words how long a section took, on what, and which of its figures were measured again later."""
-    minutes = f"{document['seconds'] / 60:.0f} minutes"
-    told = f"`make judge SECTION={document['section']}` took {minutes} on {sentence(document['machine'])}."
+    machine = sentence(document["machine"])
+    told = f"Measured in parts, and some of it not yet, on {machine}."
+    if document["seconds"] is not None:
+        told = f"`make judge SECTION={document['section']}` took {document['seconds'] / 60:.0f} minutes on {machine}."
     for later in document.get("again", []):
         # Of figures whose names begin alike, what they begin with.
         what = "; ".join(dict.fromkeys(name.partition(": ")[0] for name in later["figures"]))
-        told += f" Measured again, after a mend, in {later['seconds'] / 60:.0f} minutes: {what}."
+        again = "Measured again, after a mend," if document["seconds"] is not None else "Measured"
+        told += f" {again} in {later['seconds'] / 60:.0f} minutes: {what}."
     return told
 
 

@@ -47,7 +47,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     kills = [stage for stage, begun in BEGUN.items() if _killed(_command(killed, "--preset", preset), killed, begun)]
     subprocess.run(_command(killed, "--preset", preset), cwd=ROOT, check=True)
     other = [place for place in SAME if (whole / place).read_bytes() != (killed / place).read_bytes()]
-    if subprocess.run(posegen("diff", whole / "dataset", killed / "dataset", "--quiet"), cwd=ROOT, check=False).returncode:
+    compared = posegen("diff", whole / "dataset", killed / "dataset")
+    if subprocess.run(compared, cwd=ROOT, check=False, stdout=subprocess.DEVNULL).returncode:
         other.append("dataset")
     told = f"killed in {', '.join(kills)}: {'other ' + ', '.join(other) if other else 'equal bytes'}"
     wanted = "5 kills, and the same dataset, models, figures and animation"
