@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["ROOT", "Comparison", "Peak", "compare", "peak_memory", "posegen", "use_one_core"]
+__all__ = ["ROOT", "Comparison", "Peak", "compare", "kill_family", "peak_memory", "posegen", "use_one_core"]
 
 ROOT = Path(__file__).parent.parent
 
@@ -79,6 +79,12 @@ def peak_memory(command: Sequence[str], environment: Mapping[str, str] = os.envi
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     return Peak(resident, proportional)
+
+
+def kill_family(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command, and then its children: it would see them die first, and go on without them."""
+    for one in _family(process.pid):
+        one.kill()
 
 
 def _family(pid: int) -> list[psutil.Process]:

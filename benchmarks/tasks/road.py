@@ -8,10 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import ROOT, kill_family, posegen
 
 MOST_MINUTES = 10.0
 PRESET = """
@@ -65,7 +63,5 @@ def _killed(command: list[str], place: Path, begun: str) -> bool:
         while process.poll() is None and not any(place.glob(begun)):
             time.sleep(0.005)
         if process.poll() is None:
-            children = psutil.Process(process.pid).children(recursive=True)
-            for one in [process, *children]:
-                one.kill()
+            kill_family(process)
     return process.returncode == -signal.SIGKILL

@@ -9,11 +9,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import ROOT, kill_family, posegen
 
 KILLS = {"action": 10, "retrieval": 3, "motion": 3}
 STEPS = 80
@@ -65,10 +63,7 @@ def _killed(command: list[str], run: Path, step: int, moment: float) -> int | No
             time.sleep(0.005)
         time.sleep(moment)
         if process.poll() is None:
-            children = psutil.Process(process.pid).children(recursive=True)
-            # The run first, or it would see its loaders die and go on without them.
-            for one in [process, *children]:
-                one.kill()
+            kill_family(process)
     return _last(run) if process.returncode == -signal.SIGKILL else None
 
 
