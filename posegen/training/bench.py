@@ -11,6 +11,7 @@ import psutil
 import torch
 from torch import nn
 
+from posegen.training.attending import attend_by_products
 from posegen.training.facts import Facts
 from posegen.training.task import Task
 
@@ -34,6 +35,7 @@ class Bench:
 
     def __init__(self, task: Task, make: Callable[[], nn.Module], clips: Callable[[int], dict[str, Any]], device: str) -> None:
         self._task, self._clips, self._device = task, clips, torch.device(device)
+        attend_by_products(device)
         self._model = make().to(self._device)
         self.threads, self.precision = 1, "32-true"
         self.why = ""

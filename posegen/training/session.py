@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from posegen.training.attending import attend_by_products
 from posegen.training.beginning import Beginning
 from posegen.training.checkpoints import State
 from posegen.training.feed import Feed
@@ -99,6 +100,7 @@ def sit(
     learner.micro_batch, learner.place, learner.torn = choices.micro_batch, place, False
     if session.task.motion:
         learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
+    attend_by_products(choices.device)
     on_gpu = choices.device == "cuda"
     if on_gpu:
         # Products of float32 in TF32; below, the fastest convolutions by trial.
