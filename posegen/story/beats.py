@@ -67,8 +67,7 @@ class Casts(NamedTuple):
     styled : whether a style shows in each sequence
     scene : of each sequence, what its words depend on beside its segments, as bytes
     shape, whole : of each segment, 8 bytes: in which slot it is, and how it is told as a beat; and that with its facts
-    people : columns of all actors, of whom each sequence has room for `most` and has `present`
-    beats : number of the segment that each beat begins with
+    people : all actors, of whom each sequence has room for `most` and has `present`
     """
 
     bounds: list[int]
@@ -81,10 +80,9 @@ class Casts(NamedTuple):
     scene: list[bytes]
     shape: bytes
     whole: bytes
-    people: tuple[list[Any], ...]
+    people: list[Actor]
     most: int
     present: list[int]
-    beats: list[int]
 
     def facts_of(self, segment: int) -> Facts:
         """Give what is to be said of a segment."""
@@ -93,11 +91,7 @@ class Casts(NamedTuple):
 
     def actors(self, i: int) -> list[Actor]:
         """List the actors of a sequence."""
-        who, style, complete, first, beat = self.people
-        return [
-            Actor(a, who[row], style[row], complete[row], first[row], self.beats[beat[row] : beat[row + 1]])
-            for a, row in enumerate(range(i * self.most, i * self.most + self.present[i]))
-        ]
+        return self.people[i * self.most : i * self.most + self.present[i]]
 
 
 def casts_of(scenes: Scenes, library: Library, told: Told) -> Casts:
@@ -110,10 +104,8 @@ def casts_of(scenes: Scenes, library: Library, told: Told) -> Casts:
     who, style = _people(scenes, told, owner, known)
     cast = np.stack([who, style, told.complete], axis=-1).reshape(len(scenes), most * 3)
     scene = np.stack([scenes.sample, scenes.theme, scenes.actors], axis=1).astype(np.int64)
-    facts = facts_of(told, library, unfinished)
+    facts, names = facts_of(told, library, unfinished), ["", *list(library.styles)[1:]]
     shape = (((told.slot * most + owner % most) * 2 + beats.opens) * 2 + (beats.over >= 0)) * 2 + (beats.during >= 0)
-    opening, styles = np.flatnonzero(beats.opens), ["", *list(library.styles)[1:]]
-    begins = np.searchsorted(opening, told.bounds)
     return Casts(
         bounds=told.bounds[::most].tolist(),
         facts=facts,
@@ -125,15 +117,19 @@ def casts_of(scenes: Scenes, library: Library, told: Told) -> Casts:
         scene=[row.tobytes() for row in np.concatenate([scene, cast], axis=1)],
         shape=shape.tobytes(),
         whole=(shape * len(facts.distinct) + facts.number).tobytes(),
-        people=(
-            [_WHO[number] for number in who.tolist()],
-            [styles[number] for number in style.tolist()],
-            *(column.tolist() for column in (told.complete, told.bounds, begins)),
-        ),
+        people=_actors(told, beats, who, [names[number] for number in style.tolist()], most),
         most=most,
         present=scenes.actors.tolist(),
-        beats=opening.tolist(),
     )
+
+
+def _actors(told: Told, beats: Beats, who: Array, styles: list[str], most: int) -> list[Actor]:
+    opening = np.flatnonzero(beats.opens)
+    begins, opens = np.searchsorted(opening, told.bounds).tolist(), opening.tolist()
+    own = [opens[first:last] for first, last in zip(begins, begins[1:], strict=False)]
+    numbers = list(range(most)) * (len(styles) // max(most, 1))
+    people = [_WHO[number] for number in who.tolist()]
+    return list(map(Actor, numbers, people, styles, told.complete.tolist(), told.bounds.tolist(), own))
 
 
 def _beats(told: Told, owner: Array, known: Repertoire) -> Beats:
