@@ -6,6 +6,7 @@ while waving"), or an arm action by itself ("waves", for someone who stands, or 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,7 +127,7 @@ def casts_of(scenes: Scenes, library: Library, told: Told) -> Casts:
 def _actors(told: Told, beats: Beats, who: Array, styles: list[str], most: int) -> list[Actor]:
     opening = np.flatnonzero(beats.opens)
     begins, opens = np.searchsorted(opening, told.bounds).tolist(), opening.tolist()
-    own = [opens[first:last] for first, last in zip(begins, begins[1:], strict=False)]
+    own = [opens[first:last] for first, last in pairwise(begins)]
     numbers = list(range(most)) * (len(styles) // max(most, 1))
     people = [_WHO[number] for number in who.tolist()]
     return list(map(Actor, numbers, people, styles, told.complete.tolist(), told.bounds.tolist(), own))

@@ -167,25 +167,25 @@ def _caption(wording: Wording, actors: list[Actor], theme: str, choice: list[int
 
 def _of_one(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> _Said:
     grammar, kind, (actor,) = wording.grammar, wording.kind, actors
-    own = choice[WHO] * 2 < CHOICES
+    drawn, joining, style = choice[WHO], choice[JOINING], actor.style
+    own = drawn * 2 < CHOICES
     who = actor.who if own else "person"
-    manner = choice[WHO] % 3 if actor.style else -1
-    words = grammar.words["styles"][actor.style] if manner == _BY_SUBJECT else grammar.words
-    subjects = words["subjects"][who]
-    beats = spoken(wording, actor, actor.style if manner == _BY_MANNER else "", choice[JOINING])
+    manner = drawn % 3 if style else -1
+    words = grammar.words["styles"][style] if manner == _BY_SUBJECT else grammar.words
+    beats = spoken(wording, actor, style if manner == _BY_MANNER else "", joining)
     named, ordered = True, True
     if kind == "narrative":
         text = story(grammar, choice, actor, beats, theme, who)
     else:
         frames = grammar.sentences(kind, len(beats) > 1)
         frame, named = frames[choice[TEMPLATE] % len(frames)]
-        joining = choice[JOINING]
         ordered = len(beats) < 2 or kind != "short" or joining % 2 == 0 or frame.second >= 0
         if ordered:
             text = told(grammar, frame, beats, joining >> 1)
         else:
             text = frame.head + listed(grammar, beats, frame.first) + frame.tail
     if named:
+        subjects = words["subjects"][who]
         text = text.replace("{subject}", subjects[choice[SUBJECT] % len(subjects)])
     if "{" in text:
         text = text.replace("{their}", grammar.words["their"][who])
@@ -193,7 +193,7 @@ def _of_one(wording: Wording, actors: list[Actor], theme: str, choice: list[int]
         text = text[:1].upper() + text[1:]
     claims = claims_of(actor.number, beats, ordered)
     if named:
-        claims = _people(actor.number, actor.who if own else "", actor.style if manner == _BY_SUBJECT else "") + claims
+        claims = _people(actor.number, who if own else "", style if manner == _BY_SUBJECT else "") + claims
     return _Said(text, claims)
 
 

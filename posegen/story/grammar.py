@@ -102,8 +102,8 @@ class Grammar:
         count = verbs[facts.number]
         place = (np.cumsum(verbs) - verbs)[facts.number] + choices % count
         way = choices // count % ways[place]
-        made = self._made
-        return [wordings[p].kept.get(w) or made(wordings[p], w) for p, w in zip(place.tolist(), way.tolist(), strict=True)]
+        made, kept = self._made, [each.kept for each in wordings]
+        return [kept[p].get(w) or made(wordings[p], w) for p, w in zip(place.tolist(), way.tolist(), strict=True)]
 
     def label(self, clause: Clause, number: int) -> str:
         """Say a clause by itself, in the `number`-th way that there is for a segment."""

@@ -70,12 +70,12 @@ def spoken(wording: Wording, actor: Actor, style: str, pick: int) -> list[Spoken
     `style` is that of the actor, where it is to be told by how something is done.
     """
     grammar, _, detail, casts, clauses, choices = wording
-    number, first, places = actor.number, actor.first, casts.place
+    number, first, places, covers, whiles = actor.number, actor.first, casts.place, casts.over, casts.during
     found: list[Spoken] = []
     said = -1
     claims: Sequence[Claim] = ()
     for row in _main(wording, actor) if detail == "none" else actor.beats:
-        clause, choice, over, during = clauses[row], choices[row], casts.over[row], casts.during[row]
+        clause, choice, over, during = clauses[row], choices[row], covers[row], whiles[row]
         if clause.number == said and during < 0 and (clause.claims == claims or (over < 0 and _known(clause.claims, claims))):
             # Two walks may differ in what is not told here: then the second is not told, or only what lies over it.
             if over < 0:
