@@ -270,11 +270,15 @@ def test_captions_that_are_not_told_do_not_matter(network: Denoiser) -> None:
         heard = [network(noisy, share, length, text, torch.tensor([True])) for text in (one, two)]
         plain = guided(network, one, length, 0.0)(noisy, 0.5), guided(network, one, length, 1.0)(noisy, 0.5)
         more = guided(network, one, length, 3.0)(noisy, 0.5)
+        early = network(noisy, torch.tensor([0.05]), length, one, torch.tensor([True]))
+        unweighed = guided(network, one, length, 3.0)(noisy, 0.05)
     assert torch.equal(*unheard)
     assert not torch.allclose(*heard)
     assert torch.allclose(plain[0], unheard[0], atol=1e-6)
     assert torch.allclose(plain[1], heard[0], atol=1e-5)
     assert torch.allclose(more, plain[0] + 3 * (plain[1] - plain[0]), atol=1e-5)
+    # What is noise for the most part is guessed as it was learned.
+    assert torch.allclose(unweighed, early, atol=1e-6)
 
 
 class Constant(torch.nn.Module):

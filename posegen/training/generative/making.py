@@ -28,7 +28,7 @@ __all__ = ["GUIDANCE", "STEPS", "Animation", "animate", "encoder_for", "joined",
 
 Array = NDArray[Any]
 
-GUIDANCE, STEPS = 2.5, 10
+GUIDANCE, STEPS = 4.0, 10
 """How much captions are weighed, and how many steps are taken from noise to motion, unless asked otherwise."""
 
 OVERLAP_SECONDS = 1.5
