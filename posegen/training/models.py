@@ -77,7 +77,10 @@ def load_model(run: Path) -> Trained:
     try:
         model.load_state_dict(load(data))
     except (SafetensorError, RuntimeError) as error:
-        msg = f"{path}: does not fit the model that {MODEL} tells of ({error!s:.200})"
+        msg = (
+            f"{path}: does not fit the model that {MODEL} tells of: models of the task {task.name} are others in this version "
+            f"of posegen, or the file was changed. Train again: posegen train DATASET --task {task.name}"
+        )
         raise PosegenError(msg) from error
     return Trained(task, view, settings, model.eval())
 
