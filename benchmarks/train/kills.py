@@ -13,7 +13,7 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, kill_family, posegen
 
-KILLS = {"action": 10, "retrieval": 3, "motion": 3}
+KILLS = {"action": 10, "retrieval": 3}
 STEPS = 80
 SETTINGS = (f"steps={STEPS}", "batch=16", "checks.times=4", "checks.clips=64", "saving.steps=5")
 FIXED = ("machine.micro_batch=8", "machine.threads=1", "machine.precision=32-true")
