@@ -11,7 +11,7 @@ import psutil
 import torch
 from torch import nn
 
-from posegen.training.attending import attend_by_products
+from posegen.training.attending import attending_by_products
 from posegen.training.facts import Facts
 from posegen.training.task import Task
 
@@ -35,7 +35,6 @@ class Bench:
 
     def __init__(self, task: Task, make: Callable[[], nn.Module], clips: Callable[[int], dict[str, Any]], device: str) -> None:
         self._task, self._clips, self._device = task, clips, torch.device(device)
-        attend_by_products(device)
         self._model = make().to(self._device)
         self.threads, self.precision = 1, "32-true"
         self.why = ""
@@ -48,10 +47,11 @@ class Bench:
         best, before = float("inf"), self._used()
         for _ in range(_REPEATS):
             begin = time.perf_counter()
-            with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16-mixed"):
-                loss = self._task.loss(self._task.apply(self._model, clips), clips)
-            taken = self._used() - before
-            loss.backward()  # type: ignore[no-untyped-call]
+            with attending_by_products(self._device.type):
+                with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16-mixed"):
+                    loss = self._task.loss(self._task.apply(self._model, clips), clips)
+                taken = self._used() - before
+                loss.backward()  # type: ignore[no-untyped-call]
             self._model.zero_grad(set_to_none=True)
             if self._device.type == "cuda":
                 torch.cuda.synchronize()

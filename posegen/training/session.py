@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from posegen.training.attending import attend_by_products
+from posegen.training.attending import attending_by_products
 from posegen.training.beginning import Beginning
 from posegen.training.checkpoints import State
 from posegen.training.feed import Feed
@@ -100,21 +100,21 @@ def sit(
     learner.micro_batch, learner.place, learner.torn = choices.micro_batch, place, False
     if session.task.motion:
         learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
-    attend_by_products(choices.device)
     on_gpu = choices.device == "cuda"
     if on_gpu:
         # Products of float32 in TF32; below, the fastest convolutions by trial.
         torch.set_float32_matmul_precision("high")
     if choices.compile:
         learner.model.compile()
-    run_loop(
-        learner,
-        Loader(feed, Loading(choices.workers, pinned=on_gpu), say),
-        watch,
-        feed.parts,
-        accelerator="gpu" if on_gpu else "cpu",
-        devices=place.of,
-        strategy=strategy_at(place, choices.device),
-        precision=choices.precision,
-        benchmark=on_gpu,
-    )
+    with attending_by_products(choices.device):
+        run_loop(
+            learner,
+            Loader(feed, Loading(choices.workers, pinned=on_gpu), say),
+            watch,
+            feed.parts,
+            accelerator="gpu" if on_gpu else "cpu",
+            devices=place.of,
+            strategy=strategy_at(place, choices.device),
+            precision=choices.precision,
+            benchmark=on_gpu,
+        )
