@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
-
-from posegen.training.attending import attending_by_products  # noqa: E402
+from posegen.training.attending import attending_by_products
 
 
 def test_afterwards_attention_is_what_it_was() -> None:
