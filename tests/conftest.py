@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
 from tests.masking import masked_environment
+from tests.running import Programs
 
 ROOT = Path(__file__).parents[1]
 
@@ -43,8 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what compiles all kernels once more, for another processor, so that no worker waits for it in the end."""
-    items.sort(key=lambda item: "test_determinism" not in item.nodeid)
+    """Begin with what takes longest, so that no worker waits for another in the end.
+
+    First what compiles all kernels once more, for another processor; then the files whose runs of training take most of a
+    minute before the first of their tests.
+    """
+    training = {item.path for item in items if "programs" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: ("test_determinism" not in item.nodeid, item.path not in training))
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,14 @@ class Clip:
 
     label: str
     joints: NDArray[np.float32]
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    """Runs modules that train; the process that they are forked from is started by the first."""
+    found = Programs()
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests import preloading
 from tests.training import tiny
 from tests.training.sittings import Killer, sat
 
-ENOUGH = ("steps=60", "batch=16", "machine.micro_batch=16")
+ENOUGH = ("steps=60", "batch=16", "machine.micro_batch=16", "saving.steps=15")
 
 
 def main(folder: Path) -> dict[str, Any]:
@@ -44,6 +45,7 @@ def main(folder: Path) -> dict[str, Any]:
 
 def _from_config(run: Callable[..., dict[str, Any]]) -> dict[str, Any]:
     """Runs without a dataset, which embed captions on the way: a whole one, and one that is killed and goes on."""
+    preloading.kernels()
     few = ("contrast.encoder=hashing-for-tests", "steps=6", "saving.steps=2", "checks.times=1", "data.variants=[base]")
     config = Path("smoke")
     found = {"fresh": run("fresh", tiny.Recorder(), *few, source=config)}

@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import traceback
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from posegen.errors import PosegenError
 from posegen.training.runs import RUN, read_document, write_document
+from posegen.training.task import find_task
 from posegen.training.train import Request, train
+from tests import preloading
 from tests.training import tiny
 from tests.training.naive_training import beside_naive
 
@@ -81,6 +84,7 @@ def sat(
     budget: float | None = None,
 ) -> dict[str, Any]:
     """Train in a forked process; tell what came of it."""
+    _load(task)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -105,6 +109,14 @@ def sat(
     if os.WIFSIGNALED(status):
         return {"signal": os.WTERMSIG(status)}
     return dict(json.loads(told))
+
+
+@cache
+def _load(task: str) -> None:
+    """Import here what every forked process would import anew."""
+    find_task(task)
+    if task == "text":
+        preloading.sentences()
 
 
 def main(dataset: Path, folder: Path) -> dict[str, Any]:

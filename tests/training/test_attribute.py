@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,10 @@ from posegen.training.sources import Asked, Making  # noqa: E402
 from posegen.training.spelling import SPELLED, spelled  # noqa: E402
 from posegen.training.tasks.attribute import TASK, CaptionModel  # noqa: E402
 from posegen.training.travelling import MEASURED, MEASURES, NUMBERS, WORDS, energy_of, speed_of, steps_of  # noqa: E402
+from tests.once import made_once  # noqa: E402
+from tests.running import Programs  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
 SAMPLES = 100
 
 
@@ -39,13 +38,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(folder: Path) -> dict[str, Any]:
+def told(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     """What runs of :mod:`tests.training.people_runs` said."""
-    command = [sys.executable, "-m", "tests.training.people_runs", "attribute", str(folder)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
-    return dict(json.loads(finished.stdout))
+
+    def make(place: Path) -> None:
+        shutil.copytree(folder / "dataset", place / "dataset")
+        programs.run(place, "tests.training.people_runs", "attribute", place)
+
+    return dict(json.loads((made_once(tmp_path_factory, "attribute runs", make) / "told.json").read_text()))
 
 
 def test_speed_is_that_of_travel_not_of_swaying() -> None:

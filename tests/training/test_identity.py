@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
-import sys
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +25,10 @@ from posegen.training.people import ALIKE, OTHER, SAME, SIZES, look_alikes, part
 from posegen.training.recipes import View  # noqa: E402
 from posegen.training.tasks.identity import TASK  # noqa: E402
 from posegen.training.verification import true_accept_rate  # noqa: E402
+from tests.once import made_once  # noqa: E402
+from tests.running import Programs  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
 PERSONS, SAMPLES = 60, 240
 
 
@@ -41,13 +40,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(folder: Path) -> dict[str, Any]:
+def told(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     """What runs of :mod:`tests.training.people_runs` said."""
-    command = [sys.executable, "-m", "tests.training.people_runs", "identity", str(folder)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
-    return dict(json.loads(finished.stdout))
+
+    def make(place: Path) -> None:
+        shutil.copytree(folder / "dataset", place / "dataset")
+        programs.run(place, "tests.training.people_runs", "identity", place)
+
+    return dict(json.loads((made_once(tmp_path_factory, "identity runs", make) / "told.json").read_text()))
 
 
 @pytest.fixture(scope="module")

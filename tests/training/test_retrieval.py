@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +11,17 @@ import pytest
 
 from posegen.embedding import embed
 from tests.once import made_once
+from tests.running import Programs
 from tests.training import tiny
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def told(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     """What runs of :mod:`tests.training.retrievals` said, and how their process ended."""
 
     def make(folder: Path) -> None:
         embed(tiny.make(folder / "dataset", 120), encoder="hashing-for-tests")
-        command = [sys.executable, "-m", "tests.training.retrievals", str(folder)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # other tests have the other core
-        finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert finished.returncode == 0, finished.stderr
-        (folder / "told.json").write_text(finished.stdout)
+        programs.run(folder, "tests.training.retrievals", folder)
 
     return dict(json.loads((made_once(tmp_path_factory, "retrieval", make) / "told.json").read_text()))
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +18,13 @@ from posegen.training.estimate import Estimate, refuse_budget
 from posegen.training.place import parts_of
 from posegen.training.settings import load_settings, training_presets
 from tests.once import made_once
-
-ROOT = Path(__file__).parents[2]
+from tests.running import Programs
 
 
 @pytest.fixture(scope="module")
-def told(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def told(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> tuple[Path, dict[str, Any]]:
     def make(folder: Path) -> None:
-        command = [sys.executable, "-m", "tests.training.sittings", str(folder / "dataset"), str(folder)]
-        shutil.copytree(dataset, folder / "dataset")
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        (folder / "told.json").write_text(done.stdout)
+        programs.run(folder, "tests.training.sittings", shutil.copytree(dataset, folder / "dataset"), folder)
 
     folder = made_once(tmp_path_factory, "sittings", make)
     return folder, json.loads((folder / "told.json").read_text())

@@ -1,0 +1,91 @@
+"""Modules that train, run as programs: each in a process that is forked from one that has imported what all of them import.
+
+That process starts no thread of its own, so that its children are sound.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Programs"]
+
+ROOT = Path(__file__).parents[1]
+
+
+class Programs:
+    """Runs modules, one after another; nothing is started before the first."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, folder: Path, module: str, *arguments: str | Path, **environment: str) -> None:
+        """Run a module as a program does, ``python -m MODULE``; what it prints is kept as ``FOLDER/told.json``."""
+        if self._process is None:
+            self._process = _started()
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        printed, errors = folder / "told.json", folder / "errors.txt"
+        request = {
+            "module": module,
+            "arguments": [str(argument) for argument in arguments],
+            "environment": environment,
+            "printed": str(printed),
+            "errors": str(errors),
+        }
+        print(json.dumps(request), file=stdin, flush=True)
+        assert stdout.readline() == "0\n", errors.read_text(encoding="utf-8")
+
+    def close(self) -> None:
+        """End the process that forks."""
+        if self._process is not None:
+            self._process.communicate()
+
+
+def _started() -> subprocess.Popen[str]:
+    # One thread: other tests have the other core.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "tests.running"]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def main() -> None:
+    import posegen.training.train  # noqa: F401
+
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _become(request)
+        print(os.waitpid(child, 0)[1], flush=True)
+
+
+def _become(request: dict[str, Any]) -> None:
+    """Be the program that a request asks for, from here on."""
+    code = 1
+    try:
+        os.environ.update(request["environment"])
+        # What this process was asked on is not the program's to read.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number, name in ((1, "printed"), (2, "errors")):
+            os.dup2(os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
+        sys.argv[1:] = request["arguments"]
+        runpy.run_module(request["module"], run_name="__main__")
+        sys.stdout.flush()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main()
