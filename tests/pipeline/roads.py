@@ -15,9 +15,12 @@ from typing import Any
 
 import posegen
 from posegen.embedding.stage import embed
+from posegen.evaluation.evaluate import evaluate
 from posegen.generation.progress import Progression, Silence
 from posegen.pipeline.run import Request, run_pipeline
 from posegen.training.train import train
+from posegen.viewing.render import render
+from tests import preloading
 from tests.training import tiny
 
 PRESET = """
@@ -99,9 +102,14 @@ def walked(request: Request, killed_in: str | None) -> list[dict[str, Any]] | in
 
 
 def main(folder: Path) -> dict[str, Any]:
-    # Imported before anything forks.
+    # Imported, and loaded, before anything forks.
     assert train
     assert embed
+    assert evaluate
+    assert render
+    preloading.kernels()
+    preloading.sentences()
+    preloading.int8()
     preset = folder / "tiny.yaml"
     preset.write_text(PRESET)
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}", "store.shard=10"], samples=30, workers=1)

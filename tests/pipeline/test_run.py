@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,18 +16,13 @@ if not all(find_spec(name) for name in ("torch", "lightning", "safetensors", "se
 from posegen.cli.main import main
 from tests.once import made_once
 from tests.pipeline.roads import KILLED_IN
-
-ROOT = Path(__file__).parents[2]
+from tests.running import Programs
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def told(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> tuple[Path, dict[str, Any]]:
     def make(folder: Path) -> None:
-        own = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "POSEGEN_EMBEDDING_CACHE": str(folder / "cache")}
-        command = [sys.executable, "-m", "tests.pipeline.roads", str(folder)]
-        done = subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        (folder / "told.json").write_text(done.stdout)
+        programs.run(folder, "tests.pipeline.roads", folder, POSEGEN_EMBEDDING_CACHE=str(folder / "cache"))
 
     folder = made_once(tmp_path_factory, "roads", make)
     return folder, json.loads((folder / "told.json").read_text())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +13,16 @@ import pytest
 from posegen.embedding import embed
 from posegen.training.settings import load_settings
 from tests.once import made_once
-from tests.training import tiny
-
-ROOT = Path(__file__).parents[2]
+from tests.running import Programs
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def told(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     """What runs of :mod:`tests.training.motions` said, and what their models made."""
 
     def make(folder: Path) -> None:
-        embed(tiny.make(folder / "dataset"), encoder="hashing-for-tests")
-        command = [sys.executable, "-m", "tests.training.motions", str(folder)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # other tests have the other core
-        finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert finished.returncode == 0, finished.stderr
-        (folder / "told.json").write_text(finished.stdout)
+        embed(shutil.copytree(dataset, folder / "dataset"), encoder="hashing-for-tests")
+        programs.run(folder, "tests.training.motions", folder)
 
     return dict(json.loads((made_once(tmp_path_factory, "motion", make) / "told.json").read_text()))
 
