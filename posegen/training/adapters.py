@@ -16,25 +16,26 @@ _ADAPTED = (nn.Conv1d, nn.Linear)
 
 
 class _LowRank(nn.Module):
-    def __init__(self, weight: Tensor, rank: int) -> None:
+    def __init__(self, weight: Tensor, rank: int, gain: float) -> None:
         super().__init__()
+        self._gain = gain
         rows, columns = weight.shape[0], weight[0].numel()
         rank = min(rank, rows, columns)
         self.down = nn.Parameter(torch.randn(rank, columns) / columns**0.5)
         self.up = nn.Parameter(torch.zeros(rows, rank))
 
     def forward(self, weight: Tensor) -> Tensor:
-        return weight + (self.up @ self.down).view_as(weight)
+        return weight + self._gain * (self.up @ self.down).view_as(weight)
 
 
-def add_adapters(module: nn.Module, rank: int) -> None:
-    """Freeze a module, and add adapters to all its convolutions and linear layers."""
+def add_adapters(module: nn.Module, rank: int, gain: float = 1.0) -> None:
+    """Freeze a module, and add adapters to all its convolutions and linear layers: `gain` times what they learn."""
     # What is not trained anyway gets none.
     layers = [layer for layer in module.modules() if isinstance(layer, _ADAPTED) and layer.weight.requires_grad]
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     for layer in layers:
-        parametrize.register_parametrization(layer, "weight", _LowRank(layer.weight.detach(), rank))
+        parametrize.register_parametrization(layer, "weight", _LowRank(layer.weight.detach(), rank, gain))
 
 
 def merge_adapters(module: nn.Module) -> None:

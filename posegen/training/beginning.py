@@ -58,7 +58,7 @@ class Beginning:
             model.load_state_dict({**fresh, **fitting})
         if self.settings.adapter.rank is not None:
             torch.manual_seed(self.settings.seed)
-            add_adapters(self.encoder(model), self.settings.adapter.rank)
+            add_adapters(self.encoder(model), self.settings.adapter.rank, self.task.adapter_gain)
         return model
 
     def finished(self, weights: dict[str, Tensor], run: Path) -> nn.Module:

@@ -227,7 +227,7 @@ class Text(Group):
     encoder : that it begins with: a name, or a folder of a model of sentence-transformers, or of a run of this task
     temperature : how sharply cosines are told apart
     pairs : of captions of a clip that are shown at most; null: all
-    hard : captions that differ in one statement, for each pair
+    hard : captions that differ in one statement, for each caption of a pair
     """
 
     goal: Literal["pairs", "families"] = "pairs"

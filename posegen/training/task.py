@@ -86,6 +86,9 @@ class Task:
         What its answers stand for, where they are other words than those of actions.
     sentences : callable or None
         Where it learns from captions as words, and begins with an encoder of sentences: gives what a clip is shown with.
+    adapter_gain : float
+        What low-rank adapters are multiplied by, where the rate is one for all weights of a model that is trained already:
+        they begin at nothing, and have further to go.
     leave : callable or None
         Writes what a run leaves beside the model itself.
     configure : callable or None
@@ -115,6 +118,7 @@ class Task:
     motion: bool = True
     answers: tuple[str, ...] = ()
     sentences: Showing | None = None
+    adapter_gain: float = 1.0
     leave: Callable[[nn.Module, Path], None] | None = None
     configure: Callable[[Settings], Task] | None = None
     form: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -155,7 +156,7 @@ def test_recipes_keep_texts_and_what_they_tell_of(folder: Path) -> None:
                 assert {names[i] for i in np.flatnonzero(families[place][number])} == {of[action] for action in claimed}
 
 
-def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_the_first() -> None:
+def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -> None:
     count = 400
     letters = np.zeros((count, 3, 3, 8), np.uint8)
     for clip in range(count):
@@ -165,24 +166,38 @@ def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_the_firs
     told = np.arange(4)[None, :, None].repeat(count, 0)
     clips = {"sentence": letters, "told": told, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
     shown = Showing(None, 1)(clips, 3, 7)
-    first, second = ((shown[name][:, 0] - 1) // 10 for name in ("sentence", "other"))
+    first, second = ((shown[name][:, 0, 0] - 1) // 10 for name in ("sentence", "other"))
     several = np.arange(count) % 3 > 0
     assert (first != second).tolist() == several.tolist()
-    assert (shown["sentence"][:, 0] % 10 == 1).all()
     assert {(int(a), int(b)) for a, b in zip(first[2::3], second[2::3], strict=True)} == {
         (a, b) for a in range(3) for b in range(3) if a != b
     }
+    assert shown["asked"][:, 0].tolist() == (1 + first).tolist()
     assert shown["claimed"][:, 0].tolist() == (1 + second).tolist()
-    hard, known = shown["hard"][:, 0, 0], 2 - (np.arange(count) // 3) % 3
-    assert ((hard > 0) == (known > 0)).all()
-    assert set((hard[known == 2] - 1 - 10 * first[known == 2]).tolist()) == {1, 2}
-    assert set((hard[known == 1] - 1 - 10 * first[known == 1]).tolist()) == {1}
+    known = 2 - (np.arange(count) // 3) % 3
+    both = Showing(None, 2)(clips, 3, 7)
+    for name, own in (("sentence", first), ("other", second)):
+        assert (shown[name][:, 0, 0] % 10 == 1).all()
+        hard = shown[name][:, 1, 0]
+        assert ((hard > 0) == (known > 0)).all()
+        assert set((hard[known == 2] - 1 - 10 * own[known == 2]).tolist()) == {1, 2}
+        assert set((hard[known == 1] - 1 - 10 * own[known == 1]).tolist()) == {1}
+        # Of two each is shown once, the one that is shown alone first; of one it is shown once.
+        assert np.array_equal(both[name][:, :2], shown[name])
+        assert ((both[name][:, 2, 0] > 0) == (known == 2)).all()
+        assert (both[name][known == 2, 1] != both[name][known == 2, 2]).all()
     again, other = Showing(None, 1)(clips, 3, 7), Showing(None, 1)(clips, 3, 8)
     assert all(np.array_equal(shown[name], again[name]) for name in shown)
     assert not np.array_equal(shown["sentence"], other["sentence"])
     # With one pair only, the third caption is not shown.
     capped = Showing(1, 0)(clips, 3, 7)
     assert max(capped["sentence"].max(), capped["other"].max()) == 11
+    # Families are learned from all captions.
+    families = clips | {"families": np.arange(count * 6).reshape(count, 3, 2)}
+    every = Showing(None, 0)(families, 3, 7)
+    assert np.array_equal(every["sentence"], letters[:, :, :1])
+    assert np.array_equal(every["families"], families["families"])
+    assert Showing(1, 0)(families, 3, 7)["sentence"].max() == 11
 
 
 def test_paraphrases_are_found_as_a_loop_finds_them() -> None:
@@ -223,27 +238,63 @@ def test_paraphrases_are_found_as_a_loop_finds_them() -> None:
     assert {name for name in beside if name[5:] in CHANGED} == {f"hard_{kind}" for kind in CHANGED[:3]}
 
 
-def test_the_loss_holds_captions_against_what_is_false_of_their_scene() -> None:
-    said = torch.nn.functional.normalize(torch.from_numpy(np.random.default_rng(0).normal(size=(3, 3, 5))), dim=-1)
+def test_the_loss_holds_both_captions_against_what_is_false_of_their_scene() -> None:
+    said = torch.nn.functional.normalize(torch.from_numpy(np.random.default_rng(0).normal(size=(3, 2, 2, 5))), dim=-1)
     scene = torch.tensor([[4, 5, 0], [4, 0, 0], [6, 0, 0]])
-    claimed = torch.tensor([[4, 0, 0], [4, 0, 0], [6, 0, 0]])
-    hard = torch.ones(3, 1, 8, dtype=torch.uint8)
-    hard[1] = 0
-    clips = {"scene": scene, "claimed": claimed, "hard": hard, "sample": torch.arange(3)}
-    loss = TASK.loss(said, clips)
+    claimed, asked_of = torch.tensor([[4, 0, 0], [4, 0, 0], [6, 0, 0]]), torch.tensor([[5, 0, 0], [4, 0, 0], [6, 0, 0]])
+    shown = {name: torch.ones(3, 2, 8, dtype=torch.uint8) for name in ("sentence", "other")}
+    shown["sentence"][1, 1] = shown["other"][2, 1] = 0
+    own = {"scene": scene, "claimed": claimed, "asked": asked_of, "sample": torch.arange(3)}
+    loss = TASK.loss(said, {**shown, **own})
     vectors = said.numpy()
-    # The caption of scene 1 is true of scene 0, and the other way round; scene 1 has no hard negative.
-    counted = {0: [0, 2], 1: [1, 2], 2: [0, 1, 2]}
+    # The other caption of scene 1 is true of scene 0, and the other way round; its first caption is true of scene 0, of which
+    # the first is false of scene 1.
+    ways = ({0: [0, 2], 1: [1, 2], 2: [0, 1, 2]}, {0: [0, 2], 1: [0, 1, 2], 2: [0, 1, 2]})
     expected = 0.0
-    for one, others in counted.items():
-        texts = [vectors[i, 1] for i in others] + [vectors[one, 2]] * (one != 1)
-        scores = np.exp(20 * np.array(texts) @ vectors[one, 0])
-        expected -= np.log(scores[others.index(one)] / scores.sum()) / 6
-    for one in range(3):
-        askers = [i for i, others in counted.items() if one in others]
-        scores = np.exp(20 * vectors[askers, 0] @ vectors[one, 1])
-        expected -= np.log(scores[askers.index(one)] / scores.sum()) / 6
+    for asked, (counted, without) in enumerate(zip(ways, (1, 2), strict=True)):
+        query, texts = vectors[:, asked], vectors[:, 1 - asked, 0]
+        for one, others in counted.items():
+            held = [texts[i] for i in others] + [query[one, 1]] * (one != without)
+            scores = np.exp(20 * np.array(held) @ query[one, 0])
+            expected -= np.log(scores[others.index(one)] / scores.sum()) / 12
+        for one in range(3):
+            askers = [i for i, others in counted.items() if one in others]
+            scores = np.exp(20 * query[askers, 0] @ texts[one])
+            expected -= np.log(scores[askers.index(one)] / scores.sum()) / 12
+        nearer = [max(0, np.log(0.5 / (1 - query[one, 1] @ query[one, 0] + 1e-4))) for one in range(3) if one != without]
+        expected += sum(nearer) / len(nearer)
     assert loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_loss_of_families_passes_over_captions_that_are_not_there() -> None:
+    task = TASK.configured(load_settings("quick", ["text.goal=families"], "text"))
+    said = torch.from_numpy(np.random.default_rng(1).normal(size=(2, 3, 4)))
+    families = torch.from_numpy(np.random.default_rng(2).integers(0, 2, (2, 3, 16)))
+    letters = torch.ones(2, 3, 1, 8, dtype=torch.uint8)
+    letters[1, 1:] = 0
+    expected = 0.0
+    for clip, caption in ((0, 0), (0, 1), (0, 2), (1, 0)):
+        for family in range(4):
+            likely = 1 / (1 + np.exp(-said[clip, caption, family].item()))
+            expected -= np.log(likely if families[clip, caption, family] else 1 - likely) / (2 * 3 * 4)
+    assert task.loss(said, {"sentence": letters, "families": families}).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_runs_of_before_are_made_again_as_they_were(folder: Path) -> None:
+    view = dataclasses.replace(
+        view_of(open_dataset(folder / "dataset"), 4), text_encoder=str(folder / "tiny"), answers=("a", "b")
+    )
+    now = TASK.configured(load_settings("quick", ["text.goal=families"], "text"))
+    answers = {}
+    for form in ("families", now.form):
+        task = TASK.restored(form)
+        assert (task.form, task.answers) == (form, now.answers)
+        model = task.build(view, Model())
+        torch.nn.init.ones_(model.answer.weight)
+        answers[form] = model.eval()(["a person walks"])
+    np.testing.assert_allclose(answers[now.form].detach(), 10 * answers["families"].detach(), rtol=1e-5)
+    assert [TASK.restored(form).form for form in ("", TASK.form)] == ["", TASK.form]
+    assert TASK.form
 
 
 def test_vectors_are_those_of_the_encoder_whatever_stands_beside(folder: Path) -> None:

@@ -153,31 +153,44 @@ class Showing:
     pairs : int or None
         Pairs of captions of a clip that are shown at most; None: all.
     hard : int
-        Captions that differ from the first of the pair in one statement.
+        Captions that are shown behind each one of a pair, and differ from it in one statement.
     """
 
     pairs: int | None
     hard: int
 
     def __call__(self, clips: Mapping[str, Array], seed: int, number: int) -> dict[str, Array]:
-        """Draw two captions of each clip, one as it is if there are no two: ``sentence`` [clip, letter], ``other``, ``hard``
-        [clip, hard, letter]; the actions of the ``scene``, those ``claimed`` by the other caption; the first's ``families``.
+        """Draw two captions of each clip, one as it is if there are no two, or show all where families are learned.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Of a pair ``sentence`` and ``other`` [clip, 1 + hard, letter], each with what differs from it behind it; the actions
+            of the ``scene``, those ``asked`` of by the one and ``claimed`` by the other. Else ``sentence`` [clip, caption, 1,
+            letter] and ``families`` [clip, caption, family].
         """
         every, rows = clips["sentence"], np.arange(len(clips["sentence"]))
-        draws = draws_of(clips["sample"], clips["variant"], seed, number, CAPTION, 3 + self.hard)
-        first, second = _drawn_pairs(every[:, :, 0].any(axis=-1).sum(axis=1), draws, self.pairs)
-        found = {name: values for name, values in clips.items() if name not in ("sentence", "told", "families")}
-        found |= {"sentence": every[rows, first, 0], "other": every[rows, second, 0]}
-        known = every[rows, first, 1:].any(axis=-1).sum(axis=1)[:, None]
-        turned = (np.arange(self.hard)[None, :] + integers(draws[:, 3:], 0, np.maximum(known, 1) - 1)[:, :1]) % np.maximum(
-            known, 1
-        )
-        found["hard"] = every[rows[:, None], first[:, None], 1 + turned]
-        if "told" in clips:
-            found |= {"scene": clips["told"][:, 0], "claimed": clips["told"][rows, 1 + second]}
         if "families" in clips:
-            found["families"] = clips["families"][rows, first]
-        return found
+            shown = 2 if self.pairs == 1 else CAPTIONS
+            return {**clips, "sentence": every[:, :shown, :1], "families": clips["families"][:, :shown]}
+        draws = draws_of(clips["sample"], clips["variant"], seed, number, CAPTION, 4)
+        first, second = _drawn_pairs(every[:, :, 0].any(axis=-1).sum(axis=1), draws, self.pairs)
+        found = {name: values for name, values in clips.items() if name not in ("sentence", "told")}
+        found |= {
+            "sentence": self._behind(every[rows, first], draws[:, 2]),
+            "other": self._behind(every[rows, second], draws[:, 3]),
+        }
+        told = clips["told"]
+        return found | {"scene": told[:, 0], "asked": told[rows, 1 + first], "claimed": told[rows, 1 + second]}
+
+    def _behind(self, texts: Array, drawn: Array) -> Array:
+        """Keep of captions [clip, 1 + HARD, letter] the first, and of those that differ from it so many from a drawn one on."""
+        known = np.maximum(texts[:, 1:].any(axis=-1).sum(axis=1), 1)
+        place = (integers(drawn, 0, known - 1)[:, None] + np.arange(self.hard)) % known[:, None]
+        # One that is there already is not shown again.
+        place = np.where(np.arange(self.hard) < known[:, None], place, HARD - 1)
+        rows = np.arange(len(texts))[:, None]
+        return np.concatenate([texts[:, :1], texts[rows, 1 + place]], axis=1)
 
 
 def _drawn_pairs(count: Array, draws: Array, most: int | None) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils import parametrize
 
 from posegen.embedding.finding import Found, find_encoder
 from posegen.embedding.prompts import prompts_of
@@ -40,9 +41,12 @@ class TextModel(nn.Module):
         How many scores it gives of a text; 0: it gives its vector.
     settings : Model
         Only the dropout counts: the size is that of the encoder.
+    gain : float
+        What scores are multiplied by, so that a step moves them further: an optimiser's steps have the size of the rate,
+        whatever the gradient, and the rate is one for weights that are trained already.
     """
 
-    def __init__(self, source: str, answers: int, settings: Model) -> None:
+    def __init__(self, source: str, answers: int, settings: Model, gain: float = 1.0) -> None:
         super().__init__()
         found = find_trainable(source)
         model = load_model(_folder(found), "cpu")
@@ -54,6 +58,10 @@ class TextModel(nn.Module):
         model.prompts = {"query": prompts[1], "document": prompts[0]}
         self.encoder = model
         self.answer = nn.Linear(int(model.get_embedding_dimension()), answers) if answers else None
+        if self.answer is not None:
+            nn.init.zeros_(self.answer.weight)
+            nn.init.zeros_(self.answer.bias)
+        self._gain = gain
         self._prompt, self._limit = prompts[0], min(int(model.max_seq_length or _LIMIT), _LIMIT)
         for module in model.modules():
             if isinstance(module, nn.Dropout):
@@ -68,7 +76,7 @@ class TextModel(nn.Module):
         if self.answer is None:
             return vectors
         # As far apart as the numbers that a linear layer usually gets.
-        scores: Tensor = self.answer(vectors * vectors.shape[1] ** 0.5)
+        scores: Tensor = self._gain * self.answer(vectors * vectors.shape[1] ** 0.5)
         return scores
 
     def _vectors(self, texts: Sequence[str]) -> Tensor:
@@ -76,7 +84,9 @@ class TextModel(nn.Module):
         prompted = [self._prompt + text for text in different]
         tokens = self.encoder.tokenizer(prompted, truncation=True, max_length=self._limit, padding=False)["input_ids"]
         order = np.argsort([len(own) for own in tokens], kind="stable")
-        parts = [self._together([tokens[i] for i in order[at : at + _TOGETHER]]) for at in range(0, len(order), _TOGETHER)]
+        # Weights that adapters add to are computed once for all.
+        with parametrize.cached():
+            parts = [self._together([tokens[i] for i in order[at : at + _TOGETHER]]) for at in range(0, len(order), _TOGETHER)]
         place_of = np.empty(len(order), np.int64)
         place_of[order] = np.arange(len(order))
         rows = torch.from_numpy(place_of[[different[text] for text in texts]])

@@ -7,6 +7,7 @@ behind it learn which families of actions a caption tells of.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -31,8 +32,17 @@ __all__ = ["TASK"]
 Array = NDArray[Any]
 
 
-def _build(view: View, settings: Model) -> nn.Module:
-    return TextModel(view.text_encoder, len(view.answers), settings)
+_QUICKER = 10.0
+"""How much further a step moves the scores of families than weights of an encoder that is trained already."""
+_APART = 0.5
+"""Of a cosine how far below 1 is enough for a caption that is false in one statement."""
+_LEAST = 1e-4
+_OF_ADAPTERS = 8.0
+"""How much further a step moves low-rank adapters, which begin at nothing."""
+
+
+def _build(gain: float, view: View, settings: Model) -> nn.Module:
+    return TextModel(view.text_encoder, len(view.answers), settings, gain)
 
 
 def _encoded(model: nn.Module, letters: Tensor) -> Tensor:
@@ -47,41 +57,59 @@ def _encoded(model: nn.Module, letters: Tensor) -> Tensor:
 
 
 def _apply_pairs(model: nn.Module, clips: Clips) -> Tensor:
-    """Vectors [clip, text, dimension] of what a clip is shown with; [clip, caption, alternative, dimension] of all of it."""
+    """Vectors [clip, caption, alternative, dimension]: of the two that a clip is shown with, or of all of its captions."""
     letters = clips["sentence"]
-    if "other" in clips:
-        letters = torch.cat([letters[:, None], clips["other"][:, None], clips["hard"]], dim=1)
-    return _encoded(model, letters)
+    return _encoded(model, torch.stack([letters, clips["other"]], dim=1) if "other" in clips else letters)
 
 
 def _apply_families(model: nn.Module, clips: Clips) -> Tensor:
-    """Scores [clip, family] of the caption that a clip is shown with; [clip, caption, family] of all of them."""
-    letters = clips["sentence"]
-    return _encoded(model, letters if letters.dim() == 2 else letters[:, :, 0])
+    """Scores [clip, caption, family]."""
+    return _encoded(model, clips["sentence"][:, :, 0])
 
 
 def _pair_loss(settings: Text, said: Tensor, clips: Clips) -> Tensor:
-    """Hold each caption against the others of the batch that are surely false of its scene, and its own hard negatives."""
+    """Hold both captions of each pair against what is surely false of their scene: others of the batch, and their own hard
+    negatives.
+    """
     vectors, count = said.float(), len(said)
+    there = (torch.stack([clips["sentence"], clips["other"]], dim=1)[:, :, 1:] != 0).any(dim=-1)
     number = torch.arange(count, device=said.device)
-    counts = (number[:, None] == number) | (_false(clips) & (clips["sample"][:, None] != clips["sample"]))
-    hard = vectors[:, 2:].flatten(0, 1)
-    there = (clips["hard"] != 0).any(dim=-1).flatten().to(said.device)
-    own = (number[:, None] == number.repeat_interleave(vectors.shape[1] - 2)) & there
-    texts = torch.cat([vectors[:, 1], hard])
-    return info_nce(vectors[:, 0], texts, 1 / settings.temperature, torch.cat([counts, own], dim=1))
+    own = number[:, None] == number
+    apart = clips["sample"][:, None] != clips["sample"]
+    ways = []
+    for asked, claimed in enumerate((clips["claimed"], clips["asked"])):
+        hard = vectors[:, asked, 1:].flatten(0, 1)
+        meant = (number[:, None] == number.repeat_interleave(vectors.shape[2] - 1)) & there[:, asked].flatten()
+        counts = torch.cat([own | (_false(clips["scene"], claimed) & apart), meant], dim=1)
+        texts = torch.cat([vectors[:, 1 - asked, 0], hard])
+        near = _nearness(vectors[:, asked, :1], vectors[:, asked, 1:], there[:, asked])
+        ways.append(info_nce(vectors[:, asked, 0], texts, 1 / settings.temperature, counts) + 2 * near)
+    return (ways[0] + ways[1]) / 2
 
 
-def _false(clips: Clips) -> Tensor:
+def _nearness(asked: Tensor, hard: Tensor, there: Tensor) -> Tensor:
+    """How much nearer captions are to what is false in one statement than they should be: the mean logarithm.
+
+    At first a left hand and a right one are nearly the same to an encoder, and of two vectors of unit length that coincide the
+    cosine has no slope: InfoNCE does not part them. The logarithm of their distance has the more slope the nearer they are.
+    """
+    distance = 1 - (asked * hard).sum(dim=-1)
+    short = (math.log(_APART) - torch.log(distance.clamp(min=0) + _LEAST)).clamp(min=0)
+    return (short * there).sum() / there.sum().clamp(min=1)
+
+
+def _false(scene: Tensor, claimed: Tensor) -> Tensor:
     """Tell of each scene which captions surely are false of it: those that tell of an action that nobody does there."""
-    scene, claimed = clips["scene"], clips["claimed"]
     done = (claimed[None, :, :, None] == scene[:, None, None, :]).any(dim=-1)
     return ((claimed[None] != 0) & ~done).any(dim=-1)
 
 
 def _family_loss(said: Tensor, clips: Clips) -> Tensor:
-    truth = clips["families"][:, : said.shape[1]].to(said)
-    return functional.binary_cross_entropy_with_logits(said.float(), truth.float())
+    """Cross entropy of each family; a caption that is not there counts for nothing."""
+    truth = clips["families"][:, :, : said.shape[-1]].to(said)
+    there = (clips["sentence"][:, :, 0] != 0).any(dim=-1)
+    wrong = functional.binary_cross_entropy_with_logits(said.float(), truth.float(), reduction="none")
+    return (wrong.mean(dim=-1) * there).mean()
 
 
 class _Paraphrases:
@@ -154,12 +182,12 @@ class _Families:
         return {"names": list(self._names), "said": self._counts.tolist()}
 
 
-def _pairs(settings: Text) -> Task:
+def _pairs(settings: Text, form: str = "both ways") -> Task:
     return Task(
         name="text",
         recipes=(SENTENCE, LENGTH, CHANGES, TOLD),
         labels=("other", "claimed"),
-        build=_build,
+        build=partial(_build, 1.0),
         apply=_apply_pairs,
         loss=partial(_pair_loss, settings),
         tally=_Paraphrases,
@@ -170,17 +198,19 @@ def _pairs(settings: Text) -> Task:
         motion=False,
         sentences=Showing(settings.pairs, settings.hard),
         configure=_configured,
+        form=form,
         restore=_restored,
+        adapter_gain=_OF_ADAPTERS,
         leave=keep_encoder,
     )
 
 
-def _families(settings: Text) -> Task:
+def _families(settings: Text, form: str = "families at a rate of their own", gain: float = _QUICKER) -> Task:
     return Task(
         name="text",
         recipes=(SENTENCE, LENGTH, FAMILIES),
         labels=("families",),
-        build=_build,
+        build=partial(_build, gain),
         apply=_apply_families,
         loss=_family_loss,
         tally=_Families,
@@ -191,8 +221,9 @@ def _families(settings: Text) -> Task:
         answers=family_names(),
         sentences=Showing(settings.pairs, 0),
         configure=_configured,
-        form="families",
+        form=form,
         restore=_restored,
+        adapter_gain=_OF_ADAPTERS,
         leave=keep_encoder,
     )
 
@@ -205,7 +236,10 @@ def _configured(settings: Settings) -> Task:
 
 
 def _restored(form: str) -> Task:
-    return _families(Text()) if form else _pairs(Text())
+    # Before both ways, and before their own rate, runs had no form, and this one.
+    if form == "families":
+        return _families(Text(), form, 1.0)
+    return _families(Text()) if form.startswith("families") else _pairs(Text(), form)
 
 
 TASK = _pairs(Text())
