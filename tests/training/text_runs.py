@@ -18,7 +18,7 @@ from posegen.training.sentences.telling import families_told
 from tests.training import tiny
 from tests.training.sittings import Killer, sat
 
-FEW = ("steps=40", "batch=16", "machine.micro_batch=16", "checks.times=1", "optimiser.rate=5e-3")
+FEW = ("steps=90", "batch=16", "machine.micro_batch=16", "checks.times=1", "optimiser.rate=5e-3")
 TEXTS = ("a person walks forward", "someone sits down, then jumps twice", "a woman walks slowly")
 Told = dict[str, Any]
 

@@ -160,21 +160,20 @@ class Showing:
     hard: int
 
     def __call__(self, clips: Mapping[str, Array], seed: int, number: int) -> dict[str, Array]:
-        """Draw two captions of each clip, one as it is if there are no two, or show all where families are learned.
+        """Draw two captions of each clip, one as it is if there are no two, or one where families are learned.
 
         Returns
         -------
         dict of str to ndarray
             Of a pair ``sentence`` and ``other`` [clip, 1 + hard, letter], each with what differs from it behind it; the actions
-            of the ``scene``, those ``asked`` of by the one and ``claimed`` by the other. Else ``sentence`` [clip, caption, 1,
-            letter] and ``families`` [clip, caption, family].
+            of the ``scene``, those ``asked`` of by the one and ``claimed`` by the other. Else ``sentence`` [clip, letter] and
+            its ``families`` [clip, family].
         """
         every, rows = clips["sentence"], np.arange(len(clips["sentence"]))
-        if "families" in clips:
-            shown = 2 if self.pairs == 1 else CAPTIONS
-            return {**clips, "sentence": every[:, :shown, :1], "families": clips["families"][:, :shown]}
         draws = draws_of(clips["sample"], clips["variant"], seed, number, CAPTION, 4)
         first, second = _drawn_pairs(every[:, :, 0].any(axis=-1).sum(axis=1), draws, self.pairs)
+        if "families" in clips:
+            return {**clips, "sentence": every[rows, first, 0], "families": clips["families"][rows, first]}
         found = {name: values for name, values in clips.items() if name not in ("sentence", "told")}
         found |= {
             "sentence": self._behind(every[rows, first], draws[:, 2]),

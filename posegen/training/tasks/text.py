@@ -63,8 +63,9 @@ def _apply_pairs(model: nn.Module, clips: Clips) -> Tensor:
 
 
 def _apply_families(model: nn.Module, clips: Clips) -> Tensor:
-    """Scores [clip, caption, family]."""
-    return _encoded(model, clips["sentence"][:, :, 0])
+    """Scores [clip, family] of the caption that a clip is shown with; [clip, caption, family] of all of them."""
+    letters = clips["sentence"]
+    return _encoded(model, letters if letters.dim() == 2 else letters[:, :, 0])
 
 
 def _pair_loss(settings: Text, said: Tensor, clips: Clips) -> Tensor:
@@ -105,11 +106,8 @@ def _false(scene: Tensor, claimed: Tensor) -> Tensor:
 
 
 def _family_loss(said: Tensor, clips: Clips) -> Tensor:
-    """Cross entropy of each family; a caption that is not there counts for nothing."""
-    truth = clips["families"][:, :, : said.shape[-1]].to(said)
-    there = (clips["sentence"][:, :, 0] != 0).any(dim=-1)
-    wrong = functional.binary_cross_entropy_with_logits(said.float(), truth.float(), reduction="none")
-    return (wrong.mean(dim=-1) * there).mean()
+    truth = clips["families"][:, : said.shape[1]].to(said)
+    return functional.binary_cross_entropy_with_logits(said.float(), truth.float())
 
 
 class _Paraphrases:
