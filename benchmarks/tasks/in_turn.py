@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from posegen.training.features import features_of
+from posegen.training.clips.features import features_of
 from posegen.training.generative.making import animate, encoder_for, motion_model
-from posegen.training.models import Trained, load_model
+from posegen.training.trained.models import Trained, load_model
 
 __all__ = ["figures_of_turns"]
 

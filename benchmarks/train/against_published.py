@@ -22,8 +22,8 @@ from benchmarks.train.as_posegen import Posegen, begun, posegen_trains
 from benchmarks.train.published import Held, Way, held, padding, train
 from benchmarks.train.shared import dataset
 from posegen.store.read import open_dataset
-from posegen.training.judging import judged
-from posegen.training.recipes import ACTION, LENGTH, MOTION
+from posegen.training.clips.recipes import ACTION, LENGTH, MOTION
+from posegen.training.measures.judging import judged
 
 FASTER = {3: 1.5, 8: 1.1}
 """By how much a clip must go through `posegen train` faster than with the published settings and so large a batch."""

@@ -10,14 +10,14 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import nn
 
-from posegen.training.estimate import Estimate
-from posegen.training.machine import Reason
-from posegen.training.material import Material, open_material, statistics
-from posegen.training.models import build, load_model
+from posegen.training.clips.material import Material, open_material, statistics
+from posegen.training.hardware.estimate import Estimate
+from posegen.training.hardware.machine import Reason
 from posegen.training.settings import Settings, load_settings
+from posegen.training.steps.timing import StepTimes
 from posegen.training.task import Task, find_task
-from posegen.training.timing import StepTimes
 from posegen.training.train import Request, train
+from posegen.training.trained.models import build, load_model
 
 __all__ = ["Posegen", "begun", "posegen_trains"]
 

@@ -20,9 +20,9 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
 from posegen.store.read import Dataset as Stored
-from posegen.training.loop import rate_at
-from posegen.training.recipes import ABSENT, ACTION, LENGTH, MOTION, View
+from posegen.training.clips.recipes import ABSENT, ACTION, LENGTH, MOTION, View
 from posegen.training.settings import Settings
+from posegen.training.steps.loop import rate_at
 from posegen.training.task import Task
 
 __all__ = ["Held", "Way", "batches", "held", "padding", "train"]

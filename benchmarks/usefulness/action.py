@@ -27,13 +27,13 @@ from benchmarks.usefulness.definitions import (
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
 from benchmarks.usefulness.trials import TRAINING, Trial
-from posegen.training.features import features_of
-from posegen.training.models import Trained, load_model
-from posegen.training.recipes import ABSENT
+from posegen.training.clips.features import features_of
+from posegen.training.clips.recipes import ABSENT
+from posegen.training.clips.skeletons import on_other_skeletons
 from posegen.training.settings import Settings
-from posegen.training.skeletons import on_other_skeletons
 from posegen.training.task import find_task
 from posegen.training.tasks.action import ActionModel
+from posegen.training.trained.models import Trained, load_model
 
 __all__ = ["TASK", "FamilyScores", "measure", "pretrained"]
 

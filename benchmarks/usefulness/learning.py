@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from posegen.training.loop import rate_at
 from posegen.training.settings import Settings, load_settings
+from posegen.training.steps.loop import rate_at
 
 __all__ = ["chosen_at", "settings_of", "shares", "train"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from posegen.evaluation.encoded import EncodedSpread
-    from posegen.training.ranking import Ranking
+    from posegen.training.measures.ranking import Ranking
 
 __all__ = ["Seen", "seen_by_encoder"]
 
@@ -76,7 +76,7 @@ def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: i
     from posegen.cli.references import reference_at
     from posegen.evaluation.encoded import encoded_spread
     from posegen.store.read import open_dataset
-    from posegen.training.encoding import encode_clips, encode_dataset
+    from posegen.training.trained.encoding import encode_clips, encode_dataset
 
     def progress(done: int, total: int) -> None:
         if done // _EVERY > (done - 1) // _EVERY:

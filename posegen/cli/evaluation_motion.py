@@ -104,9 +104,9 @@ def judge_motion(
 
     from posegen.evaluation.diversity import diversity
     from posegen.evaluation.encoded import encoded_spread
-    from posegen.training.encoding import PRECISION_POOL
     from posegen.training.generative.judging import make_for_captions
-    from posegen.training.ranking import rank_pairs
+    from posegen.training.measures.ranking import rank_pairs
+    from posegen.training.trained.encoding import PRECISION_POOL
 
     made = make_for_captions(run, dataset, judge, tell, samples=samples, **how)
     chance = 0.0
@@ -134,8 +134,8 @@ def judge_motion(
 def _by_actions(vectors: NDArray[Any], made: Made) -> dict[str, float]:
     import numpy as np
 
-    from posegen.training.encoding import PRECISION_POOL
-    from posegen.training.ranking import pools, ranks_of
+    from posegen.training.measures.ranking import pools, ranks_of
+    from posegen.training.trained.encoding import PRECISION_POOL
 
     found: dict[int, list[bool]] = {}
     for chosen in pools(0, len(vectors), PRECISION_POOL):

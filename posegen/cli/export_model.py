@@ -20,10 +20,10 @@ __all__ = ["export_model"]
 def export_model(run: Path, form: str, out: Path | None, as_json: bool, quiet: bool) -> None:
     """Write the model of RUN as ONNX or safetensors, load that again, and check that it says the same.
 
-    It takes motion [clip, frame, 69], as posegen.training.features.features_of makes it of joints, and length [clip]. Which
-    actions its answers stand for, and at how many frames a second it sees motion, is in the file's metadata.
+    It takes motion [clip, frame, 69], as posegen.training.clips.features.features_of makes it of joints, and length [clip].
+    Which actions its answers stand for, and at how many frames a second it sees motion, is in the file's metadata.
     """
-    from posegen.training.export import export_model as written
+    from posegen.training.trained.export import export_model as written
 
     result = written(run, form, run / f"export.{form}" if out is None else out)
     if as_json:

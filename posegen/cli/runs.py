@@ -23,7 +23,7 @@ _UNIMPORTANT = ("log", "machine.", "memory.", "saving.")
 def runs(folder: Path, as_json: bool, quiet: bool) -> None:
     """List the runs in FOLDER (``runs`` unless given), and compare them: the best first, and in which settings they differ."""
     from posegen.errors import UsageError
-    from posegen.training.runs import runs_in
+    from posegen.training.runs.runs import runs_in
 
     del quiet
     if not folder.is_dir():
@@ -40,7 +40,7 @@ def runs(folder: Path, as_json: bool, quiet: bool) -> None:
 
 
 def _described(path: Path, started: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:
-    from posegen.training.checkpoints import newest_progress
+    from posegen.training.runs.checkpoints import newest_progress
     from posegen.training.task import find_task
 
     progress = newest_progress(path)
@@ -74,7 +74,7 @@ def _lines(found: list[dict[str, Any]]) -> list[str]:
 
 def _different(found: list[dict[str, Any]]) -> list[str]:
     """Tell of each run the settings in which not all runs agree."""
-    from posegen.training.runs import flattened
+    from posegen.training.runs.runs import flattened
 
     flat = [dict(flattened(run["settings"])) | {"on": run["source"]} for run in found]
     keys = [key for key in flat[0] if not key.startswith(_UNIMPORTANT) and len({str(run.get(key)) for run in flat}) > 1]

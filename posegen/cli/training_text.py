@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from posegen.quantities import human_time
 
 if TYPE_CHECKING:
-    from posegen.training.estimate import Estimate
-    from posegen.training.machine import Reason
-    from posegen.training.timing import StepTimes
+    from posegen.training.hardware.estimate import Estimate
+    from posegen.training.hardware.machine import Reason
+    from posegen.training.steps.timing import StepTimes
     from posegen.training.train import Reporter
 
 __all__ = ["Lines", "Silence", "reporter", "step_line"]

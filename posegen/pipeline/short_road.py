@@ -76,7 +76,7 @@ def training(request: Request, name: str, say: Callable[[str], None]) -> Trainin
     """Compute the features of a task, and train a few steps."""
     from posegen.training.opening import opened
     from posegen.training.request import Request as Asked
-    from posegen.training.runs import RESULT, read_document
+    from posegen.training.runs.runs import RESULT, read_document
     from posegen.training.settings import load_settings
     from posegen.training.train import train
 

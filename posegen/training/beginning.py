@@ -14,12 +14,12 @@ from posegen.errors import UsageError
 from posegen.quantities import human_bytes
 from posegen.store.files import write_durably
 from posegen.store.runs import current_run
-from posegen.training.adapters import add_adapters, learned, merge_adapters
-from posegen.training.models import build, load_model
-from posegen.training.recipes import View
-from posegen.training.runs import WEIGHTS
+from posegen.training.clips.recipes import View
+from posegen.training.networks.adapters import add_adapters, learned, merge_adapters
+from posegen.training.runs.runs import WEIGHTS
 from posegen.training.settings import Settings
 from posegen.training.task import Task
+from posegen.training.trained.models import build, load_model
 
 __all__ = ["ADAPTER", "Beginning", "beginning_of"]
 

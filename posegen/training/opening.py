@@ -9,11 +9,11 @@ from posegen.errors import UsageError
 from posegen.identity import digest
 from posegen.store.layout import HEADER_FILE, ROWS
 from posegen.training.beginning import Beginning, beginning_of
-from posegen.training.material import Material, open_material, open_own_clips
-from posegen.training.models import load_model
+from posegen.training.clips.material import Material, open_material, open_own_clips
 from posegen.training.sentences.encoder import find_trainable
 from posegen.training.settings import Settings
 from posegen.training.task import Task, find_task
+from posegen.training.trained.models import load_model
 
 __all__ = ["Opened", "opened"]
 

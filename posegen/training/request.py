@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from posegen.training.estimate import Estimate
-from posegen.training.machine import Reason
+from posegen.training.hardware.estimate import Estimate
+from posegen.training.hardware.machine import Reason
 from posegen.training.settings import Settings
-from posegen.training.timing import StepTimes
+from posegen.training.steps.timing import StepTimes
 
 __all__ = ["Reporter", "Request", "Result", "default_run"]
 

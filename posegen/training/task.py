@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from posegen.errors import UsageError
-from posegen.training.recipes import Recipe, View
+from posegen.training.clips.recipes import Recipe, View
 from posegen.training.sentences.captions import Showing
 from posegen.training.settings import Model, Settings
 from posegen.wording import did_you_mean, shown
@@ -54,8 +54,8 @@ class Task:
     labels : tuple of str
         Which of them are labels, for the control that shuffles them.
     build : callable
-        Makes the model, which has as ``encoder`` what normalises motion: a :class:`posegen.training.model.MotionEncoder`
-        or its like.
+        Makes the model, which has as ``encoder`` what normalises motion: a
+        :class:`posegen.training.networks.model.MotionEncoder` or its like.
     apply : callable
         What the model says of clips.
     loss : callable
@@ -67,7 +67,7 @@ class Task:
     tell : callable or None
         Gives what the model says of each clip in words and numbers, for a table; None: it says nothing of clips, it makes them.
     captions : bool
-        Whether it takes captions, as a text encoder's vectors; see :mod:`posegen.training.captions`.
+        Whether it takes captions, as a text encoder's vectors; see :mod:`posegen.training.clips.captions`.
     whole : bool
         Whether the loss holds clips against each other, so that it needs all clips of a batch at once. They still go through
         the model a micro-batch at a time; what is needed for the way back is computed again.
@@ -79,7 +79,7 @@ class Task:
         Whether it does not matter to it on whose skeleton a motion is, so that it learns from varied ones.
     people : bool
         Whether it is about who is in the clips: they are parted by person then, and a batch holds several of each; see
-        :mod:`posegen.training.people`.
+        :mod:`posegen.training.clips.people`.
     motion : bool
         Whether its model sees motion, so that it has an encoder.
     answers : tuple of str

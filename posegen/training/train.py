@@ -18,24 +18,24 @@ from posegen.identity import differences
 from posegen.store.files import sweep
 from posegen.store.lock import locked
 from posegen.store.runs import current_run
-from posegen.training import checkpoints
 from posegen.training.beginning import Beginning
-from posegen.training.captions import Captions
-from posegen.training.choosing import chosen
-from posegen.training.estimate import refuse_budget
-from posegen.training.judging import judged
-from posegen.training.leading import train_to_the_end
-from posegen.training.machine import Choices, Reason, given_choices
-from posegen.training.material import Material
-from posegen.training.models import save_model
+from posegen.training.clips.captions import Captions
+from posegen.training.clips.material import Material
+from posegen.training.hardware.choosing import chosen
+from posegen.training.hardware.estimate import refuse_budget
+from posegen.training.hardware.machine import Choices, Reason, given_choices
+from posegen.training.measures.judging import judged
 from posegen.training.opening import opened
-from posegen.training.report import write_report
 from posegen.training.request import Reporter, Request, Result, default_run
-from posegen.training.runs import RESULT, RUN, read_document, write_document
-from posegen.training.session import Session
+from posegen.training.runs import checkpoints
+from posegen.training.runs.report import write_report
+from posegen.training.runs.runs import RESULT, RUN, read_document, write_document
 from posegen.training.settings import Settings
+from posegen.training.steps.leading import train_to_the_end
+from posegen.training.steps.session import Session
+from posegen.training.steps.timing import StepTimes
 from posegen.training.task import Task
-from posegen.training.timing import StepTimes
+from posegen.training.trained.models import save_model
 
 __all__ = ["Reporter", "Request", "Result", "default_run", "train"]
 

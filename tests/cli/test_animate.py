@@ -24,10 +24,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(task: str, folder: Path) -> Path:
-    from posegen.training.models import build, save_model
-    from posegen.training.recipes import View
+    from posegen.training.clips.recipes import View
     from posegen.training.settings import Model
     from posegen.training.task import find_task
+    from posegen.training.trained.models import build, save_model
 
     view = View(25, 6.25, 4, ("walk",), "hashing-for-tests", 64)
     model = build(find_task(task), view, Model(), 0)

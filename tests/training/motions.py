@@ -46,10 +46,10 @@ def _made(folder: Path) -> dict[str, Any]:
     """What the finished model makes of texts, how it is judged, and what is refused."""
     from posegen.cli.evaluation_motion import judge_motion
     from posegen.errors import UsageError
-    from posegen.training.export import export_model
     from posegen.training.generative import judging
     from posegen.training.generative.making import animate, encoder_for, motion_model
-    from posegen.training.predict import predict
+    from posegen.training.trained.export import export_model
+    from posegen.training.trained.predict import predict
 
     trained = motion_model(folder / "whole")
     encoder = encoder_for(trained)

@@ -11,10 +11,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from posegen.training import checkpoints
-from posegen.training.feed import Feed
-from posegen.training.material import batches_of, statistics
+from posegen.training.clips.feed import Feed
+from posegen.training.clips.material import batches_of, statistics
 from posegen.training.opening import opened
+from posegen.training.runs import checkpoints
 from tests.training import tiny
 
 PARTS = 2

@@ -63,8 +63,8 @@ def _said(folder: Path) -> dict[str, Any]:
 
     import posegen
     from posegen.cli.evaluation_encoder import seen_by_encoder
-    from posegen.training.encoding import encode_clips, encode_dataset
-    from posegen.training.predict import predict
+    from posegen.training.trained.encoding import encode_clips, encode_dataset
+    from posegen.training.trained.predict import predict
 
     run, dataset = folder / "whole", folder / "dataset"
     predict(run, dataset, folder / "said.parquet", lambda done, total: None)

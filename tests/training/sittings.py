@@ -20,7 +20,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from posegen.errors import PosegenError
-from posegen.training.runs import RUN, read_document, write_document
+from posegen.training.runs.runs import RUN, read_document, write_document
 from posegen.training.task import find_task
 from posegen.training.train import Request, train
 from tests import preloading

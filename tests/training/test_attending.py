@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posegen.training.attending import attending_by_products
+from posegen.training.hardware.attending import attending_by_products
 
 
 def test_afterwards_attention_is_what_it_was() -> None:

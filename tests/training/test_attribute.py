@@ -15,14 +15,14 @@ torch = pytest.importorskip("torch")
 import posegen  # noqa: E402
 from posegen.store.read import open_dataset  # noqa: E402
 from posegen.terms import SPEEDS  # noqa: E402
-from posegen.training.cache import cached_array, prepare, view_of  # noqa: E402
-from posegen.training.recipes import View  # noqa: E402
-from posegen.training.regression import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
+from posegen.training.clips.cache import cached_array, prepare, view_of  # noqa: E402
+from posegen.training.clips.recipes import View  # noqa: E402
+from posegen.training.clips.sources import Asked, Making  # noqa: E402
+from posegen.training.clips.spelling import SPELLED, spelled  # noqa: E402
+from posegen.training.clips.travelling import MEASURED, MEASURES, NUMBERS, WORDS, energy_of, speed_of, steps_of  # noqa: E402
+from posegen.training.measures.regression import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
-from posegen.training.sources import Asked, Making  # noqa: E402
-from posegen.training.spelling import SPELLED, spelled  # noqa: E402
 from posegen.training.tasks.attribute import TASK, CaptionModel  # noqa: E402
-from posegen.training.travelling import MEASURED, MEASURES, NUMBERS, WORDS, energy_of, speed_of, steps_of  # noqa: E402
 from tests.once import made_once  # noqa: E402
 from tests.running import Programs  # noqa: E402
 from tests.training import tiny  # noqa: E402

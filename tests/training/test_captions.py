@@ -12,8 +12,8 @@ import posegen
 from posegen.embedding import embed, load_encoder, open_embeddings
 from posegen.embedding.pairs import mine_pairs, open_pairs
 from posegen.errors import PosegenError, UsageError
-from posegen.training.captions import Captions, open_captions
-from posegen.training.fresh_captions import FreshCaptions
+from posegen.training.clips.captions import Captions, open_captions
+from posegen.training.clips.fresh_captions import FreshCaptions
 from tests.training import tiny
 
 ENCODER = "hashing-for-tests"

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from posegen.errors import PosegenError
-from posegen.training import checkpoints
-from posegen.training.checkpoints import Progress, State
+from posegen.training.runs import checkpoints
+from posegen.training.runs.checkpoints import Progress, State
 
 
 def state(step: int, best: int | None = None) -> State:

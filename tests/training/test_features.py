@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
 from posegen.skeleton import JOINTS, PARTS
-from posegen.training.features import FEATURES, features_of
-from posegen.training.recipes import ACTION, LENGTH, View
+from posegen.training.clips.features import FEATURES, features_of
+from posegen.training.clips.recipes import ACTION, LENGTH, View
 
 FPS = 12.5
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from posegen.training.cache import FOLDER
-from posegen.training.feed import Feed
-from posegen.training.loading import Loader, Loading
-from posegen.training.material import Material, batches_of, open_material
+from posegen.training.clips.cache import FOLDER
+from posegen.training.clips.feed import Feed
+from posegen.training.clips.loading import Loader, Loading
+from posegen.training.clips.material import Material, batches_of, open_material
 from posegen.training.settings import Data, Skeleton
 from posegen.training.tasks.action import TASK
 
@@ -68,7 +68,7 @@ def test_a_stretch_is_cut_from_where_the_clip_is(material: Material) -> None:
 
 def test_a_config_gives_the_same_steps_as_its_dataset(material: Material, dataset: Path) -> None:
     from posegen.config import Config
-    from posegen.training.sources import ClipSource, Making
+    from posegen.training.clips.sources import ClipSource, Making
     from posegen.validation import validated
 
     assert material.dataset is not None

@@ -18,13 +18,13 @@ from posegen.errors import UsageError  # noqa: E402
 from posegen.splits import SPLITS, in_split, persons_in_split  # noqa: E402
 from posegen.store.read import open_dataset  # noqa: E402
 from posegen.streaming import make_batches  # noqa: E402
-from posegen.training.contrastive import supervised  # noqa: E402
-from posegen.training.feed import to_clips  # noqa: E402
-from posegen.training.material import Material, batches_of, open_material  # noqa: E402
-from posegen.training.people import ALIKE, OTHER, SAME, SIZES, look_alikes, partners_of  # noqa: E402
-from posegen.training.recipes import View  # noqa: E402
+from posegen.training.clips.feed import to_clips  # noqa: E402
+from posegen.training.clips.material import Material, batches_of, open_material  # noqa: E402
+from posegen.training.clips.people import ALIKE, OTHER, SAME, SIZES, look_alikes, partners_of  # noqa: E402
+from posegen.training.clips.recipes import View  # noqa: E402
+from posegen.training.measures.verification import true_accept_rate  # noqa: E402
+from posegen.training.networks.contrastive import supervised  # noqa: E402
 from posegen.training.tasks.identity import TASK  # noqa: E402
-from posegen.training.verification import true_accept_rate  # noqa: E402
 from tests.once import made_once  # noqa: E402
 from tests.running import Programs  # noqa: E402
 from tests.training import tiny  # noqa: E402

@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from posegen.errors import PosegenError
-from posegen.training.cache import FOLDER
-from posegen.training.feed import Feed
-from posegen.training.loading import Loader, Loading
-from posegen.training.material import Material, batches_of, open_material
+from posegen.training.clips.cache import FOLDER
+from posegen.training.clips.feed import Feed
+from posegen.training.clips.loading import Loader, Loading
+from posegen.training.clips.material import Material, batches_of, open_material
 from posegen.training.settings import Data
 from posegen.training.tasks.action import TASK
 from tests.training import tiny

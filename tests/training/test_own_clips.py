@@ -12,15 +12,15 @@ import torch
 
 import posegen
 from posegen.errors import PosegenError, UsageError
-from posegen.training.adapters import add_adapters, learned, merge_adapters
-from posegen.training.cache import view_of
-from posegen.training.export import export_model
-from posegen.training.features import FEATURES
-from posegen.training.models import build, load_model, save_model
-from posegen.training.own_clips import read_own_clips
-from posegen.training.predict import predict
+from posegen.training.clips.cache import view_of
+from posegen.training.clips.features import FEATURES
+from posegen.training.clips.own_clips import read_own_clips
+from posegen.training.networks.adapters import add_adapters, learned, merge_adapters
 from posegen.training.settings import Model
 from posegen.training.tasks.action import TASK
+from posegen.training.trained.export import export_model
+from posegen.training.trained.models import build, load_model, save_model
+from posegen.training.trained.predict import predict
 
 FRAMES = (10, 21, 3, 16)
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from posegen.training.features import FEATURES
-from posegen.training.parts import apply_in_parts
-from posegen.training.recipes import View
+from posegen.training.clips.features import FEATURES
+from posegen.training.clips.recipes import View
 from posegen.training.settings import Contrast, Model, Settings
+from posegen.training.steps.parts import apply_in_parts
 from posegen.training.task import find_task
 
 VIEW = View(20, 6.25, 4, ("walk",), "some", 12)

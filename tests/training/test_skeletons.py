@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.training.features import FEATURES
+from posegen.training.clips.features import FEATURES
+from posegen.training.clips.skeletons import on_other_skeletons
 from posegen.training.settings import Skeleton
-from posegen.training.skeletons import on_other_skeletons
 
 CLIPS, FRAMES = 400, 6
 

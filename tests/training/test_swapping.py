@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from posegen.training.swapping import SwapWatch, swapped
+from posegen.training.hardware.swapping import SwapWatch, swapped
 
 MB = 2**20
 

@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
-from posegen.training.estimate import Estimate, refuse_budget
-from posegen.training.place import parts_of
+from posegen.training.hardware.estimate import Estimate, refuse_budget
 from posegen.training.settings import load_settings, training_presets
+from posegen.training.steps.place import parts_of
 from tests.once import made_once
 from tests.running import Programs
 

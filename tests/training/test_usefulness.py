@@ -36,10 +36,10 @@ from benchmarks.usefulness.people import drawn, parts_of
 from benchmarks.usefulness.results import Result, have, write
 from benchmarks.usefulness.trials import Trial, trials
 from posegen.skeleton import JOINTS
-from posegen.training.models import Trained, build
-from posegen.training.recipes import View
+from posegen.training.clips.recipes import View
 from posegen.training.settings import Model
 from posegen.training.task import find_task
+from posegen.training.trained.models import Trained, build
 
 PEOPLE = {
     "ann": {"walk": 9, "run": 1},

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from posegen.embedding import embed, load_encoder, open_embeddings
-from posegen.training.adapters import learned
 from posegen.training.beginning import ADAPTER
-from posegen.training.models import load_model
+from posegen.training.networks.adapters import learned
 from posegen.training.sentences.telling import families_told
+from posegen.training.trained.models import load_model
 from tests.training import tiny
 from tests.training.sittings import Killer, sat
 

@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from posegen.training.drawing import NOISE, SHARE, UNTOLD, draws_of
+from posegen.training.clips.drawing import NOISE, SHARE, UNTOLD, draws_of
 from posegen.training.generative.poses import POSE_NUMBERS
 
 __all__ = ["CHECKING", "GUIDED_FROM", "Drawn", "crowded", "drawn", "errors_of", "flowed", "guided", "noise_from"]

@@ -19,13 +19,13 @@ from torch import Tensor
 from posegen.errors import UsageError
 from posegen.splits import in_split
 from posegen.store.read import Dataset, open_dataset
-from posegen.training.captions import open_captions
-from posegen.training.encoding import encode_clips
+from posegen.training.clips.captions import open_captions
 from posegen.training.generative.bodies import body_of
 from posegen.training.generative.figures import Figure, figure_of
 from posegen.training.generative.flow import CHECKING, drawn
 from posegen.training.generative.making import GUIDANCE, STEPS, motion_model, poses_for
-from posegen.training.models import Trained, load_model
+from posegen.training.trained.encoding import encode_clips
+from posegen.training.trained.models import Trained, load_model
 
 __all__ = ["Made", "make_for_captions"]
 

@@ -16,13 +16,13 @@ from posegen.embedding import Encoder, load_encoder
 from posegen.errors import UsageError
 from posegen.library import load_library
 from posegen.randomness import Stream, uniform
-from posegen.training.drawing import NOISE
+from posegen.training.clips.drawing import NOISE
 from posegen.training.generative.bodies import AVERAGE
 from posegen.training.generative.clauses import in_turn
 from posegen.training.generative.figures import Figure, figure_of
 from posegen.training.generative.flow import flowed, guided, noise_from
 from posegen.training.generative.poses import POSE_NUMBERS
-from posegen.training.models import Trained, load_model
+from posegen.training.trained.models import Trained, load_model
 
 __all__ = ["GUIDANCE", "STEPS", "Animation", "animate", "encoder_for", "joined", "motion_model", "poses_for"]
 

@@ -26,9 +26,9 @@ from torch import Tensor
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import Rotation, inverse, product, stacked
 from posegen.skeleton import JOINTS, PARENTS
+from posegen.training.clips.recipes import Recipe, View
 from posegen.training.generative.bodies import body_of, leg_length, offsets_of
 from posegen.training.generative.kinematics import TURNED, matrices_of
-from posegen.training.recipes import Recipe, View
 
 __all__ = ["CONTACTS", "HEIGHT", "POSE", "POSE_NUMBERS", "RATE", "ROTATIONS", "VELOCITY", "poses_of", "root_of", "turned_of"]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from posegen.library import load_library
 from posegen.randomness import integers
 from posegen.store.layout import ROWS
-from posegen.training.drawing import CAPTION, draws_of
-from posegen.training.recipes import Recipe, View
+from posegen.training.clips.drawing import CAPTION, draws_of
+from posegen.training.clips.recipes import Recipe, View
 from posegen.training.sentences.alternatives import CHANGED, Alternative, alternatives_of
 
 __all__ = ["CAPTIONS", "CHANGES", "FAMILIES", "HARD", "LENGTH", "SENTENCE", "TOLD", "Showing", "family_names", "texts_of"]

@@ -1,8 +1,9 @@
 """How well paraphrases are found: captions of one scene in different words, among those of other scenes, and beside captions
 that differ in one statement.
 
-The rules are those of :mod:`posegen.training.ranking`. Captions take turns as what is asked and what is to be found; where both
-have the same words, nothing is asked. Right are the scene's own caption, and what has its words or those of what is asked.
+The rules are those of :mod:`posegen.training.measures.ranking`. Captions take turns as what is asked and what is to be found;
+where both have the same words, nothing is asked. Right are the scene's own caption, and what has its words or those of what is
+asked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.training.ranking import pools, ranking_of, ranks_of
+from posegen.training.measures.ranking import pools, ranking_of, ranks_of
 from posegen.training.sentences.alternatives import CHANGED
 
 __all__ = ["POOL", "found_among_hard", "found_in_pools"]

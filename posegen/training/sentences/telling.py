@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from posegen.errors import UsageError
-from posegen.training.models import load_model
+from posegen.training.trained.models import load_model
 
 __all__ = ["families_told"]
 

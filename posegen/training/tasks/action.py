@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.training.model import MotionEncoder
-from posegen.training.recipes import ABSENT, ACTION, LENGTH, MOTION, View
+from posegen.training.clips.recipes import ABSENT, ACTION, LENGTH, MOTION, View
+from posegen.training.clips.skeletons import LEAST_SPREAD
+from posegen.training.networks.model import MotionEncoder
 from posegen.training.settings import Model
-from posegen.training.skeletons import LEAST_SPREAD
 from posegen.training.task import Clips, Task
 
 __all__ = ["TASK", "ActionModel"]

@@ -1,8 +1,8 @@
 """``attribute``: how fast, in how many steps a minute, with what energy and for how long somebody travels.
 
-Asked is of the first stretch of a clip in which its first actor travels; see :mod:`posegen.training.travelling`. The answer is
-given by the motion, or by the words of a caption beside numbers that are known without seeing. What is said of a clip is the
-logarithm of each measure.
+Asked is of the first stretch of a clip in which its first actor travels; see :mod:`posegen.training.clips.travelling`. The
+answer is given by the motion, or by the words of a caption beside numbers that are known without seeing. What is said of a clip
+is the logarithm of each measure.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from posegen.errors import PosegenError, UsageError
-from posegen.training.model import MotionEncoder, there
-from posegen.training.reader import CaptionReader
-from posegen.training.recipes import LENGTH, MOTION, View
-from posegen.training.regression import best_constant, entropy_floor, errors_of, smape
+from posegen.training.clips.recipes import LENGTH, MOTION, View
+from posegen.training.clips.skeletons import LEAST_SPREAD
+from posegen.training.clips.spelling import SPELLED
+from posegen.training.clips.travelling import MEASURED, MEASURES, NUMBERS, WORDS
+from posegen.training.measures.regression import best_constant, entropy_floor, errors_of, smape
+from posegen.training.networks.model import MotionEncoder, there
+from posegen.training.networks.reader import CaptionReader
+from posegen.training.networks.summary import projection, summary
 from posegen.training.settings import Model, Settings
-from posegen.training.skeletons import LEAST_SPREAD
-from posegen.training.spelling import SPELLED
-from posegen.training.summary import projection, summary
 from posegen.training.task import Clips, Task
-from posegen.training.travelling import MEASURED, MEASURES, NUMBERS, WORDS
 
 __all__ = ["TASK", "CaptionModel", "MotionModel"]
 

@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from posegen.errors import PosegenError
-from posegen.training.contrastive import supervised
-from posegen.training.model import MotionEncoder, there
-from posegen.training.people import ALIKE, OTHER, SAME
-from posegen.training.recipes import LENGTH, MOTION, View
+from posegen.training.clips.people import ALIKE, OTHER, SAME
+from posegen.training.clips.recipes import LENGTH, MOTION, View
+from posegen.training.measures.verification import true_accept_rate, verify_pairs
+from posegen.training.networks.contrastive import supervised
+from posegen.training.networks.model import MotionEncoder, there
+from posegen.training.networks.summary import projection, summary
 from posegen.training.settings import Identity, Model
-from posegen.training.summary import projection, summary
 from posegen.training.task import Clips, Task
-from posegen.training.verification import true_accept_rate, verify_pairs
 
 __all__ = ["DIMENSION", "TASK", "IdentityModel"]
 

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from posegen.training.clips.recipes import LENGTH, View
 from posegen.training.generative.flow import CHECKING, Drawn, drawn, errors_of
 from posegen.training.generative.network import Denoiser
 from posegen.training.generative.poses import POSE
-from posegen.training.model import there
-from posegen.training.recipes import LENGTH, View
+from posegen.training.networks.model import there
 from posegen.training.settings import Model, Settings
 from posegen.training.task import Clips, Task
 

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.training.contrastive import counted, info_nce, triplet
-from posegen.training.model import MotionEncoder, there
-from posegen.training.ranking import Ranking, rank_pairs
-from posegen.training.recipes import LENGTH, MOTION, View
+from posegen.training.clips.recipes import LENGTH, MOTION, View
+from posegen.training.clips.skeletons import LEAST_SPREAD
+from posegen.training.measures.ranking import Ranking, rank_pairs
+from posegen.training.measures.verification import verify_pairs
+from posegen.training.networks.contrastive import counted, info_nce, triplet
+from posegen.training.networks.model import MotionEncoder, there
+from posegen.training.networks.summary import projection, summary
 from posegen.training.settings import Contrast, Model
-from posegen.training.skeletons import LEAST_SPREAD
-from posegen.training.summary import projection, summary
 from posegen.training.task import Clips, Task
-from posegen.training.verification import verify_pairs
 
 __all__ = ["DIMENSION", "TASK", "RetrievalModel"]
 
@@ -115,7 +115,10 @@ class _Pairs:
             self._hard.append((right[there_is], wrong[there_is]))
 
     def measures(self) -> dict[str, float]:
-        """Tell recall and median rank both ways, and how well pairs are verified; see :mod:`posegen.training.ranking`."""
+        """Tell recall and median rank both ways, and how well pairs are verified.
+
+        See :mod:`posegen.training.measures.ranking`.
+        """
         motion, text, rows = self._pairs()
         verified = _verified(motion, text, rows) | self._verified_hard()
         return {**_found(motion, text, rows), **verified, "clips": float(len(motion))}

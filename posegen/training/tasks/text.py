@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from posegen.errors import PosegenError, UsageError
-from posegen.training.contrastive import info_nce
-from posegen.training.recipes import View
+from posegen.training.clips.recipes import View
+from posegen.training.networks.contrastive import info_nce
 from posegen.training.sentences.captions import CHANGES, FAMILIES, LENGTH, SENTENCE, TOLD, Showing, family_names, texts_of
 from posegen.training.sentences.encoder import TextModel, keep_encoder
 from posegen.training.sentences.paraphrases import found_among_hard, found_in_pools

@@ -1,0 +1,1 @@
+"""What tells how well a model does."""

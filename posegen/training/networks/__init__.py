@@ -1,0 +1,1 @@
+"""What models of several tasks are made of, and what draws their answers together."""
