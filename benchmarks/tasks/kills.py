@@ -15,7 +15,8 @@ KILLS = {"identity": 3, "attribute": 3, "text": 2, "motion": 3}
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    dataset = generate(folder / "dataset", "--samples", "200")
+    # Few persons, so that each is in several clips.
+    dataset = generate(folder / "dataset", "--samples", "240", "--set", "population.persons=60")
     subprocess.run(posegen("embed", dataset, "--quiet"), cwd=ROOT, check=True)
     for task, kills in KILLS.items():
         yield killed_often(dataset, folder / task, task, kills)
