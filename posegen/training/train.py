@@ -24,6 +24,7 @@ from posegen.training.clips.material import Material
 from posegen.training.hardware.choosing import chosen
 from posegen.training.hardware.estimate import refuse_budget
 from posegen.training.hardware.machine import Choices, Reason, given_choices
+from posegen.training.hardware.restoring import torch_put_back
 from posegen.training.measures.judging import judged
 from posegen.training.opening import opened
 from posegen.training.request import Reporter, Request, Result, default_run
@@ -63,15 +64,16 @@ def train(request: Request, reporter: Reporter) -> Result:
         reporter.say(f"pairs that are hard are not verified apart: {material.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
     try:
-        if request.only_estimate:
-            _prepare(task, material, reporter)
-            _, reasons, estimate = chosen(task, settings, material, beginning)
-            reporter.table(reasons)
-            reporter.expect(estimate)
-            return Result(run, task.name, 0, estimate=estimate, reasons=reasons)
-        with _folder(run), locked(run, current_run()):
-            sweep(run)
-            return _trained(request, run, task, material, beginning, reporter)
+        with torch_put_back():
+            if request.only_estimate:
+                _prepare(task, material, reporter)
+                _, reasons, estimate = chosen(task, settings, material, beginning)
+                reporter.table(reasons)
+                reporter.expect(estimate)
+                return Result(run, task.name, 0, estimate=estimate, reasons=reasons)
+            with _folder(run), locked(run, current_run()):
+                sweep(run)
+                return _trained(request, run, task, material, beginning, reporter)
     finally:
         reporter.stop()
 

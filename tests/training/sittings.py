@@ -89,6 +89,8 @@ def sat(
     child = os.fork()
     if child == 0:
         document: dict[str, Any] = {}
+        # One more than these runs have.
+        torch.set_num_threads(tiny.THREADS + 1)
         try:
             result = train(Request(str(dataset), task, "quick", tiny.settings(*overrides), run, budget), recorder)
             document = {"steps": result.steps, "nothing": result.nothing_to_do, "measures": result.measures}
@@ -99,6 +101,7 @@ def sat(
             raise
         finally:
             document |= {"said": recorder.said, "shown": recorder.steps, "losses": recorder.losses, "reasons": recorder.reasons}
+            document["threads"] = torch.get_num_threads()
             os.write(writing, json.dumps(document).encode())
             # Whatever went wrong, this process does not go on as the other one.
             os._exit(0)

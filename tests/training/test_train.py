@@ -19,6 +19,7 @@ from posegen.training.settings import load_settings, training_presets
 from posegen.training.steps.place import parts_of
 from tests.once import made_once
 from tests.running import Programs
+from tests.training import tiny
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,13 @@ def test_it_learns_and_says_how_well(told: tuple[Path, dict[str, Any]]) -> None:
     assert 0 < whole["measures"]["frame_top1"] <= 1
     assert whole["reasons"]["accumulation"] == "2"
     assert [text for text in whole["said"] if text.startswith("step 6: clip_top1")]
+
+
+def test_it_puts_back_the_threads_of_its_process(told: tuple[Path, dict[str, Any]]) -> None:
+    found = told[1]
+    assert {name: found[name]["threads"] for name in ("whole", "short", "refused")} == dict.fromkeys(
+        ("whole", "short", "refused"), tiny.THREADS + 1
+    )
 
 
 def test_steps_are_those_of_a_naive_loop(told: tuple[Path, dict[str, Any]]) -> None:

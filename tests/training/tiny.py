@@ -11,10 +11,11 @@ import posegen
 from posegen.training.settings import Settings, load_settings
 
 SAMPLES = 60
+THREADS = 1
 ACTIONS = {"walk": 50, "jump": 50, "sit": 50}
 SETTINGS = (
     "steps=12", "batch=8", "checks.times=2", "checks.clips=16", "saving.steps=5", "data.stride=4", "log=[]",
-    "machine.threads=1", "machine.micro_batch=4", "machine.workers=0", "machine.precision=32-true",
+    f"machine.threads={THREADS}", "machine.micro_batch=4", "machine.workers=0", "machine.precision=32-true",
 )  # fmt: skip
 
 
