@@ -29,10 +29,16 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(
         f"{name}: lengths of bones alone", f"AUC {found['size_auc']:.3f}, of look-alikes {found['alike_size_auc']:.3f}"
     )
-    untrained = trained(
-        path, "identity", "quick", folder / "untrained", "--set", "optimiser.rate=0", "--set", "steps=10"
-    ).measures
-    yield Figure(f"{name}: an encoder that is not trained", f"{_told(untrained, '')}; look-alikes {_told(untrained, 'alike_')}")
+    for by, told in (("body", ""), ("manner", ", by manner")):
+        how = ("--set", f"identity.by={by}")
+        if by == "manner":
+            found = trained(path, "identity", "quick", folder / by, *how).measures
+            yield Figure(f"{name}: persons by manner alone", f"{_told(found, '')}; look-alikes {_told(found, 'alike_')}")
+        still = ("--set", "optimiser.rate=0", "--set", "steps=10")
+        found = trained(path, "identity", "quick", folder / f"untrained {by}", *how, *still).measures
+        yield Figure(
+            f"{name}: an encoder that is not trained{told}", f"{_told(found, '')}; look-alikes {_told(found, 'alike_')}"
+        )
     control = trained(path, "identity", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true").measures
     near = abs(control["auc"] - 0.5) <= MOST_FROM_CHANCE
     yield Figure(f"{name}: with shuffled persons", _told(control, ""), f"AUC within {MOST_FROM_CHANCE} of .5", near)

@@ -32,6 +32,9 @@ def identity(run: Callable[..., Told], folder: Path) -> Told:
     found["shuffled"] = run("shuffled", tiny.Recorder(), "data.shuffle_labels=true", "steps=2")
     found["config"] = run("none", tiny.Recorder(), source=Path("smoke"))
     found["scaled"] = run("none", tiny.Recorder(), "data.variants=[scale]")
+    found["manner"] = run("manner", tiny.Recorder(), "identity.by=manner", "steps=2")
+    found["otherwise"] = run("manner", tiny.Recorder(), "steps=2")
+    found["vectors by manner"] = _predicted(folder, "vector", "manner")
     return found | {"vectors": _predicted(folder, "vector"), "exported": _exported(folder)}
 
 
@@ -78,12 +81,12 @@ def _forget_form(run: Path) -> None:
     write_document(run, RUN, {name: value for name, value in document.items() if name not in ("hash", "form")})
 
 
-def _predicted(folder: Path, column: str) -> list[Any]:
+def _predicted(folder: Path, column: str, run: str = "whole") -> list[Any]:
     import pyarrow.parquet as pq
 
     from posegen.training.trained.predict import predict
 
-    predict(folder / "whole", folder / "dataset", folder / "said.parquet", lambda done, total: None)
+    predict(folder / run, folder / "dataset", folder / "said.parquet", lambda done, total: None)
     return list(pq.read_table(folder / "said.parquet").column(column).to_pylist())
 
 

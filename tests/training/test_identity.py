@@ -234,6 +234,15 @@ def test_what_a_model_says_is_a_vector_and_is_exported(told: dict[str, Any]) -> 
     assert told["exported"] < 1e-4
 
 
+def test_by_manner_it_does_not_see_how_large_somebody_is(told: dict[str, Any]) -> None:
+    base, scale = (np.array(told["vectors by manner"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
+    by_body, scaled = (np.array(told["vectors"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
+    # A larger body goes the same way, so that its steps are a smaller share of its legs: nearly the same, not quite.
+    assert (base * scale).sum(axis=1).mean() > 0.99 > (by_body * scaled).sum(axis=1).mean() + 0.1
+    assert 0 < told["manner"]["measures"]["auc"] < 1
+    assert "identity.by was 'manner' and is 'body'" in told["otherwise"]["error"]
+
+
 def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
     assert told["shuffled"]["steps"] == 2
     assert "Generate a dataset" in told["config"]["error"]

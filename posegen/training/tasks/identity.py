@@ -2,7 +2,8 @@
 
 The model puts a clip into a space where clips of one person lie near one another. It is trained on batches that hold several
 clips of each of several persons, and judged on persons that it was never trained on: by the cosines of pairs of clips of one
-person, of two, and of two who look alike. Both clips of a pair are bases of different samples.
+person, of two, and of two who look alike. Both clips of a pair are bases of different samples. It goes by bodies and how they
+move, or by how they move alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch.nn import functional
 from posegen.errors import PosegenError
 from posegen.training.clips.people import ALIKE, OTHER, SAME
 from posegen.training.clips.recipes import LENGTH, MOTION, View
+from posegen.training.generative.manner import MANNER
 from posegen.training.measures.verification import true_accept_rate, verify_pairs
 from posegen.training.networks.contrastive import supervised
 from posegen.training.networks.model import MotionEncoder, there
@@ -59,8 +61,8 @@ def _build(view: View, settings: Model) -> nn.Module:
     return IdentityModel(settings)
 
 
-def _apply(model: nn.Module, clips: Clips) -> Tensor:
-    vectors: Tensor = model(clips["motion"], clips["length"])
+def _apply(seen: str, model: nn.Module, clips: Clips) -> Tensor:
+    vectors: Tensor = model(clips[seen], clips["length"])
     return vectors
 
 
@@ -129,12 +131,14 @@ def _tell(said: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
 
 
 def _task(settings: Identity) -> Task:
+    seen = MANNER if settings.by == "manner" else MOTION
     return Task(
         name="identity",
-        recipes=(MOTION, LENGTH),
+        recipes=(seen, LENGTH),
         labels=(),
         build=_build,
-        apply=_apply,
+        apply=partial(_apply, seen.name),
+        normalised=seen.name,
         loss=partial(_loss, settings),
         tally=_Pairs,
         watched="auc",
@@ -142,6 +146,8 @@ def _task(settings: Identity) -> Task:
         whole=True,
         one_variant=True,
         people=True,
+        form="" if settings.by == "body" else settings.by,
+        restore=lambda form: _task(Identity(by="manner" if form else "body")),
         configure=lambda chosen: _task(chosen.identity),
     )
 

@@ -50,8 +50,8 @@ def export_model(run: Path, format: str, out: Path) -> Exported:
     run : Path
     format : str
         ``onnx`` or ``safetensors``. Both take ``motion`` [clip, frame, FEATURES], as
-        :func:`posegen.training.clips.features.features_of` gives it, and ``length`` [clip]; what stands in them (task, actions,
-        frames a second) is in the file's metadata under ``posegen``.
+        :func:`posegen.training.clips.features.features_of` gives it (of joints on one body, where `identity` goes by manner),
+        and ``length`` [clip]; what stands in them (task, actions, frames a second) is in the file's metadata under ``posegen``.
     out : Path
 
     Raises

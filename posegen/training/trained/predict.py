@@ -16,14 +16,14 @@ from posegen.errors import UsageError
 from posegen.store.files import sync_folder
 from posegen.store.read import Dataset, open_dataset
 from posegen.training.clips.cache import view_of
-from posegen.training.clips.recipes import LENGTH, MOTION, Recipe
 from posegen.training.clips.sources import ClipSource, Reading
 from posegen.training.measures.judging import answers_in_order
 from posegen.training.trained.models import Trained, load_motion_model
 
 __all__ = ["Predicted", "predict"]
 
-_RECIPES: tuple[Recipe, ...] = (MOTION, LENGTH)
+_SHOWN = 2
+"""The first of a task's arrays are what it sees; its labels, behind them, are not looked at."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def predict(run: Path, source: Path, out: Path, tell: Callable[[int, int], None]
 def _written(trained: Trained, dataset: Dataset, path: Path, tell: Callable[[int, int], None]) -> int:
     header = dataset.header
     view = view_of(dataset, trained.view.stride)
-    source = ClipSource(Reading(dataset), _RECIPES, view, np.arange(len(dataset)))
+    source = ClipSource(Reading(dataset), trained.task.recipes[:_SHOWN], view, np.arange(len(dataset)))
     total, done = len(dataset) * len(header.variants), 0
     writer = None
     for table in _tables(trained, source, header.variants):

@@ -1,0 +1,78 @@
+"""Motions on one body: lengths of bones are everybody's, joints turn as they did, and nobody's size is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from posegen import load_config, synthesize
+from posegen.augment import scale
+from posegen.skeleton import PARENTS
+from posegen.training.clips.features import features_of
+from posegen.training.generative.bodies import AVERAGE, leg_length, offsets_of
+from posegen.training.generative.kinematics import joints_of
+from posegen.training.generative.manner import on_one_body
+from posegen.training.generative.poses import poses_of, root_of, turned_of
+
+Array = NDArray[Any]
+FPS = 25.0
+OTHER = np.array([1.52, 1.06, 0.93, 1.1, 0.9])
+
+
+@pytest.fixture(scope="module")
+def joints() -> Array:
+    """Of the first variants of three samples: [clip, frame, 22, 3]."""
+    return synthesize(load_config("smoke"), [0, 1, 2]).joints[:, 0, 0]
+
+
+def performed(joints: Array, body: Array) -> Array:
+    """Have a body move as others do, all of one body's lengths, from the numbers that motion is made by."""
+    poses = torch.from_numpy(poses_of(joints, np.zeros((*joints.shape[:2], 4)), FPS)).double()
+    root, heading = root_of(poses, torch.full((len(joints),), float(leg_length(body))).double(), FPS)
+    return np.asarray(joints_of(turned_of(poses, heading), root, torch.from_numpy(offsets_of(body)).double()).numpy())
+
+
+def bones(joints: Array) -> Array:
+    return np.stack([np.linalg.norm(joints[..., i, :] - joints[..., p, :], axis=-1) for i, p in enumerate(PARENTS) if p >= 0])
+
+
+def test_bones_are_those_of_the_average_body(joints: Array) -> None:
+    found = bones(on_one_body(joints, FPS))
+    assert np.abs(found - bones(offsets_at_rest())[:, None, None]).max() < 1e-5
+    assert np.ptp(bones(joints)[:, :, 0], axis=1).max() > 0.02
+
+
+def offsets_at_rest() -> Array:
+    offsets = offsets_of(np.array(AVERAGE)).astype(np.float64)
+    places = np.zeros_like(offsets)
+    for joint, parent in enumerate(PARENTS):
+        places[joint] = offsets[joint] + (places[parent] if parent >= 0 else 0)
+    return places
+
+
+def test_it_does_not_matter_how_large_somebody_is(joints: Array) -> None:
+    larger = scale(joints, 1.1)
+    one, other = (features_of(on_one_body(clips, FPS), FPS) for clips in (joints, larger))
+    assert np.abs(one - other).max() < 1e-4
+    assert np.abs(features_of(joints, FPS) - features_of(larger, FPS)).max() > 0.1
+
+
+def test_it_does_not_matter_how_long_somebodys_limbs_are(joints: Array) -> None:
+    average, other = (performed(joints, body) for body in (np.array(AVERAGE), OTHER))
+    expected = features_of(average.astype(np.float32), FPS)
+    for clips in (average, other):
+        assert np.abs(features_of(on_one_body(clips, FPS), FPS) - expected).max() < 5e-3
+    assert np.abs(features_of(other.astype(np.float32), FPS) - expected).max() > 0.1
+
+
+def test_frames_that_are_not_there_stay_so(joints: Array) -> None:
+    cut = joints.copy()
+    cut[1, 20:] = np.nan
+    found, whole = on_one_body(cut, FPS), on_one_body(joints, FPS)
+    assert np.isnan(found[1, 20:]).all()
+    assert np.array_equal(found[[0, 2]], whole[[0, 2]])
+    assert np.abs(found[1, :20] - whole[1, :20]).max() < 1e-4
