@@ -79,12 +79,13 @@ class Cached:
     def load(self, asked: Asked, put: Put) -> None:
         """Give what was computed once."""
         shards, rows = np.divmod(asked.samples, self.shard)
-        for recipe in asked.recipes:
-            for shard in np.unique(shards):
-                places = np.flatnonzero(shards == shard)
-                values = cached_array(self.path, recipe, asked.view, int(shard))
+        within = {shard: np.flatnonzero(shards == shard) for shard in dict.fromkeys(shards.tolist())}
+        for shard, places in within.items():
+            chosen = rows[places]
+            for recipe in asked.recipes:
+                values = cached_array(self.path, recipe, asked.view, shard)
                 for v, variant in enumerate(asked.variants):
-                    put(recipe, v, places, values[rows[places], variant])
+                    put(recipe, v, places, values[chosen, variant])
 
 
 @dataclass(frozen=True)
