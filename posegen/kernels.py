@@ -13,18 +13,41 @@ from functools import cache
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import binding as llvm  # type: ignore[import-untyped]
+from numpy.typing import DTypeLike, NDArray
 
 from posegen.kernel_cache import KERNEL_SOURCES, cache_folder
 from posegen.lowering import PartCompiler
 
-__all__ = ["KERNEL_SOURCES", "Scalar", "cache_folder", "kernel", "kernel_part", "processor"]
+__all__ = ["KERNEL_SOURCES", "LINE_BYTES", "Scalar", "aligned_zeros", "cache_folder", "kernel", "kernel_part", "processor"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 Scalar: TypeAlias = Any
 """A number in a kernel: float32 or float64, for either of which numba compiles it."""
+
+
+LINE_BYTES = 64
+"""Of a line of the processor's cache."""
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Make an array for kernels to work in, which begins where a line of the processor's cache does.
+
+    NumPy's own begin at any multiple of 16 bytes. Then every second of the vectors that a kernel reads lies in two lines, and
+    is read twice, unless rows are no whole number of lines either.
+
+    Examples
+    --------
+    >>> aligned_zeros((3, 320), np.float32).ctypes.data % LINE_BYTES
+    0
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + LINE_BYTES, np.uint8)
+    begin = -memory.ctypes.data % LINE_BYTES
+    return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
 def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import posegen.kernels
-from posegen.kernels import KERNEL_SOURCES, kernel
+from posegen.kernels import KERNEL_SOURCES, LINE_BYTES, aligned_zeros, kernel
 
 
 def test_every_kernel_is_in_a_source_that_the_cache_hashes() -> None:
@@ -22,6 +22,14 @@ def test_every_kernel_is_in_a_source_that_the_cache_hashes() -> None:
     written = {path for path in package.rglob("*.py") if "\n@kernel" in path.read_text()}
     assert written
     assert written <= hashed
+
+
+def test_arrays_to_work_in_begin_where_lines_of_the_cache_do() -> None:
+    for shape in ((3, 320), (1,), (7, 9, 250)):
+        made = [aligned_zeros(shape, dtype) for dtype in (np.float32, np.float64, np.bool_) for _ in range(5)]
+        assert all(array.ctypes.data % LINE_BYTES == 0 for array in made)
+        assert all(array.shape == shape and array.flags.c_contiguous and array.flags.aligned for array in made)
+        assert not any(array.any() for array in made)
 
 
 @kernel

@@ -15,6 +15,7 @@ from benchmarks.kinematics.own import own
 from benchmarks.kinematics.peers import mujoco_kinematics, numpy_matrices, torch_matrices, torch_rows
 from benchmarks.kinematics.poses import FRAMES, Poses, Work, drawn
 from benchmarks.measure import use_one_core
+from posegen.skeleton import JOINTS
 
 WAYS: dict[str, tuple[str, Callable[[Poses], Work]]] = {
     "posegen": ("numba", own),
@@ -40,7 +41,7 @@ def measure(rounds: int, poses_a_round: int) -> dict[str, dict[str, float]]:
     ways = {name: make for name, (package, make) in WAYS.items() if find_spec(package)}
     works = {(name, count): make(drawn(count)) for name, make in ways.items() for count in SEQUENCES}
     for (_, count), work in works.items():
-        np.testing.assert_allclose(work(), works["NumPy", count](), atol=TOLERANCE)
+        np.testing.assert_allclose(work().reshape(-1, len(JOINTS), 3), works["NumPy", count](), atol=TOLERANCE)
     spent: dict[tuple[str, int], list[float]] = {which: [] for which in works}
     for _ in range(rounds):
         for which, work in works.items():

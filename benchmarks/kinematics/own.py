@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.kinematics.poses import FRAMES, Array, Poses, Work, way_down
-from posegen.kernels import kernel
+from posegen.kernels import aligned_zeros, kernel
 from posegen.motion.trunk import place_child, turn_rotation
 from posegen.skeleton import JOINTS
+
+ROW = 256
+"""Frames of a row: as in synthesis, where those of the default config have 320, a row is a whole number of vectors."""
 
 
 @kernel
@@ -26,17 +29,23 @@ def _kinematics(local: Array, roots: Array, offsets: Array, steps: Array, turns:
 
 
 def own(poses: Poses) -> Work:
-    """Give posegen's way; joints come out as float32 [sequence, joint, 3, frame]."""
-    shape = (-1, FRAMES, len(JOINTS), 9)
-    local = np.ascontiguousarray(poses.matrices.reshape(shape).transpose(0, 2, 3, 1), np.float32)
-    roots = np.ascontiguousarray(poses.roots.reshape(-1, FRAMES, 3).transpose(0, 2, 1), np.float32)
+    """Give posegen's way; joints come out as float32 [sequence, joint, 3, frame], of which a view is given."""
+    local = _rows(poses.matrices.reshape(-1, FRAMES, len(JOINTS), 9).transpose(0, 2, 3, 1))
+    roots = _rows(poses.roots.reshape(-1, FRAMES, 3).transpose(0, 2, 1))
     steps, slots = way_down()
     order, offsets = np.array(steps), poses.offsets.astype(np.float32)
-    turns = np.zeros((slots, 9, FRAMES), np.float32)
-    joints = np.zeros((len(local), len(JOINTS), 3, FRAMES), np.float32)
+    turns = aligned_zeros((slots, 9, ROW), np.float32)
+    joints = aligned_zeros((len(local), len(JOINTS), 3, ROW), np.float32)
 
     def work() -> Array:
         _kinematics(local, roots, offsets, order, turns, joints)
-        return joints.transpose(0, 3, 1, 2).reshape(-1, len(JOINTS), 3)
+        return joints[..., :FRAMES].transpose(0, 3, 1, 2)
 
     return work
+
+
+def _rows(values: Array) -> Array:
+    """Put frames into rows that are a little longer; what is behind them is worked out with them."""
+    rows = aligned_zeros((*values.shape[:-1], ROW), np.float32)
+    rows[..., :FRAMES] = values
+    return rows

@@ -58,7 +58,8 @@ def torch_rows(poses: Poses) -> Work:
     import torch
 
     torch.set_num_threads(1)
-    local = torch.from_numpy(np.ascontiguousarray(poses.matrices.transpose(1, 2, 3, 0), np.float32))
+    # torch's own memory begins at a line of the cache, which NumPy's does not.
+    local = torch.from_numpy(np.ascontiguousarray(poses.matrices.transpose(1, 2, 3, 0), np.float32)).clone()
     offsets = poses.offsets.tolist()
     steps, slots = way_down()
     turns, joints = torch.empty((slots, *local.shape[1:])), torch.empty((len(JOINTS), 3, local.shape[-1]))

@@ -13,7 +13,9 @@ from posegen.skeleton import JOINTS, PARENTS
 
 Array: TypeAlias = NDArray[Any]
 Work: TypeAlias = Callable[[], Array]
-"""Finds all joints, float [pose, joint, 3]; the answer is a view of memory that the next call writes again."""
+"""Finds all joints, float [pose, joint, 3] or [sequence, frame, joint, 3]; the answer is a view of memory that the next call
+writes again.
+"""
 
 FRAMES = 250
 """Of a sequence: what posegen works on at once."""

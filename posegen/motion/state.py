@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Scalar, aligned_zeros, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait import HARMONICS
 from posegen.motion.manner import MANNERS
@@ -228,7 +228,7 @@ def scratch(frames: int, slots: int, knots: int = KNOTS) -> Scratch:
     """Room for one actor of `slots` slots with up to `knots` key poses each, over `frames` scratch frames."""
 
     def rows(*shape: int) -> Array:
-        return np.zeros((*shape, frames), np.float32)
+        return aligned_zeros((*shape, frames), np.float32)
 
     return Scratch(
         root=rows(ROOT_ROWS),

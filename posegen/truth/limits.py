@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import kernel
+from posegen.kernels import aligned_zeros, kernel
 from posegen.library import Library
 from posegen.truth.angles import AXES, DIRECTIONS, fill_angles
 from posegen.truth.apart import stature_seen
@@ -93,7 +93,7 @@ def beyond_limits(
     """
     cast = np.ascontiguousarray(actors, np.int64), np.ascontiguousarray(length, np.int64)
     columns, pelvis, chest, directions, aside = (
-        np.empty(size, np.float32) for size in (COLUMNS, AXES, AXES, DIRECTIONS, ASIDE)
+        aligned_zeros((size,), np.float32) for size in (COLUMNS, AXES, AXES, DIRECTIONS, ASIDE)
     )
     work = _Work(columns, pelvis, chest, directions, aside, np.empty(BLOCK, np.bool_))
     faults = np.empty((len(joints), joints.shape[2]), np.uint8)
