@@ -60,24 +60,26 @@ def write_again(section: str, title: str, figures: Sequence[Figure], seconds: fl
     document = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else begun
     found = {figure.name: asdict(figure) for figure in figures}
     document["figures"] = [found.pop(figure["name"], figure) for figure in document["figures"]] + list(found.values())
-    document["again"] = [
-        *document.get("again", []),
-        {"figures": [figure.name for figure in figures], "seconds": round(seconds)},
-    ]
+    names = [figure.name for figure in figures]
+    # Of what was measured several times, the last counts.
+    before = [later for later in document.get("again", []) if not set(later["figures"]) <= set(names)]
+    document["again"] = [*before, {"figures": names, "seconds": round(seconds), "machine": described_machine()}]
     return _record(title, document)
 
 
 def took(document: dict[str, Any]) -> str:
     """Say in words how long a section took, on what, and which of its figures were measured again later."""
     machine = sentence(document["machine"])
-    told = f"Measured in parts, and some of it not yet, on {machine}."
+    told = f"Measured in parts on {machine}; what is not listed was not measured."
     if document["seconds"] is not None:
         told = f"`make judge SECTION={document['section']}` took {document['seconds'] / 60:.0f} minutes on {machine}."
     for later in document.get("again", []):
         # Of figures whose names begin alike, what they begin with.
         what = "; ".join(dict.fromkeys(name.partition(": ")[0] for name in later["figures"]))
         again = "Measured again, after a mend," if document["seconds"] is not None else "Measured"
-        told += f" {again} in {later['seconds'] / 60:.0f} minutes: {what}."
+        elsewhere = later.get("machine", document["machine"]) != document["machine"]
+        place = f" on {sentence(later['machine'])}" if elsewhere else ""
+        told += f" {again} in {later['seconds'] / 60:.0f} minutes{place}: {what}."
     return told
 
 
