@@ -40,7 +40,12 @@ _MOST_GUIDANCE = 20.0
 @click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Of all that the texts leave open.")
 @click.option("--whole", is_flag=True, help="Leave texts whole that tell of one thing after another, rather than part them.")
 @click.option("--seconds", type=float, metavar="T", help="Of each part.  [default: as long as the clips of the training]")
-@click.option("--guidance", type=float, metavar="G", help="How much texts are weighed; 1: not more than they were learned.")
+@click.option(
+    "--guidance",
+    type=float,
+    metavar="G",
+    help="How much texts are weighed; 1: not more than they were learned.  [default: 4]",
+)
 @click.option("--encoder", metavar="NAME|PATH", help="Where the text encoder of the training is, if its name does not find it.")
 @json_option
 @quiet_option

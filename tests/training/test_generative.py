@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
+from posegen.cli.animate import animate
 from posegen.evaluation.plausibility import floor_depth
 from posegen.evaluation.skating import foot_skate
 from posegen.fields.rotation import rotations
@@ -22,7 +24,7 @@ from posegen.training.generative.feet import plant, runs_of
 from posegen.training.generative.figures import figure_of, finer
 from posegen.training.generative.flow import drawn, errors_of, flowed, guided, noise_from
 from posegen.training.generative.kinematics import TURNED, joints_of, matrices_of
-from posegen.training.generative.making import joined
+from posegen.training.generative.making import GUIDANCE, joined
 from posegen.training.generative.network import Denoiser
 from posegen.training.generative.poses import CONTACTS, HEIGHT, POSE_NUMBERS, ROTATIONS, poses_of
 
@@ -303,6 +305,12 @@ def test_one_text_passes_into_the_next_without_a_seam() -> None:
     assert found[70:].tolist() == pytest.approx([2.0] * 30)
     assert (found[29:41].diff() > 0).all()
     assert float(found.diff().abs().max()) <= 2 / 11 + 1e-6
+
+
+def test_help_tells_how_much_texts_are_weighed() -> None:
+    told = next(option.help for option in animate.params if isinstance(option, click.Option) and option.name == "guidance")
+    assert told is not None
+    assert told.endswith(f"[default: {GUIDANCE:g}]")
 
 
 def test_legs_are_as_long_as_their_bones() -> None:

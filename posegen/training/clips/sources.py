@@ -257,10 +257,14 @@ class ClipSource:
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
         """Load a chunk."""
         samples = self.samples_of[chunk * self.chunk : (chunk + 1) * self.chunk]
+        recipes = [recipe for recipe in self.recipes if recipe.name in into]
+        room = {
+            recipe.name: [part.reshape(self.chunk, *recipe.shape(self.view)) for part in into[recipe.name]]
+            for recipe in recipes
+        }
 
         def put(recipe: Recipe, v: int, places: Any, values: Array) -> None:
-            into[recipe.name][v].reshape(self.chunk, *recipe.shape(self.view))[places] = values
+            room[recipe.name][v][places] = values
 
-        recipes = [recipe for recipe in self.recipes if recipe.name in into]
         places = [self.origin.variants.index(self.variants[variant]) for variant in variants]
         return self.origin.load(Asked(recipes, self.view, samples, places, bool(columns)), put)
