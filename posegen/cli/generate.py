@@ -22,6 +22,7 @@ from posegen.cli.options import (
     set_option,
     workers_option,
 )
+from posegen.cli.unasked import hide_unasked
 from posegen.collecting import no_collecting
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def generate(
 
     Run again, the same command goes on where it was stopped; with more samples, it extends what is there.
     """
+    if click.get_current_context().obj:
+        hide_unasked()
     with no_collecting():  # modules are many objects without any that can go
         from posegen.config import load_config
         from posegen.generation.progress import reporter

@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0 done, 1 failed or found bad, 2 bad usage or input, 130 interrupted.
     """
-    code = run(posegen, sys.argv[1:] if arguments is None else arguments)
+    code = run(posegen, sys.argv[1:] if arguments is None else arguments, alone=arguments is None)
     if arguments is None:
         # The process ends: Python need not go over a million objects, of modules mostly, for cycles that nobody reaches.
         gc.freeze()
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def run(command: click.Command, arguments: Sequence[str]) -> int:
+def run(command: click.Command, arguments: Sequence[str], *, alone: bool = False) -> int:
     """Run a command, turning its errors into a message and an exit code.
 
     Parameters
@@ -105,6 +105,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         The command.
     arguments : sequence of str
         Without the name of the program; none are as good as ``--help``.
+    alone : bool
+        Whether the process does nothing else, and ends with the command.
 
     Returns
     -------
@@ -113,7 +115,7 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     """
     try:
         _check_text(arguments)
-        result = command.main(list(arguments) or ["--help"], prog_name="posegen", standalone_mode=False)
+        result = command.main(list(arguments) or ["--help"], prog_name="posegen", standalone_mode=False, obj=alone)
     except UsageError as error:
         return _report(str(error), MISUSED)
     except PosegenError as error:
