@@ -22,8 +22,8 @@ from posegen.cli.options import (
     set_option,
     workers_option,
 )
-from posegen.cli.unasked import hide_unasked
 from posegen.collecting import no_collecting
+from posegen.generation.unasked import hide_unasked
 
 if TYPE_CHECKING:
     from posegen.generation.run import GenerationResult
@@ -63,7 +63,7 @@ def generate(
 
     Run again, the same command goes on where it was stopped; with more samples, it extends what is there.
     """
-    if click.get_current_context().obj:
+    if click.get_current_context().obj:  # the process does nothing else
         hide_unasked()
     with no_collecting():  # modules are many objects without any that can go
         from posegen.config import load_config

@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from posegen.generation.memory import KEEP_MEMORY, kept_memory
 from posegen.generation.quantities import human_time
+from posegen.generation.unasked import hide_unasked
 from posegen.generation.watching import Limit, Watch, kill_children, tell_of_beginning
 
 __all__ = ["ATTEMPTS", "DIED", "SHORT_OF_MEMORY", "Lost", "available_cores", "run_jobs"]
@@ -238,10 +239,11 @@ def _call(
 
 
 def _settle_in(parent: int) -> None:
-    """Make this process a good worker: Ctrl-C is its parent's business, and it does not outlive its parent."""
+    """Make this process a good worker: Ctrl-C is its parent's business, it does not outlive its parent, and begins soon."""
     if os.getpid() == parent or _settled.is_set():
         return
     _settled.set()
+    hide_unasked()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()

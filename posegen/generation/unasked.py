@@ -2,7 +2,7 @@
 
 pyarrow imports pandas when it makes its first array, in case somebody hands it a series; numba imports scipy to see whether
 there are matrix products. Where both are installed, as they are with those who train models, that takes a fifth of the time
-that `posegen generate` takes to begin. Neither is asked for anything there.
+that `posegen generate` takes to begin. Neither is asked for anything there, nor in the workers that make samples.
 """
 
 from __future__ import annotations
