@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 import posegen
 from benchmarks.measure import ROOT, compare, use_one_core
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.layout import Header
+from posegen.dataset.runs import current_run
+from posegen.dataset.write import commit_shard, create, publish
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import new_header
 from posegen.library import load_library
-from posegen.store.layout import Header
-from posegen.store.runs import current_run
-from posegen.store.write import commit_shard, create, publish
 from posegen.synthesis import rows_schema, synthesize
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import posegen
 from benchmarks.datasets import generate
 from benchmarks.peers import PEERS
-from posegen.streaming import Batches
+from posegen.dataset.batches import Batches
 
 SIZE = 64
 WINDOW = 1280

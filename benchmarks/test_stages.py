@@ -18,8 +18,8 @@ from benchmarks.guards import ENCODE, STAGES, Guard
 from benchmarks.measure import compare
 from benchmarks.packing.choices import SHUFFLES, today
 from benchmarks.packing.joints import chunks_of, header_and_field
+from posegen.dataset.encode import encode_shard
 from posegen.stopwatch import seconds_by_stage, timing
-from posegen.store.encode import encode_shard
 from posegen.synthesis import Batch, synthesize
 
 ROUNDS = 7

@@ -13,7 +13,7 @@ from benchmarks.guards import TRAINING, Guard
 from benchmarks.measure import compare
 from benchmarks.train.as_posegen import begun, posegen_trains
 from benchmarks.train.published import Way, held, train
-from posegen.store.read import open_dataset
+from posegen.dataset.read import open_dataset
 
 SAMPLES = 60
 CLIPS = 96

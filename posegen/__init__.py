@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from posegen import augment
-    from posegen.config import load_config
+    from posegen.config.schema import load_config
+    from posegen.dataset.read import open_dataset as open
     from posegen.generation.derive import derive
-    from posegen.generation.profiling.profile import profile
+    from posegen.generation.profile.profile import profile
     from posegen.generation.run import generate
     from posegen.generation.stream import stream
-    from posegen.store.read import open_dataset as open
     from posegen.synthesis import synthesize
 
 __all__ = ["augment", "derive", "generate", "load_config", "open", "profile", "stream", "synthesize"]
 
 # Resolved on first use, so that `posegen --help` need not import numba.
 _WHERE = {
-    "load_config": ("posegen.config", "load_config"),
+    "load_config": ("posegen.config.schema", "load_config"),
     "synthesize": ("posegen.synthesis", "synthesize"),
     "generate": ("posegen.generation.run", "generate"),
     "derive": ("posegen.generation.derive", "derive"),
     "stream": ("posegen.generation.stream", "stream"),
-    "profile": ("posegen.generation.profiling.profile", "profile"),
-    "open": ("posegen.store.read", "open_dataset"),
+    "profile": ("posegen.generation.profile.profile", "profile"),
+    "open": ("posegen.dataset.read", "open_dataset"),
 }
 
 

@@ -14,12 +14,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-import posegen.presets
-from posegen.config import CONTENT_VERSION, Config, load_config
+import posegen.config.presets
+from posegen.config.presets import preset_description, presets
+from posegen.config.schema import CONTENT_VERSION, Config, load_config
+from posegen.config.validation import keys_of
 from posegen.errors import UsageError
 from posegen.library import Library
-from posegen.presets import preset_description, presets
-from posegen.validation import keys_of
 
 NOTHING = Library(entries={}, families={}, themes={}, words={})
 
@@ -70,9 +70,9 @@ def test_presets_are_found_from_a_wheel_and_from_a_repository(tmp_path: Path, pl
     package = tmp_path / "posegen"
     package.mkdir()
     for name in ("errors.py", "wording.py", "presets.py"):
-        shutil.copy(Path(posegen.presets.__file__).with_name(name), package)
+        shutil.copy(Path(posegen.config.presets.__file__).with_name(name), package)
     (package / "__init__.py").touch()
-    script = "from posegen.presets import presets; print(presets()['default'])"
+    script = "from posegen.config.presets import presets; print(presets()['default'])"
     folder = (package if place == "package" else tmp_path) / "configs"
     before = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "install posegen again" in before.stderr

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.identity import canonical, differences, digest
+from posegen.config.identity import canonical, differences, digest
 
 NUMBERS = st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False)
 PLAIN = st.recursive(

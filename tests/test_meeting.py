@@ -11,19 +11,19 @@ import pytest
 from numpy.typing import NDArray
 
 import posegen
-from posegen.config import Config
+from posegen.captions.frames import verb_forms
+from posegen.checks.apart import DEEPEST, overlapping, people_overlap
+from posegen.checks.check import check_statement, see_actors
+from posegen.checks.partners import CONTACT, LEAST_CONTACT, done_with
+from posegen.config.schema import Config
 from posegen.library import load_library
 from posegen.motion.engine import animate
+from posegen.planning.planning import plan
 from posegen.scene import NOTHING, Scenes
 from posegen.skeleton import JOINTS
-from posegen.story.frames import verb_forms
-from posegen.story.planning import plan
-from posegen.story.variants import apply_variant, variant_parameters
 from posegen.synthesis import Batch
 from posegen.synthesis.scenes import end_to_end
-from posegen.truth.apart import DEEPEST, overlapping, people_overlap
-from posegen.truth.check import check_statement, see_actors
-from posegen.truth.partners import CONTACT, LEAST_CONTACT, done_with
+from posegen.variants.variants import apply_variant, variant_parameters
 from tests.motion.copied import mirrored
 from tests.motion.scripted import pick
 

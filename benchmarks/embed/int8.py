@@ -16,8 +16,8 @@ NEAREST = 10
 
 
 def measure(folder: Path) -> Iterator[Figure]:
+    from posegen.dataset.read import open_dataset
     from posegen.embedding import load_encoder
-    from posegen.store.read import open_dataset
 
     dataset = open_dataset(generate(folder / "dataset", "--samples", "400"))
     lists = [dataset.captions(shard).column("captions").to_pylist() for shard in range(dataset.header.shards())]

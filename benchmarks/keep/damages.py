@@ -25,9 +25,9 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT
 from benchmarks.measure import posegen as command
+from posegen.dataset.problems import Problem
+from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
-from posegen.store.problems import Problem
-from posegen.store.verify import verify
 
 SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
 DAMAGES = max(40, round(1000 * SCALE))

@@ -15,15 +15,15 @@ import yaml
 import posegen
 from benchmarks.keep.mutations import written_json
 from benchmarks.keep.tally import Kind
-from posegen.config import load_config
-from posegen.identity import digest
+from posegen.captions.captions import captions
+from posegen.config.identity import digest
+from posegen.config.schema import load_config
+from posegen.dataset.documents import MOST_BYTES
+from posegen.dataset.read import open_dataset
+from posegen.dataset.verify import find_problems
 from posegen.library import Library, read_library
 from posegen.motion.tables import tables
-from posegen.store.documents import MOST_BYTES
-from posegen.store.read import open_dataset
-from posegen.store.verify import find_problems
-from posegen.story.captions import captions
-from posegen.story.planning import plan
+from posegen.planning.planning import plan
 from posegen.synthesis import synthesize
 
 __all__ = ["kinds"]

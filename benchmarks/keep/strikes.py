@@ -20,7 +20,7 @@ import psutil
 
 from benchmarks.keep.small_disk import fill_up
 from benchmarks.measure import ROOT, posegen
-from posegen.store.faults import STEPS
+from posegen.dataset.faults import STEPS
 from tests.faults.forks import SETTINGS
 
 __all__ = ["SAMPLES", "SHARDS", "STRIKES", "Struck", "damaged", "disk_filled", "receipts"]

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.evaluation.body import longest_present
 from posegen.evaluation.recording import Recording
 from posegen.library import load_library
-from posegen.story.population import persons
+from posegen.planning.population import persons
 
 __all__ = ["ONE_VARIANT", "SCALE", "SEED", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments"]
 

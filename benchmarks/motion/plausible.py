@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import SEED, Captured, captured, scaled, segments
+from posegen.dataset.read import open_dataset
 from posegen.evaluation.ballistics import flight_errors
 from posegen.evaluation.collisions import body_overlap
 from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
@@ -25,7 +26,6 @@ from posegen.evaluation.recording import Recording, recordings_of_dataset
 from posegen.evaluation.skating import FAST, LOW, foot_skate
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.library import Library, load_library
-from posegen.store.read import open_dataset
 
 Array = NDArray[Any]
 

@@ -17,7 +17,7 @@ from posegen.evaluation.cycles import labelled_steps
 from posegen.evaluation.gait_report import Run, run_of
 from posegen.evaluation.recording import Recording
 from posegen.library import Library, load_library
-from posegen.story.repertoire import RUN, repertoire
+from posegen.planning.repertoire import RUN, repertoire
 
 FPS = 120
 PEOPLE = 20

@@ -10,9 +10,9 @@ from posegen import load_config
 from posegen.evaluation.recording import Recording
 from posegen.library import Library, load_library
 from posegen.motion.engine import animate
+from posegen.planning.population import persons, seat_height
+from posegen.planning.repertoire import STANDING, repertoire
 from posegen.scene import BOTH, LEFT, RIGHT, Persons, Scenes, empty_scenes
-from posegen.story.population import persons, seat_height
-from posegen.story.repertoire import STANDING, repertoire
 
 __all__ = ["animated", "people", "shown"]
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import posegen
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.layout import ArrayField, Header
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import new_header
 from posegen.library import load_library
-from posegen.store.layout import ArrayField, Header
 from posegen.synthesis import synthesize
 
 Array = NDArray[Any]

@@ -21,17 +21,17 @@ from typing import Any
 import posegen
 from benchmarks.figures import Figure
 from benchmarks.guards import WORDS_SHARE
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.runs import current_run
+from posegen.dataset.write import create
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import Span, new_header
 from posegen.generation.worker import Job, make_shard
 from posegen.library import load_library
-from posegen.store.runs import current_run
-from posegen.store.write import create
 
 SHARDS = 10
 _MOTION = "posegen.motion"
-_CALLERS = ("posegen.synthesis", "posegen.story", "posegen.truth")
+_CALLERS = ("posegen.synthesis", "posegen.planning", "posegen.captions", "posegen.variants", "posegen.checks")
 
 
 @dataclass
@@ -122,7 +122,7 @@ def _timing(synthesis: Clock, motion: Clock) -> Iterator[None]:
 
 
 def _modules() -> list[tuple[str, Any]]:
-    for package in ("posegen.story", "posegen.truth"):
+    for package in ("posegen.planning", "posegen.captions", "posegen.variants", "posegen.checks"):
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)
     importlib.import_module("posegen.synthesis")

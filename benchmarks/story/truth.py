@@ -17,10 +17,10 @@ from benchmarks.motion.clips import scaled
 from benchmarks.story.blocks import blocks
 from benchmarks.story.turned import turned_round
 from posegen import load_config
+from posegen.checks.check import check_statement, see_actors
 from posegen.errors import UsageError
 from posegen.library import Library, load_library
 from posegen.synthesis import Batch
-from posegen.truth.check import check_statement, see_actors
 
 SAMPLES = 10_000
 REFUSED = 0.99

@@ -34,9 +34,9 @@ from benchmarks.usefulness.definitions import (
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
 from benchmarks.usefulness.trials import TRAINING, Trial
+from posegen.dataset.read import open_dataset
+from posegen.dataset.splits import in_split
 from posegen.skeleton import JOINTS
-from posegen.splits import in_split
-from posegen.store.read import open_dataset
 from posegen.training.settings import Settings
 
 __all__ = ["TASK", "Lifter", "aligned", "distances", "measure", "pretrained"]

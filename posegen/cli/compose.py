@@ -11,7 +11,7 @@ from posegen.cli.options import WHOLE, example, json_option, note, print_json, q
 from posegen.errors import PosegenError, UsageError
 
 if TYPE_CHECKING:
-    from posegen.composing import Composition
+    from posegen.composition import Composition
 
 __all__ = ["compose"]
 
@@ -42,9 +42,9 @@ _MOST_SECONDS = 400.0
 @quiet_option
 def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, as_json: bool, quiet: bool) -> None:
     """Make the motion that TEXT tells of, in the words of captions, and say what of it was not understood."""
+    from posegen.captions.reading import read_caption
+    from posegen.captions.reading.suggest import suggestions
     from posegen.library import load_library
-    from posegen.reading import read_caption
-    from posegen.reading.suggest import suggestions
     from posegen.viewing.render import check_path
 
     if seconds is not None and not 0 < seconds <= _MOST_SECONDS:
@@ -57,7 +57,7 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
         if unclear:
             raise UsageError("\n".join(unclear))
     # Only now, since the kernels take a moment to load.
-    from posegen.composing import compose as make
+    from posegen.composition import compose as make
 
     made = make(text, seed=seed, seconds=seconds)
     _write(made, out)

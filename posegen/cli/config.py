@@ -26,7 +26,7 @@ def show(source: str, overrides: Sequence[str], as_json: bool) -> None:
     """Print all keys of a config as they resolve, and the identity of its datasets."""
     import yaml
 
-    from posegen.config import load_config
+    from posegen.config.schema import load_config
     from posegen.library import load_library
 
     loaded = load_config(source, overrides)
@@ -44,8 +44,8 @@ def show(source: str, overrides: Sequence[str], as_json: bool) -> None:
 @json_option
 def diff(first: str, second: str, as_json: bool) -> None:
     """List the keys in which the configs A and B differ."""
-    from posegen.config import load_config
-    from posegen.identity import differences
+    from posegen.config.identity import differences
+    from posegen.config.schema import load_config
 
     one, other = load_config(first).as_data(), load_config(second).as_data()
     # Two configs are hardly ever called the same, which says nothing about them.
@@ -64,7 +64,7 @@ def diff(first: str, second: str, as_json: bool) -> None:
 @json_option
 def presets(as_json: bool) -> None:
     """List the presets."""
-    from posegen.presets import preset_description, presets
+    from posegen.config.presets import preset_description, presets
 
     known = [{"name": name, "path": str(path), "description": preset_description(path)} for name, path in presets().items()]
     if as_json:
@@ -75,7 +75,7 @@ def presets(as_json: bool) -> None:
 
 
 def _decides_content(key: str) -> bool:
-    from posegen.config import NOT_IDENTITY
+    from posegen.config.schema import NOT_IDENTITY
 
     return not any(key == other or key.startswith(f"{other}.") for other in NOT_IDENTITY)
 

@@ -12,8 +12,8 @@ from posegen.cli.options import example, json_option, print_json
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.store.compare import Comparison, Difference
-    from posegen.store.layout import Header
+    from posegen.dataset.compare import Comparison, Difference
+    from posegen.dataset.layout import Header
 
 __all__ = ["diff"]
 
@@ -31,8 +31,8 @@ def diff(a: Path, b: Path, deep: bool, as_json: bool) -> int:
 
     Shard size, compression and order of making do not matter. Ends with 0 if they hold the same, and with 1 if not.
     """
-    from posegen.store.compare import compare
-    from posegen.store.read import open_dataset
+    from posegen.dataset.compare import compare
+    from posegen.dataset.read import open_dataset
 
     first, second = open_dataset(a), open_dataset(b)
     comparison = compare(first, second, deep=deep, most=DIFFERENCES_SHOWN)
@@ -55,8 +55,8 @@ def diff(a: Path, b: Path, deep: bool, as_json: bool) -> int:
 
 def _identity(first: Header, second: Header) -> dict[str, list[Any]]:
     """List in what the headers differ that decides what samples hold: for each key the value in A and in B."""
-    from posegen.config import NOT_IDENTITY
-    from posegen.identity import differences
+    from posegen.config.identity import differences
+    from posegen.config.schema import NOT_IDENTITY
 
     if first.identity == second.identity:
         return {}

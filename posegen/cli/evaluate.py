@@ -72,9 +72,9 @@ def evaluate(
         _animated(model, dataset, run, samples, others=reference or figure, as_json=as_json, quiet=quiet)
         return
     from posegen.cli.references import reference_at
+    from posegen.dataset.read import open_dataset
     from posegen.evaluation.chart import check_chart, draw_chart
     from posegen.evaluation.evaluate import evaluate as measured
-    from posegen.store.read import open_dataset
 
     if figure is not None:
         check_chart(figure)

@@ -74,8 +74,8 @@ def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: i
         If there is no such model, or what it needs is not there.
     """
     from posegen.cli.references import reference_at
+    from posegen.dataset.read import open_dataset
     from posegen.evaluation.encoded import encoded_spread
-    from posegen.store.read import open_dataset
     from posegen.training.trained.encoding import encode_clips, encode_dataset
 
     def progress(done: int, total: int) -> None:

@@ -13,7 +13,7 @@ from posegen.cli.options import WHOLE, example, json_option, note, print_json, q
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.paraphrasing.paraphrase import Paraphrases
+    from posegen.paraphrase.paraphrase import Paraphrases
 
 __all__ = ["paraphrase"]
 
@@ -45,8 +45,8 @@ def paraphrase(
     order, person or action than its caption is refused. What is kept lies beside the dataset, in paraphrases/MODEL. The same
     command run again goes on where it was stopped.
     """
-    from posegen.paraphrasing.endpoint import key_of_environment, server_at
-    from posegen.paraphrasing.paraphrase import paraphrase as paraphrased
+    from posegen.paraphrase.endpoint import key_of_environment, server_at
+    from posegen.paraphrase.paraphrase import paraphrase as paraphrased
 
     server = server_at(endpoint, model, key=key_of_environment(), **settings)
     found = paraphrased(dataset, server, limit=limit, in_flight=in_flight, progress=_progress(quiet=quiet))

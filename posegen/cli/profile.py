@@ -27,8 +27,8 @@ from posegen.errors import UsageError
 from posegen.wording import shown
 
 if TYPE_CHECKING:
-    from posegen.config import Config
-    from posegen.generation.profiling.profile import Profile
+    from posegen.config.schema import Config
+    from posegen.generation.profile.profile import Profile
     from posegen.pipeline.forecast import Forecast
     from posegen.pipeline.run import Request
 
@@ -142,9 +142,9 @@ def profile(
     The real pipeline makes a small one several times, in a folder that is removed, on the disk that --out is on. With
     --through, the stages behind are walked once on a few samples, with a few steps of training each.
     """
-    from posegen.config import load_config
-    from posegen.generation.profiling.document import document, fits
-    from posegen.generation.profiling.profile import profile as measure
+    from posegen.config.schema import load_config
+    from posegen.generation.profile.document import document, fits
+    from posegen.generation.profile.profile import profile as measure
     from posegen.generation.progress import reporter
 
     loaded = load_config(config, overrides, workers=workers, seed=seed)
@@ -202,7 +202,7 @@ def _as_data(told: Sequence[Forecast], budget: float | None) -> dict[str, Any]:
 
 
 def _write_page(path: Path, found: Profile, budget: float | None) -> None:
-    from posegen.generation.profiling.document import document
-    from posegen.generation.profiling.page import page
+    from posegen.generation.profile.document import document
+    from posegen.generation.profile.page import page
 
     path.write_text(page(found, document(found, budget)), encoding="utf-8")

@@ -10,9 +10,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from posegen.generation.profiling.document import fits
-from posegen.generation.profiling.profile import Profile, Target
-from posegen.generation.profiling.stages import STAGES
+from posegen.generation.profile.document import fits
+from posegen.generation.profile.profile import Profile, Target
+from posegen.generation.profile.stages import STAGES
 from posegen.generation.quantities import human_bytes, human_time
 from posegen.wording import printable
 

@@ -56,7 +56,7 @@ def show(
     quiet: bool,
 ) -> None:
     """Draw a sample with its captions, actions and contacts: an animation, or its poses over time."""
-    from posegen.config import MOST_SAMPLES
+    from posegen.config.schema import MOST_SAMPLES
     from posegen.viewing.render import check_path, render_all
     from posegen.viewing.sources import clips_of_config, clips_of_dataset
 

@@ -14,8 +14,8 @@ from posegen.cli.options import example, json_option, note, print_json, quiet_op
 from posegen.wording import printable
 
 if TYPE_CHECKING:
+    from posegen.dataset.problems import Problem
     from posegen.generation.repair import Repair
-    from posegen.store.problems import Problem
 
 __all__ = ["verify"]
 
@@ -47,16 +47,16 @@ def verify(dataset: Path, deep: bool, mend: bool, as_json: bool, quiet: bool) ->
 
 
 def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
-    from posegen.store.verify import find_problems
+    from posegen.dataset.verify import find_problems
 
     if not deep:
         return list(find_problems(dataset, progress=_progress("read", quiet=quiet)))
+    from posegen.dataset.complete import complete_shards
+    from posegen.dataset.folders import check_folders
+    from posegen.dataset.headers import load_header
     from posegen.errors import PosegenError
     from posegen.generation.deep import deep_problems
     from posegen.generation.stored import stored_config
-    from posegen.store.complete import complete_shards
-    from posegen.store.folders import check_folders
-    from posegen.store.headers import load_header
 
     try:
         header = load_header(dataset)

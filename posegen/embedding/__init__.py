@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
+from posegen.dataset.vectors.read import Embeddings, open_embeddings
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.loading import load_encoder
 from posegen.embedding.stage import EmbeddingResult, embed
-from posegen.store.vectors.read import Embeddings, open_embeddings
 
 __all__ = ["EmbeddingResult", "Embeddings", "Encoder", "embed", "load_encoder", "open_embeddings"]

@@ -9,11 +9,11 @@ from math import gcd
 from pathlib import Path
 from typing import Any
 
+from posegen.dataset.files import write_durably
+from posegen.dataset.vectors.layout import HEADER_FILE, POSITIONS_TOGETHER, VectorHeader, load_vector_header
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.memory import suited_budget
 from posegen.errors import UsageError
-from posegen.store.files import write_durably
-from posegen.store.vectors.layout import HEADER_FILE, POSITIONS_TOGETHER, VectorHeader, load_vector_header
 from posegen.wording import shown
 
 __all__ = ["Asked", "begin", "precision_there"]

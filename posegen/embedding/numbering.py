@@ -17,13 +17,13 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
+from posegen.dataset.layout import rows_path
+from posegen.dataset.read import Dataset
+from posegen.dataset.rows import encode_table
+from posegen.dataset.vectors.layout import ROWS_SCHEMA, TEXTS_SCHEMA, rows_part, texts_part
+from posegen.dataset.vectors.receipts import OverlayReceipt, digest_of_texts
+from posegen.dataset.vectors.shards import read_texts
 from posegen.embedding.parts import commit, sound_receipt
-from posegen.store.layout import rows_path
-from posegen.store.read import Dataset
-from posegen.store.rows import encode_table
-from posegen.store.vectors.layout import ROWS_SCHEMA, TEXTS_SCHEMA, rows_part, texts_part
-from posegen.store.vectors.receipts import OverlayReceipt, digest_of_texts
-from posegen.store.vectors.shards import read_texts
 
 __all__ = ["Numbered", "TextIndex", "number_texts"]
 

@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from posegen.dataset.documents import Source
+from posegen.dataset.parts import read_part
+from posegen.dataset.read import open_dataset
+from posegen.dataset.tables import UNDECODABLE
+from posegen.dataset.vectors.read import open_embeddings
+from posegen.dataset.vectors.receipts import read_checked, read_receipt
 from posegen.embedding.pairs_layout import NEGATIVE, PAIRS, SCHEMA, PairsHeader, load_pairs_header, pairs_part
 from posegen.embedding.pairs_mining import PairsResult, mine_pairs, settings_of, source_of
 from posegen.errors import PosegenError, UsageError
-from posegen.store.documents import Source
-from posegen.store.parts import read_part
-from posegen.store.read import open_dataset
-from posegen.store.tables import UNDECODABLE
-from posegen.store.vectors.read import open_embeddings
-from posegen.store.vectors.receipts import read_checked, read_receipt
 
 __all__ = ["PairTable", "PairsResult", "mine_pairs", "open_pairs"]
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from posegen.terms import AROUND
-from posegen.truth.check import CURVE, FACING
+from posegen.checks.check import CURVE, FACING
+from posegen.library.terms import AROUND
 
 __all__ = ["KINDS", "Labels", "Numbering", "labels_of"]
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from posegen.dataset.documents import MOST_BYTES, Source, check_keys, number, seal, unseal, whole, words
+from posegen.dataset.files import read_file
 from posegen.errors import PosegenError
-from posegen.store.documents import MOST_BYTES, Source, check_keys, number, seal, unseal, whole, words
-from posegen.store.files import read_file
 
 __all__ = ["DUPLICATE", "HEADER_FILE", "NEGATIVE", "PAIRS", "SCHEMA", "PairsHeader", "load_pairs_header", "pairs_part"]
 

@@ -18,6 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from posegen.dataset.files import sweep, write_durably
+from posegen.dataset.hashing import byte_hash
+from posegen.dataset.layout import rows_path
+from posegen.dataset.lock import locked
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.rows import encode_table
+from posegen.dataset.runs import current_run
+from posegen.dataset.vectors.read import Embeddings, open_embeddings
+from posegen.dataset.vectors.receipts import read_receipt
 from posegen.embedding.neighbours import EXACT, neighbour_index
 from posegen.embedding.pairs_choice import Caps, Pairs, choose
 from posegen.embedding.pairs_claims import Claims, Gathering
@@ -35,15 +44,6 @@ from posegen.embedding.pairs_layout import (
 )
 from posegen.embedding.parts import commit, sound_receipt
 from posegen.errors import PosegenError, UsageError
-from posegen.store.files import sweep, write_durably
-from posegen.store.hashing import byte_hash
-from posegen.store.layout import rows_path
-from posegen.store.lock import locked
-from posegen.store.read import Dataset, open_dataset
-from posegen.store.rows import encode_table
-from posegen.store.runs import current_run
-from posegen.store.vectors.read import Embeddings, open_embeddings
-from posegen.store.vectors.receipts import read_receipt
 
 __all__ = ["PairsResult", "mine_pairs", "settings_of", "source_of"]
 

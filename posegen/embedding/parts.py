@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from posegen.dataset.files import Delivery, remove_durably, write_durably
+from posegen.dataset.hashing import byte_hash
+from posegen.dataset.receipts import StoredFile
+from posegen.dataset.vectors.receipts import OverlayReceipt, read_checked, read_receipt, receipt_name
 from posegen.errors import PosegenError
-from posegen.store.files import Delivery, remove_durably, write_durably
-from posegen.store.hashing import byte_hash
-from posegen.store.receipts import StoredFile
-from posegen.store.vectors.receipts import OverlayReceipt, read_checked, read_receipt, receipt_name
 
 __all__ = ["commit", "sound_receipt"]
 
@@ -33,7 +33,7 @@ def commit(
     folder : Path
         Of the encoder.
     kind, shard, count, source, numbers, run, seconds
-        As :class:`posegen.store.vectors.receipts.OverlayReceipt` has them.
+        As :class:`posegen.dataset.vectors.receipts.OverlayReceipt` has them.
     files : mapping of str to sequence of bytes
         Content of each file in pieces, by its path inside `folder`.
     """

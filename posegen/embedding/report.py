@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.dataset.files import write_durably
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.runs import current_run
+from posegen.dataset.vectors.read import Embeddings, open_embeddings
+from posegen.dataset.vectors.receipts import read_receipt
 from posegen.embedding.neighbours import neighbour_index
 from posegen.embedding.pairs_labels import KINDS, Numbering, labels_of
 from posegen.embedding.pairs_layout import PAIRS, load_pairs_header
 from posegen.embedding.report_map import POINTS, places_of, spread
 from posegen.embedding.report_page import page
 from posegen.errors import PosegenError
-from posegen.store.files import write_durably
-from posegen.store.read import Dataset, open_dataset
-from posegen.store.runs import current_run
-from posegen.store.vectors.read import Embeddings, open_embeddings
-from posegen.store.vectors.receipts import read_receipt
 
 __all__ = ["Report", "write_report"]
 

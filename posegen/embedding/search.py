@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.vectors.read import Embeddings, open_embeddings
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.finding import find_encoder
 from posegen.embedding.loading import loaded
 from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.search_index import SearchIndex, open_index
 from posegen.errors import PosegenError, UsageError
-from posegen.store.read import Dataset, open_dataset
-from posegen.store.vectors.read import Embeddings, open_embeddings
 
 __all__ = ["Found", "Search", "encoder_of", "fitting", "open_search"]
 

@@ -22,24 +22,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.config.validation import validated
+from posegen.config.yaml_files import read_yaml
+from posegen.dataset.documents import Source
+from posegen.dataset.files import sweep
+from posegen.dataset.hashing import byte_hash
+from posegen.dataset.layout import rows_path
+from posegen.dataset.lock import locked
+from posegen.dataset.parts import read_part
+from posegen.dataset.read import Dataset, strange
+from posegen.dataset.rows import encode_table
+from posegen.dataset.runs import current_run
+from posegen.dataset.vectors.receipts import OverlayReceipt, cure, read_checked
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.parts import commit, sound_receipt
 from posegen.embedding.search_actions import directions
 from posegen.embedding.search_words import Lexicon, lexicon
 from posegen.library import load_library
-from posegen.store.documents import Source
-from posegen.store.files import sweep
-from posegen.store.hashing import byte_hash
-from posegen.store.layout import rows_path
-from posegen.store.lock import locked
-from posegen.store.parts import read_part
-from posegen.store.read import Dataset, strange
-from posegen.store.rows import encode_table
-from posegen.store.runs import current_run
-from posegen.store.vectors.receipts import OverlayReceipt, cure, read_checked
-from posegen.validation import validated
-from posegen.yaml_files import read_yaml
 
 __all__ = ["Related", "SearchIndex", "open_index", "related_words"]
 

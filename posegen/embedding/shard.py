@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.dataset.vectors.layout import MASK, TOKEN, VECTOR, VectorHeader, object_path
+from posegen.dataset.vectors.objects import encode_object
+from posegen.dataset.vectors.receipts import OverlayReceipt, digest_of_texts
+from posegen.dataset.vectors.shards import read_object, read_texts
 from posegen.embedding.cache import VectorCache
 from posegen.embedding.encoder import Encoded, Encoder, Prepared
 from posegen.embedding.running import Runner
-from posegen.store.vectors.layout import MASK, TOKEN, VECTOR, VectorHeader, object_path
-from posegen.store.vectors.objects import encode_object
-from posegen.store.vectors.receipts import OverlayReceipt, digest_of_texts
-from posegen.store.vectors.shards import read_object, read_texts
 
 __all__ = ["Task", "finish", "prepare"]
 

@@ -15,6 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
+from posegen.dataset.files import sweep, write_all_durably, write_durably
+from posegen.dataset.lock import locked
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.runs import current_run
+from posegen.dataset.vectors.layout import HEADER_FILE, VectorHeader, encoder_folder
+from posegen.dataset.vectors.objects import vector_descriptions
+from posegen.dataset.vectors.receipts import OverlayReceipt
+from posegen.dataset.vectors.shards import read_texts
 from posegen.embedding.cache import VectorCache, vector_cache
 from posegen.embedding.clock import Clock, Progress
 from posegen.embedding.encoder import Encoder
@@ -27,14 +35,6 @@ from posegen.embedding.parts import commit, sound_receipt
 from posegen.embedding.running import Runner
 from posegen.embedding.shard import Task, finish, prepare
 from posegen.embedding.threads import workers_of
-from posegen.store.files import sweep, write_all_durably, write_durably
-from posegen.store.lock import locked
-from posegen.store.read import Dataset, open_dataset
-from posegen.store.runs import current_run
-from posegen.store.vectors.layout import HEADER_FILE, VectorHeader, encoder_folder
-from posegen.store.vectors.objects import vector_descriptions
-from posegen.store.vectors.receipts import OverlayReceipt
-from posegen.store.vectors.shards import read_texts
 
 __all__ = ["EmbeddingResult", "embed"]
 

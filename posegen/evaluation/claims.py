@@ -9,11 +9,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from posegen.config import CONTENT_VERSION, Config
+from posegen.checks.check import check_statement, see_actors, statements_of
+from posegen.config.schema import CONTENT_VERSION, Config
+from posegen.config.validation import validated
+from posegen.dataset.read import Dataset, strange
 from posegen.library import Library, load_library
-from posegen.store.read import Dataset, strange
-from posegen.truth.check import check_statement, see_actors, statements_of
-from posegen.validation import validated
 
 __all__ = ["Claims", "ClaimsTally", "library_of"]
 

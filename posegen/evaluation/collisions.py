@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from posegen.checks.limbs import PAIRS
 from posegen.evaluation.body import point
 from posegen.skeleton import CAPSULES, PROPORTIONS
-from posegen.truth.limbs import PAIRS
 
 __all__ = ["body_overlap", "segment_distance"]
 

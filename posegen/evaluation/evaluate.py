@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.dataset.read import open_dataset, strange
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.claims import Claims, ClaimsTally, library_of
 from posegen.evaluation.gait_report import Run, Walk
@@ -22,7 +23,6 @@ from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.variety import Variety, VarietyTally
 from posegen.evaluation.windows import Windows, describe_windows, joined
 from posegen.randomness import Stream, normal
-from posegen.store.read import open_dataset, strange
 
 __all__ = ["Evaluation", "Realism", "Reference", "evaluate"]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from posegen.checks.angles import BENT, REST
+from posegen.checks.ranges import TOLERANCE
 from posegen.evaluation.body import point, unit
 from posegen.skeleton import JOINT_LIMITS, sole_points
-from posegen.truth.angles import BENT, REST
-from posegen.truth.ranges import TOLERANCE
 
 __all__ = ["TOLERANCE", "joint_angles", "range_excess"]
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.checks.apart import DEEPEST, people_overlap
+from posegen.checks.partners import CONTACT, LEAST_CONTACT
 from posegen.library import Library
 from posegen.skeleton import JOINTS
-from posegen.truth.apart import DEEPEST, people_overlap
-from posegen.truth.partners import CONTACT, LEAST_CONTACT
 
 __all__ = ["Depths", "Hands", "People", "PeopleTally"]
 
@@ -35,7 +35,7 @@ class Depths:
         99th percentile over all frames, to the millimetre; of each frame the deepest of all pairs of capsules counts.
     deepest : float
     beyond : int
-        Frames beyond :data:`posegen.truth.apart.DEEPEST`.
+        Frames beyond :data:`posegen.checks.apart.DEEPEST`.
     where : str
         The clip of the deepest.
     """
@@ -55,8 +55,8 @@ class Hands:
     Attributes
     ----------
     told, met : int
-        How many were told, and in how many wrists were within :data:`posegen.truth.partners.CONTACT` metres for at least
-        :data:`posegen.truth.partners.LEAST_CONTACT` frames.
+        How many were told, and in how many wrists were within :data:`posegen.checks.partners.CONTACT` metres for at least
+        :data:`posegen.checks.partners.LEAST_CONTACT` frames.
     middle, farthest : float
         Median and largest of the distances at which wrists were nearest, metres.
     fewest : int

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.checks.apart import DEEPEST
 from posegen.evaluation.balance import balance_margin
 from posegen.evaluation.ballistics import flight_errors
 from posegen.evaluation.body import point
@@ -17,7 +18,6 @@ from posegen.evaluation.plausibility import bone_length_error, contact_speeds, f
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.skating import STRICT, foot_skate
 from posegen.evaluation.smoothness import log_dimensionless_jerk, sparc
-from posegen.truth.apart import DEEPEST
 
 __all__ = ["FIGURES", "LOWER_IS_WORSE", "figures_of_clip"]
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.checks.ranges import PASSING_SECONDS, angles_of
 from posegen.library import Library, load_library
 from posegen.library.ranges import widest
 from posegen.skeleton import JOINT_LIMITS
-from posegen.truth.ranges import PASSING_SECONDS, angles_of
 
 __all__ = ["library_of", "ranges_of_frames"]
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.dataset.read import Dataset, open_dataset, strange
 from posegen.errors import UsageError
 from posegen.evaluation.archive import read_archive
 from posegen.evaluation.body import longest_present
 from posegen.evaluation.ranges import library_of, ranges_of_frames
 from posegen.skeleton import PARTS
-from posegen.store.read import Dataset, open_dataset, strange
 
 __all__ = [
     "Block",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.library import Library
 
 __all__ = ["ABSENT", "AXES", "Description", "Family", "Sequences"]

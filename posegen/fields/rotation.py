@@ -44,9 +44,9 @@ from posegen.fields.vectors import (
     unit,
     vector,
 )
+from posegen.planning.population import persons
 from posegen.scene import Persons
 from posegen.skeleton import JOINTS, PARENTS, body_offsets
-from posegen.story.population import persons
 
 __all__ = ["ROTATION", "offsets_of", "population_of", "rotations"]
 

@@ -12,7 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.complete import load_receipt
+from posegen.dataset.hashing import canonical, content_hashes
+from posegen.dataset.headers import load_header
+from posegen.dataset.layers import layer_of, layer_receipt
+from posegen.dataset.layout import ROWS, Header, receipt_path, rows_path, shard_path
+from posegen.dataset.problems import Problem
+from posegen.dataset.receipts import DIGITS, Receipt
+from posegen.dataset.rows import row_hashes, table_of
+from posegen.dataset.verify import numbered
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample
 from posegen.generation.fields import made_arrays
@@ -20,15 +29,6 @@ from posegen.generation.plan import bytes_per_sample
 from posegen.generation.pool import Lost, available_cores, run_jobs
 from posegen.generation.stored import stored_config
 from posegen.generation.worker import BLOCK_BYTES, SampleError
-from posegen.store.complete import load_receipt
-from posegen.store.hashing import canonical, content_hashes
-from posegen.store.headers import load_header
-from posegen.store.layers import layer_of, layer_receipt
-from posegen.store.layout import ROWS, Header, receipt_path, rows_path, shard_path
-from posegen.store.problems import Problem
-from posegen.store.receipts import DIGITS, Receipt
-from posegen.store.rows import row_hashes, table_of
-from posegen.store.verify import numbered
 
 __all__ = ["deep_problems", "worthwhile_workers"]
 
@@ -58,7 +58,7 @@ def deep_problems(
     path : Path
         Of the dataset.
     shards : iterable of int
-        Shards whose files fit their receipts; see :func:`posegen.store.verify.find_problems`.
+        Shards whose files fit their receipts; see :func:`posegen.dataset.verify.find_problems`.
     workers : int, optional
         How many processes work at once; as many as it is worth unless given.
     progress : callable, optional

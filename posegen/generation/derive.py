@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.complete import load_receipt
+from posegen.dataset.folders import check_folders
+from posegen.dataset.headers import load_header
+from posegen.dataset.layers import layer_receipts
+from posegen.dataset.layout import ROWS, Header, Layer, Receipt
+from posegen.dataset.lock import locked
+from posegen.dataset.read import Dataset, only_shard
+from posegen.dataset.runs import current_run
+from posegen.dataset.write_layers import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.families import FAMILIES, compute, families_asked_for
 from posegen.fields.family import Family, Sequences
@@ -31,15 +40,6 @@ from posegen.generation.stored import stored_config
 from posegen.generation.watching import Limit
 from posegen.generation.worker import Failure
 from posegen.library import load_library
-from posegen.store.complete import load_receipt
-from posegen.store.folders import check_folders
-from posegen.store.headers import load_header
-from posegen.store.layers import layer_receipts
-from posegen.store.layout import ROWS, Header, Layer, Receipt
-from posegen.store.lock import locked
-from posegen.store.read import Dataset, only_shard
-from posegen.store.runs import current_run
-from posegen.store.write_layers import add_layer, commit_layer
 
 __all__ = ["DerivationResult", "derive"]
 

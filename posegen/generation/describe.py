@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from posegen.dataset.layout import ArrayField
+from posegen.dataset.read import Dataset, open_dataset, strange
 from posegen.skeleton import PARTS
-from posegen.store.layout import ArrayField
-from posegen.store.read import Dataset, open_dataset, strange
 
 __all__ = ["ActionShare", "CaptionExample", "Description", "count_actions", "describe", "reading_lines"]
 
@@ -49,7 +49,7 @@ class Description:
     Attributes
     ----------
     path : Path
-    name, seed, identity, content_version, licence : see :class:`posegen.store.layout.Header`
+    name, seed, identity, content_version, licence : see :class:`posegen.dataset.layout.Header`
     samples, sequences, frames, fps : int
     variants : tuple of str
     fields : dict of str to str

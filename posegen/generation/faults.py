@@ -11,7 +11,7 @@ The environment variable ``POSEGEN_FAULT`` holds faults, separated by commas:
 With ``:once=FILE`` behind it, a fault of a sample strikes once: FILE must not be there then, and is made.
 
 Without the variable this module does nothing. A fault never changes what a sample holds. The faults of storing are in
-:mod:`posegen.store.faults`.
+:mod:`posegen.dataset.faults`.
 """
 
 from __future__ import annotations

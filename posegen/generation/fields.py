@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.layout import ArrayField, Layer
 from posegen.fields.families import FAMILIES, compute, families_asked_for
 from posegen.fields.family import ABSENT, AXES, Description, Family, Sequences
 from posegen.library import Library
 from posegen.motion.engine import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
-from posegen.store.layout import ArrayField, Layer
 
 if TYPE_CHECKING:
     from posegen.synthesis import Batch

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from posegen.dataset.documents import Source, check_keys, seal, unseal, whole
+from posegen.dataset.files import read_file, remove_durably, write_durably
+from posegen.dataset.layout import REPAIR_FILE
 from posegen.errors import PosegenError
-from posegen.store.documents import Source, check_keys, seal, unseal, whole
-from posegen.store.files import read_file, remove_durably, write_durably
-from posegen.store.layout import REPAIR_FILE
 
 __all__ = ["forget", "intend", "intended_samples"]
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.complete import complete_prefix, complete_shards, load_receipt
+from posegen.dataset.files import remove_durably
+from posegen.dataset.headers import is_dataset, load_header
+from posegen.dataset.layout import Header
+from posegen.dataset.receipts import Receipt
+from posegen.dataset.recovery import mend_header
+from posegen.dataset.strays import abandoned_files
+from posegen.dataset.write import create, publish
 from posegen.generation.plan import Plan, adopt, check_space, make_plan, target_samples
 from posegen.generation.pool import DIED, SHORT_OF_MEMORY, Lost
 from posegen.generation.progress import Progression, Reporter
 from posegen.generation.stored import stored_config
 from posegen.generation.worker import Failure, Job
-from posegen.store.complete import complete_prefix, complete_shards, load_receipt
-from posegen.store.files import remove_durably
-from posegen.store.headers import is_dataset, load_header
-from posegen.store.layout import Header
-from posegen.store.receipts import Receipt
-from posegen.store.recovery import mend_header
-from posegen.store.strays import abandoned_files
-from posegen.store.write import create, publish
 
 __all__ = ["Ledger", "failure_message", "open_ledger"]
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.config import CONTENT_VERSION, NOT_IDENTITY, Config
+from posegen.config.identity import differences
+from posegen.config.schema import CONTENT_VERSION, NOT_IDENTITY, Config
+from posegen.dataset.complete import complete_prefix
+from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.quantities import human_bytes
-from posegen.identity import differences
 from posegen.skeleton import JOINTS, PARENTS
-from posegen.store.complete import complete_prefix
-from posegen.store.layout import FORMAT_VERSION, ArrayField, Header
 
 if TYPE_CHECKING:
     from posegen.library import Library

@@ -11,6 +11,18 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from posegen.dataset.complete import load_receipt
+from posegen.dataset.files import remove_durably, sweep
+from posegen.dataset.folders import check_folders
+from posegen.dataset.headers import load_header
+from posegen.dataset.layout import Header, receipt_path
+from posegen.dataset.lock import locked
+from posegen.dataset.problems import Problem
+from posegen.dataset.recovery import find_header, mend_header
+from posegen.dataset.runs import current_run
+from posegen.dataset.strays import shard_files
+from posegen.dataset.verify import expected_shards, find_problems
+from posegen.dataset.write import publish
 from posegen.errors import PosegenError
 from posegen.generation.deep import worthwhile_workers
 from posegen.generation.derive import derive
@@ -18,18 +30,6 @@ from posegen.generation.intent import forget, intend, intended_samples
 from posegen.generation.progress import Reporter
 from posegen.generation.run import generate
 from posegen.generation.stored import stored_config
-from posegen.store.complete import load_receipt
-from posegen.store.files import remove_durably, sweep
-from posegen.store.folders import check_folders
-from posegen.store.headers import load_header
-from posegen.store.layout import Header, receipt_path
-from posegen.store.lock import locked
-from posegen.store.problems import Problem
-from posegen.store.recovery import find_header, mend_header
-from posegen.store.runs import current_run
-from posegen.store.strays import shard_files
-from posegen.store.verify import expected_shards, find_problems
-from posegen.store.write import publish
 
 __all__ = ["Repair", "repair"]
 
@@ -57,7 +57,7 @@ class Repair:
 
 
 def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = None, progress: Reporter | None = None) -> Repair:
-    """Put right what :func:`posegen.store.verify.find_problems` and `deep_problems` have found.
+    """Put right what :func:`posegen.dataset.verify.find_problems` and `deep_problems` have found.
 
     Parameters
     ----------

@@ -14,24 +14,24 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.files import is_temporary, sweep
+from posegen.dataset.layers import layer_receipts
+from posegen.dataset.layout import Layer
+from posegen.dataset.lock import locked
+from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.fields import array_fields
 from posegen.generation.ledger import Ledger, failure_message, open_ledger
 from posegen.generation.measures import ShardMeasures
 from posegen.generation.plan import bytes_per_sample, new_header
 from posegen.generation.pool import available_cores, run_jobs
-from posegen.generation.profiling.comparison import comparison
+from posegen.generation.profile.comparison import comparison
 from posegen.generation.progress import Reporter, Silence
 from posegen.generation.stopping import stoppable
 from posegen.generation.watching import Limit
 from posegen.generation.worker import Made, make_shard_or_say, warm_up
 from posegen.library import Library, load_library
-from posegen.store.files import is_temporary, sweep
-from posegen.store.layers import layer_receipts
-from posegen.store.layout import Layer
-from posegen.store.lock import locked
-from posegen.store.runs import current_run
 
 __all__ = ["GenerationError", "GenerationResult", "clearing_up", "default_place", "generate", "told_plainly"]
 
@@ -170,7 +170,7 @@ def _check_quotas(config: Config, library: Library, samples: int) -> None:
     if config.quotas is None:
         return
     # Imported here because most configs have none, and planning takes long to import.
-    from posegen.story.quotas import check_quotas
+    from posegen.planning.quotas import check_quotas
 
     if samples > config.quotas.total:
         msg = f"samples is {samples:,}, and the quotas are of {config.quotas.total:,}; lower it, or raise quotas.samples"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from posegen.config import CONTENT_VERSION, Config
+from posegen.config.schema import CONTENT_VERSION, Config
+from posegen.config.validation import validated
+from posegen.dataset.layout import Header
 from posegen.errors import PosegenError
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import new_header
 from posegen.library import load_library
-from posegen.store.layout import Header
-from posegen.validation import validated
 
 __all__ = ["stored_config"]
 

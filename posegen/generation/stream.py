@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.batches import ArrayShape, Batches, make_batches
+from posegen.dataset.batches.batches import THREADS, WINDOW
+from posegen.dataset.batches.source import CAPTIONS
+from posegen.dataset.hashing import canonical
+from posegen.dataset.rows import caption_texts, table_of
 from posegen.errors import UsageError
 from posegen.generation.fields import array_fields, made_arrays
 from posegen.library import load_library
-from posegen.store.hashing import canonical
-from posegen.store.rows import caption_texts, table_of
-from posegen.streaming import ArrayShape, Batches, make_batches
-from posegen.streaming.batches import THREADS, WINDOW
-from posegen.streaming.source import CAPTIONS
 from posegen.synthesis import rows_schema, synthesize
 from posegen.wording import shown
 
@@ -32,7 +32,7 @@ _BLOCK = 100
 
 @dataclass(frozen=True)
 class Made:
-    """The samples of a config, as a source of batches; see :class:`posegen.streaming.Source`."""
+    """The samples of a config, as a source of batches; see :class:`posegen.dataset.batches.Source`."""
 
     config: Config
     samples: int
@@ -65,7 +65,7 @@ class Made:
         return tuple(rows_schema().names)
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
-        """Make a chunk; see :class:`posegen.streaming.Source`."""
+        """Make a chunk; see :class:`posegen.dataset.batches.Source`."""
         tables = []
         for start, stop in self._blocks(chunk):
             batch = synthesize(self.config, np.arange(start, stop))
@@ -109,7 +109,7 @@ class Stream:
         lanes: int = 1,
         threads: int = THREADS,
     ) -> Batches:
-        """Go through shuffled batches of sequences; the arguments are those of :func:`posegen.streaming.make_batches`."""
+        """Go through shuffled batches of sequences; the arguments are those of :func:`posegen.dataset.batches.make_batches`."""
         return make_batches(
             Made(self.config, self.samples),
             size,

@@ -20,18 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.collecting import no_collecting
+from posegen.config.identity import digest
+from posegen.dataset.layout import Header, Receipt
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.fields import made_arrays
 from posegen.generation.measures import ShardMeasures, measured
 from posegen.generation.plan import Span, bytes_per_sample
 from posegen.generation.progress import Reporter
-from posegen.identity import digest
 from posegen.stopwatch import stage
-from posegen.store.layout import Header, Receipt
 
 if TYPE_CHECKING:
-    from posegen.config import Config
+    from posegen.config.schema import Config
     from posegen.synthesis import Batch
 
 __all__ = ["BLOCK_BYTES", "Failure", "Job", "Made", "SampleError", "is_compiled", "make_shard", "make_shard_or_say", "warm_up"]
@@ -82,7 +82,7 @@ def make_shard(job: Job) -> Receipt:
     SampleError
         If a sample could not be made; it is named with its index and the seed.
     """
-    from posegen.store.write import commit_shard
+    from posegen.dataset.write import commit_shard
     from posegen.synthesis import rows_schema
 
     started = time.monotonic()

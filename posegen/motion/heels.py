@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, inline_kernel, kernel
 from posegen.motion.contacts import FIRST, LAST, LATE, PRINT_X, PRINT_Z, roll_forward, rolled_height
 from posegen.motion.rows import (
     ANKLE_X,
@@ -94,7 +94,7 @@ def lower_toes(leg: Array, more: Scalar, lift: Scalar, first: int, end: int, ste
             leg[PITCH, f] -= np.float32(more) * (np.float32(1.0) - smooth_step((np.int64(f) - lift) * step / RETURN_SECONDS))
 
 
-@kernel_part
+@inline_kernel
 def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> tuple[Scalar, bool]:
     """Turns by which a shank leans forward, seen along its foot, where hip and ankle put the knee; lengths in metres.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel, kernel_part
+from posegen.kernels import Scalar, inline_kernel, kernel
 from posegen.motion.hands import solve_elbow
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, WORK, between
 from posegen.motion.state import Person, Scratch
@@ -28,7 +28,7 @@ PASSES = 5
 """How often a wrist is moved: as it goes out, the elbow comes along, and what was deep inside is not quite out."""
 
 
-@kernel_part
+@inline_kernel
 def forearm_gap(
     elbow: Array, wrist: Array, hip: Array, knee: Array, f: int
 ) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:

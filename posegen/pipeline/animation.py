@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
-from posegen.store.documents import Source, seal, unseal
-from posegen.store.files import write_durably
-from posegen.store.runs import current_run
 
 if TYPE_CHECKING:
     from posegen.training.generative.making import Animation

@@ -11,11 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.files import write_durably
+from posegen.dataset.read import open_dataset
+from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
-from posegen.store.documents import Source, seal, unseal
-from posegen.store.files import write_durably
-from posegen.store.read import open_dataset
-from posegen.store.runs import current_run
 
 __all__ = ["MOST", "evaluated"]
 

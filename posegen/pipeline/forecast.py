@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from posegen.errors import UsageError
-from posegen.generation.profiling.machine import free_bytes
-from posegen.generation.profiling.place import disk_folder, temporary_folder
-from posegen.generation.profiling.profile import Profile, Target
+from posegen.generation.profile.machine import free_bytes
+from posegen.generation.profile.place import disk_folder, temporary_folder
+from posegen.generation.profile.profile import Profile, Target
 from posegen.generation.run import told_plainly
 from posegen.generation.stopping import stoppable
 from posegen.pipeline import short_road

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.pipeline.telling import Telling
 

@@ -30,9 +30,9 @@ def generating(request: Request, say: Callable[[str], None]) -> None:
 
 def embedding(request: Request, say: Callable[[str], None]) -> EmbeddingMeasured:
     """Embed their captions; vectors that other datasets left in the user's cache are not counted on."""
+    from posegen.dataset.read import open_dataset
     from posegen.embedding.clock import Progress
     from posegen.embedding.stage import embed
-    from posegen.store.read import open_dataset
 
     say("measuring embed")
     rates: list[float] = []

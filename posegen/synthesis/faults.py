@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.checks.apart import overlapping
+from posegen.checks.limits import CROSSES, LEAVES, beyond_limits
 from posegen.library import Library
 from posegen.motion.engine import Motion
 from posegen.scene import Scenes
 from posegen.synthesis.batch import Row
 from posegen.synthesis.seeing import Seen
-from posegen.truth.apart import overlapping
-from posegen.truth.limits import CROSSES, LEAVES, beyond_limits
 
 __all__ = ["Faults", "look_for_faults", "told_faults"]
 
@@ -32,7 +32,7 @@ class Faults:
     Attributes
     ----------
     own : uint8 [n, actors]
-        What each body does that none does; see :func:`posegen.truth.limits.beyond_limits`.
+        What each body does that none does; see :func:`posegen.checks.limits.beyond_limits`.
     together : bool [n]
         Whether people are in one another.
     """

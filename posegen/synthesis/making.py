@@ -7,25 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.config import Config
+from posegen.captions.captions import captions, label_segments
+from posegen.captions.telling import tell, visible_segments
+from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library import Library, load_library
 from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.motion.spreading import spread
+from posegen.planning.planning import plan
+from posegen.planning.quotas import allot
 from posegen.scene import Scenes
 from posegen.stopwatch import stage
-from posegen.story.captions import captions, label_segments
-from posegen.story.planning import plan
-from posegen.story.quotas import allot
-from posegen.story.telling import tell, visible_segments
-from posegen.story.variants import VariantParameters, apply_variant, variant_names, variant_parameters
 from posegen.synthesis.batch import Array, Batch, Row
 from posegen.synthesis.faults import look_for_faults, told_faults
 from posegen.synthesis.meeting_quotas import not_shown, told_unmet
 from posegen.synthesis.rows import Described, actor_rows, sequence_rows
 from posegen.synthesis.scenes import end_to_end
 from posegen.synthesis.seeing import Seen, joined, mirrored, restore_parts, see, without_false
+from posegen.variants.variants import VariantParameters, apply_variant, variant_names, variant_parameters
 
 __all__ = ["FURTHER_ATTEMPTS", "synthesize"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.checks.evidence import STRIDE_SECONDS
 from posegen.library import Library
+from posegen.planning.quotas import Allotment
 from posegen.scene import BOTH, NOTHING
 from posegen.skeleton import JOINTS
-from posegen.story.quotas import Allotment
 from posegen.synthesis.seeing import Seen
-from posegen.truth.evidence import STRIDE_SECONDS
 
 __all__ = ["not_shown", "told_unmet"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from posegen.library import Library
 from posegen.scene import Scenes
-from posegen.story.variants import VariantParameters
 from posegen.synthesis.batch import Row
+from posegen.variants.variants import VariantParameters
 
 __all__ = ["Described", "actor_rows", "sequence_rows"]
 

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.captions.telling import Told
+from posegen.checks.check import BOUNDS
+from posegen.checks.evidence import Evidence, Stretches, look
+from posegen.checks.facts import KINDS, Claims, directions_seen, false_claims, known_signs, paths_seen, speeds_seen
+from posegen.checks.partners import with_whom
 from posegen.library import Library
+from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
+from posegen.planning.repertoire import parts_of
 from posegen.scene import BOTH, LEFT, RIGHT
-from posegen.story.repertoire import parts_of
-from posegen.story.telling import Told
 from posegen.synthesis.batch import Row
-from posegen.terms import DIRECTIONS, PATHS, SPEEDS
-from posegen.truth.check import BOUNDS
-from posegen.truth.evidence import Evidence, Stretches, look
-from posegen.truth.facts import KINDS, Claims, directions_seen, false_claims, known_signs, paths_seen, speeds_seen
-from posegen.truth.partners import with_whom
 
 __all__ = ["Seen", "joined", "mirrored", "restore_parts", "see", "without_false"]
 
@@ -49,7 +49,7 @@ class Seen:
     owner : int64 [segments]
         Sequence and actor, as ``sequence * actors + actor``.
     false : bool [segments, kinds]
-        Which claims are false; see :data:`posegen.truth.facts.KINDS`.
+        Which claims are false; see :data:`posegen.checks.facts.KINDS`.
     dropped : list, for each sequence, of statements
         False ones that are no longer told.
     """

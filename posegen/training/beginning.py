@@ -10,10 +10,10 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
 from posegen.quantities import human_bytes
-from posegen.store.files import write_durably
-from posegen.store.runs import current_run
 from posegen.training.clips.recipes import View
 from posegen.training.networks.adapters import add_adapters, learned, merge_adapters
 from posegen.training.runs.runs import WEIGHTS

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from posegen.config.identity import digest
+from posegen.dataset.layout import HEADER_FILE, ROWS
 from posegen.errors import UsageError
-from posegen.identity import digest
-from posegen.store.layout import HEADER_FILE, ROWS
 from posegen.training.beginning import Beginning, beginning_of
 from posegen.training.clips.material import Material, open_material, open_own_clips
 from posegen.training.sentences.encoder import find_trainable

@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 
-from posegen.config import CONTENT_VERSION
+from posegen.config.identity import differences
+from posegen.config.schema import CONTENT_VERSION
+from posegen.dataset.files import sweep
+from posegen.dataset.lock import locked
+from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
-from posegen.identity import differences
-from posegen.store.files import sweep
-from posegen.store.lock import locked
-from posegen.store.runs import current_run
 from posegen.training.beginning import Beginning
 from posegen.training.clips.captions import Captions
 from posegen.training.clips.material import Material

@@ -9,8 +9,8 @@ import numpy as np
 
 from posegen.library import Library
 from posegen.motion.engine import animate
+from posegen.planning.repertoire import NO_GAIT, STEP, Repertoire, repertoire
 from posegen.scene import BOTH, RIGHT, Scenes, empty_scenes
-from posegen.story.repertoire import NO_GAIT, STEP, Repertoire, repertoire
 from posegen.viewing.clip import Clip, make_clip
 from posegen.viewing.samples import seats_of, tracks_of, treads_of
 

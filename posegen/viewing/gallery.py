@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from posegen.captions.frames import verb_forms
+from posegen.captions.grammar import grammar_of
 from posegen.library import Library
-from posegen.story.frames import verb_forms
-from posegen.story.grammar import grammar_of
 from posegen.viewing.demonstration import demonstrate
 from posegen.viewing.sheet import sheet_of_clip
 

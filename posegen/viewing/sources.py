@@ -45,7 +45,7 @@ def clips_of_config(
     UsageError
         If the config has a fault, a sample is negative, or the config makes no such variant.
     """
-    from posegen.config import load_config
+    from posegen.config.schema import load_config
     from posegen.library import load_library
 
     loaded = load_config(config, overrides, seed=seed)
@@ -83,7 +83,7 @@ def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") 
     UsageError
         If it has no such sample or variant, or stores no joints.
     """
-    from posegen.store.read import open_dataset, strange
+    from posegen.dataset.read import open_dataset, strange
 
     dataset = open_dataset(path)
     fields = {field.name: field for field in dataset.header.fields}

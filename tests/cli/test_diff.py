@@ -10,9 +10,9 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.config import Config
-from posegen.store.headers import load_header
-from posegen.store.write import commit_shard
+from posegen.config.schema import Config
+from posegen.dataset.headers import load_header
+from posegen.dataset.write import commit_shard
 from posegen.synthesis import rows_schema, synthesize
 
 

@@ -13,10 +13,10 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.store.compare import contents_equal
-from posegen.store.documents import seal
-from posegen.store.headers import load_header
-from tests.store.hostile import forge_header
+from posegen.dataset.compare import contents_equal
+from posegen.dataset.documents import seal
+from posegen.dataset.headers import load_header
+from tests.dataset.hostile import forge_header
 
 SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]
 OPTIONS = [word for setting in SMALL for word in ("--set", setting)]

@@ -21,9 +21,9 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.generation.profiling.figures import kept_figures
-from posegen.generation.profiling.place import temporary_folder
-from posegen.store.headers import load_header
+from posegen.dataset.headers import load_header
+from posegen.generation.profile.figures import kept_figures
+from posegen.generation.profile.place import temporary_folder
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300

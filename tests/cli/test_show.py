@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 
 from posegen.cli.main import main
+from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.dataset.runs import current_run
+from posegen.dataset.write import commit_shard, create, publish
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
-from posegen.store.layout import FORMAT_VERSION, ArrayField, Header
-from posegen.store.runs import current_run
-from posegen.store.write import commit_shard, create, publish
 from posegen.viewing.draw import COLOURS
 from posegen.viewing.posing import posed
 

@@ -11,10 +11,10 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.store.compare import contents_equal
-from posegen.store.headers import header_bytes, load_header
-from posegen.store.runs import current_run
-from posegen.store.write import commit_shard
+from posegen.dataset.compare import contents_equal
+from posegen.dataset.headers import header_bytes, load_header
+from posegen.dataset.runs import current_run
+from posegen.dataset.write import commit_shard
 from posegen.synthesis import rows_schema, synthesize
 
 SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from posegen.store.layout import FORMAT_VERSION, ArrayField, Header
-from posegen.store.write import commit_shard, create, publish
+from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.dataset.write import commit_shard, create, publish
 
 VARIANTS = ("base", "mirror")
 SCHEMA = pa.schema(

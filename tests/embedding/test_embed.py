@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 import posegen
 from posegen.cli.main import main
+from posegen.dataset.faults import CRASH_VARIABLE
+from posegen.dataset.files import sweep
 from posegen.embedding import EmbeddingResult, embed, load_encoder, open_embeddings
 from posegen.embedding.finding import STATIC
 from posegen.embedding.hashing import HASHING
 from posegen.errors import PosegenError, UsageError
-from posegen.store.faults import CRASH_VARIABLE
-from posegen.store.files import sweep
 from tests.embedding.captioned import captioned, plain
 
 SAMPLES, SHARD = 28, 8

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from posegen.dataset.read import open_dataset
 from posegen.embedding import open_embeddings, pairs_mining
 from posegen.embedding.pairs import PairTable, mine_pairs, open_pairs
 from posegen.errors import PosegenError, UsageError
-from posegen.store.read import open_dataset
 
 pytest.importorskip("faiss")
 

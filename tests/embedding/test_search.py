@@ -11,13 +11,13 @@ import pytest
 
 from benchmarks.embed.phrasings import JUDGED, phrasings, unfair, words_of_actions
 from posegen.cli.main import main
+from posegen.dataset.read import open_dataset
 from posegen.embedding import open_embeddings
 from posegen.embedding.search import fitting, open_search
 from posegen.embedding.search_actions import directions
 from posegen.embedding.search_index import SearchIndex, related_words
 from posegen.embedding.search_words import lexicon
 from posegen.library import load_library
-from posegen.store.read import open_dataset
 
 
 def index(actions: list[str], related: list[bool], vectors: list[list[float]]) -> SearchIndex:

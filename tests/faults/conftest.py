@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import posegen
-from posegen.config import Config, load_config
+from posegen.config.schema import Config, load_config
 from tests.faults.forks import SETTINGS, Forks
 
 MUCH = 2**30

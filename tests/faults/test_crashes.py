@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import posegen
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
-from posegen.store.verify import verify
 from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of, shards_to_make
 

@@ -12,11 +12,11 @@ import zarr
 
 import posegen
 from posegen.cli.main import main
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.documents import seal
+from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
-from posegen.store.documents import seal
-from posegen.store.verify import verify
 from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of
 

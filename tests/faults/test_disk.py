@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import posegen
-from posegen.config import Config
+from posegen.config.schema import Config
 from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of
 

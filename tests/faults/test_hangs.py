@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import posegen
-from posegen.config import Config
+from posegen.config.schema import Config
 from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, files_of
 

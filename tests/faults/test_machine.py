@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
 import posegen
-from posegen.config import Config
+from posegen.config.schema import Config
+from posegen.dataset.faults import STEPS
+from posegen.dataset.headers import load_header
+from posegen.dataset.layout import Header
+from posegen.dataset.problems import Problem
+from posegen.dataset.strays import shard_of
+from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
-from posegen.store.faults import STEPS
-from posegen.store.headers import load_header
-from posegen.store.layout import Header
-from posegen.store.problems import Problem
-from posegen.store.strays import shard_of
-from posegen.store.verify import verify
 from tests.faults.forks import Forks
 from tests.faults.truth import Content, content_of, files_of
 

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import posegen
-from posegen.store.compare import differences, stored_content
-from posegen.store.receipts import DIGITS
-from posegen.store.verify import verify
+from posegen.dataset.compare import differences, stored_content
+from posegen.dataset.receipts import DIGITS
+from posegen.dataset.verify import verify
 
 Content = list[dict[str, str]]
 """For each sample the content hashes of its fields and rows."""

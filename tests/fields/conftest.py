@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import posegen
-from posegen.config import Config, load_config
+from posegen.config.schema import Config, load_config
 from posegen.fields.family import Sequences
 from posegen.library import load_library
 

@@ -11,13 +11,13 @@ import pytest
 import posegen
 from posegen.cli.derive import FIELDS
 from posegen.cli.main import main
-from posegen.config import load_config
-from posegen.config_groups import FieldName
+from posegen.config.groups import FieldName
+from posegen.config.schema import load_config
+from posegen.dataset.compare import differences
+from posegen.dataset.verify import verify
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.families import FAMILIES, compute, families_asked_for
 from posegen.fields.family import Sequences
-from posegen.store.compare import differences
-from posegen.store.verify import verify
 
 SMALL = ["frames=30", "variants.speed=null", "store.shard=4", "store.chunk=2"]
 

@@ -90,7 +90,7 @@ def test_rotations_of_a_pose_that_is_known(sequences: Sequences) -> None:
 
 def test_momentum_of_a_body_that_spins_and_flies_as_one() -> None:
     """A rigid body in free flight, turning about the vertical: linear momentum changes by gravity, angular not at all."""
-    from posegen.config import load_config
+    from posegen.config.schema import load_config
     from tests.fields.conftest import made
 
     still = made(load_config("default", ["frames=40", "variants.speed=null", "variants.scale=null"]), 1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posegen.config import load_config
+from posegen.config.schema import load_config
 from posegen.exchange.camera import Extrinsics, intrinsics, project
 from posegen.fields.camera import KINDS, SIZE
 from posegen.fields.face import EXPRESSIONS, SPEECH

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import zarr
 
-from posegen.config import Config, load_config
+from posegen.config.schema import Config, load_config
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300

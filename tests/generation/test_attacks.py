@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 import posegen
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.errors import PosegenError
 
 SameContent = Callable[[Path, Path], None]

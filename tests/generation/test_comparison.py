@@ -10,9 +10,9 @@ import pytest
 
 from posegen.generation.measures import ShardMeasures
 from posegen.generation.pool import available_cores
-from posegen.generation.profiling.comparison import Comparison
-from posegen.generation.profiling.figures import Figures
-from posegen.generation.profiling.load import Load
+from posegen.generation.profile.comparison import Comparison
+from posegen.generation.profile.figures import Figures
+from posegen.generation.profile.load import Load
 from posegen.generation.progress import Silence
 from posegen.stopwatch import Span
 

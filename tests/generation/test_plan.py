@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.config import CONTENT_VERSION, Config, load_config
+from posegen.config.schema import CONTENT_VERSION, Config, load_config
+from posegen.dataset.layout import ArrayField, Header
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.plan import (
     MARGIN,
@@ -23,7 +24,6 @@ from posegen.generation.plan import (
     target_samples,
 )
 from posegen.library import load_library
-from posegen.store.layout import ArrayField, Header
 
 HERE = Path("data/smoke-0")
 

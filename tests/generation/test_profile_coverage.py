@@ -13,11 +13,11 @@ from itertools import islice
 import pytest
 
 from posegen.generation.measures import ShardMeasures
-from posegen.generation.profiling.model import Costs, estimate
-from posegen.generation.profiling.noise import Noise, Stretch, of_stretches, uncertainty
-from posegen.generation.profiling.profile import DEFAULT_REPEATS
-from posegen.generation.profiling.rates import Run, levels_of
-from posegen.generation.profiling.running import LEAST_SHARDS, schedule
+from posegen.generation.profile.model import Costs, estimate
+from posegen.generation.profile.noise import Noise, Stretch, of_stretches, uncertainty
+from posegen.generation.profile.profile import DEFAULT_REPEATS
+from posegen.generation.profile.rates import Run, levels_of
+from posegen.generation.profile.running import LEAST_SHARDS, schedule
 
 TRIALS = 120
 COVERED, WIDEST = 0.9, 0.15

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.generation.measures import ShardMeasures
-from posegen.generation.profiling.model import Costs, Level, estimate, recommended_shard, recommended_workers
-from posegen.generation.profiling.noise import Noise, student
-from posegen.generation.profiling.rates import Run, levels_of
-from posegen.generation.profiling.stages import binding, stage_times, usual_shards
+from posegen.generation.profile.model import Costs, Level, estimate, recommended_shard, recommended_workers
+from posegen.generation.profile.noise import Noise, student
+from posegen.generation.profile.rates import Run, levels_of
+from posegen.generation.profile.stages import binding, stage_times, usual_shards
 from posegen.stopwatch import Span
 
 SHARD, PROGRAM, KERNELS, SPAWN, FIRST, GAP, FINISH = 20, 2.0, 0.7, 1.0, 3.0, 0.01, 0.1

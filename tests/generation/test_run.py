@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import posegen
-from posegen.config import Config, load_config
+from posegen.config.schema import Config, load_config
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.progress import Progression
 from posegen.generation.run import default_place

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import posegen
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.errors import PosegenError, UsageError
-from tests.streaming.test_batches import assert_same
+from tests.batches.test_batches import assert_same
 
 SAMPLES = 7
 SETTINGS = {"frames": 50, "store.chunk": 3, "store.shard": 6, "story.actors.max": 2}

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
 from posegen.motion.engine import ABSENT_ACTION, ABSENT_CONTACT, GRID, Motion
+from posegen.planning.planning import plan
 from posegen.scene import Scenes
 from posegen.skeleton import JOINTS
-from posegen.story.planning import plan
-from posegen.story.variants import apply_variant, variant_parameters
+from posegen.variants.variants import apply_variant, variant_parameters
 from tests.motion.copied import mirrored, shifted
 from tests.motion.scripted import LIBRARY, animated, pick
 

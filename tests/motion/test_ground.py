@@ -9,7 +9,7 @@ import pytest
 
 from posegen.motion.ground import climb, fill_ground, surface_height
 from posegen.skeleton import PARENTS, sole_points
-from posegen.story.variants import VariantParameters, apply_variant
+from posegen.variants.variants import VariantParameters, apply_variant
 from tests.motion.scripted import Slot, animated, scripted
 
 HEIGHT = 0.16

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.config import CONTENT_VERSION, load_config
+from posegen.config.schema import CONTENT_VERSION, load_config
 from posegen.evaluation.collisions import body_overlap
 from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
 from posegen.evaluation.plausibility import floor_depth

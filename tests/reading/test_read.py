@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.config import Config
+from posegen.captions.captions import captions, label_segments
+from posegen.captions.reading import as_told, read_caption, same_claims
+from posegen.captions.telling import tell, visible_segments
+from posegen.config.schema import Config
 from posegen.library import load_library
-from posegen.reading import as_told, read_caption, same_claims
-from posegen.story.captions import captions, label_segments
-from posegen.story.planning import plan
-from posegen.story.telling import tell, visible_segments
+from posegen.planning.planning import plan
 
 LIBRARY = load_library()
 UNDERSTOOD = 0.99

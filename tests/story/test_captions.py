@@ -9,15 +9,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from posegen.config import Config
+from posegen.captions.captions import KINDS, captions
+from posegen.captions.facts import Facts, facts_of
+from posegen.captions.frames import verb_forms
+from posegen.captions.grammar import CHOICES, grammar_of
+from posegen.captions.telling import tell, visible_segments
+from posegen.config.schema import Config
 from posegen.library import load_library
-from posegen.story.captions import KINDS, captions
-from posegen.story.facts import Facts, facts_of
-from posegen.story.frames import verb_forms
-from posegen.story.grammar import CHOICES, grammar_of
-from posegen.story.planning import plan
-from posegen.story.telling import tell, visible_segments
-from posegen.story.variants import apply_variant, variant_names, variant_parameters
+from posegen.planning.planning import plan
+from posegen.variants.variants import apply_variant, variant_names, variant_parameters
 
 LIBRARY = load_library()
 COUNT = 400

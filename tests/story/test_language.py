@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import posegen.library
-from posegen.config import Config
+from posegen.captions.captions import captions, label_segments
+from posegen.captions.reading import read_caption, same_claims
+from posegen.captions.telling import tell, visible_segments
+from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library import Library, read_library
-from posegen.reading import read_caption, same_claims
-from posegen.story.captions import captions, label_segments
-from posegen.story.planning import plan
-from posegen.story.telling import tell, visible_segments
+from posegen.planning.planning import plan
 
 PACKAGE = Path(posegen.library.__file__).parent
 THEMES = "themes: {strasse: {actions: {stand: 1, walk: 2, turn: 1, wave: 1, clap: 1, point: 1, run: 1}}}"

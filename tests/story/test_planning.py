@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library import load_library
+from posegen.planning.placing import GRID
+from posegen.planning.planning import plan
+from posegen.planning.population import leg_height
+from posegen.planning.repertoire import parts_of, repertoire
 from posegen.scene import BOTH, LEFT, NOTHING, Persons, Scenes
-from posegen.story.placing import GRID
-from posegen.story.planning import plan
-from posegen.story.population import leg_height
-from posegen.story.repertoire import parts_of, repertoire
 
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)

@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.library import load_library
+from posegen.planning.population import leg_height, persons, seat_height
 from posegen.scene import Persons
-from posegen.story.population import leg_height, persons, seat_height
 
 CONFIG = Config()
 LIBRARY = load_library()

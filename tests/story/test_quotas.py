@@ -11,12 +11,12 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library import load_library
+from posegen.planning.planning import plan
+from posegen.planning.quotas import allot, check_quotas
 from posegen.scene import NOTHING
-from posegen.story.planning import plan
-from posegen.story.quotas import allot, check_quotas
 from posegen.synthesis.making import FURTHER_ATTEMPTS
 
 LIBRARY = load_library()

@@ -9,16 +9,16 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from posegen.config import Config
+from posegen.captions.captions import captions
+from posegen.captions.telling import SPEEDS, tell
+from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library import load_library
+from posegen.planning.planning import plan
+from posegen.planning.population import leg_height, persons
+from posegen.planning.repertoire import NO_GAIT, RUN, WALK, repertoire
 from posegen.scene import NOTHING, Persons, Scenes
-from posegen.story.captions import captions
-from posegen.story.planning import plan
-from posegen.story.population import leg_height, persons
-from posegen.story.repertoire import NO_GAIT, RUN, WALK, repertoire
-from posegen.story.telling import SPEEDS, tell
-from posegen.story.variants import apply_variant, variant_parameters
+from posegen.variants.variants import apply_variant, variant_parameters
 
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)

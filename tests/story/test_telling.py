@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posegen.config import Config
+from posegen.captions.telling import DIRECTIONS, PATHS, SPEEDS, tell, visible_segments
+from posegen.config.schema import Config
 from posegen.library import load_library
+from posegen.planning.planning import plan
+from posegen.planning.repertoire import repertoire
 from posegen.scene import LEFT, NOTHING, RIGHT, Scenes, empty_scenes
-from posegen.story.planning import plan
-from posegen.story.repertoire import repertoire
-from posegen.story.telling import DIRECTIONS, PATHS, SPEEDS, tell, visible_segments
-from posegen.story.variants import apply_variant, variant_names, variant_parameters
+from posegen.variants.variants import apply_variant, variant_names, variant_parameters
 
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)

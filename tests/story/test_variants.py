@@ -7,12 +7,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from posegen.config import Config
+from posegen.config.schema import Config
 from posegen.library import load_library
+from posegen.planning.placing import GRID
+from posegen.planning.planning import plan
 from posegen.scene import BOTH, NOTHING, Persons, Scenes
-from posegen.story.placing import GRID
-from posegen.story.planning import plan
-from posegen.story.variants import apply_variant, variant_names, variant_parameters
+from posegen.variants.variants import apply_variant, variant_names, variant_parameters
 
 LIBRARY = load_library()
 CONFIG = Config.model_validate({"story": {"actors": {"max": 3}}})

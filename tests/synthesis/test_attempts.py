@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import posegen
-from posegen.config import Config
+from posegen.captions.telling import Told, tell
+from posegen.checks.check import check_statement, see_actors, statements_of
+from posegen.config.schema import Config
 from posegen.library import load_library
 from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
+from posegen.planning.planning import plan
 from posegen.scene import Scenes
-from posegen.story.planning import plan
-from posegen.story.telling import Told, tell
-from posegen.story.variants import apply_variant, variant_parameters
 from posegen.synthesis import Batch
 from posegen.synthesis.making import FURTHER_ATTEMPTS
 from posegen.synthesis.seeing import mirrored, see, without_false
-from posegen.truth.check import check_statement, see_actors, statements_of
+from posegen.variants.variants import apply_variant, variant_parameters
 from tests.synthesis.own import library_folder
 
 SAMPLES = np.arange(16)

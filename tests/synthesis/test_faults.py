@@ -10,14 +10,14 @@ import pytest
 from numpy.typing import NDArray
 
 import posegen
-from posegen.config import Config
+from posegen.checks.apart import DEEPEST
+from posegen.config.schema import Config
 from posegen.evaluation.collisions import body_overlap
 from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
 from posegen.evaluation.ranges import ranges_of_frames
 from posegen.library import load_library
 from posegen.synthesis import Batch
 from posegen.synthesis.making import FURTHER_ATTEMPTS
-from posegen.truth.apart import DEEPEST
 from tests.synthesis.own import library_folder
 
 FOLDED = {"neck_lateral": 65.0}

@@ -13,8 +13,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import posegen  # noqa: E402
-from posegen.store.read import open_dataset  # noqa: E402
-from posegen.terms import SPEEDS  # noqa: E402
+from posegen.dataset.read import open_dataset  # noqa: E402
+from posegen.library.terms import SPEEDS  # noqa: E402
 from posegen.training.clips.cache import cached_array, prepare, view_of  # noqa: E402
 from posegen.training.clips.recipes import View  # noqa: E402
 from posegen.training.clips.sources import Asked, Making  # noqa: E402

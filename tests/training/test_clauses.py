@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from posegen import load_config, synthesize
+from posegen.captions.reading import read_caption
 from posegen.library import load_library
-from posegen.reading import read_caption
 from posegen.training.generative.clauses import in_turn
 
 LIBRARY = load_library()

@@ -16,8 +16,8 @@ from posegen.evaluation.plausibility import floor_depth
 from posegen.evaluation.skating import foot_skate
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import stacked
+from posegen.planning.population import persons
 from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, body_offsets
-from posegen.story.population import persons
 from posegen.synthesis import Batch
 from posegen.training.generative.bodies import MEASURES, body_of, leg_length, offsets_of
 from posegen.training.generative.feet import plant, runs_of

@@ -14,10 +14,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from posegen.dataset.batches import make_batches  # noqa: E402
+from posegen.dataset.read import open_dataset  # noqa: E402
+from posegen.dataset.splits import SPLITS, in_split, persons_in_split  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
-from posegen.splits import SPLITS, in_split, persons_in_split  # noqa: E402
-from posegen.store.read import open_dataset  # noqa: E402
-from posegen.streaming import make_batches  # noqa: E402
 from posegen.training.clips.feed import to_clips  # noqa: E402
 from posegen.training.clips.material import Material, batches_of, open_material  # noqa: E402
 from posegen.training.clips.people import ALIKE, OTHER, SAME, SIZES, look_alikes, partners_of  # noqa: E402

@@ -18,11 +18,11 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
+from posegen.captions.reading import read_caption  # noqa: E402
+from posegen.dataset.read import Dataset, open_dataset  # noqa: E402
 from posegen.embedding import load_encoder  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
 from posegen.library import load_library  # noqa: E402
-from posegen.reading import read_caption  # noqa: E402
-from posegen.store.read import Dataset, open_dataset  # noqa: E402
 from posegen.training.clips.cache import cached_array, prepare, view_of  # noqa: E402
 from posegen.training.opening import opened  # noqa: E402
 from posegen.training.sentences.alternatives import CHANGED, alternatives_of  # noqa: E402

@@ -19,14 +19,14 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from posegen.config.identity import digest
+from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.files import sweep, write_durably
+from posegen.dataset.layout import ROWS
+from posegen.dataset.lock import locked
+from posegen.dataset.read import Dataset
+from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
-from posegen.identity import digest
-from posegen.store.documents import Source, seal, unseal
-from posegen.store.files import sweep, write_durably
-from posegen.store.layout import ROWS
-from posegen.store.lock import locked
-from posegen.store.read import Dataset
-from posegen.store.runs import current_run
 from posegen.training.clips.recipes import Recipe, View
 
 __all__ = ["FOLDER", "cached_array", "keep_array", "kept_array", "prepare", "read_field", "view_of"]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.dataset.vectors.read import Embeddings, open_embeddings
 from posegen.embedding.pairs import PairTable, open_pairs
 from posegen.errors import PosegenError, UsageError
 from posegen.randomness import integers
-from posegen.store.vectors.read import Embeddings, open_embeddings
 from posegen.training.clips.drawing import CAPTION, draws_of
 
 __all__ = ["Captions", "open_captions"]

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from posegen.streaming import Batches, SequenceBatch
-from posegen.streaming.source import CAPTIONS
+from posegen.dataset.batches import Batches, SequenceBatch
+from posegen.dataset.batches.source import CAPTIONS
 from posegen.training.clips.drawing import STRETCH, draws_of
 from posegen.training.clips.fresh_captions import FreshCaptions
 from posegen.training.clips.recipes import ABSENT

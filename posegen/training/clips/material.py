@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.config import Config, load_config
+from posegen.config.identity import digest
+from posegen.config.schema import Config, load_config
+from posegen.dataset.batches import Batches, make_batches
+from posegen.dataset.batches.batches import WINDOW
+from posegen.dataset.layout import HEADER_FILE
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.splits import SPLITS, in_split
 from posegen.embedding.finding import DEFAULT
 from posegen.errors import UsageError
-from posegen.identity import digest
 from posegen.library import load_library
-from posegen.splits import SPLITS, in_split
-from posegen.store.layout import HEADER_FILE
-from posegen.store.read import Dataset, open_dataset
-from posegen.streaming import Batches, make_batches
-from posegen.streaming.batches import WINDOW
 from posegen.training.clips.cache import prepare, view_of
 from posegen.training.clips.captions import Captions, open_captions
 from posegen.training.clips.fresh_captions import FreshCaptions, encoder_of

@@ -16,12 +16,12 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from posegen.config.identity import digest
+from posegen.dataset.layout import ROWS
+from posegen.dataset.splits import persons_in_split
 from posegen.errors import UsageError
-from posegen.identity import digest
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
-from posegen.splits import persons_in_split
-from posegen.store.layout import ROWS
 from posegen.training.clips.cache import FOLDER, cached_array, keep_array, kept_array
 from posegen.training.clips.drawing import GROUP, PARTNER, SHUFFLE
 from posegen.training.clips.recipes import Recipe, View

@@ -1,7 +1,7 @@
 """Where clips come from: the cache of a dataset, a dataset as it is, a config, or a user's own clips; of each only the samples
 of one split.
 
-A :class:`ClipSource` is a source of batches as :mod:`posegen.streaming` knows them, so which clips are in batch k is a
+A :class:`ClipSource` is a source of batches as :mod:`posegen.dataset.batches` knows them, so which clips are in batch k is a
 function of the seed and k. Samples are counted within the split there; its attribute `samples_of` tells which they are.
 What differs from place to place is an origin, which does one thing: it gives what recipes make of samples.
 """
@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from posegen.config import Config
-from posegen.store.layout import ROWS
-from posegen.store.read import Dataset
-from posegen.streaming import ArrayShape
-from posegen.streaming.source import CAPTIONS
+from posegen.config.schema import Config
+from posegen.dataset.batches import ArrayShape
+from posegen.dataset.batches.source import CAPTIONS
+from posegen.dataset.layout import ROWS
+from posegen.dataset.read import Dataset
 from posegen.training.clips.cache import cached_array, read_field
 from posegen.training.clips.captions import Captions
 from posegen.training.clips.fresh_captions import FreshCaptions
@@ -189,7 +189,7 @@ class Owned:
 
 @dataclass(frozen=True)
 class ClipSource:
-    """Samples of one origin; see :class:`posegen.streaming.Source`.
+    """Samples of one origin; see :class:`posegen.dataset.batches.Source`.
 
     Attributes
     ----------

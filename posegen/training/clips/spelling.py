@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from posegen.store.layout import ROWS
+from posegen.dataset.layout import ROWS
 from posegen.training.clips.recipes import Recipe, View
 
 __all__ = ["MOST_CAPTIONS", "SPELLED", "SPELLINGS", "spelled"]

@@ -13,9 +13,9 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from posegen.dataset.layout import ROWS
+from posegen.library.terms import SPEEDS
 from posegen.skeleton import JOINTS
-from posegen.store.layout import ROWS
-from posegen.terms import SPEEDS
 from posegen.training.clips.recipes import Recipe, View
 from posegen.training.clips.spelling import MOST_CAPTIONS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from posegen.captions.reading import lexicon_of, read_caption
+from posegen.captions.reading.lexicon import PIECES
 from posegen.library import Library
-from posegen.reading import lexicon_of, read_caption
-from posegen.reading.lexicon import PIECES
 
 __all__ = ["in_turn"]
 

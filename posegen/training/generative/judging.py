@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
-from posegen.splits import in_split
-from posegen.store.read import Dataset, open_dataset
 from posegen.training.clips.captions import open_captions
 from posegen.training.generative.bodies import body_of
 from posegen.training.generative.figures import Figure, figure_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from posegen.streaming import make_batches
-from posegen.streaming.batches import WINDOW
+from posegen.dataset.batches import make_batches
+from posegen.dataset.batches.batches import WINDOW
 from posegen.training.beginning import Beginning
 from posegen.training.clips.feed import to_clips
 from posegen.training.clips.material import Material, batches_of

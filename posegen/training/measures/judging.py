@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posegen.streaming import SequenceBatch
+from posegen.dataset.batches import SequenceBatch
 from posegen.training.clips.feed import to_clips
 from posegen.training.clips.material import batches_of
 from posegen.training.clips.recipes import View

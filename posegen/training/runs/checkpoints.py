@@ -18,10 +18,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.files import remove_durably, write_durably
+from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
-from posegen.store.documents import Source, seal, unseal
-from posegen.store.files import remove_durably, write_durably
-from posegen.store.runs import current_run
 
 __all__ = ["FOLDER", "Progress", "State", "keep", "latest", "newest_progress", "read", "write"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
 from posegen.quantities import human_time
-from posegen.store.files import write_durably
-from posegen.store.runs import current_run
 from posegen.training.runs.runs import flattened
 
 __all__ = ["write_report"]

@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
-from posegen.store.documents import Source, seal, unseal
-from posegen.store.files import write_durably
-from posegen.store.runs import current_run
 
 __all__ = ["MODEL", "RESULT", "RUN", "WEIGHTS", "flattened", "read_document", "runs_in", "write_document"]
 

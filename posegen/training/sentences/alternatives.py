@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import xxhash
 
+from posegen.captions.frames import verb_forms
 from posegen.library import load_library
-from posegen.story.frames import verb_forms
 
 __all__ = ["CHANGED", "Alternative", "Said", "alternatives_of"]
 

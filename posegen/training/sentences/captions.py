@@ -15,9 +15,9 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from posegen.dataset.layout import ROWS
 from posegen.library import load_library
 from posegen.randomness import integers
-from posegen.store.layout import ROWS
 from posegen.training.clips.drawing import CAPTION, draws_of
 from posegen.training.clips.recipes import Recipe, View
 from posegen.training.sentences.alternatives import CHANGED, Alternative, alternatives_of

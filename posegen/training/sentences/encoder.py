@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
 from posegen.embedding.finding import Found, find_encoder
 from posegen.embedding.prompts import prompts_of
 from posegen.embedding.transformer import is_transformer, load_model
 from posegen.errors import UsageError
-from posegen.store.files import write_durably
-from posegen.store.runs import current_run
 from posegen.training.settings import Model
 
 __all__ = ["ENCODER", "TextModel", "find_trainable", "keep_encoder"]

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from posegen.dataset.read import open_dataset
 from posegen.errors import UsageError
-from posegen.store.read import open_dataset
 from posegen.training.clips.cache import view_of
 from posegen.training.clips.captions import open_captions
 from posegen.training.clips.features import features_of

@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load, save
 
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
 from posegen.randomness import Stream, normal
-from posegen.store.files import write_durably
-from posegen.store.runs import current_run
 from posegen.training.clips.features import FEATURES
 from posegen.training.trained.models import Trained, build, load_motion_model
 

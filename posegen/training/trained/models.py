@@ -12,9 +12,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
-from posegen.store.files import write_durably
-from posegen.store.runs import current_run
 from posegen.training.clips.recipes import View
 from posegen.training.runs.runs import MODEL, WEIGHTS, read_document, write_document
 from posegen.training.settings import Model

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from posegen.dataset.files import sync_folder
+from posegen.dataset.read import Dataset, open_dataset
 from posegen.errors import UsageError
-from posegen.store.files import sync_folder
-from posegen.store.read import Dataset, open_dataset
 from posegen.training.clips.cache import view_of
 from posegen.training.clips.sources import ClipSource, Reading
 from posegen.training.measures.judging import answers_in_order

@@ -1,0 +1,1 @@
+"""Captions: grammar, statements, sentences, and parsing text back into statements."""

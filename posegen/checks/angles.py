@@ -1,0 +1,193 @@
+"""Anatomical angles as joint positions show them, each as the direction that it points in: no arc tangent is needed.
+
+An angle of a degrees is written as x = r cos a, y = r sin a, r. Whether it lies within some range is then a matter of products:
+it is off the middle of the range by less than half its width where x cos(middle) + y sin(middle) > r cos(half the width).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.checks.columns import BLOCK, X, Y, Z, place_of
+from posegen.kernels import Scalar, kernel
+from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, JOINTS, PROPORTIONS
+
+__all__ = ["ANGLES", "AXES", "BENT", "DIRECTIONS", "REST", "fill_angles"]
+
+Array = NDArray[Any]
+
+_LEG = ("hip_flexion", "hip_abduction", "knee_flexion", "ankle_dorsiflexion")
+_ARM = ("shoulder_flexion", "elbow_flexion")
+ANGLES = (
+    *("trunk_flexion", "trunk_rotation", "trunk_lateral", "neck_flexion", "neck_lateral"),
+    *(f"{side}_{angle}" for side in ("left", "right") for angle in _LEG),
+    *(f"{side}_{angle}" for side in ("left", "right") for angle in _ARM),
+)
+"""Angles that positions show. A limb's turn about its own length does not show, nor does that of the head."""
+
+REST = {"neck_flexion": 20.2, "hip_flexion": -4.05, "shoulder_flexion": -4.57}
+"""Degrees seen in the rest pose, where they are not 0: the line from neck to head leans before that from chest to neck, those
+from hips to spine1 and from spine3 to neck lean back."""
+BENT = 0.02
+"""How far, in thighs, a hip must be off the line of the shank for the side to which the knee bends to be known."""
+
+AXES = 9 * BLOCK
+"""Size of three unit vectors: left, up, forward."""
+LEFT, UP, FORWARD = 0, 3 * BLOCK, 6 * BLOCK
+DIRECTION = 3 * BLOCK
+DIRECTIONS = len(ANGLES) * DIRECTION
+FIRST_LEG, FIRST_ARM = 5, 5 + 2 * len(_LEG)
+
+SPINE1, SPINE3, NECK, HEAD = (JOINTS.index(name) for name in ("spine1", "spine3", "neck", "head"))
+LEGS = np.array([[JOINTS.index(f"{side}_{name}") for name in ("hip", "knee", "ankle", "foot")] for side in ("left", "right")])
+ARMS = np.array([[JOINTS.index(f"{side}_{name}") for name in ("shoulder", "elbow", "wrist")] for side in ("left", "right")])
+COLLARS = JOINTS.index("left_collar"), JOINTS.index("right_collar")
+
+ONE, NONE = np.float32(1.0), np.float32(0.0)
+BENT_BACK = np.float32(-0.95 * BENT)
+"""A little less than what decides, so that no rounding matters."""
+ASIDE = np.float32(0.753)
+"""Square of the sine of 60.2 degrees: an upper arm lifted further to the side has no flexion."""
+_DROP = PROPORTIONS["ankle_height"] - BALL_JOINT_HEIGHT
+_FOOT = float(np.sqrt(BALL_BEFORE_ANKLE * BALL_BEFORE_ANKLE + _DROP * _DROP))
+SOLE_COSINE, SOLE_SINE = np.float32(BALL_BEFORE_ANKLE / _FOOT), np.float32(_DROP / _FOOT)
+"""Of the angle between the sole and the line from ankle to ball; see :func:`posegen.skeleton.sole_points`."""
+
+
+@kernel
+def put(out: Array, angle: int, f: int, x: Scalar, y: Scalar, r: Scalar) -> None:
+    """Write one direction."""
+    out[angle * DIRECTION + X + f] = x
+    out[angle * DIRECTION + Y + f] = y
+    out[angle * DIRECTION + Z + f] = r
+
+
+@kernel
+def along(x: Scalar, y: Scalar, z: Scalar, axes: Array, axis: int, f: int) -> Scalar:
+    """Part of a vector along an axis."""
+    return x * axes[axis + X + f] + y * axes[axis + Y + f] + z * axes[axis + Z + f]
+
+
+@kernel
+def fill_axes(left: Array, right: Array, low: Array, high: Array, out: Array) -> None:
+    """Axes of pelvis or chest by their joints on the left and the right and by what is above what; `out` is float32 [AXES]."""
+    for f in range(BLOCK):
+        x, y, z = left[X + f] - right[X + f], left[Y + f] - right[Y + f], left[Z + f] - right[Z + f]
+        over = ONE / np.sqrt(x * x + y * y + z * z)
+        x, y, z = x * over, y * over, z * over
+        up_x, up_y, up_z = high[X + f] - low[X + f], high[Y + f] - low[Y + f], high[Z + f] - low[Z + f]
+        aside = up_x * x + up_y * y + up_z * z
+        up_x, up_y, up_z = up_x - aside * x, up_y - aside * y, up_z - aside * z
+        over = ONE / np.sqrt(up_x * up_x + up_y * up_y + up_z * up_z)
+        up_x, up_y, up_z = up_x * over, up_y * over, up_z * over
+        out[LEFT + X + f], out[LEFT + Y + f], out[LEFT + Z + f] = x, y, z
+        out[UP + X + f], out[UP + Y + f], out[UP + Z + f] = up_x, up_y, up_z
+        out[FORWARD + X + f], out[FORWARD + Y + f] = y * up_z - z * up_y, z * up_x - x * up_z
+        out[FORWARD + Z + f] = x * up_y - y * up_x
+
+
+@kernel
+def fill_trunk(pelvis: Array, chest: Array, out: Array) -> None:
+    """Flexion, rotation and lateral flexion of the trunk: rotation . flexion . lateral flexion turn the pelvis' axes."""
+    for f in range(BLOCK):
+        x, y, z = chest[FORWARD + X + f], chest[FORWARD + Y + f], chest[FORWARD + Z + f]
+        left, up, forward = along(x, y, z, pelvis, LEFT, f), along(x, y, z, pelvis, UP, f), along(x, y, z, pelvis, FORWARD, f)
+        level = np.sqrt(left * left + forward * forward)
+        put(out, 0, f, level, -up, ONE)
+        put(out, 1, f, forward, left, level)
+        x, y, z = pelvis[UP + X + f], pelvis[UP + Y + f], pelvis[UP + Z + f]
+        left, up = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f)
+        put(out, 2, f, up, -left, np.sqrt(left * left + up * up))
+
+
+@kernel
+def fill_neck(chest: Array, neck: Array, head: Array, out: Array) -> None:
+    """Flexion and lateral flexion of the neck."""
+    for f in range(BLOCK):
+        x, y, z = head[X + f] - neck[X + f], head[Y + f] - neck[Y + f], head[Z + f] - neck[Z + f]
+        left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
+        level = np.sqrt(up * up + forward * forward)
+        put(out, 0, f, up, forward, level)
+        put(out, 1, f, level, left, np.sqrt(left * left + level * level))
+
+
+@kernel
+def fill_leg(pelvis: Array, outward: Scalar, hip: Array, knee: Array, ankle: Array, foot: Array, out: Array) -> None:
+    """Flexion and abduction of the hip, flexion of the knee, dorsiflexion of the ankle; `outward` is 1 on the left, -1 else.
+
+    A bent knee lies, seen along the shank, on the side of the hip that the toes are on, else it is bent back. Where a foot
+    points at the knee, more dorsiflexion than any ankle has, even more is seen.
+    """
+    for f in range(BLOCK):
+        x, y, z = knee[X + f] - hip[X + f], knee[Y + f] - hip[Y + f], knee[Z + f] - hip[Z + f]
+        left, up, forward = along(x, y, z, pelvis, LEFT, f), along(x, y, z, pelvis, UP, f), along(x, y, z, pelvis, FORWARD, f)
+        level, thigh = np.sqrt(up * up + forward * forward), x * x + y * y + z * z
+        put(out, 0, f, -up, forward, level)
+        put(out, 1, f, level, outward * left, np.sqrt(thigh))
+        to_x, to_y, to_z = ankle[X + f] - knee[X + f], ankle[Y + f] - knee[Y + f], ankle[Z + f] - knee[Z + f]
+        toe_x, toe_y, toe_z = foot[X + f] - ankle[X + f], foot[Y + f] - ankle[Y + f], foot[Z + f] - ankle[Z + f]
+        shank, toes = to_x * to_x + to_y * to_y + to_z * to_z, toe_x * toe_x + toe_y * toe_y + toe_z * toe_z
+        straight, down = x * to_x + y * to_y + z * to_z, toe_x * to_x + toe_y * to_y + toe_z * to_z
+        ahead = (x * toe_x + y * toe_y + z * toe_z) * shank - straight * down
+        off = np.sqrt(max(toes * shank - down * down, NONE))
+        both = np.sqrt(thigh * shank)
+        bend = np.sqrt(max(thigh * shank - straight * straight, NONE))
+        put(out, 2, f, straight, bend - np.float32(ahead < BENT_BACK * both * off) * (bend + bend), both)
+        put(out, 3, f, off * SOLE_COSINE + down * SOLE_SINE, off * SOLE_SINE - down * SOLE_COSINE, np.sqrt(toes * shank))
+
+
+@kernel
+def fill_arm(chest: Array, shoulder: Array, elbow: Array, wrist: Array, out: Array) -> None:
+    """Flexion of the shoulder, none where the arm is lifted to the side, and of the elbow."""
+    for f in range(BLOCK):
+        x, y, z = elbow[X + f] - shoulder[X + f], elbow[Y + f] - shoulder[Y + f], elbow[Z + f] - shoulder[Z + f]
+        left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
+        upper = x * x + y * y + z * z
+        hangs = np.float32(left * left < ASIDE * upper)
+        aside = ONE - hangs
+        put(out, 0, f, aside - hangs * up, hangs * forward, aside + hangs * np.sqrt(up * up + forward * forward))
+        to_x, to_y, to_z = wrist[X + f] - elbow[X + f], wrist[Y + f] - elbow[Y + f], wrist[Z + f] - elbow[Z + f]
+        straight = x * to_x + y * to_y + z * to_z
+        both = upper * (to_x * to_x + to_y * to_y + to_z * to_z)
+        put(out, 1, f, straight, np.sqrt(max(both - straight * straight, NONE)), np.sqrt(both))
+
+
+@kernel
+def fill_angles(columns: Array, pelvis: Array, chest: Array, out: Array) -> None:
+    """Write the directions of all angles.
+
+    Parameters
+    ----------
+    columns : float32 [COLUMNS]
+        Joints.
+    pelvis, chest : float32 [AXES]
+        Filled, too: their axes.
+    out : float32 [DIRECTIONS]
+        x, y and r of each of :data:`ANGLES`, from :data:`REST` on; r is positive.
+    """
+    neck, right_hip = place_of(columns, NECK), place_of(columns, LEGS[1, 0])
+    fill_axes(place_of(columns, LEGS[0, 0]), right_hip, right_hip, place_of(columns, SPINE1), pelvis)
+    fill_axes(place_of(columns, COLLARS[0]), place_of(columns, COLLARS[1]), place_of(columns, SPINE3), neck, chest)
+    fill_trunk(pelvis, chest, out[: 3 * DIRECTION])
+    fill_neck(chest, neck, place_of(columns, HEAD), out[3 * DIRECTION : 5 * DIRECTION])
+    for side in range(2):
+        leg, arm = LEGS[side], ARMS[side]
+        fill_leg(
+            pelvis,
+            np.float32(1 - 2 * side),
+            place_of(columns, leg[0]),
+            place_of(columns, leg[1]),
+            place_of(columns, leg[2]),
+            place_of(columns, leg[3]),
+            out[(FIRST_LEG + 4 * side) * DIRECTION : (FIRST_LEG + 4 * side + 4) * DIRECTION],
+        )
+        fill_arm(
+            chest,
+            place_of(columns, arm[0]),
+            place_of(columns, arm[1]),
+            place_of(columns, arm[2]),
+            out[(FIRST_ARM + 2 * side) * DIRECTION : (FIRST_ARM + 2 * side + 2) * DIRECTION],
+        )

@@ -1,0 +1,1 @@
+"""Configs: schema, presets, YAML files, overrides."""

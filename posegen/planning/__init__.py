@@ -1,0 +1,1 @@
+"""Scene planning: population, quotas, segments, interactions, timing."""

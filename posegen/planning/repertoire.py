@@ -1,0 +1,179 @@
+"""The library's actions as flat arrays, which planning and captions index by the number of the action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.config.schema import Config
+from posegen.errors import UsageError
+from posegen.library import Library
+from posegen.library.keeping import once_for_each_library
+from posegen.library.models import Action
+from posegen.scene import BOTH, LEFT, RIGHT
+from posegen.skeleton import PARTS
+from posegen.wording import did_you_mean
+
+__all__ = ["RUN", "STANDING", "STEP", "WALK", "Repertoire", "action_weights", "parts_of", "repertoire", "theme_weights"]
+
+Array = NDArray[Any]
+
+STANDING = "stand"
+"""The action in which an actor does nothing in particular, and over which arm actions are performed."""
+
+NO_GAIT, WALK, RUN, STEP, HOP, SKIP = 0, 1, 2, 3, 4, 5
+_GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "skip": SKIP}
+_SHORTEST_HOLD = 0.8
+
+
+@dataclass(frozen=True)
+class Repertoire:
+    """What planning needs to know of each action; arrays [actions].
+
+    Attributes
+    ----------
+    names : the actions, in the order of the library
+    standing : index of the action in which nothing happens
+    gait : NO_GAIT, WALK, RUN or STEP
+    base : whether it can carry the body by itself; the others are performed over a base
+    layered : whether it may lie over another action
+    host : whether layered actions may lie over it
+    sided, seated, counted : whether it has a side, a seat, repetitions
+    shortest, longest : seconds of a slot at tempo 1 and the fewest or most repetitions
+    enter, exit, cycle : seconds at tempo 1
+    fewest, most : repetitions
+    slow, fast : metres a second
+    right, left : degrees that a slot may turn, right is negative
+    """
+
+    names: tuple[str, ...]
+    standing: int
+    gait: Array
+    base: Array
+    layered: Array
+    host: Array
+    sided: Array
+    seated: Array
+    counted: Array
+    shortest: Array
+    longest: Array
+    enter: Array
+    exit: Array
+    cycle: Array
+    fewest: Array
+    most: Array
+    slow: Array
+    fast: Array
+    right: Array
+    left: Array
+
+
+@once_for_each_library
+def repertoire(library: Library) -> Repertoire:
+    """Flat arrays of the library's actions."""
+    actions = [library.action(name) for name in library.actions]
+    if STANDING not in library.actions:
+        msg = f"the library has no action {STANDING!r}, over which arm actions are performed; add it"
+        raise UsageError(msg)
+    bounds = np.array([_seconds(action) for action in actions])
+    repetitions = np.array([action.repetitions or (0, 0) for action in actions])
+    speed = np.array([action.speed or (0.0, 0.0) for action in actions])
+    turn = np.array([action.turn for action in actions])
+    gait = np.array([_GAITS[action.gait] for action in actions])
+    seated = np.array([action.support == "seat" for action in actions])
+    standing = library.actions.index(STANDING)
+    host = (gait == WALK) | (gait == STEP) | seated
+    # Arms that hold something are not free to wave.
+    host &= np.array([not (action.manner and action.manner.holds) for action in actions])
+    host[standing] = True
+    return Repertoire(
+        names=tuple(library.actions),
+        standing=standing,
+        gait=gait,
+        base=np.array([_carries(action) for action in actions]),
+        layered=np.array([action.layered and not _carries(action) for action in actions]),
+        host=host,
+        sided=np.array([action.sided for action in actions]),
+        seated=seated,
+        counted=np.array([action.repetitions is not None for action in actions]),
+        shortest=bounds[:, 0],
+        longest=bounds[:, 1],
+        enter=np.array([action.enter for action in actions]),
+        exit=np.array([action.exit for action in actions]),
+        cycle=np.array([action.cycle for action in actions]),
+        fewest=repetitions[:, 0],
+        most=repetitions[:, 1],
+        slow=speed[:, 0],
+        fast=speed[:, 1],
+        right=turn[:, 0],
+        left=turn[:, 1],
+    )
+
+
+def _carries(action: Action) -> bool:
+    return "legs" in action.parts or not action.layered
+
+
+def _seconds(action: Action) -> tuple[float, float]:
+    around = action.enter + action.exit
+    if action.repetitions is not None:
+        fewest, most = action.repetitions
+        return around + fewest * action.cycle, around + most * action.cycle
+    shortest, longest = action.duration or (1.0, 1.0)
+    needed = around + _SHORTEST_HOLD if around > 0 else 0.0
+    return max(shortest, needed), max(longest, needed)
+
+
+def parts_of(action: Action, side: int) -> tuple[str, ...]:
+    """Body parts that an action moves when it is done with `side`, in the order of :data:`posegen.skeleton.PARTS`."""
+    near, far = {LEFT: ("left", "right"), RIGHT: ("right", "left"), BOTH: ("", "")}[side]
+    moved: set[str] = set()
+    for part in action.parts:
+        word, _, rest = part.partition("_")
+        own = {"near": near, "far": far}.get(word)
+        if own is None:
+            moved.add(part)
+        else:
+            moved.update((f"{own}_{rest}",) if own else (f"left_{rest}", f"right_{rest}"))
+    return tuple(part for part in PARTS if part in moved)
+
+
+def theme_weights(config: Config, library: Library) -> Array:
+    """Weight of each theme, in the order of the library."""
+    asked = config.story.themes
+    if asked is None:
+        return np.array([theme.weight for theme in library.themes.values()])
+    _check_names("story.themes", asked, library.themes)
+    return np.array([float(asked.get(name, 0.0)) for name in library.themes])
+
+
+def action_weights(config: Config, library: Library) -> Array:
+    """Weight of each action in each theme [themes, actions]: the theme's, times the action's own, times the config's."""
+    factors = config.story.actions
+    _check_names("story.actions", factors, library.actions)
+    rows, own = _own_weights(library)
+    weights: Array = rows * (own * np.array([factors.get(name, 1.0) for name in library.actions]) if factors else own)
+    for name, row, weight in zip(library.themes, weights, theme_weights(config, library), strict=True):
+        if weight > 0 and not (row > 0).any():
+            msg = f"theme {name!r} is left without an action: raise one of its actions in story.actions, or drop it"
+            raise UsageError(msg)
+    return weights
+
+
+@once_for_each_library
+def _own_weights(library: Library) -> tuple[Array, Array]:
+    """Weights of the actions in each theme [themes, actions], and their own [actions]."""
+    rows = [[theme.actions.get(name, 0.0) for name in library.actions] for theme in library.themes.values()]
+    return np.array(rows, np.float64), np.array([library.action(name).weight for name in library.actions])
+
+
+def _check_names(key: str, asked: Iterable[str], known: Iterable[str]) -> None:
+    names = tuple(known)
+    for name in asked:
+        if name not in names:
+            msg = f"{key}.{name}: unknown name{did_you_mean(name, names)}"
+            raise UsageError(msg)

@@ -1,0 +1,1 @@
+"""Variants of a scene: parameters and transforms."""

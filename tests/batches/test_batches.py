@@ -1,0 +1,216 @@
+"""Batches of a dataset: what they hold is what is stored, from any step on, and damage is named."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posegen.dataset.batches import SequenceBatch
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.write import publish
+from posegen.errors import PosegenError, UsageError
+from tests.dataset.tiny import commit, fill, make_arrays, make_rows
+
+SAMPLES = 20  # three full shards of two chunks, and one of a chunk that is not full
+FIELDS = ("joints", "action", "contact", "captions", "duration", "parameters")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    path = tmp_path_factory.mktemp("streaming") / "tiny"
+    fill(path, SAMPLES)
+    return open_dataset(path)
+
+
+def assert_same(one: SequenceBatch, other: SequenceBatch) -> None:
+    assert (one.number, one.epoch) == (other.number, other.epoch)
+    assert one.values.keys() == other.values.keys()
+    for name, value in one.values.items():
+        if isinstance(value, np.ndarray):
+            assert (value.dtype, value.shape) == (other[name].dtype, other[name].shape)
+            assert value.tobytes() == other[name].tobytes(), name
+        else:
+            assert value == other[name], name
+
+
+def test_they_hold_what_is_stored(tiny: Dataset) -> None:
+    arrays, rows = make_arrays(0, SAMPLES), make_rows(0, SAMPLES)
+    seen = []
+    for batch in tiny.batches(7, seed=5, fields=FIELDS, window=12):
+        for i, (sample, variant) in enumerate(zip(batch.sample.tolist(), batch.variant, strict=True)):
+            position = ("base", "mirror").index(variant)
+            row = rows[2 * sample + position]
+            for name, values in arrays.items():
+                assert batch[name][i].tobytes() == values[sample, position].tobytes(), name
+            assert batch.captions[i] == [caption["text"] for caption in row["captions"]]
+            assert batch.duration[i] == np.float32(row["duration"])
+            assert batch.parameters[i] == row["parameters"]
+            seen.append((sample, variant))
+    assert sorted(seen) == [(sample, variant) for sample in range(SAMPLES) for variant in ("base", "mirror")]
+
+
+@settings(max_examples=15)
+@given(
+    size=st.integers(1, 30),
+    seed=st.integers(0, 2**64 - 1),
+    window=st.integers(1, 60),
+    lanes=st.integers(1, 3),
+    threads=st.integers(0, 3),
+    start=st.integers(0, 60),
+    drop_last=st.booleans(),
+)
+def test_batch_k_is_the_same_from_any_step_on(tiny: Dataset, start: int, threads: int, **options: Any) -> None:
+    options |= {"fields": FIELDS}
+    straight = list(tiny.batches(epochs=3, threads=0, **options))
+    resumed = list(tiny.batches(epochs=3, threads=threads, start=start, **options))
+    assert [batch.number for batch in resumed] == list(range(start, len(straight)))
+    for one, other in zip(straight[start:], resumed, strict=True):
+        assert_same(one, other)
+    if resumed:
+        assert_same(tiny.batches(**options).batch(start), resumed[0])
+
+
+def test_variants_are_chosen(tiny: Dataset) -> None:
+    batches = list(tiny.batches(6, variants="mirror"))
+    assert sorted(sample for batch in batches for sample in batch["sample"].tolist()) == list(range(SAMPLES))
+    assert {variant for batch in batches for variant in batch.variant} == {"mirror"}
+    assert batches[0].joints[0].tobytes() == tiny[int(batches[0]["sample"][0])].joints[1].tobytes()
+    one, other = (tiny.batches(6, variants=names).batch(2) for names in (["base", "mirror"], ["mirror", "base"]))
+    assert_same(one, other)
+
+
+def test_all_arrays_unless_fields_are_named(tiny: Dataset) -> None:
+    assert list(tiny.batches(6).batch(0).values) == ["sample", "variant", "joints", "action", "contact"]
+    assert list(tiny.batches(6, fields="captions").batch(0).values) == ["sample", "variant", "captions"]
+
+
+def test_they_end_after_their_epochs_or_never(tiny: Dataset) -> None:
+    assert len(tiny.batches(6, epochs=2)) == 14 == len(list(tiny.batches(6, epochs=2)))
+    endless = tiny.batches(6, epochs=None, start=10**6, fields="action")
+    numbers = [batch.number for batch, _ in zip(endless, range(20), strict=False)]
+    assert numbers == list(range(10**6, 10**6 + 20))
+    with pytest.raises(TypeError, match="epochs"):
+        len(endless)
+
+
+@pytest.mark.parametrize(("of", "lanes"), [(1, 1), (2, 1), (3, 1), (2, 4), (4, 2)])
+def test_shares_together_are_all_batches(tiny: Dataset, of: int, lanes: int) -> None:
+    batches = tiny.batches(3, epochs=2, lanes=lanes, window=12, fields="action")
+    shares = [list(batches.share(rank, of)) for rank in range(of)]
+    together = sorted((batch for share in shares for batch in share), key=lambda batch: batch.number)
+    for one, other in zip(batches, together, strict=True):
+        assert_same(one, other)
+    assert [len(batches.share(rank, of)) for rank in range(of)] == [len(share) for share in shares]
+
+
+def test_no_thread_outlives_who_goes_through_them(tiny: Dataset) -> None:
+    before = threading.active_count()
+    iterator = iter(tiny.batches(3, threads=2))
+    next(iterator)
+    assert threading.active_count() > before
+    iterator.close()
+    assert threading.active_count() == before
+
+
+def test_they_can_be_handed_to_another_process(tiny: Dataset) -> None:
+    batches = tiny.batches(7, seed=2, fields=FIELDS)
+    next(iter(batches))
+    for one, other in zip(batches, pickle.loads(pickle.dumps(batches)), strict=True):
+        assert_same(one, other)
+
+
+def test_an_extended_dataset_has_the_batches_that_were_begun(tmp_path: Path) -> None:
+    header = fill(tmp_path / "a", 9)
+    before = open_dataset(tmp_path / "a").batches(4, seed=1)
+    text = pickle.dumps(before)
+    wanted = list(before)
+    for shard in (1, 2):
+        commit(tmp_path / "a", header, shard, 18)
+    publish(tmp_path / "a", header, 18, "a-run")
+    assert len(open_dataset(tmp_path / "a")) == 18
+    for one, other in zip(wanted, pickle.loads(text), strict=True):
+        assert_same(one, other)
+
+
+def flip(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_damage_is_an_error_that_names_the_shard(tmp_path: Path, threads: int) -> None:
+    fill(tmp_path / "a", SAMPLES)
+    flip(tmp_path / "a" / "motion.zarr/joints/c.1.0.0.0", 100)
+    with pytest.raises(PosegenError, match=r"shard 1 is damaged: .*joints.*--repair"):
+        list(open_dataset(tmp_path / "a").batches(4, threads=threads))
+
+
+def test_what_is_damaged_after_it_was_checked_is_noticed(tmp_path: Path) -> None:
+    """Every byte of an object's chunks and index is under a checksum that is compared whenever it is read."""
+    fill(tmp_path / "a", 6)
+    dataset = open_dataset(tmp_path / "a")
+    batches = dataset.batches(12, fields="joints")
+    assert len(list(batches)) == 1
+    path = tmp_path / "a" / "motion.zarr/joints/c.0.0.0.0"
+    for at in np.linspace(0, path.stat().st_size - 1, 60).astype(int).tolist():
+        flip(path, at)
+        with pytest.raises(PosegenError, match=r"shard 0 is damaged: .*joints"):
+            list(batches)
+        flip(path, at)
+    assert len(list(batches)) == 1
+    path.unlink()
+    with pytest.raises(PosegenError, match=r"shard 0: .*joints.* cannot be read"):
+        list(batches)
+
+
+def test_damaged_rows_are_named(tmp_path: Path) -> None:
+    fill(tmp_path / "a", SAMPLES)
+    flip(tmp_path / "a" / "sequences/part-00002.parquet", 300)
+    batches = open_dataset(tmp_path / "a").batches(4, fields=["action", "captions"])
+    with pytest.raises(PosegenError, match="shard 2 is damaged"):
+        list(batches)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"size": 0}, r"size must be a whole number from 1 on \(got 0\)"),
+        ({"size": 2.5}, r"size .*got 2\.5"),
+        ({"size": True}, "size .*got true"),
+        ({"seed": -1}, "seed must be .* from 0"),
+        ({"seed": 2**64}, "seed must be .* to 18446744073709551615"),
+        ({"window": 0}, "window must be"),
+        ({"epochs": 0}, "epochs must be"),
+        ({"start": -1}, "start must be"),
+        ({"lanes": 0}, "lanes must be"),
+        ({"threads": -1}, "threads must be"),
+        ({"fields": ["joint"]}, "no field 'joint'; did you mean 'joints'"),
+        ({"fields": []}, "fields must name something"),
+        ({"fields": ["joints", "joints"]}, "'joints' twice"),
+        ({"variants": ["mirrored"]}, "no variant 'mirrored'; did you mean 'mirror'"),
+        ({"variants": "speed"}, "There are: base, mirror"),
+        ({"size": 41, "drop_last": True}, "40 sequences, fewer than a batch of 41"),
+    ],
+)
+def test_what_cannot_be_is_refused(tiny: Dataset, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tiny.batches(**{"size": 4, **options})
+
+
+def test_a_share_that_cannot_be_is_refused(tiny: Dataset) -> None:
+    with pytest.raises(UsageError, match="it goes from 0 to 1"):
+        tiny.batches(4).share(2, 2)
+
+
+def test_an_empty_dataset_has_no_batches(tmp_path: Path) -> None:
+    fill(tmp_path / "a", 0)
+    with pytest.raises(UsageError, match="no samples yet"):
+        open_dataset(tmp_path / "a").batches(4)

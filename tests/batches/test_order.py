@@ -1,0 +1,125 @@
+"""The order of batches: every sequence once an epoch, another order each time, and batch k whoever asks for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posegen.dataset.batches import Order
+from posegen.randomness import Stream, philox
+
+orders = st.builds(
+    Order,
+    seed=st.integers(0, 2**64 - 1),
+    samples=st.integers(1, 60),
+    variants=st.integers(1, 4),
+    chunk=st.integers(1, 12),
+    size=st.integers(1, 30),
+    window=st.integers(1, 150),
+    lanes=st.integers(1, 5),
+)
+
+
+def listed(order: Order, epoch: int) -> list[tuple[int, int]]:
+    found = []
+    for number in range(epoch * order.per_epoch, (epoch + 1) * order.per_epoch):
+        samples, variants = order.sequences(number)
+        found += list(zip(samples.tolist(), variants.tolist(), strict=True))
+    return found
+
+
+def naive(order: Order, epoch: int) -> list[tuple[int, int]]:
+    """Every sequence of an epoch in order, with one lane: chunks by drawn numbers, then each window by drawn numbers."""
+
+    def shuffled(things: list, window: int) -> list:
+        key = [order.seed % 2**32, order.seed >> 32]
+        words = [philox([i, window, epoch, int(Stream.ORDER)], key) for i in range(len(things))]
+        return [things[i] for i in sorted(range(len(things)), key=lambda i: (int(words[i][0]), int(words[i][1])))]
+
+    chunks = shuffled(list(range(0, order.samples, order.chunk)), 2**32 - 1)
+    many = max(1, order.window // (order.chunk * order.variants))
+    found = []
+    for window, first in enumerate(range(0, len(chunks), many)):
+        held = [
+            (sample, variant)
+            for start in chunks[first : first + many]
+            for variant in range(order.variants)
+            for sample in range(start, min(start + order.chunk, order.samples))
+        ]
+        found += shuffled(held, window)
+    return found
+
+
+@given(orders, st.integers(0, 3))
+def test_an_epoch_has_every_sequence_once(order: Order, epoch: int) -> None:
+    everything = Counter((sample, variant) for sample in range(order.samples) for variant in range(order.variants))
+    assert Counter(listed(order, epoch)) == everything
+
+
+@settings(max_examples=30)
+@given(orders, st.integers(0, 5))
+def test_it_is_the_order_of_a_naive_shuffle(order: Order, epoch: int) -> None:
+    straight = Order(**{**vars(order), "lanes": 1})
+    assert listed(straight, epoch) == naive(order, epoch)
+
+
+@given(orders)
+def test_batches_are_full_but_for_the_last_of_an_epoch(order: Order) -> None:
+    sizes = [len(order.sequences(number)[0]) for number in range(2 * order.per_epoch)]
+    total = order.samples * order.variants
+    assert sizes == 2 * [*([order.size] * (total // order.size)), *([total % order.size] if total % order.size else [])]
+
+
+@given(orders)
+def test_drop_last_drops_the_last_and_nothing_else(order: Order) -> None:
+    dropping = Order(**{**vars(order), "drop_last": True})
+    assert dropping.per_epoch == order.samples * order.variants // order.size
+    for number in range(dropping.per_epoch):
+        assert np.array_equal(dropping.sequences(number), order.sequences(number))
+
+
+@settings(max_examples=40)
+@given(orders)
+def test_lanes_are_the_same_batches_in_another_order(order: Order) -> None:
+    straight = Order(**{**vars(order), "lanes": 1})
+
+    def batches(which: Order) -> list[tuple]:
+        return sorted(tuple(np.stack(which.sequences(number)).reshape(-1).tolist()) for number in range(which.per_epoch))
+
+    assert batches(order) == batches(straight)
+
+
+@given(orders)
+def test_a_lane_needs_few_windows_at_a_time(order: Order) -> None:
+    """Batch by batch, each lane stays in a window or goes to the next ones, never back."""
+    whole = order.total // order.size
+    for lane in range(order.lanes):
+        windows = [piece.window for number in range(lane, whole, order.lanes) for piece in order.pieces(number)]
+        assert windows == sorted(windows)
+
+
+def test_epochs_and_seeds_have_orders_of_their_own() -> None:
+    order = Order(seed=3, samples=200, variants=2, chunk=10, size=64, window=80)
+    others = [listed(order, 0), listed(order, 1), listed(Order(**{**vars(order), "seed": 4}), 0)]
+    assert all(one != other for i, one in enumerate(others) for other in others[:i])
+    # Windows hold other chunks, too: not only their insides are shuffled.
+    firsts = [{sample // 10 for sample, _ in found[:80]} for found in others]
+    assert all(one != other for i, one in enumerate(firsts) for other in firsts[:i])
+
+
+def test_sequences_of_a_window_are_well_mixed() -> None:
+    """A shuffle of 1,000 sequences leaves neighbours about as far apart as chance does: a third of all."""
+    samples, _ = Order(seed=1, samples=1000, variants=1, chunk=20, size=1000, window=1000).sequences(0)
+    apart = np.abs(np.diff(samples)).mean() / 1000
+    assert 0.3 < apart < 0.37
+
+
+def test_ten_million_samples_take_no_longer_than_their_chunks() -> None:
+    order = Order(seed=1, samples=10_000_000, variants=5, chunk=20, size=64, window=1280)
+    samples, variants = order.sequences(order.per_epoch * 3 - 1)
+    assert len(samples) == 50_000_000 % 64 or len(samples) == 64
+    assert 0 <= samples.min() <= samples.max() < 10_000_000
+    assert set(variants.tolist()) <= set(range(5))

@@ -1,0 +1,80 @@
+"""Batches in torch: the same whatever the number of workers and however they start, and from any step on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posegen.dataset.batches import Batches
+from posegen.dataset.read import open_dataset
+from posegen.errors import UsageError
+from tests.dataset.tiny import fill
+
+torch = pytest.importorskip("torch")
+
+FIELDS = ("joints", "action", "captions", "duration")
+
+
+@pytest.fixture(scope="module")
+def batches(tmp_path_factory: pytest.TempPathFactory) -> Batches:
+    path = tmp_path_factory.mktemp("torch") / "tiny"
+    fill(path, 20)
+    return open_dataset(path).batches(3, seed=4, fields=FIELDS, window=12, epochs=2, lanes=2)
+
+
+def assert_same(found: Iterable[dict[str, Any]], wanted: Batches) -> None:
+    for tensors, batch in zip(found, wanted, strict=True):
+        assert tensors["number"] == batch.number
+        assert tensors.keys() == {"number", *batch.values}
+        for name, value in batch.values.items():
+            if isinstance(value, np.ndarray):
+                assert np.array_equal(tensors[name].numpy(), value, equal_nan=value.dtype.kind == "f"), name
+            else:
+                assert tensors[name] == value, name
+
+
+def test_in_this_process(batches: Batches) -> None:
+    from posegen.dataset.batches.torch import TorchBatches, TorchLoader
+
+    assert_same(TorchBatches(batches), batches)
+    assert_same(TorchLoader(batches), batches)
+    assert len(TorchLoader(batches)) == len(batches) == 28
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*", "ignore:This DataLoader will create")
+@pytest.mark.parametrize("workers", [2, 3])
+def test_forked_workers_open_what_they_read_anew(batches: Batches, workers: int) -> None:
+    from posegen.dataset.batches.torch import TorchLoader
+
+    going_on = iter(batches)
+    next(going_on)  # its threads are alive when workers start
+    assert_same(TorchLoader(batches, workers, context="fork"), batches)
+    assert next(going_on).number == batches.start + 1
+
+
+def test_workers_that_start_afresh(batches: Batches) -> None:
+    from posegen.dataset.batches.torch import TorchLoader
+
+    loader = TorchLoader(batches, 1, context="spawn")
+    going_on = iter(loader)
+    first = list(islice(going_on, 5))
+    state = loader.state_dict()
+    assert_same([*first, *going_on], batches)
+    assert state["next"] == 5
+    again = TorchLoader(batches)
+    again.load_state_dict(state)
+    assert_same(again, batches.at(5))
+    assert_same(again, batches)
+
+
+def test_a_state_of_other_batches_is_refused(batches: Batches) -> None:
+    from posegen.dataset.batches.torch import TorchLoader
+
+    other = open_dataset(Path(batches.source.name)).batches(3, seed=5, fields=FIELDS, window=12, lanes=2)
+    with pytest.raises(UsageError, match="seed is 5, and here 4"):
+        TorchLoader(batches).load_state_dict(TorchLoader(other).state_dict())

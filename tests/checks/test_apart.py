@@ -1,0 +1,81 @@
+"""How deep people are in each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.checks.apart import DEEPEST, PARTS, overlapping, people_overlap
+from posegen.evaluation.collisions import segment_distance
+from posegen.skeleton import JOINTS, PROPORTIONS
+from tests.evaluation.figures import standing
+
+Array = NDArray[Any]
+
+
+def naive_overlap(one: Array, other: Array) -> Array:
+    """Deepest of all pairs of capsules in each frame, by the distance of their lines."""
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    statures = []
+    for body in (one[0], other[0]):
+        hip, knee, ankle = (body[JOINTS.index(f"left_{name}")] for name in ("hip", "knee", "ankle"))
+        leg = np.linalg.norm(hip - knee) + np.linalg.norm(knee - ankle)
+        statures.append(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
+    deepest = np.zeros(len(one))
+    for first, last, radius in PARTS:
+        for third, fourth, other_radius in PARTS:
+            ends = (*(one[:, JOINTS.index(j)] for j in (first, last)), *(other[:, JOINTS.index(j)] for j in (third, fourth)))
+            thick = radius * statures[0] + other_radius * statures[1]
+            deepest = np.maximum(deepest, thick - segment_distance(*ends))
+    return deepest
+
+
+def crowd(seed: int, frames: int = 40) -> Array:
+    """Two bodies of random limbs, close to each other, float32 [2, frames, 22, 3]."""
+    generator = np.random.default_rng(seed)
+    joints = standing(1)[0][None, None] + generator.normal(0, 0.06, (2, frames, len(JOINTS), 3))
+    joints[1] += generator.normal(0, 0.35, (frames, 1, 3)) * [1, 0, 1]
+    return joints.astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_depth_is_that_of_the_deepest_pair(seed: int) -> None:
+    one, other = crowd(seed)
+    wanted = naive_overlap(one, other)
+    assert (wanted > 0).mean() > 0.2
+    assert (wanted == 0).any()
+    np.testing.assert_allclose(people_overlap(one, other), wanted, atol=1e-5)
+    np.testing.assert_allclose(people_overlap(other, one)[0], naive_overlap(other, one)[0], atol=2e-6)
+
+
+def test_upper_arms_count() -> None:
+    """One stands with an arm held out, the other one's upper arm lies across it."""
+    one, other = (standing(1).astype(np.float32).copy() for _ in range(2))
+    other[0, :, 2] += 1.0
+    for joint, x in (("shoulder", 0.1), ("elbow", 0.4), ("wrist", 0.7)):
+        one[0, JOINTS.index(f"right_{joint}")] = [x, 1.3, 0.5]
+        other[0, JOINTS.index(f"right_{joint}")] = [0.25, 1.3 + 0.3 * (x - 0.25), 0.5]
+    radius = next(radius for first, _, radius in PARTS if first == "right_shoulder")
+    stature = 2 * 0.84  # of these figures, by their legs
+    assert people_overlap(one, other)[0] == pytest.approx(2 * radius * stature, abs=0.01)
+
+
+def test_people_beside_each_other_do_not_overlap() -> None:
+    one = np.repeat(standing(1)[0][None], 5, axis=0).astype(np.float32)
+    assert (people_overlap(one, one + np.float32([0.9, 0, 0])) == 0).all()
+    assert (people_overlap(one, one + np.float32([0.1, 0, 0])) > DEEPEST).all()
+
+
+def test_sequences_are_found_whose_people_go_through_each_other() -> None:
+    body = standing(1)[0].astype(np.float32)
+    joints = np.full((3, 1, 3, 6, len(JOINTS), 3), np.nan, np.float32)
+    joints[:, 0, 0] = body
+    joints[0, 0, 1], joints[1, 0, 1], joints[2, 0, 1] = body + np.float32([2, 0, 0]), body, body
+    joints[1, 0, 1, :4] += np.float32([0, 0, 3])
+    joints[2, 0, 1:] = np.nan
+    # In the second they come through each other behind the end of the clip, in the third one is alone.
+    found = [overlapping(joints, 0, np.array([2, 2, 1]), np.array([6, length, 6])).tolist() for length in (4, 6)]
+    assert found == [[False, False, False], [False, True, False]]

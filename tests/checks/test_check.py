@@ -1,0 +1,150 @@
+"""Statements against joints: those that captions make are true, and turned round they are refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import posegen
+from posegen.checks.check import check_statement, see_actors, statements_of
+from posegen.checks.evidence import Stretches, look
+from posegen.checks.facts import KINDS
+from posegen.library import load_library
+from posegen.scene import BOTH, LEFT
+from posegen.skeleton import JOINTS
+from posegen.synthesis import Batch
+
+Array = NDArray[Any]
+Statement = dict[str, Any]
+
+FPS = 25
+REFUSED = 0.99
+"""Share of the statements turned round that must be refused."""
+TRUE = 1.0
+"""Share of the statements that must be found true, of those that can be measured."""
+ANOTHER = {
+    "left": "right", "right": "left", "around": "left", "slow": "fast", "fast": "slow", "normal": "fast", "straight": "left",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    return posegen.synthesize(posegen.load_config("default"), range(80))
+
+
+@pytest.fixture(scope="module")
+def verdicts(batch: Batch) -> list[tuple[Statement, bool | None, bool | None]]:
+    """Each statement of each caption, its verdict, and that of the statement turned round."""
+    library = load_library()
+    joints = batch.joints.reshape(-1, *batch.joints.shape[2:])
+    seen = see_actors(joints, [row["actors"] for row in batch.rows], library, FPS)
+    found = []
+    for row, actors in zip(batch.rows, seen, strict=True):
+        for statement in statements_of(row):
+            false = turned_round(statement, row)
+            refused = None if false is None else check_statement(false, actors, library)
+            found.append((statement, check_statement(statement, actors, library), refused))
+    return found
+
+
+def turned_round(statement: Statement, row: dict[str, Any]) -> Statement | None:
+    kind, value = statement["kind"], statement["value"]
+    if kind in ("side", "direction", "speed", "path"):
+        return statement | {"value": ANOTHER[value]}
+    if kind == "count" or (kind == "people" and statement["actor"] < 0):
+        return statement | {"value": str(int(value) + 1)}
+    if kind == "order" and value.startswith("after"):
+        before = int(value.split()[1])
+        action = row["actors"][statement["actor"]]["segments"][before]["action"]
+        return statement | {"segment": before, "action": action, "value": f"after {statement['segment']}"}
+    return None
+
+
+def of_kind(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> Iterator[tuple[str, Counter[Any], Counter[Any]]]:
+    for kind in ("side", "count", "order", "speed", "direction", "path", "people"):
+        mine = [(true, false) for statement, true, false in verdicts if statement["kind"] == kind]
+        yield kind, Counter(true for true, _ in mine), Counter(false for _, false in mine)
+
+
+def test_what_captions_say_is_seen(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
+    for kind, told, _ in of_kind(verdicts):
+        assert told[True] >= 20, kind
+        assert told[True] >= TRUE * (told[True] + told[False]), (kind, told)
+
+
+def test_every_kind_of_statement_is_checked(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
+    # Who adds a kind of statement lets it be checked when samples are made; these three follow from how they are told.
+    assert {statement["kind"] for statement, _, _ in verdicts} <= {*KINDS, "order", "people", "style"}
+
+
+def test_what_is_turned_round_is_refused(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
+    for kind, _, turned in of_kind(verdicts):
+        assert turned[False] >= 20, kind
+        assert turned[False] >= REFUSED * (turned[True] + turned[False]), (kind, turned)
+
+
+def test_sides_and_counts_that_words_tell_have_signs() -> None:
+    library = load_library()
+    for name in library.actions:
+        words, signs = library.words["actions"][name], library.action(name).signs
+        assert not words.get("count") or signs.count, name
+        assert not words.get("side") or signs.side or name == "limp", name
+
+
+def walker(speed: float, turn: float, frames: int = 75) -> Array:
+    """Hips that go at a speed, in m/s, and turn by some degrees to the left; everything else is left out, but for the legs."""
+    joints = np.zeros((1, 1, frames, len(JOINTS), 3), np.float32)
+    yaw = np.radians(np.linspace(0, turn, frames))
+    ahead = np.stack([np.sin(yaw), 0 * yaw, np.cos(yaw)], -1)
+    left = np.stack([np.cos(yaw), 0 * yaw, -np.sin(yaw)], -1)
+    way = np.cumsum(ahead * speed / FPS, axis=0)
+    for name, aside, height in (("pelvis", 0, 0.9), ("left_hip", 0.1, 0.9), ("right_hip", -0.1, 0.9)):
+        joints[0, 0, :, JOINTS.index(name)] = way + aside * left + [0, height, 0]
+    for side, aside in (("left", 0.1), ("right", -0.1)):
+        for name, height in (("knee", 0.486), ("ankle", 0.072)):
+            joints[0, 0, :, JOINTS.index(f"{side}_{name}")] = way + aside * left + [0, height, 0]
+    return joints
+
+
+@pytest.mark.parametrize(("speed", "turn"), [(1.3, 0.0), (0.8, 70.0), (1.7, -170.0), (3.0, 400.0)])
+def test_speed_and_turn_are_measured(speed: float, turn: float) -> None:
+    library = load_library()
+    joints = walker(speed, turn)
+    stretch = Stretches(*np.array([[0, 0, 0, 75, library.index("walk")]]).T)
+    # Over a curve the way is a little longer than the line that the half second is measured by.
+    straight = speed * (1 - np.radians(turn / 75 * 12) ** 2 / 24)
+    seen = look(joints, stretch, library, np.array([0.99, 1.01]) * straight, FPS)
+    assert abs(seen.turn[0] - turn) < 0.05
+    assert seen.faster[0].tolist() == [1.0, 0.0]
+    assert seen.slower[0].tolist() == [0.0, 1.0]
+
+
+def test_a_side_needs_a_difference() -> None:
+    library = load_library()
+    joints = np.zeros((1, 1, 10, len(JOINTS), 3), np.float32)
+    stretch = Stretches(*np.array([[0, 0, 0, 10, library.index("wave")]]).T)
+    none = np.empty(0)
+    assert look(joints, stretch, library, none, FPS).side[0] == BOTH
+    joints[..., JOINTS.index("left_wrist"), 1] = 0.02
+    assert look(joints, stretch, library, none, FPS).side[0] == LEFT
+
+
+def test_a_stretch_must_lie_within_its_clip() -> None:
+    stretch = Stretches(*np.array([[0, 0, 5, 5, 0]]).T)
+    with pytest.raises(ValueError, match="frames 5 to 5 are no stretch of a clip of 75 frames"):
+        look(walker(1, 0), stretch, load_library(), np.empty(0), FPS)
+
+
+def test_what_is_not_there_is_false() -> None:
+    library = load_library()
+    actors = see_actors(walker(1.2, 0), [[{"segments": [{"action": "walk", "start": 0, "end": 75}]}]], library, FPS)[0]
+    said = {"actor": 0, "kind": "action", "segment": 0, "action": "walk", "value": ""}
+    assert check_statement(said, actors, library)
+    assert check_statement(said | {"kind": "speed", "value": "normal"}, actors, library)
+    for wrong in ({"actor": 1}, {"segment": 1}, {"action": "run"}, {"kind": "order", "value": "after 1"}):
+        assert check_statement(said | wrong, actors, library) is False

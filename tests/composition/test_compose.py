@@ -1,0 +1,112 @@
+"""Composing: the joints show what the text asks for; what cannot be is refused, and what is not understood is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from posegen.checks.check import check_statement, see_actors
+from posegen.composition import compose
+from posegen.errors import UsageError
+from posegen.library import load_library
+from posegen.skeleton import JOINTS
+
+LIBRARY = load_library()
+TEXTS = [
+    "a person walks forward slowly, then sits down and waves with the left hand",
+    "a man jumps twice, then turns around and runs away quickly",
+    "a girl claps four times while walking in a curve to the left",
+    "someone sits down, claps, then gets up and walks to the right while waving with the right hand",
+    "a tired person points with the left hand, then kneels down",
+    "Waving while walking.",
+]
+WANTED = [
+    ["walk", "sit", "wave"],
+    ["jump", "turn", "run"],
+    ["walk", "clap"],
+    ["sit", "clap", "stand", "walk", "wave"],
+    ["stand", "point", "kneel"],
+    ["walk", "wave"],
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), list(zip(TEXTS, WANTED, strict=True)))
+def test_what_is_asked_for_is_shown(text: str, wanted: list[str]) -> None:
+    made = compose(text, seed=3)
+    assert made.notes == ()
+    assert [segment["action"] for segment in made.row["actors"][0]["segments"]] == wanted
+    assert np.isfinite(made.joints).all()
+    seen = see_actors(made.joints[None], [made.row["actors"]], LIBRARY, made.fps)[0]
+    for caption in made.row["captions"][1:]:
+        assert all(check_statement(claim, seen, LIBRARY) is not False for claim in caption["statements"])
+
+
+def test_sides_counts_and_ends() -> None:
+    made = compose("a man waves three times with the left hand, then sits down")
+    wave = next(segment for segment in made.row["actors"][0]["segments"] if segment["action"] == "wave")
+    assert (wave["side"], wave["repetitions"]) == ("left", 3)
+    left, right = (made.joints[0, :, JOINTS.index(f"{side}_wrist"), 1] for side in ("left", "right"))
+    assert left.max() > right.max() + 0.3
+    # Who sits down at the end stays seated.
+    pelvis = made.joints[0, :, JOINTS.index("pelvis"), 1]
+    assert pelvis[-1] < 0.75 * pelvis[0]
+
+
+def test_the_same_seed_makes_the_same() -> None:
+    text = "a person walks, then bows"
+    one, same, other = (compose(text, seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(one.joints, same.joints)
+    assert one.joints.shape != other.joints.shape or not np.array_equal(one.joints, other.joints)
+
+
+@pytest.mark.parametrize("seconds", [6.0, 9.0, 20.0])
+def test_it_takes_as_long_as_asked(seconds: float) -> None:
+    assert compose("a person walks, then turns left", seconds=seconds).joints.shape[1] == 25 * seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a person walks while running", "cannot be done at the same time"),
+        ("a person walks slowly and quickly", "two values of speed, slow and fast"),
+        ("a person waves with the left hand with the right hand", "two values of side"),
+        ("a person carries a box while waving", "which needs the arms"),
+        ("two people walk", "tell of one person"),
+        ("one person walks, while another person runs", "tell of one person"),
+        ("a happy person walks sadly", "both happy and sad"),
+        ("a person frobs", "'a person frobs' tells of nothing"),
+        ("", "tells of nothing"),
+    ],
+)
+def test_what_cannot_be_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        compose(text)
+
+
+def test_two_who_meet() -> None:
+    made = compose("a man and a woman shake hands", seed=1)
+    assert made.joints.shape[0] == 2
+    assert [actor["male"] for actor in made.row["actors"]] == [True, False]
+    assert made.notes == ()
+    for actor in made.row["actors"]:
+        assert "shake_hands" in [segment["action"] for segment in actor["segments"]]
+    first = next(s for s in made.row["actors"][0]["segments"] if s["action"] == "shake_hands")
+    hands = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
+    wrists = made.joints[:, first["start"] : first["end"], hands]
+    gaps = np.linalg.norm(wrists[0][:, :, None] - wrists[1][:, None], axis=-1)
+    assert (gaps <= 0.05).sum(axis=0).max() >= 3
+    assert np.array_equal(made.joints, compose("a man and a woman shake hands", seed=1).joints)
+    with pytest.raises(UsageError, match="no two such people"):
+        compose("two people shake hands", seconds=1)
+
+
+def test_too_short_is_refused() -> None:
+    with pytest.raises(UsageError, match="takes at least"):
+        compose("a person jumps four times, then sits down", seconds=3)
+
+
+def test_what_is_not_understood_is_said() -> None:
+    made = compose("a person wlaks forward, claps with the left hand, then jumps")
+    assert made.not_understood == ("wlaks forward", "with the left hand")
+    assert "'walks'" in made.notes[0] or "walks" in made.notes[0]
+    assert "cannot be told of 'clap'" in made.notes[1]

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posegen.dataset.compare import Difference, contents_equal, differences, stored_content
+from posegen.dataset.headers import load_header
+from posegen.dataset.read import open_dataset
+from posegen.dataset.write import commit_shard
+from tests.dataset.tiny import FIELDS, SCHEMA, fill, make_arrays, make_rows
+
+
+def test_a_dataset_equals_itself_in_other_shards(dataset: Path, tmp_path: Path) -> None:
+    fill(tmp_path / "other", 14, shard=4, chunk=2, run="another-run")
+    assert differences(dataset, tmp_path / "other") == []
+    assert contents_equal(dataset, open_dataset(tmp_path / "other"), deep=True)
+
+
+def change(dataset: Path, what: str) -> None:
+    """Make shard 1 again with another sample 8."""
+    arrays, rows = make_arrays(6, 12), make_rows(6, 12)
+    if what == "joints":
+        arrays["joints"][2, 1, 5, 0] += 1
+    elif what == "action":
+        arrays["action"][2] = 6
+    else:
+        rows[4]["captions"][0]["text"] += "!"
+    commit_shard(dataset, load_header(dataset), 1, arrays, rows, SCHEMA, "run")
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("joints", [("joints", 8, "mirror")]),
+        ("action", [("action", 8, "base"), ("action", 8, "mirror")]),
+        ("rows", [("rows", 8, "base")]),
+    ],
+)
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_difference_is_named(what: str, expected: list[Any], deep: bool, dataset: Path, tmp_path: Path) -> None:
+    fill(tmp_path / "other", 14, shard=4, chunk=2)
+    change(dataset, what)
+    assert differences(dataset, tmp_path / "other", deep=deep) == [Difference(*entry) for entry in expected]
+    assert differences(tmp_path / "other", dataset, deep=deep, most=1) == [Difference(*expected[0])]
+    assert not contents_equal(dataset, tmp_path / "other", deep=deep)
+
+
+def test_missing_samples_fields_and_variants_are_named(dataset: Path, tmp_path: Path) -> None:
+    fill(tmp_path / "shorter", 12)
+    assert differences(dataset, tmp_path / "shorter") == [("samples", 12, None), ("samples", 13, None)]
+    fill(tmp_path / "other", 0, variants=("base", "speed"))
+    assert differences(dataset, tmp_path / "other") == [("variants", None, None)]
+    fill(tmp_path / "fewer", 0, fields=FIELDS[:2])
+    assert differences(dataset, tmp_path / "fewer", most=1) == [("contact", None, None)]
+
+
+def test_stored_content_is_that_of_the_receipts(dataset: Path) -> None:
+    opened = open_dataset(dataset)
+    for shard in range(3):
+        assert stored_content(opened, shard) == opened.receipt(shard).content
+        assert opened.receipt(shard).hash_of("rows", shard * 6) == opened.receipt(shard).content["rows"][:32]

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posegen.dataset.documents import Source, seal, unseal
+from posegen.errors import PosegenError
+
+SOURCE = Source("a.json", "Mend it.")
+keys = st.sampled_from(["a", "é", "", "hashes", '\n\\"'])
+values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | keys
+documents = st.dictionaries(keys, values | st.lists(values, max_size=3) | st.dictionaries(keys, values), min_size=1)
+
+
+@given(documents, st.sampled_from([None, 2]))
+def test_a_document_comes_back_and_is_plain_json(document: dict[str, object], indent: int | None) -> None:
+    data = seal(document, indent=indent)
+    assert unseal(data, SOURCE) == document
+    plain = json.loads(data)
+    assert len(plain.pop("hash")) == 32
+    assert plain == document
+
+
+@given(documents, st.sampled_from([None, 2]), st.data())
+def test_every_flipped_bit_is_noticed(document: dict[str, object], indent: int | None, data: st.DataObject) -> None:
+    sealed = bytearray(seal(document, indent=indent))
+    bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
+    sealed[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(PosegenError, match=r"a\.json: .*Mend it\."):
+        unseal(bytes(sealed), SOURCE)
+
+
+@given(documents, st.data())
+def test_every_truncation_is_noticed(document: dict[str, object], data: st.DataObject) -> None:
+    sealed = seal(document)
+    with pytest.raises(PosegenError):
+        unseal(sealed[: data.draw(st.integers(0, len(sealed) - 1))], SOURCE)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_refused_in_words(data: bytes) -> None:
+    with pytest.raises(PosegenError, match=r"a\.json"):
+        unseal(data, SOURCE)
+
+
+@pytest.mark.parametrize("body", ['"a":NaN}', '"a":' + "[" * 90_000, '"a":1', '"a":' + "9" * 5000 + "}"])
+def test_a_sealed_text_that_is_no_json_is_refused(body: str) -> None:
+    import xxhash
+
+    data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
+    with pytest.raises(PosegenError, match="not valid JSON"):
+        unseal(data, SOURCE)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '"a":1,"a":2}',
+        '"a": 1}',
+        '"a":1}\n',
+        '"a":1.0e0}',
+        '"a":1e999}',
+        '"a":"\\ud800"}',
+        '"a":"\\u00e9"}',
+        '"hash":"x"}',
+        '"a":' + "[" * 40 + "]" * 40 + "}",
+        '"a":[' + "[]," * 110_000 + "1]}",
+    ],
+)
+def test_json_that_was_not_written_so_is_refused(body: str) -> None:
+    import xxhash
+
+    data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
+    with pytest.raises(PosegenError, match=r"a\.json: .*Mend it\."):
+        unseal(data, SOURCE)

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from posegen.dataset.files import is_temporary, read_file, remove_durably, sweep, write_all_durably, write_durably
+from posegen.dataset.lock import LOCK_FILE, locked
+from posegen.dataset.runs import current_run, has_ended
+from posegen.errors import PosegenError
+
+
+def run_of_a_dead_process() -> str:
+    """The run of a process that has ended, and is waited for."""
+    code = "from posegen.dataset.runs import current_run; print(current_run())"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def dead() -> str:
+    return run_of_a_dead_process()
+
+
+def leave_temporary(path: Path, run: str) -> Path:
+    """Write a file up to the moment before it is put in its place, as one that dies then does."""
+
+    def die() -> None:
+        os._exit(0)
+
+    child = os.fork()
+    if child == 0:
+        write_all_durably([(path, [b"half"])], run, written=die)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    (left,) = [file for file in path.parent.iterdir() if path.name in file.name and file != path]
+    return left
+
+
+def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "file.json"
+    for data in (b"one", b"", b"two" * 1000):
+        write_durably(path, data, "run")
+        assert path.read_bytes() == data
+        assert os.listdir(path.parent) == ["file.json"]
+
+
+def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_durably(path, b"old", "run")
+
+    def fail() -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        write_all_durably([(path, [b"ne", b"w"]), (tmp_path / "other", [b"new"])], "run", written=fail)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_removing_tells_whether_there_was_something(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    assert remove_durably(tmp_path / "a")
+    assert not remove_durably(tmp_path / "a")
+
+
+def test_only_the_temporary_files_of_dead_runs_are_swept(tmp_path: Path, dead: str) -> None:
+    (tmp_path / "receipts").mkdir()
+    (tmp_path / ".hidden.temporary").touch()
+    kept = [leave_temporary(tmp_path / f"file{i}", run) for i, run in enumerate([current_run(), "not a run", "far_b_1_1"])]
+    gone = [leave_temporary(tmp_path / "receipts" / "00001.json", dead), leave_temporary(tmp_path / "file9", dead)]
+    assert all(is_temporary(path) for path in kept + gone)
+    assert sorted(sweep(tmp_path)) == sorted(gone)
+    assert all(path.exists() for path in kept)
+    assert not any(path.exists() for path in gone)
+    assert (tmp_path / ".hidden.temporary").exists()
+
+
+def test_links_are_not_followed_when_sweeping(tmp_path: Path, dead: str) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    left = leave_temporary(outside / "file", dead)
+    (inside / "link").symlink_to(outside)
+    assert sweep(inside) == []
+    assert left.exists()
+
+
+def test_what_proves_that_a_run_has_ended(dead: str) -> None:
+    assert has_ended(dead)
+    host, boot, process, start = current_run().split("_")
+    assert not has_ended(current_run())
+    assert has_ended(f"{host}_0ther-boot_{process}_{start}")
+    assert has_ended(f"{host}_{boot}_{process}_{int(start) - 100_000}")
+    assert not has_ended(f"other-{host}_{boot}_{process}_{int(start) - 100_000}")
+    assert not has_ended("anything else")
+
+
+def test_a_zombie_has_ended() -> None:
+    code = "import sys; from posegen.dataset.runs import current_run; print(current_run(), flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        assert child.stdin
+        run = child.stdout.readline().strip()
+        assert not has_ended(run)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert has_ended(run)
+
+
+def test_reading_refuses_links_pipes_and_large_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    assert read_file(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(PosegenError, match="larger"):
+        read_file(tmp_path / "file", 4)
+    for name in ("link", "pipe", "folder"):
+        with pytest.raises(PosegenError, match="plain files"):
+            read_file(tmp_path / name, 5)
+    with pytest.raises(FileNotFoundError):
+        read_file(tmp_path / "nothing", 5)
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from posegen.dataset.lock import locked
+with locked(Path(sys.argv[1]), "their-run"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_one_process_holds_the_lock_until_it_dies(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(PosegenError, match=rf"written by process {holder.pid} \(run their-run\)"), locked(tmp_path, "mine"):
+            pass
+        holder.kill()
+        holder.wait()
+    assert (tmp_path / LOCK_FILE).exists()  # it could not clear up
+    with locked(tmp_path, "mine"):
+        assert b"mine" in (tmp_path / LOCK_FILE).read_bytes()
+        with pytest.raises(PosegenError, match="Wait until it is done"), locked(tmp_path, "also mine"):
+            pass
+    assert os.listdir(tmp_path) == []
+    with locked(tmp_path, "mine"):
+        pass

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow.dataset
+import pytest
+import xarray
+import zarr
+
+from posegen.dataset.layout import COPY_FILE, receipt_path
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.write import publish
+from posegen.errors import PosegenError
+from tests.dataset.tiny import VARIANTS, files_of, fill, make_arrays, make_header, make_rows
+
+FLIPS_IN_A_FILE = 12
+
+
+def read_all(path: Path) -> None:
+    """Open a dataset and touch all of it."""
+    dataset = open_dataset(path)
+    for field in dataset.fields:
+        dataset.arrays(field)
+    assert len(dataset.sequences) == len(dataset) * len(VARIANTS)
+
+
+def files_read(dataset: Path) -> list[str]:
+    """All files that matter to who reads."""
+    return [name for name in files_of(dataset) if name != COPY_FILE]
+
+
+def assert_rows_equal(rows: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    rounded = [row | {"duration": float(np.float32(row["duration"]))} for row in expected]
+    assert rows == rounded
+
+
+@pytest.mark.parametrize(("samples", "shard", "chunk"), [(14, 6, 3), (12, 6, 6), (1, 6, 2), (5, 1, 1)])
+def test_what_was_written_is_read(samples: int, shard: int, chunk: int, tmp_path: Path) -> None:
+    path = tmp_path / "dataset"
+    fill(path, samples, shard=shard, chunk=chunk)
+    dataset = open_dataset(path)
+    expected = make_arrays(0, samples)
+    assert len(dataset) == samples
+    for name, values in expected.items():
+        np.testing.assert_array_equal(dataset.arrays(name), values)
+    assert_rows_equal(dataset.sequences.to_pylist(), make_rows(0, samples))
+
+
+def test_samples_one_by_one(dataset: Path) -> None:
+    opened = open_dataset(dataset)
+    expected = make_arrays(0, 14)
+    for index, sample in enumerate(opened):
+        assert sample.index == index
+        np.testing.assert_array_equal(sample.joints, expected["joints"][index])
+        np.testing.assert_array_equal(sample.arrays["action"], expected["action"][index])
+        assert_rows_equal(sample.sequences, make_rows(index, index + 1))
+    assert opened[-1].index == 13
+    assert opened[np.int64(3)].index == 3
+    for index in (14, -15):
+        with pytest.raises(IndexError, match="there are 14"):
+            opened[index]
+    with pytest.raises(AttributeError, match="joints, action, contact"):
+        _ = opened[0].rotation
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        slice(None),
+        slice(3, 11),
+        slice(11, 3, -2),
+        slice(1, None, 4),
+        slice(20, 30),
+        [5, 0, 13, 5],
+        [-1],
+        [],
+        np.arange(14) % 3 == 0,
+    ],
+)
+def test_some_samples(chosen: Any, dataset: Path) -> None:
+    opened = open_dataset(dataset)
+    wanted = np.asarray(chosen, np.int64) if isinstance(chosen, list) else chosen
+    for name, values in make_arrays(0, 14).items():
+        np.testing.assert_array_equal(opened.arrays(name, chosen), values[wanted])
+
+
+def test_wrong_samples_and_fields_are_refused(dataset: Path) -> None:
+    opened = open_dataset(dataset)
+    with pytest.raises(PosegenError, match="no field 'rotation', only joints"):
+        opened.arrays("rotation")
+    with pytest.raises(IndexError, match="no sample 14"):
+        opened.arrays("joints", [14])
+    with pytest.raises(TypeError):
+        opened.arrays("joints", [1.5])
+
+
+def test_other_readers_need_no_posegen(dataset: Path) -> None:
+    expected = make_arrays(0, 14)
+    group: Any = zarr.open_group(dataset / "motion.zarr", mode="r")
+    assert group.attrs["identity"] == make_header().identity
+    with xarray.open_zarr(dataset / "motion.zarr", consolidated=False) as arrays:
+        for name, values in expected.items():
+            np.testing.assert_array_equal(group[name][:], values)
+            np.testing.assert_array_equal(arrays[name].values, values)
+        assert arrays["joints"].dims == ("sample", "variant", "frame", "axis")
+        assert arrays["action"].attrs["names"] == ["walk", "wäve"]
+    table = pyarrow.dataset.dataset(dataset / "sequences").to_table()
+    assert_rows_equal(table.to_pylist(), make_rows(0, 14))
+    query = f"select sample, variant, len(captions) from '{dataset}/sequences/*.parquet' order by sample, variant"
+    assert duckdb.sql(query).fetchall() == [(i, variant, i % 3) for i in range(14) for variant in VARIANTS]
+
+
+def test_the_motion_group_is_checked_and_read_only(dataset: Path) -> None:
+    motion: Any = open_dataset(dataset).motion
+    assert sorted(motion.array_keys()) == ["action", "contact", "joints"]
+    np.testing.assert_array_equal(motion["joints"][3:5, 1], make_arrays(3, 5)["joints"][:, 1])
+    with pytest.raises(ValueError, match="read-only"):
+        motion["joints"][0] = 0
+    file = dataset / "motion.zarr/joints/c.1.0.0.0"
+    data = bytearray(file.read_bytes())
+    data[5] ^= 1
+    file.write_bytes(data)
+    motion = open_dataset(dataset).motion
+    np.testing.assert_array_equal(motion["joints"][:6], make_arrays(0, 6)["joints"])
+    with pytest.raises(PosegenError, match=r"shard 1 is damaged: motion\.zarr/joints/c\.1.*--repair"):
+        motion["joints"][7]
+
+
+def flips(size: int) -> list[int]:
+    """Bits to flip in a file of `size` bytes: the first, the last, some between."""
+    bits = random.Random(size).sample(range(size * 8), min(FLIPS_IN_A_FILE, size * 8))
+    return [0, size * 8 - 1, *bits]
+
+
+def test_a_flipped_bit_in_any_file_is_noticed(dataset: Path) -> None:
+    read_all(dataset)
+    for name in files_read(dataset):
+        file = dataset / name
+        sound = file.read_bytes()
+        for bit in flips(len(sound)):
+            damaged = bytearray(sound)
+            damaged[bit // 8] ^= 1 << bit % 8
+            file.write_bytes(damaged)
+            with pytest.raises(PosegenError) as raised:
+                read_all(dataset)
+            number = next((digit for digit in "012" if f"0{digit}." in name or f"c.{digit}." in name), None)
+            assert number is None or f"shard {number}" in str(raised.value)
+            assert "un the generate command" in str(raised.value), "says what to do"
+        file.write_bytes(sound)
+    read_all(dataset)
+
+
+@pytest.mark.parametrize("how", ["missing", "empty", "short", "long", "link", "folder"])
+def test_a_file_that_is_not_whole_is_noticed_on_opening(how: str, dataset: Path, tmp_path: Path) -> None:
+    for name in files_read(dataset):
+        file, aside = dataset / name, tmp_path / "aside"
+        file.rename(aside)
+        data = aside.read_bytes()
+        if how == "link":
+            file.symlink_to(aside)
+        elif how == "folder":
+            file.mkdir()
+        elif how != "missing":
+            file.write_bytes({"empty": b"", "short": data[:-1], "long": data + b"\n"}[how])
+        with pytest.raises(PosegenError):
+            open_dataset(dataset)
+        if how == "folder":
+            file.rmdir()
+        aside.replace(file)
+    read_all(dataset)
+
+
+def test_exchanged_shards_are_noticed(dataset: Path, tmp_path: Path) -> None:
+    first, second = (dataset / f"motion.zarr/action/c.{shard}.0.0" for shard in (0, 1))
+    first.rename(tmp_path / "aside")
+    second.rename(first)
+    (tmp_path / "aside").rename(second)
+    with pytest.raises(PosegenError, match="shard"):
+        read_all(dataset)
+
+
+def test_a_receipt_of_another_dataset_is_noticed(dataset: Path, tmp_path: Path) -> None:
+    fill(tmp_path / "other", 14, identity="f" * 32)
+    shutil.copy(tmp_path / "other" / receipt_path(1), dataset / receipt_path(1))
+    with pytest.raises(PosegenError, match=r"shard 1.*belongs to another dataset"):
+        open_dataset(dataset)
+
+
+def test_damage_is_found_when_it_is_touched(dataset: Path) -> None:
+    file = dataset / "sequences/part-00002.parquet"
+    data = bytearray(file.read_bytes())
+    data[100] ^= 1
+    file.write_bytes(data)
+    opened = open_dataset(dataset)
+    assert opened[0].sequences
+    with pytest.raises(PosegenError, match="shard 2 is damaged"):
+        opened[13]
+    np.testing.assert_array_equal(opened.arrays("joints", [13]), make_arrays(13, 14)["joints"])
+
+
+def test_a_file_that_vanishes_later_is_no_zeros(dataset: Path) -> None:
+    opened = open_dataset(dataset)
+    (dataset / "motion.zarr/joints/c.1.0.0.0").unlink()
+    with pytest.raises(PosegenError, match="shard 1"):
+        opened.arrays("joints")
+
+
+def test_only_what_is_published_is_visible(dataset: Path) -> None:
+    publish(dataset, make_header(), 6)
+    opened = open_dataset(dataset)
+    assert len(opened) == 6
+    assert opened.arrays("joints").shape[0] == 6
+    assert len(opened.sequences) == 12
+    publish(dataset, make_header(), 9)
+    assert len(open_dataset(dataset).sequences) == 18
+    assert open_dataset(dataset).table(1)["sample"].to_pylist() == [6, 6, 7, 7, 8, 8]
+
+
+def test_arrays_longer_than_the_complete_shards_are_refused(dataset: Path) -> None:
+    publish(dataset, make_header(), 200)
+    header = (dataset / "dataset.json").read_bytes()
+    publish(dataset, make_header(), 6)
+    sound = (dataset / "dataset.json").read_bytes()
+    (dataset / "dataset.json").write_bytes(header)
+    publish(dataset, make_header(), 200)
+    (dataset / "dataset.json").write_bytes(sound)
+    with pytest.raises(PosegenError, match=r"zarr\.json is not what the header describes"):
+        open_dataset(dataset)
+
+
+def test_a_dataset_without_samples(tmp_path: Path) -> None:
+    fill(tmp_path / "dataset", 0)
+    opened = open_dataset(tmp_path / "dataset")
+    assert len(opened) == 0
+    assert opened.arrays("joints").shape == (0, 2, 40, 3)
+    assert list(opened) == []
+    with pytest.raises(PosegenError, match="no samples yet"):
+        _ = opened.sequences
+
+
+def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "nothing", tmp_path / "file"):
+        with pytest.raises(PosegenError, match="is not a dataset"):
+            open_dataset(path)
+
+
+def test_sizes_are_those_of_the_files(dataset: Path) -> None:
+    sizes = open_dataset(dataset).sizes()
+    assert sizes["joints"] == sum(os.path.getsize(dataset / f"motion.zarr/joints/c.{i}.0.0.0") for i in range(3))
+    assert sizes["rows"] == sum(file.stat().st_size for file in (dataset / "sequences").iterdir())
+    assert sizes["contact"] == 0
+
+
+def test_a_dataset_goes_to_other_processes(dataset: Path) -> None:
+    opened = open_dataset(str(dataset))
+    back = pickle.loads(pickle.dumps(opened))
+    assert isinstance(back, Dataset)
+    np.testing.assert_array_equal(back.arrays("joints"), opened.arrays("joints"))
+    sample = pickle.loads(pickle.dumps(opened[3]))
+    np.testing.assert_array_equal(sample.joints, opened[3].joints)

@@ -1,0 +1,296 @@
+"""Verifying: what was not damaged passes, and every damage is named with its shard, its file and what is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posegen.dataset.documents import Source
+from posegen.dataset.hashing import byte_hash
+from posegen.dataset.headers import load_header
+from posegen.dataset.problems import Problem
+from posegen.dataset.read import open_dataset
+from posegen.dataset.receipts import Receipt, StoredFile
+from posegen.dataset.runs import current_run
+from posegen.dataset.verify import expected_shards, find_problems, verify
+from posegen.dataset.write import commit_shard, publish
+from posegen.errors import PosegenError, UsageError
+from tests.dataset.tiny import SCHEMA, commit, files_of, fill, make_arrays, make_header, make_rows
+
+JOINTS = "motion.zarr/joints/c.1.0.0.0"
+ROWS = "sequences/part-00001.parquet"
+RECEIPT = "receipts/00001.json"
+
+
+def shard_in(name: str) -> int | None:
+    """Number of the shard that a file of the dataset is of, by its name alone."""
+    if name.endswith("zarr.json") or name in ("dataset.json", "dataset.copy.json"):
+        return None
+    return int(name.rpartition("/")[2].replace("part-", "").replace("c.", "").partition(".")[0])
+
+
+def named(dataset: Path) -> set[tuple[int | None, str]]:
+    return {(problem.shard, problem.file) for problem in verify(dataset)}
+
+
+def only(dataset: Path) -> Problem:
+    (problem,) = verify(dataset)
+    return problem
+
+
+def read_receipt(dataset: Path, name: str = RECEIPT) -> Receipt:
+    return Receipt.from_bytes((dataset / name).read_bytes(), Source(name, ""))
+
+
+def forge(dataset: Path, name: str, data: bytes) -> None:
+    """Put another file in a shard's place, and have the receipt of shard 1 tell of its bytes."""
+    (dataset / name).write_bytes(data)
+    receipt = read_receipt(dataset)
+    files = receipt.files | {name: StoredFile(len(data), byte_hash([data]))}
+    (dataset / RECEIPT).write_bytes(dataclasses.replace(receipt, files=files).to_bytes())
+
+
+@pytest.mark.parametrize("samples", [0, 5, 6, 14])
+def test_a_sound_dataset_has_no_problems(samples: int, tmp_path: Path) -> None:
+    fill(tmp_path / "sound", samples)
+    before = files_of(tmp_path)
+    assert verify(tmp_path / "sound") == []
+    assert files_of(tmp_path) == before
+
+
+def test_every_flipped_bit_is_named(dataset: Path) -> None:
+    random = np.random.default_rng(3)
+    for name in files_of(dataset):
+        file = dataset / name
+        sound = file.read_bytes()
+        for position in {0, len(sound) - 1, *random.integers(0, len(sound), 4).tolist()}:
+            damaged = bytearray(sound)
+            damaged[position] ^= 1 << int(random.integers(8))
+            file.write_bytes(damaged)
+            shard = shard_in(name)
+            problems = find_problems(dataset, shards=[] if shard is None else [shard])
+            assert [(problem.shard, problem.file) for problem in problems] == [(shard, name)], position
+        file.write_bytes(sound)
+    assert verify(dataset) == []
+
+
+@pytest.mark.parametrize("damage", ["shorter", "empty", "longer", "gone", "link", "folder"])
+def test_every_file_that_is_cut_or_gone_or_replaced_is_named(damage: str, dataset: Path, tmp_path: Path) -> None:
+    for name in files_of(dataset):
+        file = dataset / name
+        sound = file.read_bytes()
+        file.unlink()
+        if damage == "link":
+            (tmp_path / "elsewhere").write_bytes(sound)
+            file.symlink_to(tmp_path / "elsewhere")
+        elif damage == "folder":
+            file.mkdir()
+        elif damage != "gone":
+            file.write_bytes({"shorter": sound[:-1], "empty": b"", "longer": sound + b"\0"}[damage])
+        assert named(dataset) == {(shard_in(name), name)}, name
+        file.rmdir() if damage == "folder" else file.unlink(missing_ok=True)
+        file.write_bytes(sound)
+    assert verify(dataset) == []
+
+
+def test_it_says_what_is_wrong(dataset: Path) -> None:
+    joints = (dataset / JOINTS).read_bytes()
+    (dataset / JOINTS).write_bytes(joints[:-1])
+    size = (dataset / JOINTS).stat().st_size
+    assert str(only(dataset)) == f"shard 1: {JOINTS}: has {size} bytes instead of {size + 1}"
+    (dataset / JOINTS).write_bytes(bytes(size + 1))
+    assert only(dataset).what == "does not have the bytes that its receipt tells of"
+    (dataset / JOINTS).write_bytes(joints)
+    sound = (dataset / RECEIPT).read_bytes()
+    (dataset / RECEIPT).write_bytes(sound.replace(b'"rows":12', b'"rows":13'))
+    assert only(dataset) == Problem(1, RECEIPT, "is damaged or was edited: its hash does not fit its content")
+    (dataset / RECEIPT).unlink()
+    assert only(dataset) == Problem(1, RECEIPT, "is missing, so the shard is not complete")
+    (dataset / RECEIPT).write_bytes(sound)
+    (dataset / "dataset.json").unlink()
+    assert only(dataset).curable
+    (dataset / "dataset.copy.json").unlink()
+    assert not only(dataset).curable
+
+
+def swap(one: Path, other: Path) -> None:
+    data = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(data)
+
+
+@pytest.mark.parametrize("with_receipts", [False, True])
+def test_exchanged_shards_are_named(with_receipts: bool, dataset: Path) -> None:
+    for name in (JOINTS, ROWS, "motion.zarr/action/c.1.0.0", *([RECEIPT] if with_receipts else [])):
+        swap(dataset / name, dataset / name.replace("c.1", "c.0").replace("00001", "00000"))
+    problems = verify(dataset)
+    assert {problem.shard for problem in problems} == {0, 1}
+    if with_receipts:
+        assert [problem.what for problem in problems] == [
+            "is that of shard 1 from sample 6",
+            "is that of shard 0 from sample 0",
+        ]
+
+
+def test_exchanged_shards_are_named_though_receipts_were_written_for_them(dataset: Path) -> None:
+    """What a commit at the wrong place would leave: all hashes fit."""
+    arrays, rows = make_arrays(0, 6), [row | {"sample": row["sample"] + 6} for row in make_rows(0, 6)]
+    commit_shard(dataset, load_header(dataset), 1, arrays, rows, SCHEMA, "run")
+    assert verify(dataset) == []  # only making the samples again can tell
+    forge(dataset, ROWS, (dataset / "sequences/part-00000.parquet").read_bytes())
+    assert only(dataset).what == "does not go through the shard's samples and their variants in its column `sample`"
+
+
+def test_a_receipt_of_another_dataset_is_named(dataset: Path, tmp_path: Path) -> None:
+    fill(tmp_path / "other", 14, identity="f" * 32)
+    shutil.copy(tmp_path / "other" / RECEIPT, dataset / RECEIPT)
+    assert only(dataset).what.startswith("belongs to another dataset (identity ffff")
+
+
+def test_a_shard_with_too_few_samples_is_named(dataset: Path, tmp_path: Path) -> None:
+    commit(dataset, load_header(dataset), 1, 10)
+    assert only(dataset) == Problem(1, RECEIPT, "tells of 4 samples, where the dataset has 6")
+
+
+def test_the_sum_of_each_chunk_is_checked(dataset: Path) -> None:
+    data = bytearray((dataset / JOINTS).read_bytes())
+    data[100] ^= 1
+    forge(dataset, JOINTS, bytes(data))
+    problem = only(dataset)
+    assert (problem.shard, problem.file) == (1, JOINTS)
+    assert problem.what.startswith("cannot be decoded (")
+
+
+def test_values_are_compared_with_their_hashes(dataset: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    fill(other, 14)
+    arrays, rows = make_arrays(6, 12), make_rows(6, 12)
+    for sample in (1, 2, 3, 5):
+        arrays["joints"][sample, 1, 0, 0] += 1
+    rows[4]["captions"] = []
+    commit_shard(other, load_header(other), 1, arrays, rows, SCHEMA, "run")
+    for name in (JOINTS, ROWS):
+        forge(dataset, name, (other / name).read_bytes())
+    assert verify(dataset) == [
+        Problem(1, JOINTS, "holds other joints than its receipt tells of in samples 7, 8, 9 and 1 more"),
+        Problem(1, ROWS, "holds other rows than its receipt tells of in sample 8"),
+    ]
+
+
+def test_rows_that_are_no_table_are_named(dataset: Path) -> None:
+    forge(dataset, ROWS, b"PAR1 is how it begins PAR1")
+    assert only(dataset).what.startswith("cannot be decoded (")
+    forge(dataset, ROWS, (dataset / "sequences/part-00002.parquet").read_bytes())
+    assert only(dataset).what == "cannot be decoded (has 4 rows instead of 12)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "notes.txt",
+        "motion.zarr/c.0.0.0.0",
+        "motion.zarr/joints/c.0.0.0",
+        "motion.zarr/joints/.zarray",
+        "receipts/000001.json",
+        "sequences/part-1.parquet",
+    ],
+)
+def test_what_belongs_to_nothing_is_named(name: str, dataset: Path) -> None:
+    (dataset / name).write_bytes(b"?")
+    assert only(dataset) == Problem(None, name, "does not belong to the dataset. Take it away", curable=False)
+
+
+def test_strange_folders_and_links_are_named(dataset: Path, tmp_path: Path) -> None:
+    (dataset / "motion.zarr" / "velocity").mkdir()
+    (dataset / "receipts" / "more").symlink_to(tmp_path)
+    os.mkfifo(dataset / "sequences" / "pipe")
+    assert {problem.file: problem.what.split(" that ")[0] for problem in verify(dataset)} == {
+        "motion.zarr/velocity": "is a folder",
+        "receipts/more": "is a link",
+        "sequences/pipe": "is no plain file",
+    }
+
+
+def test_a_file_that_the_receipt_does_not_know_is_named(dataset: Path) -> None:
+    """Of contact, all is absent, so there is no file; to other readers one would be contacts."""
+    name = "motion.zarr/contact/c.1.0.0"
+    shutil.copy(dataset / "motion.zarr/action/c.1.0.0", dataset / name)
+    assert only(dataset) == Problem(1, name, "is there, and the shard's receipt does not know it")
+
+
+def ended_run() -> str:
+    host, _, process, start = current_run().split("_")
+    return f"{host}_anotherboot_{process}_{start}"
+
+
+def test_temporary_files_are_strays_once_their_run_has_ended(dataset: Path) -> None:
+    of_the_dead, of_the_living = (f"receipts/.00003.json~{run}~7.temporary" for run in (ended_run(), current_run()))
+    (dataset / of_the_dead).write_bytes(b"")
+    assert only(dataset) == Problem(None, of_the_dead, "is a temporary file of a run that has ended")
+    (dataset / of_the_dead).rename(dataset / of_the_living)
+    assert not only(dataset).curable
+    (dataset / ".lock").write_text(f"process 1 (run {current_run()})")
+    assert verify(dataset) == []
+    (dataset / ".lock").write_text(f"process 1 (run {ended_run()})")
+    assert {problem.file for problem in verify(dataset)} == {".lock", of_the_living}
+
+
+def test_shards_behind_the_end_are_checked_as_well(dataset: Path) -> None:
+    header = load_header(dataset)
+    publish(dataset, header, 6)
+    assert verify(dataset) == []
+    (dataset / ROWS).write_bytes(bytes((dataset / ROWS).stat().st_size))
+    assert named(dataset) == {(1, ROWS)}
+    (dataset / RECEIPT).unlink()  # a gap before a complete shard
+    assert expected_shards(dataset, load_header(dataset)) == 3
+    assert only(dataset) == Problem(1, RECEIPT, "is missing, so the shard is not complete")
+    (dataset / "receipts/00002.json").unlink()  # a run that was stopped leaves the like
+    begun = {(shard, name) for name in files_of(dataset) if (shard := shard_in(name) or 0) >= 1}
+    assert len(begun) == 6
+    assert named(dataset) == begun
+    (dataset / ".lock").write_text(f"process 1 (run {current_run()})")
+    assert verify(dataset) == []  # and one that is at work, too
+
+
+def test_arrays_may_be_ahead_of_the_header(dataset: Path) -> None:
+    """A run may die after it has told the arrays, and before it has told the header, that there are more samples."""
+    before = (dataset / "dataset.json").read_bytes()
+    commit(dataset, load_header(dataset), 2, 16)
+    publish(dataset, load_header(dataset), 16)
+    (dataset / "dataset.json").write_bytes(before)
+    assert verify(dataset) == []
+
+
+def test_only_some_shards_are_read(dataset: Path) -> None:
+    for name in (JOINTS, JOINTS.replace("c.1", "c.2")):
+        (dataset / name).unlink()
+    told: list[tuple[int, int]] = []
+    problems = list(find_problems(dataset, shards=[2], progress=lambda done, total: told.append((done, total))))
+    assert [problem.shard for problem in problems] == [2]
+    assert told == [(0, 1), (1, 1)]
+
+
+def test_a_header_that_tells_of_far_too_many_shards_is_named(dataset: Path) -> None:
+    from posegen.dataset.headers import header_bytes
+
+    (dataset / "dataset.json").write_bytes(header_bytes(make_header(samples=2**50)))
+    assert ("dataset.json", False) in {(problem.file, problem.curable) for problem in verify(dataset)}
+
+
+def test_no_dataset_is_bad_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no dataset"):
+        verify(tmp_path)
+    (tmp_path / "receipts").write_text("a file")
+    assert only(tmp_path).file == "dataset.json"
+
+
+def test_what_verify_passes_opens_and_what_it_names_does_not_read(dataset: Path) -> None:
+    assert len(open_dataset(dataset).arrays("joints")) == 14
+    (dataset / JOINTS).write_bytes(bytes((dataset / JOINTS).stat().st_size))
+    with pytest.raises(PosegenError, match="shard 1 is damaged"):
+        open_dataset(dataset).arrays("joints")

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posegen.dataset.compare import contents_equal, differences
+from posegen.dataset.complete import complete_prefix, complete_shards
+from posegen.dataset.faults import STEPS
+from posegen.dataset.files import is_temporary, sweep
+from posegen.dataset.headers import load_header
+from posegen.dataset.layout import receipt_path
+from posegen.dataset.read import open_dataset
+from posegen.dataset.write import commit_shard, create, publish
+from posegen.errors import PosegenError, UsageError
+from tests.dataset.tiny import FIELDS, SCHEMA, commit, files_of, fill, make_arrays, make_header, make_rows
+
+ROOT = Path(__file__).parents[2]
+OPERATIONS = """
+import json, os, sys
+from pathlib import Path
+from posegen.dataset.faults import CRASH_VARIABLE
+from posegen.dataset.hashing import canonical
+from posegen.dataset.headers import load_header
+from posegen.dataset.runs import current_run
+from posegen.dataset.write import create, publish
+from tests.dataset.tiny import commit, make_arrays, make_header
+
+canonical(make_arrays(0, 1)["joints"])  # loads the kernels once for all
+
+def operate(path, what):
+    if what == "create":
+        create(path, make_header())
+    elif what == "publish":
+        publish(path, make_header(), 14)
+    else:
+        commit(path, load_header(path), int(what), 14, current_run())
+
+for path, what, step in json.loads(sys.argv[1]):
+    child = os.fork()  # before any thread is started
+    if child == 0:
+        os.environ[CRASH_VARIABLE] = step
+        operate(Path(path), what)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1])
+"""
+
+
+def operate(*operations: tuple[Path, str, str]) -> list[int]:
+    """Do operations on datasets, each in a process that is to die at a step; tell what each died of, 0 for nothing."""
+    todo = json.dumps([[str(path), what, step] for path, what, step in operations])
+    command = [sys.executable, "-c", OPERATIONS, todo]
+    return [int(line) for line in subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()]
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For each step, a dataset on which making shard 1 again died there; and an untouched one."""
+    folder = tmp_path_factory.mktemp("crashed")
+    fill(folder / "whole", 14)
+    for step in STEPS:
+        shutil.copytree(folder / "whole", folder / step)
+    assert operate(*((folder / step, "1", f"{step}@1") for step in STEPS)) == [signal.SIGKILL] * len(STEPS)
+    return folder
+
+
+def test_a_dataset_consists_of_what_the_layout_says(dataset: Path) -> None:
+    shards = range(3)
+    assert files_of(dataset) == sorted(
+        [
+            "dataset.json",
+            "motion.zarr/zarr.json",
+            *(f"motion.zarr/{name}/zarr.json" for name in ("joints", "action", "contact")),
+            *(f"motion.zarr/joints/c.{shard}.0.0.0" for shard in shards),
+            *(f"motion.zarr/action/c.{shard}.0.0" for shard in shards),
+            *(f"sequences/part-0000{shard}.parquet" for shard in shards),
+            *(f"receipts/0000{shard}.json" for shard in shards),
+            "dataset.copy.json",
+        ]
+    )
+
+
+def test_making_it_twice_gives_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
+    fill(tmp_path / "again", 14)
+    for name in files_of(dataset):
+        assert (dataset / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_commit_that_dies_is_made_good_by_the_next(step: str, crashed: Path) -> None:
+    path, whole = crashed / step, crashed / "whole"
+    header = load_header(path)
+    untouched = step in ("file_written", "encoded")
+    assert (1 in complete_shards(path, header)) == (untouched or step == "receipt_placed")
+    left = [name for name in files_of(path) if is_temporary(Path(name))]
+    assert bool(left) == (step not in ("encoded", "files_durable", "receipt_placed")) or step == "encoded"
+    if not untouched and step != "receipt_placed":
+        with pytest.raises(PosegenError, match="shard 1"):
+            open_dataset(path)
+    commit(path, header, 1, 14)
+    assert {str(file.relative_to(path)) for file in sweep(path)} == set(left)
+    assert files_of(path) == files_of(whole)
+    assert differences(path, whole, deep=True) == []
+
+
+@pytest.mark.parametrize("step", ["descriptions_written", "header_written"])
+def test_creating_and_publishing_may_die(step: str, crashed: Path, tmp_path: Path) -> None:
+    path = tmp_path / "dataset"
+    again = [(path, "create", "")] if step == "descriptions_written" else []
+    shards = [(path, str(shard), "") for shard in range(3)]
+    died = operate((path, "create", step), *again, *shards, (path, "publish", step))
+    assert died == [signal.SIGKILL, *(0 for _ in again + shards), signal.SIGKILL]
+    assert len(open_dataset(path)) == (0 if step == "descriptions_written" else 14)
+    publish(path, make_header(), 14)
+    sweep(path)
+    assert files_of(path) == files_of(crashed / "whole")
+    assert contents_equal(path, crashed / "whole", deep=True)
+
+
+def test_a_shard_made_again_loses_its_receipt_first(dataset: Path) -> None:
+    before = (dataset / "motion.zarr/joints/c.1.0.0.0").stat()
+    assert operate((dataset, "1", "receipt_removed")) == [signal.SIGKILL]
+    assert not (dataset / receipt_path(1)).exists()
+    assert (dataset / "motion.zarr/joints/c.1.0.0.0").stat().st_mtime_ns == before.st_mtime_ns
+    assert complete_prefix(dataset, load_header(dataset)) == 6
+
+
+def test_an_extension_touches_no_complete_shard(tmp_path: Path) -> None:
+    path = tmp_path / "dataset"
+    header = fill(path, 8)
+    times = {name: (path / name).stat().st_mtime_ns for name in files_of(path) if "/c.0." in name or "00000" in name}
+    publish(path, header, 6)
+    commit(path, header, 1, 14)
+    commit(path, header, 2, 14)
+    publish(path, header, 14)
+    assert times
+    assert {name: (path / name).stat().st_mtime_ns for name in times} == times
+    fill(tmp_path / "fresh", 14)
+    assert contents_equal(path, tmp_path / "fresh", deep=True)
+
+
+def test_an_absent_field_loses_its_old_file(dataset: Path) -> None:
+    header = load_header(dataset)
+    arrays = make_arrays(6, 12)
+    arrays["action"][:] = 65535
+    commit_shard(dataset, header, 1, arrays, make_rows(6, 12), SCHEMA, "run")
+    assert "motion.zarr/action/c.1.0.0" not in files_of(dataset)
+    np.testing.assert_array_equal(open_dataset(dataset).arrays("action", slice(6, 12)), arrays["action"])
+
+
+def test_negative_zero_is_stored_as_zero(dataset: Path) -> None:
+    header = load_header(dataset)
+    arrays, plain = make_arrays(6, 12), make_arrays(6, 12)
+    arrays["joints"][:, :, 0] = -0.0
+    plain["joints"][:, :, 0] = 0.0
+    receipt = commit_shard(dataset, header, 1, arrays, make_rows(6, 12), SCHEMA, "run")
+    assert np.signbit(arrays["joints"][:, :, 0]).all(), "what is given is not changed"
+    assert not np.signbit(open_dataset(dataset).arrays("joints", slice(6, 12))[:, :, 0]).any()
+    assert receipt == commit_shard(dataset, header, 1, plain, make_rows(6, 12), SCHEMA, "run")
+
+
+def test_any_order_of_commits_gives_the_same(dataset: Path, tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    create(path, make_header())
+    for shard in (2, 0, 1, 0):
+        commit(path, make_header(), shard, 14)
+    publish(path, make_header(), 14)
+    assert contents_equal(path, dataset, deep=True)
+
+
+def test_shards_need_no_order_to_be_complete(tmp_path: Path) -> None:
+    create(tmp_path, make_header())
+    header = load_header(tmp_path)
+    assert complete_shards(tmp_path, header) == {}
+    commit(tmp_path, header, 2, 14)
+    commit(tmp_path, header, 0, 14)
+    assert complete_shards(tmp_path, header) == {0: 6, 2: 2}
+    assert complete_prefix(tmp_path, header) == 6
+    commit(tmp_path, header, 1, 14)
+    assert complete_prefix(tmp_path, header) == 14
+
+
+@pytest.mark.parametrize("damage", ["receipt", "missing", "short", "foreign", "exchanged"])
+def test_a_shard_that_is_not_sound_is_not_complete(damage: str, dataset: Path, tmp_path: Path) -> None:
+    receipt, part = dataset / receipt_path(1), dataset / "sequences/part-00001.parquet"
+    if damage == "receipt":
+        receipt.write_bytes(receipt.read_bytes().replace(b'"count":6', b'"count":5'))
+    elif damage == "missing":
+        part.unlink()
+    elif damage == "short":
+        part.write_bytes(part.read_bytes()[:-1])
+    elif damage == "foreign":
+        fill(tmp_path / "foreign", 14, identity="f" * 32)
+        shutil.copy(tmp_path / "foreign" / receipt_path(1), receipt)
+    else:
+        shutil.copy(dataset / receipt_path(0), receipt)
+    assert complete_shards(dataset, load_header(dataset)) == {0: 6, 2: 2}
+    with pytest.raises(PosegenError, match=r"shard 1.*[Rr]un the generate command"):
+        open_dataset(dataset)
+
+
+def test_publishing_again_changes_nothing(dataset: Path) -> None:
+    times = {name: (dataset / name).stat().st_mtime_ns for name in files_of(dataset)}
+    publish(dataset, load_header(dataset), 14)
+    assert {name: (dataset / name).stat().st_mtime_ns for name in files_of(dataset)} == times
+
+
+def test_publishing_mends_descriptions(dataset: Path) -> None:
+    file = dataset / "motion.zarr/joints/zarr.json"
+    file.write_bytes(file.read_bytes().replace(b'"units": "m"', b'"units": "f"'))
+    with pytest.raises(PosegenError, match=r"motion\.zarr/joints/zarr\.json is not what the header describes"):
+        open_dataset(dataset)
+    publish(dataset, load_header(dataset), 14)
+    assert len(open_dataset(dataset)) == 14
+
+
+def test_another_dataset_is_not_published_over(dataset: Path) -> None:
+    with pytest.raises(PosegenError, match="another dataset"):
+        publish(dataset, make_header(identity="f" * 32), 14)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "motion.zarr/rotation/zarr.json", "dataset.json", "receipts/00000.json"])
+def test_a_place_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "place"
+    file = path / name
+    file.parent.mkdir(parents=True)
+    fill(tmp_path / "foreign", 2, identity="f" * 32)
+    shutil.copy(tmp_path / "foreign" / receipt_path(0), file)
+    before = files_of(path)
+    with pytest.raises(UsageError, match=r"holds something else.*Choose"):
+        create(path, make_header())
+    assert files_of(path) == before
+
+
+def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "inside"):
+        with pytest.raises(UsageError, match="Choose"):
+            create(path, make_header())
+
+
+def test_a_lost_header_is_made_again_around_the_shards(dataset: Path) -> None:
+    before = {name: (dataset / name).read_bytes() for name in files_of(dataset)}
+    (dataset / "dataset.json").unlink()
+    create(dataset, make_header())
+    publish(dataset, make_header(), complete_prefix(dataset, make_header()))
+    assert {name: (dataset / name).read_bytes() for name in files_of(dataset)} == before
+
+
+def change_arrays(arrays: dict[str, Any], change: str) -> None:
+    if change == "missing":
+        del arrays["action"]
+    elif change == "shape":
+        arrays["action"] = arrays["action"][:, :, :-1]
+    elif change == "type":
+        arrays["joints"] = arrays["joints"].astype("f8")
+    elif change == "count":
+        arrays["action"] = arrays["action"][:-1]
+    else:
+        arrays.update({field.name: np.zeros((0, *field.shape), field.dtype) for field in FIELDS})
+
+
+@pytest.mark.parametrize("change", ["missing", "shape", "type", "count", "empty"])
+def test_arrays_that_do_not_fit_are_refused(change: str, dataset: Path) -> None:
+    arrays = make_arrays(6, 12)
+    change_arrays(arrays, change)
+    with pytest.raises(ValueError, match=r"action|joints|samples"):
+        commit_shard(dataset, load_header(dataset), 1, arrays, make_rows(6, 12), SCHEMA, "run")
+    assert (dataset / receipt_path(1)).exists()
+
+
+@pytest.mark.parametrize("rows", [make_rows(6, 11), make_rows(7, 13), make_rows(6, 12)[::-1]])
+def test_rows_that_do_not_fit_are_refused(rows: list[dict[str, Any]], dataset: Path) -> None:
+    with pytest.raises(ValueError, match="row"):
+        commit_shard(dataset, load_header(dataset), 1, make_arrays(6, 12), rows, SCHEMA, "run")
+    assert (dataset / receipt_path(1)).exists()
+
+
+def test_a_run_that_has_ended_commits_nothing(dataset: Path) -> None:
+    code = "from posegen.dataset.runs import current_run; print(current_run())"
+    dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
+    before = {name: (dataset / name).read_bytes() for name in files_of(dataset)}
+    with pytest.raises(PosegenError, match="has ended"):
+        commit(dataset, load_header(dataset), 1, 14, dead)
+    assert {name: (dataset / name).read_bytes() for name in files_of(dataset)} == before
+
+
+def test_a_disk_that_refuses_is_said_plainly(dataset: Path) -> None:
+    shutil.rmtree(dataset / "sequences")
+    (dataset / "sequences").touch()
+    with pytest.raises(PosegenError, match=r"shard 1 could not be stored .*run the same command again"):
+        commit(dataset, load_header(dataset), 1, 14)

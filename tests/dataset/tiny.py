@@ -1,0 +1,93 @@
+"""A small dataset to try the store on: its samples are made up, but a function of their number as real ones are."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.dataset.write import commit_shard, create, publish
+
+VARIANTS = ("base", "mirror")
+SCHEMA = pa.schema(
+    [
+        ("sample", pa.int64()),
+        ("variant", pa.string()),
+        ("duration", pa.float32()),
+        ("captions", pa.list_(pa.struct([("text", pa.string()), ("parts", pa.list_(pa.string()))]))),
+        ("parameters", pa.struct([("speed", pa.float32()), ("mirrored", pa.bool_())])),
+    ]
+)
+FIELDS = (
+    ArrayField("joints", ("variant", "frame", "axis"), (2, 40, 3), (1, 40, 3), "float32", math.nan, {"units": "m"}),
+    ArrayField("action", ("variant", "frame"), (2, 40), (2, 20), "uint16", 65535, {"names": ["walk", "wäve"]}),
+    ArrayField("contact", ("variant", "frame"), (2, 40), (1, 40), "uint8", 255, {}),
+)
+
+
+def make_header(shard: int = 6, chunk: int = 3, **changes: Any) -> Header:
+    values: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "content_version": 1,
+        "identity": "0123456789abcdef" * 2,
+        "name": "tiny",
+        "config": {"story": {"actors": [1, 2]}, "name": "Größe"},
+        "seed": 7,
+        "samples": 0,
+        "fps": 25,
+        "frames": 40,
+        "skeleton": {"joints": ["pelvis"], "parents": [-1], "units": "metre", "up": "y"},
+        "licence": "CC0-1.0",
+        "shard": shard,
+        "chunk": chunk,
+        "variants": VARIANTS,
+        "fields": FIELDS,
+    }
+    return Header(**(values | changes))
+
+
+def make_arrays(start: int, stop: int) -> dict[str, np.ndarray]:
+    joints = np.zeros((stop - start, 2, 40, 3), np.float32)
+    for i, sample in enumerate(range(start, stop)):
+        joints[i] = np.round(np.random.default_rng(sample).normal(size=(2, 40, 3)) * 8192) / 8192
+        joints[i, :, 40 - sample % 5 :] = np.nan
+    action = (np.arange(start, stop, dtype=np.uint16)[:, None, None] + np.zeros((2, 40), np.uint16)) % 7
+    contact = np.full((stop - start, 2, 40), 255, np.uint8)  # a field of which all is absent has no file
+    return {"joints": joints, "action": action, "contact": contact}
+
+
+def make_rows(start: int, stop: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "sample": sample,
+            "variant": variant,
+            "duration": 1.6 + sample / 3,
+            "captions": [{"text": f"walks {k} times", "parts": ["legs", "trunk"][:k]} for k in range(sample % 3)],
+            "parameters": {"speed": 1.0, "mirrored": variant == "mirror"},
+        }
+        for sample in range(start, stop)
+        for variant in VARIANTS
+    ]
+
+
+def fill(path: Path, samples: int, *, run: str = "a-run", **changes: Any) -> Header:
+    """Make a dataset of `samples` samples."""
+    header = make_header(**changes)
+    create(path, header, run)
+    for shard in range(-(-samples // header.shard)):
+        commit(path, header, shard, samples, run)
+    return publish(path, header, samples, run)
+
+
+def commit(path: Path, header: Header, shard: int, samples: int, run: str = "a-run") -> None:
+    """Commit a shard of a dataset of `samples` samples."""
+    start, stop = shard * header.shard, min((shard + 1) * header.shard, samples)
+    commit_shard(path, header, shard, make_arrays(start, stop), make_rows(start, stop), SCHEMA, run, 0.5)
+
+
+def files_of(path: Path) -> list[str]:
+    return sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
