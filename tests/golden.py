@@ -15,10 +15,10 @@ from typing import Any
 import xxhash
 
 from posegen.config.schema import CONTENT_VERSION, load_config
-from posegen.dataset.hashing import canonical
 from posegen.fields.families import FAMILIES
 from posegen.fields.families import compute as compute_fields
 from posegen.fields.family import Sequences
+from posegen.hashing import canonical
 from posegen.library import load_library
 from posegen.synthesis import Batch, synthesize
 from tests.masking import machine_arithmetic

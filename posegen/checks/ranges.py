@@ -1,7 +1,8 @@
 """Whether joints stay in their ranges: the usual ones, wider where an action that is shown has them wider.
 
 A range is held against the directions of :mod:`posegen.checks.angles` as three numbers: cosine and sine of its
-middle, cosine of half its width. Whether an angle leaves its usual range is asked of all frames at once, what excuses it only where it does.
+middle, cosine of half its width. Whether an angle leaves its usual range is asked of all frames at once, what excuses it only
+where it does.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.dataset.hashing import canonical, content_hashes
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.receipts import DIGITS
 from posegen.dataset.rows import row_hashes
+from posegen.hashing import canonical, content_hashes
 
 __all__ = ["Comparison", "Difference", "compare", "contents_equal", "differences", "stored_content"]
 

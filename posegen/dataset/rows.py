@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
-from posegen.dataset.hashing import canonical
+from posegen.hashing import canonical
 
 __all__ = ["caption_texts", "encode_table", "row_hashes", "table_of"]
 

@@ -19,7 +19,6 @@ from posegen.dataset.documents import MOST_BYTES, Source
 from posegen.dataset.files import open_plain, read_file
 from posegen.dataset.folders import folder_faults
 from posegen.dataset.guard import description_faults
-from posegen.dataset.hashing import canonical, content_hashes
 from posegen.dataset.layers import layer_receipt
 from posegen.dataset.layout import (
     COPY_FILE,
@@ -43,6 +42,7 @@ from posegen.dataset.recovery import find_header
 from posegen.dataset.rows import row_hashes
 from posegen.dataset.strays import is_being_written, strays
 from posegen.errors import PosegenError, UsageError
+from posegen.hashing import canonical, content_hashes
 
 __all__ = ["expected_shards", "find_problems", "numbered", "verify"]
 

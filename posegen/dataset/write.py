@@ -22,7 +22,6 @@ from posegen.dataset.descriptions import descriptions
 from posegen.dataset.encode import encode_shard
 from posegen.dataset.faults import fault_point
 from posegen.dataset.files import Delivery, read_file, remove_durably, sync_folder, write_all_durably, write_durably
-from posegen.dataset.hashing import byte_hash, canonical, content_hashes
 from posegen.dataset.headers import header_bytes, load_header
 from posegen.dataset.layout import (
     HEADER_FILE,
@@ -40,6 +39,7 @@ from posegen.dataset.rows import encode_table, row_hashes, table_of
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.vacancy import check_vacant
 from posegen.errors import PosegenError, UsageError
+from posegen.hashing import byte_hash, canonical, content_hashes
 from posegen.stopwatch import stage
 
 __all__ = [

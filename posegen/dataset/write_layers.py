@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from posegen.dataset.faults import fault_point
 from posegen.dataset.files import Delivery
-from posegen.dataset.hashing import content_hashes
 from posegen.dataset.headers import load_header
 from posegen.dataset.layers import layer_identity
 from posegen.dataset.layout import Header, Layer, Receipt, receipt_path
 from posegen.dataset.receipts import DIGITS
 from posegen.dataset.write import checked_arrays, describe, place, send_arrays, write_header
 from posegen.errors import PosegenError
+from posegen.hashing import content_hashes
 
 __all__ = ["add_layer", "commit_layer"]
 

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from posegen.dataset.files import sweep, write_durably
-from posegen.dataset.hashing import byte_hash
 from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset, open_dataset
@@ -44,6 +43,7 @@ from posegen.embedding.pairs_layout import (
 )
 from posegen.embedding.parts import commit, sound_receipt
 from posegen.errors import PosegenError, UsageError
+from posegen.hashing import byte_hash
 
 __all__ = ["PairsResult", "mine_pairs", "settings_of", "source_of"]
 

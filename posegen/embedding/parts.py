@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from posegen.dataset.files import Delivery, remove_durably, write_durably
-from posegen.dataset.hashing import byte_hash
 from posegen.dataset.receipts import StoredFile
 from posegen.dataset.vectors.receipts import OverlayReceipt, read_checked, read_receipt, receipt_name
 from posegen.errors import PosegenError
+from posegen.hashing import byte_hash
 
 __all__ = ["commit", "sound_receipt"]
 

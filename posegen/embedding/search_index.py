@@ -27,7 +27,6 @@ from posegen.config.validation import validated
 from posegen.config.yaml_files import read_yaml
 from posegen.dataset.documents import Source
 from posegen.dataset.files import sweep
-from posegen.dataset.hashing import byte_hash
 from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
 from posegen.dataset.parts import read_part
@@ -39,6 +38,7 @@ from posegen.embedding.encoder import Encoder
 from posegen.embedding.parts import commit, sound_receipt
 from posegen.embedding.search_actions import directions
 from posegen.embedding.search_words import Lexicon, lexicon
+from posegen.hashing import byte_hash
 from posegen.library import load_library
 
 __all__ = ["Related", "SearchIndex", "open_index", "related_words"]

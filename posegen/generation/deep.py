@@ -14,7 +14,6 @@ import numpy as np
 
 from posegen.config.schema import Config
 from posegen.dataset.complete import load_receipt
-from posegen.dataset.hashing import canonical, content_hashes
 from posegen.dataset.headers import load_header
 from posegen.dataset.layers import layer_of, layer_receipt
 from posegen.dataset.layout import ROWS, Header, receipt_path, rows_path, shard_path
@@ -29,6 +28,7 @@ from posegen.generation.plan import bytes_per_sample
 from posegen.generation.pool import Lost, available_cores, run_jobs
 from posegen.generation.stored import stored_config
 from posegen.generation.worker import BLOCK_BYTES, SampleError
+from posegen.hashing import canonical, content_hashes
 
 __all__ = ["deep_problems", "worthwhile_workers"]
 

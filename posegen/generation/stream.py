@@ -14,10 +14,10 @@ from posegen.config.schema import Config
 from posegen.dataset.batches import ArrayShape, Batches, make_batches
 from posegen.dataset.batches.batches import THREADS, WINDOW
 from posegen.dataset.batches.source import CAPTIONS
-from posegen.dataset.hashing import canonical
 from posegen.dataset.rows import caption_texts, table_of
 from posegen.errors import UsageError
 from posegen.generation.fields import array_fields, made_arrays
+from posegen.hashing import canonical
 from posegen.library import load_library
 from posegen.synthesis import rows_schema, synthesize
 from posegen.wording import shown

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from posegen.dataset.descriptions import descriptions
 from posegen.dataset.documents import Source
-from posegen.dataset.hashing import byte_hash
 from posegen.dataset.headers import header_bytes
 from posegen.dataset.layout import Header
 from posegen.dataset.receipts import Receipt, StoredFile
+from posegen.hashing import byte_hash
 
 ROOM = 1 << 30
 """Bytes of address space that reading may take beside what the interpreter and its libraries take."""

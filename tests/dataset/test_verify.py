@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from posegen.dataset.documents import Source
-from posegen.dataset.hashing import byte_hash
 from posegen.dataset.headers import load_header
 from posegen.dataset.problems import Problem
 from posegen.dataset.read import open_dataset
@@ -20,6 +19,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.verify import expected_shards, find_problems, verify
 from posegen.dataset.write import commit_shard, publish
 from posegen.errors import PosegenError, UsageError
+from posegen.hashing import byte_hash
 from tests.dataset.tiny import SCHEMA, commit, files_of, fill, make_arrays, make_header, make_rows
 
 JOINTS = "motion.zarr/joints/c.1.0.0.0"

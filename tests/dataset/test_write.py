@@ -27,7 +27,7 @@ OPERATIONS = """
 import json, os, sys
 from pathlib import Path
 from posegen.dataset.faults import CRASH_VARIABLE
-from posegen.dataset.hashing import canonical
+from posegen.hashing import canonical
 from posegen.dataset.headers import load_header
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish

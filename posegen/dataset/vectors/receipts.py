@@ -17,9 +17,9 @@ import xxhash
 
 from posegen.dataset.documents import MOST_BYTES, Source, check_keys, mapping, number, seal, unseal, whole, words
 from posegen.dataset.files import read_file
-from posegen.dataset.hashing import byte_hash
 from posegen.dataset.receipts import StoredFile
 from posegen.errors import PosegenError
+from posegen.hashing import byte_hash
 
 __all__ = ["KINDS", "OverlayReceipt", "cure", "digest_of_texts", "read_checked", "read_receipt", "receipt_name"]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from posegen.dataset.hashing import canonical, content_hashes
+from posegen.hashing import canonical, content_hashes
 
 arrays = hnp.arrays(
     st.sampled_from(["float16", "float32", "float64", "<u2", ">u2", ">f4", "int64", "uint8"]),
