@@ -1,0 +1,198 @@
+"""Progress display of long commands: a bar on a terminal, plain lines elsewhere, nothing with ``--quiet``.
+
+Every stage reports through :class:`Progress`. What a stage reports besides the count, such as the loss or the memory in use, it
+passes as text.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from posegen.quantities import human_time
+from posegen.wording import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+
+__all__ = ["LineProgress", "Progress", "SilentProgress", "TerminalProgress", "make_progress"]
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class Progress(Protocol):
+    """A display of progress. Implementations need not subclass it.
+
+    One task is shown at a time: ``start``, any number of ``update`` calls, ``stop``. Messages may be logged at any time.
+    """
+
+    def log(self, text: str) -> None:
+        """Print a message."""
+
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+        """Begin a task.
+
+        Parameters
+        ----------
+        task : str
+            What is done, such as "generate".
+        total : int
+            Number of units of the whole task.
+        unit : str, optional
+            Plural noun.
+        done : int, optional
+            Units that an earlier session completed. They do not count towards the rate.
+        """
+
+    def update(self, done: int, details: str = "") -> None:
+        """Report that `done` units are complete, with further text such as a rate."""
+
+    def stop(self) -> None:
+        """End the task, complete or not. Without a task, do nothing."""
+
+
+class SilentProgress:
+    """A display that shows nothing."""
+
+    def log(self, text: str) -> None:
+        """Do nothing."""
+
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+        """Do nothing."""
+
+    def update(self, done: int, details: str = "") -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+@dataclass
+class _Task:
+    name: str
+    total: int
+    unit: str
+    first: int
+    started: float
+
+    def rate(self, done: int) -> float | None:
+        """Return the units per second of this session; None before the first one is complete."""
+        seconds = time.monotonic() - self.started
+        return (done - self.first) / seconds if done > self.first and seconds > 0 else None
+
+    def line(self, done: int, details: str) -> str:
+        """Return the state of the task in one line, with the time left at the rate so far."""
+        rate = self.rate(done)
+        parts = [f"{self.name}: {done:,} of {self.total:,} {self.unit} ({100 * done // max(self.total, 1)}%)"]
+        parts += [] if rate is None else [f"{rate:,.0f} {self.unit}/s" if rate >= 10 else f"{rate:.1f} {self.unit}/s"]
+        parts += [details] if details else []
+        parts += [] if rate is None else [f"{human_time((self.total - done) / rate)} left"]
+        return ", ".join(parts)
+
+
+class LineProgress:
+    """A display that prints a plain line every few seconds, and one when the task is complete.
+
+    Examples
+    --------
+    >>> progress = LineProgress(sys.stdout)
+    >>> progress.start("generate", 1000)
+    generate: 0 of 1,000 samples (0%)
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._task: _Task | None = None
+        self._last = float("-inf")
+
+    def log(self, text: str) -> None:
+        """Print a message."""
+        print(printable(text), file=self._stream, flush=True)
+
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+        """Begin a task and print its size."""
+        self._last = time.monotonic()
+        self._task = _Task(task, total, unit, done, self._last)
+        self.log(self._task.line(done, ""))
+
+    def update(self, done: int, details: str = "") -> None:
+        """Print the state of the task if the last line is old enough or the task is complete."""
+        now = time.monotonic()
+        if self._task is not None and (now - self._last >= SECONDS_BETWEEN_LINES or done >= self._task.total):
+            self._last = now
+            self.log(self._task.line(done, details))
+
+    def stop(self) -> None:
+        """End the task."""
+        self._task = None
+
+
+class TerminalProgress:
+    """A display with a moving bar, drawn by rich."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._console: Console | None = None
+        self._bar: RichProgress | None = None
+
+    def log(self, text: str) -> None:
+        """Print a message above the bar."""
+        self._open_console().print(printable(text), highlight=False, markup=False, soft_wrap=True)
+
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+        """Show the bar."""
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        self.stop()
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f} {task.fields[figures]}", markup=False),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+            console=self._open_console(),
+        )
+        self._bar.add_task(printable(task), total=total, completed=done, unit=unit, figures=unit)
+        self._bar.start()
+
+    def update(self, done: int, details: str = "") -> None:
+        """Move the bar."""
+        if self._bar is None:
+            return
+        task = self._bar.tasks[0]
+        self._bar.update(task.id, completed=done)
+        unit = task.fields["unit"]
+        rate = f"{unit}, {task.speed:,.1f} {unit}/s" if task.speed else unit
+        self._bar.update(task.id, figures=printable(f"{rate}, {details}" if details else rate))
+
+    def stop(self) -> None:
+        """Leave the bar as it is."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _open_console(self) -> Console:
+        from rich.console import Console
+
+        if self._console is None:
+            self._console = Console(file=self._stream)
+        return self._console
+
+
+def make_progress(*, quiet: bool = False, stream: TextIO | None = None) -> Progress:
+    """Return the display that suits `stream`.
+
+    Parameters
+    ----------
+    quiet : bool, optional
+        Whether to show nothing.
+    stream : text file, optional
+        Standard error by default.
+    """
+    stream = stream or sys.stderr
+    if quiet:
+        return SilentProgress()
+    return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)

@@ -1,0 +1,93 @@
+"""The progress display of long commands."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from posegen import progress as progress_module
+from posegen.progress import LineProgress, SilentProgress, TerminalProgress, make_progress
+from posegen.quantities import human_bytes, human_time
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock whose seconds a test sets."""
+    now = [0.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_lines_are_rare_but_the_last_one_is_printed(clock: list[float]) -> None:
+    stream = io.StringIO()
+    progress = LineProgress(stream)
+    progress.start("generate", 1000)
+    for done in range(100, 1001, 100):
+        clock[0] = done / 1000
+        progress.update(done, "500 MB")
+    progress.stop()
+    first, last = stream.getvalue().splitlines()
+    assert first == "generate: 0 of 1,000 samples (0%)"
+    assert last == "generate: 1,000 of 1,000 samples (100%), 1,000 samples/s, 500 MB, 0s left"
+
+
+def test_rate_and_time_left_follow_from_this_session(clock: list[float]) -> None:
+    stream = io.StringIO()
+    progress = LineProgress(stream)
+    progress.start("train", 200, unit="steps", done=100)
+    clock[0] = 10.0
+    progress.update(150)
+    assert stream.getvalue().splitlines()[-1] == "train: 150 of 200 steps (75%), 5.0 steps/s, 10s left"
+
+
+def test_before_the_first_unit_the_time_left_is_unknown(clock: list[float]) -> None:
+    stream = io.StringIO()
+    progress = LineProgress(stream)
+    progress.start("generate", 10)
+    clock[0] = 10.0
+    progress.update(0)
+    assert "left" not in stream.getvalue()
+
+
+def test_a_terminal_shows_a_bar() -> None:
+    stream = Terminal()
+    progress = make_progress(stream=stream)
+    assert isinstance(progress, TerminalProgress)
+    progress.start("generate", 10)
+    progress.update(10, "2 MB [green]")
+    progress.log("a message [red]")
+    progress.stop()
+    progress.stop()
+    shown = " ".join(stream.getvalue().split())
+    assert "10/10 samples" in shown
+    assert "2 MB [green]" in shown
+    assert "a message [red]" in shown
+
+
+def test_other_streams_get_lines_and_quiet_gets_nothing() -> None:
+    assert isinstance(make_progress(stream=io.StringIO()), LineProgress)
+    stream = Terminal()
+    silent = make_progress(quiet=True, stream=stream)
+    assert isinstance(silent, SilentProgress)
+    silent.log("something")
+    silent.start("generate", 1)
+    silent.update(1)
+    silent.stop()
+    assert stream.getvalue() == ""
+
+
+def test_control_characters_are_escaped() -> None:
+    stream = io.StringIO()
+    LineProgress(stream).log("a\x1b[2Jb")
+    assert stream.getvalue() == "a\\x1b[2Jb\n"
+
+
+def test_sizes_and_times_are_readable() -> None:
+    assert [human_bytes(n) for n in (0, 999, 1500, 1.65e9, 5e15)] == ["0 B", "999 B", "1.5 kB", "1.65 GB", "5,000 TB"]
+    assert [human_time(s) for s in (0.4, 59, 61, 3600, 7322)] == ["0s", "59s", "1m 01s", "1h 00m", "2h 02m"]
