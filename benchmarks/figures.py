@@ -1,4 +1,4 @@
-"""What a measure found, and how it is written down."""
+"""Store measured values as JSON and Markdown tables in `results/`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RESULTS", "Figure", "described_machine", "sentence", "took", "write", "write_again"]
+__all__ = [
+    "RESULTS",
+    "Figure",
+    "described_machine",
+    "machine_sentence",
+    "provenance",
+    "update",
+    "verdict",
+    "write",
+    "write_document",
+]
 
 RESULTS = Path(__file__).parent / "results"
-PLACES = {
+PATHS = {
     str(Path(__file__).parents[1]): "REPOSITORY",
     sys.prefix: "PYTHON",
     sys.base_prefix: "PYTHON",
@@ -25,89 +35,102 @@ PLACES = {
     tempfile.gettempdir(): "TEMPORARY",
     "/dev/shm": "MEMORY",
 }
-"""What a message may hold of the machine, and what stands for it in results that are committed."""
+"""Paths of this machine, and their replacement in committed results."""
 PACKAGES = ("numpy", "numba", "zarr", "pyarrow")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One finding.
+    """One measured value.
 
-    `good` is None where a figure is only told. `detail` is kept in the JSON, not in the table.
+    Attributes
+    ----------
+    name : str
+        The measure.
+    value : str
+        The measured value with its unit.
+    target : str
+        The required value; empty if the value is only reported.
+    passed : bool or None
+        Whether the target is met; None if there is no target.
+    detail : any
+        Kept in the JSON file, not in the table.
     """
 
     name: str
-    found: str
-    wanted: str = ""
-    good: bool | None = None
+    value: str
+    target: str = ""
+    passed: bool | None = None
     detail: Any = None
 
 
 def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
-    """Write figures as JSON and as a table in Markdown, and give the path of the table."""
-    found = [asdict(figure) for figure in figures]
-    return _record(
-        title, {"section": section, "machine": described_machine(), "seconds": round(seconds), "figures": found, "again": []}
-    )
+    """Write figures as JSON and as a Markdown table, and return the path of the table."""
+    document = {
+        "section": section,
+        "machine": described_machine(),
+        "seconds": round(seconds),
+        "figures": [*map(asdict, figures)],
+    }
+    return write_document(title, {**document, "reruns": []})
 
 
-def write_again(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
-    """Put figures in the place of those of the same names that are written down, and new ones behind them; which were measured
-    later is told. Of a section that was never measured whole, that is all there is.
-    """
-    kept = RESULTS / f"{section}.json"
-    begun = {"section": section, "machine": described_machine(), "seconds": None, "figures": []}
-    document = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else begun
-    found = {figure.name: asdict(figure) for figure in figures}
-    document["figures"] = [found.pop(figure["name"], figure) for figure in document["figures"]] + list(found.values())
+def update(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
+    """Replace the figures of the same names in the stored results, append new ones, and record the re-run."""
+    file = RESULTS / f"{section}.json"
+    empty = {"section": section, "machine": described_machine(), "seconds": None, "figures": []}
+    document = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else empty
+    new = {figure.name: asdict(figure) for figure in figures}
+    document["figures"] = [new.pop(figure["name"], figure) for figure in document["figures"]] + list(new.values())
     names = [figure.name for figure in figures]
-    # Of what was measured several times, the last counts.
-    before = [later for later in document.get("again", []) if not set(later["figures"]) <= set(names)]
-    document["again"] = [*before, {"figures": names, "seconds": round(seconds), "machine": described_machine()}]
-    return _record(title, document)
+    # Only the last run of a figure counts.
+    earlier = [rerun for rerun in document.get("reruns", []) if not set(rerun["figures"]) <= set(names)]
+    rerun = {"figures": names, "seconds": round(seconds), "machine": described_machine()}
+    document["reruns"] = [*earlier, rerun]
+    return write_document(title, document)
 
 
-def took(document: dict[str, Any]) -> str:
-    """Say in words how long a section took, on what, and which of its figures were measured again later."""
-    machine = sentence(document["machine"])
-    told = f"Measured in parts on {machine}; what is not listed was not measured."
+def provenance(document: dict[str, Any]) -> str:
+    """Return sentences that state the duration, the machine and the re-runs of a section."""
+    machine = machine_sentence(document["machine"])
+    text = f"Machine: {machine}. The section was measured in parts; figures that are not listed were not measured."
     if document["seconds"] is not None:
-        told = f"`make judge SECTION={document['section']}` took {document['seconds'] / 60:.0f} minutes on {machine}."
-    for later in document.get("again", []):
-        # Of figures whose names begin alike, what they begin with.
-        what = "; ".join(dict.fromkeys(name.partition(": ")[0] for name in later["figures"]))
-        again = "Measured again, after a mend," if document["seconds"] is not None else "Measured"
-        elsewhere = later.get("machine", document["machine"]) != document["machine"]
-        place = f" on {sentence(later['machine'])}" if elsewhere else ""
-        told += f" {again} in {later['seconds'] / 60:.0f} minutes{place}: {what}."
-    return told
+        text = f"`make judge SECTION={document['section']}`, {document['seconds'] / 60:.0f} minutes. Machine: {machine}."
+    for rerun in document.get("reruns", []):
+        # Figures whose names share a prefix are listed by the prefix.
+        names = "; ".join(dict.fromkeys(name.partition(": ")[0] for name in rerun["figures"]))
+        other = rerun.get("machine", document["machine"])
+        place = f" on {machine_sentence(other)}" if other != document["machine"] else ""
+        text += f"\n\nRe-run later ({rerun['seconds'] / 60:.0f} minutes{place}): {names}."
+    return text
 
 
-def _record(title: str, document: dict[str, Any]) -> Path:
+def write_document(title: str, document: dict[str, Any]) -> Path:
+    """Write the results of a section as JSON and as a Markdown table, and return the path of the table."""
     RESULTS.mkdir(exist_ok=True)
     section = document["section"]
-    # NumPy's numbers and truths become plain ones.
-    text = json.dumps(document, indent=1, default=lambda value: value.item()) + "\n"
-    (RESULTS / f"{section}.json").write_text(_without_places(text), encoding="utf-8")
-    lines = [f"# {title}", "", took(document), "", "| measure | found | wanted | |", "|---|---|---|---|"]
-    mark = {True: "good", False: "**bad**", None: ""}
-    lines += [
-        f"| {f['name']} | {f['found']} | {f['wanted']} | {mark[None if f['good'] is None else bool(f['good'])]} |"
-        for f in document["figures"]
-    ]
+    text = json.dumps(document, indent=1, default=lambda value: value.item()) + "\n"  # NumPy scalars become plain numbers
+    (RESULTS / f"{section}.json").write_text(_without_paths(text), encoding="utf-8")
+    lines = [f"# {title}", "", "| measure | value | target | result |", "|---|---|---|---|"]
+    lines += [f"| {f['name']} | {f['value']} | {f['target']} | {verdict(f['passed'])} |" for f in document["figures"]]
     table = RESULTS / f"{section}.md"
-    table.write_text(_without_places("\n".join(lines) + "\n"), encoding="utf-8")
+    table.write_text(_without_paths("\n".join([*lines, "", provenance(document)]) + "\n"), encoding="utf-8")
     return table
 
 
-def _without_places(text: str) -> str:
-    for place in sorted(PLACES, key=len, reverse=True):
-        text = re.sub(rf"{re.escape(place)}(?![\w-])", PLACES[place], text)
+def verdict(passed: bool | None) -> str:
+    """Return the text of a table's result column."""
+    return "" if passed is None else "pass" if passed else "**fail**"
+
+
+def _without_paths(text: str) -> str:
+    for path in sorted(PATHS, key=len, reverse=True):
+        text = re.sub(rf"{re.escape(path)}(?![\w-])", PATHS[path], text)
     return text
 
 
 def described_machine() -> dict[str, str]:
-    """Say what figures are measured on."""
+    """Return processor, cores, system and package versions."""
     return {
         "processor": _processor(),
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
@@ -119,14 +142,14 @@ def described_machine() -> dict[str, str]:
 
 def _processor() -> str:
     try:
-        described = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("model name")]
+    names = [line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name")]
     return names[0] if names else platform.machine()
 
 
-def sentence(machine: dict[str, str]) -> str:
-    """Say in words what figures were measured on."""
+def machine_sentence(machine: dict[str, str]) -> str:
+    """Return a phrase that names the machine and its packages."""
     packages = ", ".join(f"{package} {machine[package]}" for package in PACKAGES)
     return f"{machine['cores']} cores of {machine['processor']}, Python {machine['python']}, {packages}"

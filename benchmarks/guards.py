@@ -1,6 +1,6 @@
-"""What benchmarks must not fall behind: ratios of two things measured side by side, and peaks.
+"""Thresholds of the guards: ratios of two workloads measured in turns, and peak memory.
 
-Times differ from machine to machine and from hour to hour; the ratio of two works done in turns hardly does.
+Times differ between machines and hours; the ratio of two workloads measured in turns hardly does.
 """
 
 from __future__ import annotations
@@ -9,47 +9,48 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Guard: TypeAlias = Callable[..., None]
-"""Holds what was found, by its name, against `most` or `least`; see `conftest.py`."""
+"""Checks a named ratio against `most` or `least`; see `conftest.py`."""
 
 END_TO_END = 3.5
-"""Generating a dataset on one core, by storing the same arrays from memory with the same writer."""
+"""Time to generate a dataset on one core / time to store the same arrays from memory with the same writer."""
 
 KERNEL_SPEEDUP = {
     "philox": 3.0,
     "multiples of a phase": 3.0,
     "product of rotations": 2.0,
 }
-"""By how much each kernel must beat the naive NumPy that it equals."""
+"""Time of the naive NumPy oracle / time of the kernel."""
 
 WORDS_SHARE = 0.20
-"""Planning, captions and checks, by all that a worker does for a shard."""
+"""Time of planning, captions and checks / time of a worker for a shard."""
+
 READING = 3.0
-"""Shuffled batches in one thread, by unpacking their chunks and copying them once."""
+"""Time of shuffled batches in one thread / time to decompress their chunks and copy them once."""
 
 PEAK_BYTES = 1_500_000_000
-"""Resident memory of all processes together, at two workers."""
+"""Resident memory of all processes together, with two workers."""
 
 PROFILE_WIDENED = 2.0
-"""How many times as wide as told the interval of a profile is, in which a run five times as large must lie."""
+"""Factor on the width of a profile's interval that must contain a run five times as large."""
 
 PROFILE_BYTES = 0.03
-"""By how much the bytes of that run may differ from those told."""
+"""Relative error of the estimated size of that run."""
 
 STAGES = {"motion": 50.0, "variants": 4.0, "captions": 2.0}
-"""Motion and variants of a shard, by copying their arrays; captions, by writing the rows as JSON."""
+"""Time of motion and of variants of a shard / time to copy their arrays; captions / time to write the rows as JSON."""
 
 ENCODE = 2.0
-"""Encoding the joints of a shard, by compressing them alone."""
+"""Time to encode the joints of a shard / time to compress them."""
 
 START = 5.0
-"""The command that makes ten samples, by importing the packages that it needs."""
+"""Time of the command that generates ten samples / time to import the packages that it needs."""
 
 SYNTHESIZE = 60.0
-"""`synthesize`, by copying its arrays; what is wanted is in `speed/wanted.py`."""
+"""Time of `synthesize` / time to copy its arrays. The target is in the `speed` section."""
 
 KINEMATICS = 10.0
-"""Times that forward kinematics is as fast as NumPy's stacks of matrices."""
+"""Time of NumPy's stacked matrices / time of forward kinematics."""
 
 TRAINING = 1.0
-"""A clip that is trained on, by the published way with batches of 3 and as many threads; what is wanted is in
-`train/against_published.py`."""
+"""Time per training clip / the same with the published settings (batches of 3, as many threads). The target is in the `train`
+section."""

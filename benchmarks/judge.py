@@ -1,8 +1,8 @@
-"""Every measure at full size: ``make judge``, or ``make judge SECTION=generate``.
+"""Run the measurements behind the promises of README and docs at full size: ``make judge [SECTION=generate]``.
 
-A section is a module with a title and a list of measures; a measure gets an empty folder and gives figures. The results are
-written to ``results/`` and committed, and so are the pages of ``docs/`` that a section makes of them. The exit code is 1 if
-any figure is bad.
+A section is a module with `TITLE` and `MEASURES`. A measure is a module with a function ``measure(folder)``, which gets an
+empty folder and yields figures. Results are committed in ``results/``; a section may also list `PAGES` of ``docs/`` that are
+rendered from them. The exit code is 1 if any figure fails its target.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks import embed, generate, keep, motion, speed, story, tasks, train
-from benchmarks.figures import Figure, write, write_again
+from benchmarks.figures import Figure, update, write
 
 SECTIONS = {
     "embed": embed,
@@ -30,37 +30,38 @@ SECTIONS = {
 }
 
 
-def judge(section: str, names: list[str], folder: Path | None, *, again: bool = False) -> bool:
-    """Take the measures of a section, all unless some are named; tell whether none was bad."""
+def judge(section: str, names: list[str], folder: Path | None, *, rerun: bool = False) -> bool:
+    """Run the measures of a section, or only those named, and return whether no target was missed."""
     module = SECTIONS[section]
-    chosen = [measure for measure in module.MEASURES if not names or measure.__name__.rpartition(".")[2] in names]
+    selected = [measure for measure in module.MEASURES if not names or measure.__name__.rpartition(".")[2] in names]
     figures: list[Figure] = []
     start = time.monotonic()
-    for measure in chosen:
-        with tempfile.TemporaryDirectory(dir=folder) as place:
-            for figure in measure.measure(Path(place)):
+    for measure in selected:
+        with tempfile.TemporaryDirectory(dir=folder) as path:
+            for figure in measure.measure(Path(path)):
                 figures.append(figure)
-                print(f"{figure.name}: {figure.found}{' BAD' if figure.good is False else ''}", flush=True)
-    if (again or not names) and "POSEGEN_JUDGE_SCALE" not in os.environ:
-        record = write_again if again else write
+                print(f"{figure.name}: {figure.value}{' FAIL' if figure.passed is False else ''}", flush=True)
+    if (rerun or not names) and "POSEGEN_JUDGE_SCALE" not in os.environ:
+        record = update if rerun else write
         print(record(section, module.TITLE, figures, time.monotonic() - start))
         for page in getattr(module, "PAGES", []):
             print(import_module(page).write())
-    return all(figure.good is not False for figure in figures)
+    return all(figure.passed is not False for figure in figures)
 
 
 def main() -> int:
+    """Parse the command line, run the sections and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("section", choices=["all", *SECTIONS], default="all", nargs="?")
-    parser.add_argument("--only", action="append", default=[], help="a measure by name; nothing is written then")
-    parser.add_argument("--again", action="store_true", help="write what --only measured into the results there are, saying so")
-    parser.add_argument("--folder", type=Path, help="on the disk that is meant; that of temporary files unless given")
+    parser.add_argument("--only", action="append", default=[], help="run only this measure; results are not written")
+    parser.add_argument("--rerun", action="store_true", help="with --only: replace these figures in the stored results")
+    parser.add_argument("--folder", type=Path, help="parent of the working folders; default: the system's temporary folder")
     options = parser.parse_args()
-    if options.again and not options.only:
-        parser.error("--again goes with --only")
+    if options.rerun and not options.only:
+        parser.error("--rerun requires --only")
     sections = list(SECTIONS) if options.section == "all" else [options.section]
-    good = [judge(section, options.only, options.folder, again=options.again) for section in sections]
-    return 0 if all(good) else 1
+    passed = [judge(section, options.only, options.folder, rerun=options.rerun) for section in sections]
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

@@ -6,39 +6,38 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS, took
+from benchmarks.figures import RESULTS, provenance, verdict
 
 __all__ = ["PAGE", "page", "write"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 TEMPLATE = Path(__file__).with_name("reliability.template.md")
 SECTION = "keep"
-MARK = {True: "good", False: "**bad**", None: ""}
 
 
 def page() -> str:
-    """Put the measured figures into the text."""
+    """Return the page with the measured figures."""
     results = RESULTS / f"{SECTION}.json"
-    told = (
+    figures = (
         _table(json.loads(results.read_text("utf-8"))) if results.exists() else f"`make judge SECTION={SECTION}` measures them."
     )
-    return TEMPLATE.read_text("utf-8").replace("{{figures}}", told)
+    return TEMPLATE.read_text("utf-8").replace("{{figures}}", figures)
 
 
 def write() -> Path:
-    """Write the page, and give its path."""
+    """Write the page and return its path."""
     PAGE.write_text(page(), encoding="utf-8")
     return PAGE
 
 
 def _table(results: dict[str, Any]) -> str:
     lines = [
-        took(results),
+        provenance(results),
         "",
-        "| what was tried | what came of it | wanted | |",
+        "| attack | outcome | target | result |",
         "|---|---|---|---|",
     ]
-    lines += [f"| {f['name']} | {f['found']} | {f['wanted']} | {MARK[f['good']]} |" for f in results["figures"]]
+    lines += [f"| {f['name']} | {f['value']} | {f['target']} | {verdict(f['passed'])} |" for f in results["figures"]]
     return "\n".join(lines)
 
 

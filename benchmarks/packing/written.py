@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS, described_machine, sentence
+from benchmarks.figures import RESULTS, described_machine, machine_sentence
 
 HEAD = "| {} | write, MB/s | read all, MB/s | one sequence, ms | bytes, % |\n|---|---|---|---|---|"
 
@@ -20,7 +20,7 @@ def write(found: dict[str, Any]) -> Path:
     document = json.dumps({"machine": machine, "load": load, **found}, indent=1) + "\n"
     (RESULTS / "packing.json").write_text(document, encoding="utf-8")
     place = RESULTS / "packing.md"
-    place.write_text("\n".join(lines(found, f"{sentence(machine)}, load {load}")) + "\n", encoding="utf-8")
+    place.write_text("\n".join(lines(found, f"{machine_sentence(machine)}, load {load}")) + "\n", encoding="utf-8")
     return place
 
 

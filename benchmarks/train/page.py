@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS, took
+from benchmarks.figures import RESULTS, provenance, verdict
 from benchmarks.train.against_published import ALL, BASE, CHANGES, POSEGEN, PUBLISHED, STRETCHES
 from benchmarks.train.presets import PRESETS
 
@@ -18,7 +18,6 @@ TEMPLATE = Path(__file__).with_name("performance.template.md")
 TRIED = Path(__file__).with_name("tried.md")
 """What small runs told, which stands on the page until there are results."""
 SECTION = "train"
-MARK = {True: "good", False: "**bad**", None: ""}
 UNMEASURED = f"(not measured yet: `make judge SECTION={SECTION}`)"
 PROMISES = ("where a step's time goes", "killed", "memory.limit", "captured clips, among", "shuffled", "beside the published")
 
@@ -31,7 +30,7 @@ def page() -> str:
     document = json.loads(results.read_text("utf-8")) if results.exists() else None
     figures: Figures = document["figures"] if document else []
     parts = {
-        "machine": took(document) if document else TRIED.read_text("utf-8").rstrip(),
+        "machine": provenance(document) if document else TRIED.read_text("utf-8").rstrip(),
         "choices": _choices(figures),
         "padding": _found(figures, "padding of clips to the longest"),
         "quality": _table([f for f in figures if f["name"].startswith("top-1 of held-out clips")]),
@@ -62,14 +61,14 @@ def _choices(figures: Figures) -> str:
         left_out = details.get(f"without {name.removeprefix('with ')}")
         lost = f"{left_out['detail']['times']:.2f} times as fast" if left_out else ""
         times = "" if name == BASE else f"{detail['times']:.2f} times as fast"
-        told = details[name]["found"].partition(",")[0]
+        told = details[name]["value"].partition(",")[0]
         lines.append(f"| {name.replace('with ', 'the same with ')} | {told} | {times} | {lost} |")
     return "\n".join(lines)
 
 
 def _presets(figures: Figures) -> str:
     lines = [
-        "| preset | weights | steps | told beforehand | action: took, got | retrieval: took, got |",
+        "| preset | weights | steps | told beforehand | action: time, result | retrieval: time, result |",
         "|---|---|---|---|---|---|",
     ]
     for preset in PRESETS:
@@ -98,11 +97,11 @@ def _table(figures: Figures) -> str:
     if not figures:
         return UNMEASURED
     lines = ["| what was tried | what came of it | wanted | |", "|---|---|---|---|"]
-    return "\n".join([*lines, *(f"| {f['name']} | {f['found']} | {f['wanted']} | {MARK[f['good']]} |" for f in figures)])
+    return "\n".join([*lines, *(f"| {f['name']} | {f['value']} | {f['target']} | {verdict(f['passed'])} |" for f in figures)])
 
 
 def _found(figures: Figures, name: str) -> str:
-    return next((f["found"] for f in figures if f["name"].startswith(name)), UNMEASURED)
+    return next((f["value"] for f in figures if f["name"].startswith(name)), UNMEASURED)
 
 
 if __name__ == "__main__":

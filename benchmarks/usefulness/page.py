@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS, sentence
+from benchmarks.figures import RESULTS, machine_sentence
 from benchmarks.usefulness import definitions, lifting
 from benchmarks.usefulness.chart import draw
 from benchmarks.usefulness.definitions import (
@@ -61,7 +61,7 @@ def write() -> list[Path]:
 
 def _took(document: Mapping[str, Any], results: Sequence[Result]) -> str:
     repetitions = len({result.repetition for result in results})
-    machine = f"{sentence(document['machine'])}, torch {document['machine']['torch']}"
+    machine = f"{machine_sentence(document['machine'])}, torch {document['machine']['torch']}"
     took = f"`make usefulness` took {document['seconds'] / 60:.0f} minutes of one core's time"
     return f"{took} for {repetitions} repetitions; {machine}."
 
@@ -79,7 +79,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _verdict(results: Sequence[Result], measure: Measure) -> str:
-    """Tell in a sentence for which counts pre-training gained in all repetitions, and for which it did not."""
+    """Tell in a machine_sentence for which counts pre-training gained in all repetitions, and for which it did not."""
     told = []
     for count in COUNTS:
         gains = _gains(results, measure, PRETRAINED, count)

@@ -18,33 +18,33 @@ def test_the_committed_page_is_the_one_that_the_results_make() -> None:
 
 def test_figures_get_into_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = dict.fromkeys(("processor", "cores", "python", "numpy", "numba", "zarr", "pyarrow"), "x")
-    figures = [{"name": "300 kills", "found": "299 equal", "wanted": "300 equal", "good": False, "detail": ["not shown"]}]
+    figures = [{"name": "300 kills", "value": "299 equal", "target": "300 equal", "passed": False, "detail": ["not shown"]}]
     (tmp_path / "keep.json").write_text(json.dumps({"section": "keep", "seconds": 120, "machine": machine, "figures": figures}))
     monkeypatch.setattr(page, "RESULTS", tmp_path)
-    assert "took 2 minutes on x cores of x, Python x" in page.page()
-    assert "| 300 kills | 299 equal | 300 equal | **bad** |" in page.page()
+    assert "2 minutes. Machine: x cores of x, Python x" in page.page()
+    assert "| 300 kills | 299 equal | 300 equal | **fail** |" in page.page()
     assert "not shown" not in page.page()
     assert "{{" not in page.page()
 
 
-def test_a_figure_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_is_measured_in_a_re_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     monkeypatch.setattr(page, "RESULTS", tmp_path)
     results.write(
-        "keep", "Keeping", [Figure("kills", "3 lost", "none", good=False), Figure("stops", "held", "", good=True)], 600
+        "keep", "Keeping", [Figure("kills", "3 lost", "none", passed=False), Figure("stops", "held", "", passed=True)], 600
     )
-    results.write_again("keep", "Keeping", [Figure("kills", "none", "none", good=True)], 120)
+    results.update("keep", "Keeping", [Figure("kills", "none", "none", passed=True)], 120)
     table = (tmp_path / "keep.md").read_text()
     for text in (table, page.page()):
-        assert "| kills | none | none | good |" in text
-        assert "| stops | held |  | good |" in text
-        assert "took 10 minutes" in text
-        assert "Measured again, after a mend, in 2 minutes: kills." in text
-    results.write_again("keep", "Keeping", [Figure("new", "said")], 60)
+        assert "| kills | none | none | pass |" in text
+        assert "| stops | held |  | pass |" in text
+        assert "10 minutes. Machine" in text
+        assert "Re-run later (2 minutes): kills." in text
+    results.update("keep", "Keeping", [Figure("new", "said")], 60)
     table = (tmp_path / "keep.md").read_text()
     assert table.index("| stops |") < table.index("| new | said |")
-    assert "in 1 minutes: new." in table
-    results.write_again("parts", "Parts", [Figure("one", "said")], 60)
+    assert "Re-run later (1 minutes): new." in table
+    results.update("parts", "Parts", [Figure("one", "said")], 60)
     table = (tmp_path / "parts.md").read_text()
-    assert "Measured in parts on " in table
-    assert "Measured in 1 minutes: one." in table
+    assert "measured in parts" in table
+    assert "Re-run later (1 minutes): one." in table

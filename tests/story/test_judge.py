@@ -104,8 +104,8 @@ def test_a_false_statement_is_found_and_named(batch: Batch) -> None:
     figures = {figure.name: figure for figure in told("default", found)}
     assert found.told["side", False] >= 1
     assert "left" in found.false[0] or "right" in found.false[0]
-    assert figures["false statements in all variants of 24 samples, default"].good is False
-    assert {figure.good for figure in refused(clean)} == {True, None}
+    assert figures["false statements in all variants of 24 samples, default"].passed is False
+    assert {figure.passed for figure in refused(clean)} == {True, None}
     # What was turned round already is true when it is turned round again.
     assert found.turned["side", True] == found.told["side", False]
 
