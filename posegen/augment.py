@@ -27,10 +27,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from posegen.constants import GRID
 from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
 
 __all__ = [
-    "GRID",
     "frame_dropout",
     "joint_noise",
     "mirror",
@@ -45,8 +45,6 @@ __all__ = [
 
 Array = NDArray[Any]
 
-GRID = 2.0**-13
-"""Positions in a dataset are multiples of this, in metres."""
 
 QUARTER_TURN = 1.5707963267948966
 

@@ -1,15 +1,27 @@
-"""Sizes and durations as people write them."""
+"""Format and parse byte sizes and durations."""
 
 from __future__ import annotations
 
 import math
+import re
 
-__all__ = ["human_bytes", "human_time"]
+from posegen.wording import shown
+
+__all__ = ["human_bytes", "human_time", "parse_bytes", "parse_duration"]
+
+_NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
+_SIZE = re.compile(rf"({_NUMBER})\s*([KMGT]?)B?", re.IGNORECASE)
+_SIZE_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_DURATION = re.compile(rf"{_NUMBER}|(?:{_NUMBER}\s*[smhd]\s*)+")
+_DURATION_PART = re.compile(rf"({_NUMBER})\s*([smhd])")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def human_bytes(count: float) -> str:
-    """Size in the unit that suits it.
+    """Format a number of bytes with a decimal unit.
 
+    Examples
+    --------
     >>> human_bytes(1_650_000_000)
     '1.65 GB'
     """
@@ -22,8 +34,10 @@ def human_bytes(count: float) -> str:
 
 
 def human_time(seconds: float) -> str:
-    """Duration in words.
+    """Format a duration in hours, minutes and seconds.
 
+    Examples
+    --------
     >>> human_time(5), human_time(75), human_time(7322)
     ('5s', '1m 15s', '2h 02m')
     """
@@ -33,3 +47,46 @@ def human_time(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60}m {whole % 60:02d}s"
     return f"{whole // 3600}h {whole // 60 % 60:02d}m"
+
+
+def parse_bytes(text: str) -> int:
+    """Parse a byte size with a decimal unit.
+
+    Raises
+    ------
+    ValueError
+        If `text` is not a size.
+
+    Examples
+    --------
+    >>> parse_bytes("500MB"), parse_bytes("1.5 G"), parse_bytes("20")
+    (500000000, 1500000000, 20)
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        msg = f"must be an amount of memory such as 500MB or 4GB (got {shown(text)})"
+        raise ValueError(msg)
+    return int(float(match[1]) * _SIZE_UNITS[match[2].upper()])
+
+
+def parse_duration(text: str) -> float:
+    """Parse a duration above 0 into seconds; a number without a unit is seconds.
+
+    Raises
+    ------
+    ValueError
+        If `text` is not a duration.
+
+    Examples
+    --------
+    >>> parse_duration("90"), parse_duration("90s"), parse_duration("1h30m"), parse_duration("1.5 h"), parse_duration("2d")
+    (90.0, 90.0, 5400.0, 5400.0, 172800.0)
+    """
+    plain = text.strip().lower()
+    if _DURATION.fullmatch(plain):
+        parts = _DURATION_PART.findall(plain)
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts) if parts else float(plain)
+        if seconds > 0:
+            return seconds
+    msg = f"must be a duration such as 90s, 30m, 2h or 1h30m (got {shown(text)})"
+    raise ValueError(msg)

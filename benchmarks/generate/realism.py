@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.datasets import generate, slabs
 from benchmarks.figures import Figure
+from posegen.constants import GRID
 from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
 
-GRID = 2.0**-13
 # Both ends of a bone are stored up to half a grid cell away along three axes, in this frame and in others.
 BONE = 1e-5 + 2 * math.sqrt(3) * GRID
 DEPTH = 0.01

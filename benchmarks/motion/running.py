@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
 from benchmarks.motion.written import animated, people, shown
+from posegen.constants import GRAVITY
 from posegen.evaluation.ballistics import flights
 from posegen.evaluation.body import centre_of_mass
 from posegen.evaluation.cycles import labelled_steps
@@ -26,7 +27,7 @@ TIMES = {3.0: (0.280, 0.098), 4.5: (0.209, 0.143), 6.0: (0.168, 0.139)}
 """Speed, m/s: seconds of contact and of flight."""
 CLOSE = 0.15
 RISE = (0.065, 0.13)
-GRAVITY, FALL = 9.81, 0.01
+FALL = 0.01
 AMPLITUDES = (0.8, 1.0, 1.2)
 
 

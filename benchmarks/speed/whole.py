@@ -23,7 +23,7 @@ from benchmarks.speed.wanted import (
     TIMES_PUBLISHED_GOAL,
     TWO_WORKERS_BY_ONE,
 )
-from posegen.generation.pool import available_cores
+from posegen.machine import available_cores
 
 SAMPLES, PAIRS = 10_000, 3
 """Of the runs with one worker and with two, which are commands: their start counts."""

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import AVERAGE_LEG, DEGREES
 from posegen.library import Library
 from posegen.library.keeping import once_for_each_library
-from posegen.library.terms import AROUND, AVERAGE_LEG, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
+from posegen.library.terms import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
@@ -27,7 +28,6 @@ SIDES = {LEFT: "left", RIGHT: "right", BOTH: ""}
 """What the numbers in :class:`Told` mean; see also :mod:`posegen.library.terms`."""
 _SPEED_BOUNDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
 _CURVE = 35.0
-_DEGREES = 180.0 / 3.141592653589793
 _LEAST_GAIT, _LEAST_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7
 """Seconds of a gait, and legs that it must lead along: less where its steps are shorter than those of a walk this slow, m/s."""
 _LEAST_STAND, _LEAST_HOLD, _LEAST_SEATED = 1.0, 0.4, 0.3
@@ -95,7 +95,7 @@ def tell(scenes: Scenes, library: Library, fps: int) -> Told:
     completed, exact = _completed(known, scenes, seen)
     leg = leg_height(scenes.persons)[..., None]
     told = used & _worth_telling(known, scenes, seen, finished, completed, leg)
-    turn = scenes.turn * _DEGREES * np.where(finished, 1.0, seen / np.where(used, end - start, 1.0))
+    turn = scenes.turn * DEGREES * np.where(finished, 1.0, seen / np.where(used, end - start, 1.0))
     gait = known.gait[scenes.action]
     sample, actor, slot = np.nonzero(told)
     order = np.lexsort((scenes.layered[sample, actor, slot], start[sample, actor, slot], sample * told.shape[1] + actor))

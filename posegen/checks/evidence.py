@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.checks.signals import ANKLES, HIPS, distance, fill_signal, left_of, number_of, peaks
+from posegen.constants import AVERAGE_LEG, DEGREES
 from posegen.kernels import Scalar, kernel
 from posegen.library import Library
-from posegen.library.terms import AVERAGE_LEG
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
 
@@ -26,7 +26,6 @@ STRIDE_SECONDS = 0.48
 """Speed is that over so long: about a step, so that what the pelvis sways is not counted."""
 HIP_OVER_ANKLE = 0.92
 """Thigh and shank as a share of the height of the hip: the rest is below the ankle (Drillis and Contini)."""
-DEGREES = 180.0 / 3.141592653589793
 PELVIS = JOINTS.index("pelvis")
 KNEES = JOINTS.index("left_knee"), JOINTS.index("right_knee")
 

@@ -50,7 +50,7 @@ def _document(result: DerivationResult) -> dict[str, Any]:
 
 
 def _summary(result: DerivationResult) -> str:
-    from posegen.generation.quantities import human_bytes, human_time
+    from posegen.quantities import human_bytes, human_time
 
     names = ", ".join(result.layers) or "what was asked for"
     if result.nothing_to_do:

@@ -89,7 +89,7 @@ def _document(result: GenerationResult) -> dict[str, Any]:
 
 
 def _summary(result: GenerationResult) -> str:
-    from posegen.generation.quantities import human_bytes, human_time
+    from posegen.quantities import human_bytes, human_time
 
     place = shlex.quote(str(result.path))
     if result.nothing_to_do:

@@ -45,7 +45,7 @@ def _document(description: Description) -> dict[str, Any]:
 
 def _lines(description: Description) -> list[str]:
     from posegen.generation.describe import reading_lines
-    from posegen.generation.quantities import human_bytes
+    from posegen.quantities import human_bytes
 
     d = description
     width = max(map(len, (*d.fields, "sequences ")))

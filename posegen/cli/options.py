@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from posegen.errors import UsageError
+from posegen.quantities import parse_duration
 from posegen.wording import printable, shown
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "print_json",
     "quiet_option",
     "samples_option",
+    "seconds_of",
     "seed_option",
     "set_option",
     "workers_option",
@@ -88,6 +90,18 @@ def _short_names(ctx: click.Context, parameter: click.Parameter, place: Path | N
         msg = f"--out {shown(str(place))}: has a name of more than {_LONGEST_NAME} bytes; shorten it"
         raise UsageError(msg)
     return place
+
+
+def seconds_of(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Convert the duration given to an option, such as 90s or 1h30m, to seconds."""
+    del ctx
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        msg = f"{parameter.opts[0]} {error}"
+        raise UsageError(msg) from None
 
 
 def json_option(command: Command) -> Command:

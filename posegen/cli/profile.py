@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +18,7 @@ from posegen.cli.options import (
     out_option,
     print_json,
     quiet_option,
+    seconds_of,
     seed_option,
     set_option,
     workers_option,
@@ -34,22 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["profile"]
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?[smhd])+")
 _MOST_TARGETS = 20
 _STAGES = ("generate", "embed", "train", "evaluate", "animate")
 _PAGE: click.Path = click.Path(path_type=Path, dir_okay=False)
-
-
-def _duration(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """Read a duration such as 90s, 30m, 2h or 1h30m."""
-    del ctx, parameter
-    if text is None:
-        return None
-    if not _DURATION.fullmatch(text):
-        msg = f"--budget must be a duration such as 90s, 30m, 2h or 1h30m (got {shown(text)})"
-        raise UsageError(msg)
-    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9.]+)([smhd])", text))
 
 
 def _has_folder(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -114,7 +101,7 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
 @click.option(
     "--budget",
     metavar="TIME",
-    callback=_duration,
+    callback=seconds_of,
     help="Such as 30m or 2h: exit with 1 if a target may take longer, or has too little room.",
 )
 @click.option("--html", type=_PAGE, callback=_has_folder, metavar="FILE", help="Write a page with a flame chart.")

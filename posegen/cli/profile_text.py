@@ -13,7 +13,7 @@ from rich.table import Table
 from posegen.generation.profile.document import fits
 from posegen.generation.profile.profile import Profile, Target
 from posegen.generation.profile.stages import STAGES
-from posegen.generation.quantities import human_bytes, human_time
+from posegen.quantities import human_bytes, human_time
 from posegen.wording import printable
 
 if TYPE_CHECKING:

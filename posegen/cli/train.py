@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,31 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import WHOLE, example, json_option, note, out_option, print_json, quiet_option, set_option
-from posegen.errors import UsageError
-from posegen.wording import shown
+from posegen.cli.options import WHOLE, example, json_option, note, out_option, print_json, quiet_option, seconds_of, set_option
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
 
 __all__ = ["train"]
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _PREDICT = "predict {} DATASET -o predictions.parquet"
 _NEXT = {"motion": "animate {} 'a person walks forward' -o out.gif", "text": "embed DATASET --encoder {}"}
 """What a trained model is for."""
-_BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([smhd])")
-
-
-def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    del ctx, parameter
-    if text is None:
-        return None
-    match = _BUDGET.fullmatch(text.strip().lower())
-    if match is None or not float(match[1]):
-        msg = f"--budget: must be a time such as 30m or 1.5h (got {shown(text)})"
-        raise UsageError(msg)
-    return float(match[1]) * _SECONDS[match[2]]
 
 
 @click.command(
@@ -54,7 +38,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @set_option
 @click.option("--init", type=click.Path(path_type=Path), metavar="RUN", help="Begin with the model of this run.")
 @click.option("--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters beside its weights, and its answers.")
-@click.option("--budget", metavar="TIME", callback=_seconds, help="Refuse or stop what takes longer, such as 1h.")
+@click.option("--budget", metavar="TIME", callback=seconds_of, help="Refuse or stop what takes longer, such as 1h.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Tell what it will take, and train nothing.")
 @json_option
 @quiet_option

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from posegen.composition.script import Part
+from posegen.constants import AVERAGE_LEG
 from posegen.errors import UsageError
 from posegen.library import Library
 from posegen.library.styles import Style
-from posegen.library.terms import AROUND, AVERAGE_LEG, SPEED_BOUNDS
+from posegen.library.terms import AROUND, SPEED_BOUNDS
 from posegen.planning.layering import AFTER, BEFORE
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, repertoire
 from posegen.scene import BOTH, LEFT, RIGHT

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import psutil
-
 from posegen.embedding.encoder import Encoder
+from posegen.machine import available_memory
 
-__all__ = ["free_bytes", "suited_budget"]
+__all__ = ["suited_budget"]
 
 LEAST, MOST_CPU, MOST_GPU = 256, 512, 65536
 """Tokens in a batch. On a CPU, larger ones leave its caches and are slower."""
 _SHARE = 4
 """Of free memory, batches take one part in so many: others need some, too."""
-
-
-def free_bytes() -> int:
-    """Count the bytes of memory that this process may still take, by the system and by its control group."""
-    free = int(psutil.virtual_memory().available)
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return free
-    return min(free, max(0, int(limit) - used)) if limit.isdecimal() else free
 
 
 def suited_budget(encoder: Encoder, workers: int, free: int | None = None) -> int:
@@ -43,7 +29,7 @@ def suited_budget(encoder: Encoder, workers: int, free: int | None = None) -> in
         import torch
 
         most, free = MOST_GPU, torch.cuda.mem_get_info()[0] if free is None else free
-    room = (free_bytes() if free is None else free) // _SHARE // (workers * encoder.token_bytes)
+    room = (available_memory().free if free is None else free) // _SHARE // (workers * encoder.token_bytes)
     budget = LEAST
     while budget * 2 <= min(room, most):
         budget *= 2

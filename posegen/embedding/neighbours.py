@@ -7,7 +7,6 @@ the vectors: it starts from a fixed draw, and neither the threads nor what is as
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import UsageError
+from posegen.machine import available_cores
 
 __all__ = ["EXACT", "Index", "neighbour_index", "ranked"]
 
@@ -143,5 +143,5 @@ def _faiss() -> Any:
     except ImportError as error:
         msg = "finding neighbours needs faiss. Install posegen with it: pip install 'posegen[embed]'"
         raise UsageError(msg) from error
-    faiss.omp_set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    faiss.omp_set_num_threads(available_cores())
     return faiss

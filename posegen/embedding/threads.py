@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 from posegen.errors import UsageError
+from posegen.machine import available_cores
 
-__all__ = ["cores", "threads_each", "workers_of"]
+__all__ = ["threads_each", "workers_of"]
 
 _MOST_BATCHES = 8
 """At once. A batch for each core is a quarter quicker than one that all cores share: matrices of short texts are small, and
 threads that share one wait for each other, the more so where others want the cores, too."""
-
-
-def cores() -> int:
-    """Count the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def workers_of(workers: int | None) -> int:
@@ -29,9 +23,9 @@ def workers_of(workers: int | None) -> int:
     if workers is not None and workers < 1:
         msg = f"--workers must be at least 1 (got {workers})"
         raise UsageError(msg)
-    return workers or min(cores(), _MOST_BATCHES)
+    return workers or min(available_cores(), _MOST_BATCHES)
 
 
 def threads_each(workers: int | None) -> int:
     """How many threads one batch has, so that all together fill the cores."""
-    return max(1, cores() // workers_of(workers))
+    return max(1, available_cores() // workers_of(workers))

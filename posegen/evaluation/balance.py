@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posegen.evaluation.ballistics import GRAVITY
+from posegen.constants import GRAVITY
 from posegen.evaluation.body import centre_of_mass, longest_present
 from posegen.evaluation.filtering import REACH, low_pass
 from posegen.skeleton import JOINTS, sole_points

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from posegen.constants import GRAVITY
 from posegen.evaluation.body import centre_of_mass
 from posegen.skeleton import sole_points
 
-__all__ = ["GRAVITY", "flight_errors", "flights"]
+__all__ = ["flight_errors", "flights"]
 
-GRAVITY = 9.81
 CLEAR = 0.03
 """Metres above the floor that every joint and sole point must be for a body to be in flight."""
 FEWEST = 6

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from posegen.constants import GRAVITY
+
 __all__ = [
     "ANGLES",
     "SPREAD",
@@ -53,7 +55,6 @@ _CURVES: Mapping[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] =
     ("ankle_dorsiflexion", "very fast"): ((-1.29, 2.52, -3.35, -2.97, 1.38), (6.80, -7.57, 2.03, -1.27)),
 }
 
-_GRAVITY = 9.81
 _WALK_RATIO, _USUAL_LEG = 0.0065, 0.9
 
 # Speed in m/s, mean and standard deviation in metres (Orendurff et al. 2004).
@@ -63,7 +64,7 @@ _SWAY = ((0.7, 0.070, 0.0134), (1.6, 0.039, 0.0141))
 
 def speed_bin(speed: float, leg: float) -> str:
     """Name the bin of speed that a walk of `speed` m/s on legs of `leg` metres belongs to."""
-    relative = speed / np.sqrt(_GRAVITY * leg)
+    relative = speed / np.sqrt(GRAVITY * leg)
     return next(name for name, high in BINS if relative <= high)
 
 

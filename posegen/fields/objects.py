@@ -21,17 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import GRAVITY
 from posegen.fields.family import AXES, Description, Family, Sequences
 from posegen.fields.velocity import differences
 from posegen.library.objects import OBJECTS, Object
 from posegen.skeleton import JOINTS
 
-__all__ = ["FLYING", "GRAVITY", "HELD", "LYING", "OBJECT", "RADIUS"]
+__all__ = ["FLYING", "HELD", "LYING", "OBJECT", "RADIUS"]
 
 Array = NDArray[Any]
 
 LYING, HELD, FLYING, NOTHING = 0, 1, 2, 255
-GRAVITY = 9.81
 RADIUS = {"ball": 0.06, "bag": 0.1, "box": 0.15}
 """Metres from the floor to the middle of what lies on it."""
 

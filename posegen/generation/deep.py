@@ -25,10 +25,11 @@ from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample
 from posegen.generation.fields import made_arrays
 from posegen.generation.plan import bytes_per_sample
-from posegen.generation.pool import Lost, available_cores, run_jobs
+from posegen.generation.pool import Lost, run_jobs
 from posegen.generation.stored import stored_config
 from posegen.generation.worker import BLOCK_BYTES, SampleError
 from posegen.hashing import canonical, content_hashes
+from posegen.machine import available_cores
 
 __all__ = ["deep_problems", "worthwhile_workers"]
 

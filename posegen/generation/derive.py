@@ -32,7 +32,7 @@ from posegen.fields.family import Family, Sequences
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.fields import families_of, layer_of_family
 from posegen.generation.plan import bytes_per_sample
-from posegen.generation.pool import Lost, available_cores, run_jobs
+from posegen.generation.pool import Lost, run_jobs
 from posegen.generation.progress import Progression, Reporter, Silence
 from posegen.generation.run import GenerationError, clearing_up, told_plainly
 from posegen.generation.stopping import stoppable
@@ -40,6 +40,7 @@ from posegen.generation.stored import stored_config
 from posegen.generation.watching import Limit
 from posegen.generation.worker import Failure
 from posegen.library import load_library
+from posegen.machine import available_cores
 
 __all__ = ["DerivationResult", "derive"]
 

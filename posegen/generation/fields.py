@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
+from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.dataset.layout import ArrayField, Layer
 from posegen.fields.families import FAMILIES, compute, families_asked_for
 from posegen.fields.family import ABSENT, AXES, Description, Family, Sequences
 from posegen.library import Library
-from posegen.motion.engine import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 
 if TYPE_CHECKING:

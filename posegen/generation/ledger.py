@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from posegen.generation.pool import DIED, SHORT_OF_MEMORY, Lost
 from posegen.generation.progress import Progression, Reporter
 from posegen.generation.stored import stored_config
 from posegen.generation.worker import Failure, Job
+from posegen.machine import free_disk
 
 __all__ = ["Ledger", "failure_message", "open_ledger"]
 
@@ -110,7 +110,7 @@ class Ledger:
 
     def _check_space_again(self) -> None:
         """Now that a shard is there, it is known how large they are."""
-        free = shutil.disk_usage(self.path).free
+        free = free_disk(self.path)
         check_space(self.path, self.header, self.complete, self.plan.target, self.bytes / self.samples, free)
 
 
@@ -138,7 +138,7 @@ def open_ledger(path: Path, wanted: Header, samples: int, run: str, reporter: Re
     target = target_samples(path, header, complete, samples)
     if samples < target:
         reporter.say(f"{path} has {target:,} samples already, more than the {samples:,} asked for: nothing is taken away")
-    check_space(path, header, complete, target, _measured_bytes(path, header, complete), shutil.disk_usage(path).free)
+    check_space(path, header, complete, target, _measured_bytes(path, header, complete), free_disk(path))
     plan = make_plan(path, header, complete, target)
     if not is_there:
         create(path, header, run)

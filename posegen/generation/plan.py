@@ -21,7 +21,7 @@ from posegen.config.schema import CONTENT_VERSION, NOT_IDENTITY, Config
 from posegen.dataset.complete import complete_prefix
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
 from posegen.errors import PosegenError, UsageError
-from posegen.generation.quantities import human_bytes
+from posegen.quantities import human_bytes
 from posegen.skeleton import JOINTS, PARENTS
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from posegen.generation.memory import KEEP_MEMORY, kept_memory
-from posegen.generation.quantities import human_time
 from posegen.generation.unasked import hide_unasked
 from posegen.generation.watching import Limit, Watch, kill_children, tell_of_beginning
+from posegen.quantities import human_time
 
-__all__ = ["ATTEMPTS", "DIED", "SHORT_OF_MEMORY", "Lost", "available_cores", "run_jobs"]
+__all__ = ["ATTEMPTS", "DIED", "SHORT_OF_MEMORY", "Lost", "run_jobs"]
 
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
@@ -104,13 +104,6 @@ class _Call(Generic[Job, Outcome]):
         if self.watch is not None and position in self.watch.overdue:
             return f"it took longer than {human_time(self.watch.allowed())}"
         return DIED
-
-
-def available_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def run_jobs(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 import psutil
 
-from posegen.generation.quantities import human_bytes, human_time
+from posegen.quantities import human_bytes, human_time
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

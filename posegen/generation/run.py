@@ -25,13 +25,14 @@ from posegen.generation.fields import array_fields
 from posegen.generation.ledger import Ledger, failure_message, open_ledger
 from posegen.generation.measures import ShardMeasures
 from posegen.generation.plan import bytes_per_sample, new_header
-from posegen.generation.pool import available_cores, run_jobs
+from posegen.generation.pool import run_jobs
 from posegen.generation.profile.comparison import comparison
 from posegen.generation.progress import Reporter, Silence
 from posegen.generation.stopping import stoppable
 from posegen.generation.watching import Limit
 from posegen.generation.worker import Made, make_shard_or_say, warm_up
 from posegen.library import Library, load_library
+from posegen.machine import available_cores
 
 __all__ = ["GenerationError", "GenerationResult", "clearing_up", "default_place", "generate", "told_plainly"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.channels import add_gait, add_layer, add_track, counter_lean, ease_posture, fill_waves, slot_series
@@ -39,7 +40,6 @@ HIP, KNEE, ANKLE = (
 )
 TILT, OBLIQUITY = CHANNELS.index("pelvis_tilt"), CHANNELS.index("pelvis_obliquity")
 TRUNK_LATERAL, NECK_ROTATION = CHANNELS.index("trunk_lateral"), CHANNELS.index("neck_rotation")
-GRAVITY = 9.81
 SEAT_BELOW_PELVIS = 0.058
 """Surface of a seat below the pelvis joint of who sits on it, as a fraction of stature."""
 LIFTED_FEET = (LIFTED["left"], LIFTED["right"])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait import HARMONICS, HOP, RUN, RUN_SPEEDS, SKIP, STEP, WALK, Gaits, warped
@@ -46,7 +47,6 @@ HANGING = 0.05
 """Turns that an arm is off the trunk before it counts as raised."""
 LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 """By how much the trunk leans away for each turn that an arm is raised aside, or ahead: 3 degrees for one held out."""
-GRAVITY = 9.81
 MOST_RUNNING_SWING = 1.15
 """Factor on the swing of a runner's arms at most: that of a fast one takes the upper arm to the end of its range behind."""
 

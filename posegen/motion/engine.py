@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.kernels import Scalar, kernel
 from posegen.library import Library
 from posegen.motion.actor import actor_motion
@@ -27,9 +28,6 @@ from posegen.skeleton import (
 )
 
 __all__ = [
-    "ABSENT_ACTION",
-    "ABSENT_CONTACT",
-    "GRID",
     "MARGIN_SECONDS",
     "Motion",
     "Roles",
@@ -45,10 +43,6 @@ Array = NDArray[Any]
 
 MARGIN_SECONDS = 1.4
 """How much more than is shown is worked out at either end: a foot's print depends on its whole stance."""
-GRID = 2.0**-13
-"""Positions are whole multiples of this, in metres: .12 mm."""
-ABSENT_ACTION = 65535
-ABSENT_CONTACT = 255
 
 
 @dataclass(frozen=True)

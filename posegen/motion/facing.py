@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import GRID
 from posegen.kernels import Scalar, kernel
 from posegen.motion.actor import walk_the_path
 from posegen.motion.legs import FOOT_ANKLE_HEIGHT
@@ -25,8 +26,6 @@ __all__ = ["meet"]
 Array = NDArray[Any]
 
 LEGS = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
-GRID = 2.0**-13
-"""Metres: where somebody begins is a multiple of this from where the partner begins, so that both can be moved exactly."""
 
 
 @kernel

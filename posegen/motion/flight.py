@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.motion.rows import ANKLE_Y, BALL_Y, GAIT_WEIGHT, HEEL_HEIGHT, HIP_Y, KNEE_Y, TOE_HEIGHT
 from posegen.skeleton import JOINTS
@@ -19,7 +20,6 @@ __all__ = ["centre_height", "fall_freely", "mark_free"]
 
 Array = NDArray[Any]
 
-GRAVITY = 9.81
 HEAD = JOINTS.index("head")
 SHOULDERS, ELBOWS, WRISTS = (
     (JOINTS.index(f"left_{name}"), JOINTS.index(f"right_{name}")) for name in ("shoulder", "elbow", "wrist")

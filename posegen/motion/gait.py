@@ -37,7 +37,6 @@ Array = NDArray[Any]
 Series = tuple[float, list[float], list[float]]
 
 HARMONICS = 8
-GRAVITY = 9.81
 FASTEST_STEPS = 3.8
 """Steps a second on the spot at most: in quicker ones a foot is hardly off the ground."""
 

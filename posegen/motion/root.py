@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion.rows import (
@@ -44,7 +45,6 @@ Array = NDArray[Any]
 
 ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
 TILT, OBLIQUITY, ROTATION = (CHANNELS.index(f"pelvis_{c}") for c in ("tilt", "obliquity", "rotation"))
-GRAVITY = 9.81
 SURGE_SECONDS, SURGE_PHASE = 0.0075, 0.08
 """In walking the body is ahead of its mean course by the way of so many seconds at most, at this phase and half a stride later:
 it is fastest in double support and slowest over the stance foot, by some 9 per cent of its speed."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
 from posegen.motion.rows import between, fill_row
@@ -40,7 +41,6 @@ FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
 """The channels from here on are those of the hands."""
 TIME, VALUE, RATE, PUSH = range(4)
 """Rows of a track's key poses: seconds, value, its speed and its acceleration."""
-GRAVITY = 9.81
 
 
 @kernel

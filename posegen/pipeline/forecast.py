@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from posegen.errors import UsageError
-from posegen.generation.profile.machine import free_bytes
 from posegen.generation.profile.place import disk_folder, temporary_folder
 from posegen.generation.profile.profile import Profile, Target
 from posegen.generation.run import told_plainly
 from posegen.generation.stopping import stoppable
+from posegen.machine import free_disk
 from posegen.pipeline import short_road
 from posegen.pipeline.run import Request, stages_of
 from posegen.pipeline.scaling import Cost, total_of
@@ -94,7 +94,7 @@ def forecasts(request: Request, found: Profile, names: Sequence[str], say: Calla
     """
     samples = [target.samples for target in found.targets]
     with stoppable(), told_plainly(disk_folder(request.out)), temporary_folder(request.out) as folder:
-        free = free_bytes(folder)
+        free = free_disk(folder)
         few = min(max(samples), _short(request))
         costs = _measured(short_road.shortened(request, folder / "road", few), names, say)
     told = []

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import AVERAGE_LEG
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 from posegen.randomness import choose
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
@@ -22,7 +23,6 @@ _AGAIN = 0.3
 _LEAST_CURVE, _LEAST_TURN = 30.0, 40.0
 _CURVE_RATE = 45.0
 """Degrees a second of a curve at most."""
-_AVERAGE_LEG = 0.9
 _WALKING, _RUNNING = (0.5, 1.9), (2.2, 7.0)
 """Metres a second of an average leg between which a style may bring walks and runs."""
 _ELSE = (0.85, 1.15)
@@ -105,7 +105,7 @@ def speed_of(known: Repertoire, action: Array, leg: Array, style: Array, draws: 
     least, most = speed_limits(known, action)
     share = np.where(draws < 0.5, np.sqrt(0.5 * draws), 1.0 - np.sqrt(np.maximum(0.5 * (1.0 - draws), 0.0)))
     speed = np.clip((slow + share * (fast - slow)) * style, least, most)
-    return np.asarray(speed * np.sqrt(leg / _AVERAGE_LEG))
+    return np.asarray(speed * np.sqrt(leg / AVERAGE_LEG))
 
 
 def speed_limits(known: Repertoire, action: Array) -> tuple[Array, Array]:

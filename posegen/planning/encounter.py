@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import RADIANS
 from posegen.planning.choosing import speed_of
 from posegen.planning.repertoire import STANDING, Repertoire
 from posegen.planning.track import UNUSED
@@ -19,7 +20,6 @@ Array = NDArray[Any]
 Piece = dict[str, Array]
 
 WALK, TURN, WAVE = "walk", "turn", "wave"
-_RADIANS = 3.141592653589793 / 180.0
 _TURNING = 95.0
 """Degrees a second of turns on the spot."""
 _CURVING = 20.0
@@ -89,7 +89,7 @@ def walk_on(course: Course, known: Repertoire, pace: Pace, span: Array, degrees:
         action,
         span,
         speed=more.pop("speed", speed_of(known, kinds, pace.leg, pace.speed, draws[:, 0])),
-        turn=np.clip(degrees, -_CURVING * span, _CURVING * span) * _RADIANS,
+        turn=np.clip(degrees, -_CURVING * span, _CURVING * span) * RADIANS,
         side=np.where(draws[:, 1] < 0.5, LEFT, RIGHT),
         tempo=pace.tempo,
         amplitude=pace.amplitude,
@@ -101,7 +101,7 @@ def _turn(course: Course, known: Repertoire, pace: Pace, degrees: Array, draws: 
     """Let a turn on the spot follow, where `degrees` is not 0."""
     span = np.where(degrees == 0, 0.0, np.maximum(np.abs(degrees) / (_TURNING * np.clip(pace.tempo, 0.8, 1.2)), 1.2))
     side = np.where(draws < 0.5, LEFT, RIGHT)
-    return then(course, known.names.index(TURN), span, turn=degrees * _RADIANS, side=side, tempo=pace.tempo)
+    return then(course, known.names.index(TURN), span, turn=degrees * RADIANS, side=side, tempo=pace.tempo)
 
 
 def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: Array) -> Course:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["GRID", "on_grid", "places"]
+from posegen.constants import GRID
+
+__all__ = ["on_grid", "places"]
 
 Array = NDArray[Any]
-
-GRID = 1.0 / (1 << 13)
-"""Positions in the first frame are multiples of this, in metres, so that moving and mirroring them is exact."""
 
 _SPACING, _LOOSENESS = 3.2, 0.3
 _DRAWS = 4

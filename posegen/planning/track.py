@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
+from posegen.constants import RADIANS
 from posegen.planning.choosing import LayerDraw, SlotDraw, action_of, lessened, side_of, speed_of, turn_of
 from posegen.planning.layering import AFTER, BEFORE, lay_over
 from posegen.planning.repertoire import NO_GAIT, Repertoire
@@ -25,7 +26,6 @@ __all__ = ["UNUSED", "Actor", "Slots", "plan_track"]
 Array = NDArray[Any]
 
 _SLOT_DRAWS, _LAYER_DRAWS = 12, 8
-_RADIANS = 3.141592653589793 / 180.0
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _performed(known: Repertoire, actor: Actor, step: _Step) -> Slots:
         end=step.end,
         side=side,
         speed=speed,
-        turn=step.degrees * _RADIANS,
+        turn=step.degrees * RADIANS,
         tempo=step.tempo,
         amplitude=amplitude_of(energy, actor.amplitude[:, None], draws[..., SlotDraw.AMPLITUDE]),
         repetitions=step.repetitions,

@@ -6,7 +6,6 @@ machine, and tells why.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,34 +17,20 @@ from posegen.config.presets import presets
 from posegen.config.validation import validated
 from posegen.config.yaml_files import read_yaml
 from posegen.errors import UsageError
+from posegen.quantities import parse_bytes
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["Settings", "load_settings", "logged_every", "memory_bytes", "training_presets", "warm_up"]
+__all__ = ["Settings", "load_settings", "logged_every", "training_presets", "warm_up"]
 
 _MOST_POINTS = 1000
-_SIZES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)B?", re.IGNORECASE)
 
 
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def memory_bytes(text: str) -> int:
-    """Take an amount of memory from its text.
-
-    >>> memory_bytes("4GB"), memory_bytes("1.5 G")
-    (4000000000, 1500000000)
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        msg = f"must be an amount of memory such as 4GB (got {shown(text)})"
-        raise ValueError(msg)
-    return int(float(match[1]) * _SIZES[match[2].upper()])
-
-
 def _is_memory(text: str) -> str:
-    memory_bytes(text)
+    parse_bytes(text)
     return text
 
 

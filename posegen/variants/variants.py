@@ -36,7 +36,7 @@ class VariantParameters:
     speed, scale : float32
         Factors; 1 where there is no such variant.
     offset_x, offset_z : float32
-        Metres, multiples of :data:`posegen.planning.placing.GRID`; 0 where there is no such variant.
+        Metres, multiples of :data:`posegen.constants.GRID`; 0 where there is no such variant.
     """
 
     speed: Array

@@ -14,12 +14,12 @@ from posegen.checks.apart import DEEPEST
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.limits import CROSSES, LEAVES, beyond_limits
 from posegen.checks.ranges import STRICTER, TOLERANCE, ranges_of
+from posegen.constants import GRID
 from posegen.evaluation.collisions import body_overlap
 from posegen.evaluation.limits import joint_angles, range_excess
 from posegen.evaluation.ranges import ranges_of_frames
 from posegen.library import Library, load_library
 from posegen.library.models import Range
-from posegen.motion.engine import GRID
 from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS
 from tests.evaluation.figures import posed, standing, turn
 

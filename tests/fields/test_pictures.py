@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from posegen.config.schema import load_config
+from posegen.constants import GRAVITY
 from posegen.exchange.camera import Extrinsics, intrinsics, project
 from posegen.fields.camera import KINDS, SIZE
 from posegen.fields.face import EXPRESSIONS, SPEECH
 from posegen.fields.families import FAMILIES
 from posegen.fields.family import Sequences
 from posegen.fields.keypoints import HIDDEN, OUTSIDE, SEEN
-from posegen.fields.objects import FLYING, GRAVITY, HELD, LYING, RADIUS
+from posegen.fields.objects import FLYING, HELD, LYING, RADIUS
 from posegen.library.objects import OBJECTS
 from posegen.skeleton import JOINTS, PARTS
 from tests.fields.conftest import made

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from posegen.generation.measures import ShardMeasures
-from posegen.generation.pool import available_cores
 from posegen.generation.profile.comparison import Comparison
 from posegen.generation.profile.figures import Figures
 from posegen.generation.profile.load import Load
 from posegen.generation.progress import Silence
+from posegen.machine import available_cores
 from posegen.stopwatch import Span
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, Lost, available_cores, run_jobs
+from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, Lost, run_jobs
 from posegen.generation.watching import Limit
+from posegen.machine import available_cores
 
 HURT = "OMP_NUM_THREADS"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from posegen.generation.progress import Bar, Lines, Machine, Progression, Silence, reporter
-from posegen.generation.quantities import human_bytes, human_time
+from posegen.quantities import human_bytes, human_time
 
 
 class Terminal(io.StringIO):

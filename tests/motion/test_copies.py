@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.motion.engine import ABSENT_ACTION, ABSENT_CONTACT, GRID, Motion
+from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
+from posegen.motion.engine import Motion
 from posegen.skeleton import CONTACTS, JOINTS, MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, PARTS
 from tests.motion.copied import mirrored, shifted
 

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
+from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
 from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
-from posegen.motion.engine import ABSENT_ACTION, ABSENT_CONTACT, GRID, Motion
+from posegen.motion.engine import Motion
 from posegen.planning.planning import plan
 from posegen.scene import Scenes
 from posegen.skeleton import JOINTS

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.constants import GRAVITY
 from posegen.library.channels import CHANNELS
 from posegen.motion.root import carry_height, hips, pelvis_path, pelvis_rotation, run_rise, soften_steps
 from posegen.motion.rows import (
@@ -45,7 +46,6 @@ from tests.motion.rotations import about_x, about_y, about_z
 Array = NDArray[Any]
 
 OFFSETS = body_offsets(empty_scenes(1, 1, 1).persons)[0, 0]
-GRAVITY = 9.81
 SEEDS = st.integers(0, 2**32 - 1)
 
 periods = st.floats(0.28, 0.45)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.config.schema import Config
+from posegen.constants import GRID
 from posegen.errors import UsageError
 from posegen.library import load_library
-from posegen.planning.placing import GRID
 from posegen.planning.planning import plan
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import parts_of, repertoire

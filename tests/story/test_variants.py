@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from posegen.config.schema import Config
+from posegen.constants import GRID
 from posegen.library import load_library
-from posegen.planning.placing import GRID
 from posegen.planning.planning import plan
 from posegen.scene import BOTH, NOTHING, Persons, Scenes
 from posegen.variants.variants import apply_variant, variant_names, variant_parameters

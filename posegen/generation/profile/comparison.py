@@ -15,11 +15,11 @@ from pathlib import Path
 
 from posegen.dataset.layout import Header
 from posegen.generation.measures import ShardMeasures, disk_seconds_a_byte
-from posegen.generation.pool import available_cores
 from posegen.generation.profile.figures import Figures, kept_figures
 from posegen.generation.profile.load import Load
 from posegen.generation.progress import Reporter
-from posegen.generation.quantities import human_bytes
+from posegen.machine import available_cores
+from posegen.quantities import human_bytes
 from posegen.stopwatch import seconds_by_stage
 
 __all__ = ["Comparison", "comparison"]

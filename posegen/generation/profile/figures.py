@@ -15,7 +15,7 @@ from typing import Any
 from posegen.dataset.files import read_file
 from posegen.dataset.layout import Header
 from posegen.errors import PosegenError
-from posegen.generation.pool import available_cores
+from posegen.machine import available_cores
 from posegen.version import __version__
 
 __all__ = ["Figures", "cache_folder", "figures_path", "keep_figures", "kept_figures", "machine"]

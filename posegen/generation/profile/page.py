@@ -9,7 +9,7 @@ from typing import Any
 from posegen.generation.profile.flame import flame_chart
 from posegen.generation.profile.profile import Profile
 from posegen.generation.profile.stages import STAGES
-from posegen.generation.quantities import human_bytes, human_time
+from posegen.quantities import human_bytes, human_time
 
 __all__ = ["page"]
 

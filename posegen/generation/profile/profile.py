@@ -15,9 +15,7 @@ from posegen.errors import UsageError
 from posegen.generation.fields import array_fields
 from posegen.generation.measures import disk_seconds_a_byte
 from posegen.generation.plan import MARGIN, new_header
-from posegen.generation.pool import available_cores
 from posegen.generation.profile.figures import Figures, keep_figures
-from posegen.generation.profile.machine import free_bytes, usable_memory
 from posegen.generation.profile.model import Costs, Estimate, estimate, recommended_shard, recommended_workers
 from posegen.generation.profile.place import disk_folder, temporary_folder
 from posegen.generation.profile.rates import Level, Run, levels_of
@@ -36,6 +34,7 @@ from posegen.generation.progress import Reporter, Silence
 from posegen.generation.run import default_place, told_plainly
 from posegen.generation.stopping import stoppable
 from posegen.library import load_library
+from posegen.machine import available_cores, available_memory, free_disk
 
 __all__ = ["Profile", "Target", "profile"]
 
@@ -191,7 +190,7 @@ def _profile(
     others = sum(run.others for run in runs) / len(runs)
     costs = _costs(runs, other, command_seconds(config, folder, repeats), config.store.chunk, others)
     shards = usual_shards([run for run in runs if run.workers == most])
-    free = free_bytes(folder)
+    free = free_disk(folder)
     found = Profile(
         config=config,
         place=folder.parent,
@@ -220,7 +219,7 @@ def _costs(runs: Sequence[Run], other: Run, command: CommandSeconds, chunk: int,
         sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
         fixed_bytes=runs[-1].fixed_bytes,
         chunk=chunk,
-        memory=usable_memory(),
+        memory=available_memory().free + psutil.Process().memory_info().rss,
         parent_bytes=psutil.Process().memory_info().rss,
         others=min(max(others - UNNOTICED, 0.0) / available_cores(), MOST_OTHERS),
     )

@@ -7,7 +7,6 @@ hash and that of what it was computed from. A shard that was made again has anot
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -27,6 +26,7 @@ from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
+from posegen.machine import available_cores
 from posegen.training.clips.recipes import Recipe, View
 
 __all__ = ["FOLDER", "cached_array", "keep_array", "kept_array", "prepare", "read_field", "view_of"]
@@ -68,7 +68,7 @@ def prepare(dataset: Dataset, recipes: Sequence[Recipe], view: View, tell: Calla
         return 0
     place = dataset.path / FOLDER
     place.mkdir(exist_ok=True)
-    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)), len(missing))
+    threads = min(_MOST_THREADS, available_cores(), len(missing))
     with locked(place, current_run()), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
         sweep(place)
         for done, _ in enumerate(pool.map(partial(_compute, dataset, recipes, view), missing), 1):

@@ -18,6 +18,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from posegen.constants import ABSENT_ACTION
 from posegen.errors import UsageError
 from posegen.skeleton import JOINTS, PARTS
 
@@ -29,7 +30,6 @@ _FOLDER_FPS = 25.0
 _SHORTEST = 4
 _MOST_FILES = 100_000
 _FEWEST_PERSONS = 10
-_ABSENT_ACTION = 65535
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class OwnClips:
         frames = max(len(clip) for clip in self.joints)
         names = sorted(set(self.words))
         joints = np.full((len(which), 1, frames, len(JOINTS), 3), np.nan, np.float32)
-        action = np.full((len(which), 1, frames, len(PARTS)), _ABSENT_ACTION, np.uint16)
+        action = np.full((len(which), 1, frames, len(PARTS)), ABSENT_ACTION, np.uint16)
         for place, clip in enumerate(which.tolist()):
             length = len(self.joints[clip])
             joints[place, 0, :length] = self.joints[clip]

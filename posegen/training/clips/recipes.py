@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.constants import ABSENT_ACTION
 from posegen.skeleton import PARTS
 from posegen.training.clips.features import FEATURES, VERSION, features_of
 
@@ -22,7 +23,6 @@ Array = NDArray[Any]
 ABSENT = -1
 """In labels: there is no such frame."""
 
-_ABSENT_ACTION = 65535
 _LEGS = PARTS.index("legs")
 _LAID_OVER = tuple(PARTS.index(name) for name in ("right_arm", "left_arm", "trunk", "head"))
 
@@ -94,7 +94,7 @@ def _action(fields: Mapping[str, Array], view: View) -> Array:
         other = parts[..., part]
         count = (parts == other[..., None]).sum(axis=-1, dtype=np.int8) * (other != whole)
         found, most = np.where(count > most, other, found).astype(np.int16), np.maximum(count, most)
-    return np.where(whole == _ABSENT_ACTION, np.int16(ABSENT), found)
+    return np.where(whole == ABSENT_ACTION, np.int16(ABSENT), found)
 
 
 MOTION = Recipe("motion", VERSION, ("joints",), "float16", ("frame", FEATURES), _motion)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
-import psutil
 import torch
 
-__all__ = ["Facts", "look", "memory_used"]
+from posegen.machine import available_cores, available_memory
+
+__all__ = ["Facts", "look"]
 
 
 @dataclass(frozen=True)
@@ -26,34 +25,7 @@ class Facts:
 
 def look() -> Facts:
     """Look at the machine."""
-    memory = psutil.virtual_memory()
-    total, free = memory.total, memory.available
-    limit = _container_limit()
-    if limit is not None:
-        total, free = min(total, limit), min(free, limit - memory_used())
+    memory = available_memory()
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
     size = torch.cuda.get_device_properties(0).total_memory if gpu else 0
-    return Facts(len(os.sched_getaffinity(0)), total, free, gpu, torch.cuda.device_count(), size)
-
-
-def memory_used() -> int:
-    """Bytes that this process and its children hold now."""
-    own = psutil.Process()
-    used = 0
-    for process in (own, *own.children(recursive=True)):
-        try:
-            used += process.memory_info().rss
-        except psutil.NoSuchProcess:
-            continue
-    return used
-
-
-def _container_limit() -> int | None:
-    """Memory that a container may take, where there is such a limit."""
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            text = Path(path).read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-        return int(text) if text.isdigit() and int(text) < 2**60 else None
-    return None
+    return Facts(available_cores(), memory.total, memory.free, gpu, torch.cuda.device_count(), size)

@@ -14,10 +14,12 @@ import torch
 from torch import nn
 
 from posegen.errors import UsageError
+from posegen.machine import process_memory
+from posegen.quantities import parse_bytes
 from posegen.training.hardware.bench import GAIN, Bench, best_micro, best_precision, best_threads
-from posegen.training.hardware.facts import Facts, memory_used
+from posegen.training.hardware.facts import Facts
 from posegen.training.measures.judging import SIZE
-from posegen.training.settings import Machine, Settings, logged_every, memory_bytes, warm_up
+from posegen.training.settings import Machine, Settings, logged_every, warm_up
 from posegen.training.steps.place import parts_in
 from posegen.training.task import Task
 
@@ -204,7 +206,7 @@ def _room(settings: Settings, facts: Facts, device: str) -> int:
     if device == "cuda":
         return int(facts.gpu_memory * _SHARE_OF_MEMORY)
     if settings.memory.limit is not None:
-        return max(0, int((memory_bytes(settings.memory.limit) - memory_used()) * _SHARE_OF_MEMORY))
+        return max(0, int((parse_bytes(settings.memory.limit) - process_memory()) * _SHARE_OF_MEMORY))
     return int(facts.free * _SHARE_OF_MEMORY)
 
 

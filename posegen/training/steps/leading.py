@@ -11,7 +11,8 @@ from typing import Protocol
 
 import torch
 
-from posegen.training.hardware.facts import memory_used
+from posegen.machine import process_memory
+from posegen.quantities import parse_bytes
 from posegen.training.hardware.gpu import gpu_use
 from posegen.training.hardware.machine import Choices, checked_at_once
 from posegen.training.hardware.shortage import is_short_of_memory, made_room, smaller
@@ -19,7 +20,6 @@ from posegen.training.hardware.swapping import SwapWatch
 from posegen.training.measures.judging import judged
 from posegen.training.runs import checkpoints
 from posegen.training.runs.logs import Logs
-from posegen.training.settings import memory_bytes
 from posegen.training.steps.loop import Hooks, Learner, Watch
 from posegen.training.steps.members import members_of
 from posegen.training.steps.session import Session, learner_from, parts_at, sit
@@ -139,8 +139,8 @@ def _hooks(session: Session, choices: Choices, telling: Telling, logs: Logs) -> 
             warning = swaps.warning(limit=limit, micro_batch=choices.micro_batch)
             if warning is not None:
                 telling.say(warning)
-            if limit is not None and memory_used() > _SHARE_OF_LIMIT * memory_bytes(limit):
-                msg = f"the run takes {memory_used() / 10**9:.2f} GB, and memory.limit is {limit}"
+            if limit is not None and process_memory() > _SHARE_OF_LIMIT * parse_bytes(limit):
+                msg = f"the run takes {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}"
                 raise MemoryError(msg)
         if session.deadline is not None and time.monotonic() > session.deadline:
             return "the budget is used up; the same command goes on from here"
