@@ -8,9 +8,8 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from posegen.library import load_library
-from posegen.viewing.clip import Clip
+from posegen.viewing.clip import Clip, clips_of_config
 from posegen.viewing.sheet import sheet_of_samples
-from posegen.viewing.sources import clips_of_config
 
 SAMPLES = 6
 """Sequences on a sheet."""

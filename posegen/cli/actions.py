@@ -57,7 +57,7 @@ def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: 
     library.index(name)  # before it becomes the name of a file
     place = check_path(out or Path(f"{name}.gif"))
     # Only now, since the kernels take a moment to load.
-    from posegen.viewing.demonstration import demonstrate
+    from posegen.viewing.gallery import demonstrate
 
     clip = demonstrate(library, name)
     render_all([clip], place)

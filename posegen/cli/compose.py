@@ -85,8 +85,8 @@ def _write(made: Composition, out: Path) -> None:
         return
     from dataclasses import replace
 
+    from posegen.viewing.clip import clip_of_sequence
     from posegen.viewing.render import render_all
-    from posegen.viewing.samples import clip_of_sequence
 
     row = made.row | {"captions": made.row["captions"][:1]}
     clip = clip_of_sequence(made.joints, row, made.fps, action=made.action, contact=made.contact, names=made.names)

@@ -56,7 +56,7 @@ def _bvh_files(path: Path) -> list[Path]:
 def _recordings(path: Path, files: list[Path], fps: float, tell: Callable[[str], None]) -> Iterator[Recording]:
     from posegen.evaluation.recording import Recording
     from posegen.evaluation.resampling import resampled
-    from posegen.exchange.bvh_figure import read_bvh_figure
+    from posegen.exchange.bvh import read_bvh_figure
 
     for file in files:
         figure = read_bvh_figure(file)

@@ -57,8 +57,8 @@ def show(
 ) -> None:
     """Draw a sample with its captions, actions and contacts: an animation, or its poses over time."""
     from posegen.config.schema import MOST_SAMPLES
+    from posegen.viewing.clip import clips_of_config, clips_of_dataset
     from posegen.viewing.render import check_path, render_all
-    from posegen.viewing.sources import clips_of_config, clips_of_dataset
 
     # Before anything is computed, which may take seconds.
     check_path(out)

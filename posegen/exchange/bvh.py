@@ -1,11 +1,37 @@
-"""Reading .bvh files of other people, which are not to be trusted: every number is checked before memory is taken by it.
+"""Read BVH files: parse the hierarchy and the frames, and map their joints to the 22 joints in metres.
 
-A file is a tree of joints with offsets and channels, then a line of numbers for each frame. What is wrong is told with file and
-line.
+Files are untrusted: every number is checked before memory is allocated for it. Errors name file and line.
+
+Joint names are compared in lower case, without a prefix before a colon (``mixamorig:``), spaces, ``_``, ``-`` and ``.``. The
+first convention that names all joints is used:
+
+=============== ============= ============= ============= ============
+joint           CMU, Mixamo   ASF (HDM05)   Biovision     SMPL
+=============== ============= ============= ============= ============
+pelvis          Hips          root, Hips    Hips          pelvis
+hip             LeftUpLeg     lfemur        LeftHip       left_hip
+knee            LeftLeg       ltibia        LeftKnee      left_knee
+ankle           LeftFoot      lfoot         LeftAnkle     left_ankle
+foot            LeftToeBase   ltoes         LeftToe       left_foot
+neck            Neck          lowerneck     Neck          neck
+head            Head          head          Head          head
+collar          LeftShoulder  lclavicle     LeftCollar    left_collar
+shoulder        LeftArm       lhumerus      LeftShoulder  left_shoulder
+elbow           LeftForeArm   lradius       LeftElbow     left_elbow
+wrist           LeftHand      lwrist        LeftWrist     left_wrist
+=============== ============= ============= ============= ============
+
+Spines have any number of joints: spine1 to spine3 are interpolated along the chain from pelvis to neck, at the shares of its
+length at which posegen's skeleton has them. A foot without a toe joint ends at the End Site of the ankle. A collar at the neck,
+as in ASF files, is moved a third of the way to the shoulder.
+
+The unit is detected by the length of the legs, .45 to 1.3 m in people: metres, centimetres, or the unit of CMU's ASF files
+(5.644 cm). The floor is set to the lowest percentile of the feet.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -15,17 +41,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import UsageError
+from posegen.skeleton import JOINTS, sole_points
 from posegen.wording import shown
 
-__all__ = ["BvhJoint", "BvhMotion", "joint_places", "read_bvh"]
+__all__ = ["UNITS", "BvhFigure", "BvhJoint", "BvhMotion", "joint_positions", "read_bvh", "read_bvh_figure"]
 
 Array = NDArray[Any]
+
 
 MOST_BYTES = 128 * 2**20
 MOST_JOINTS, DEEPEST, MOST_FRAMES = 500, 100, 500_000
 LONGEST_LINE = 100_000
 FARTHEST = 1e6
-"""Bounds of any number in a file, in its own units or degrees."""
+"""Maximum absolute value of a number, in the units of the file or degrees."""
 SHORTEST_STEP, LONGEST_STEP = 0.001, 1.0
 END_SITE = "End Site"
 _AXES = "XYZ"
@@ -34,7 +62,7 @@ _CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis 
 
 @dataclass(frozen=True)
 class BvhJoint:
-    """One joint, or the end of a last bone: name, parent (-1 for the root), offset from it, and channels in their order."""
+    """One joint or End Site: name, parent (-1 for the root), offset from the parent, and channels in file order."""
 
     name: str
     parent: int
@@ -44,7 +72,7 @@ class BvhJoint:
 
 @dataclass(frozen=True)
 class BvhMotion:
-    """What a file holds: its joints, a parent before its children; float64 [frame, channel]; frames a second."""
+    """The content of a file: joints (parents first), float64 values [frame, channel], and frames per second."""
 
     joints: tuple[BvhJoint, ...]
     values: Array
@@ -53,7 +81,7 @@ class BvhMotion:
 
 @dataclass
 class _Lines:
-    """A file line by line, of bounded length, with the number of the last line read."""
+    """A reader of lines of bounded length that counts them."""
 
     path: Path
     file: BufferedReader
@@ -63,7 +91,7 @@ class _Lines:
         return UsageError(f"{self.path}, line {self.number}: {what}")
 
     def words(self) -> list[str]:
-        """Give the words of the next line that has any; none at the end of the file."""
+        """Return the words of the next non-empty line; an empty list at the end of the file."""
         while line := self.file.readline(LONGEST_LINE + 1):
             self.number += 1
             if len(line) > LONGEST_LINE:
@@ -71,13 +99,13 @@ class _Lines:
             try:
                 words = line.decode("utf-8").split()
             except UnicodeDecodeError:
-                raise self.fault("is no text in UTF-8") from None
+                raise self.fault("is not UTF-8 text") from None
             if words:
                 return words
         return []
 
-    def wanted(self, *start: str) -> list[str]:
-        """Give what follows the words that the next line must begin with."""
+    def expect(self, *start: str) -> list[str]:
+        """Return the words after `start`, with which the next line must begin."""
         words = self.words()
         if not words:
             raise self.fault(f"the file ends where `{' '.join(start)}` should be")
@@ -91,14 +119,14 @@ class _Lines:
         try:
             values = [float(word) for word in words]
         except ValueError:
-            raise self.fault("holds what is no number") from None
+            raise self.fault("contains something that is not a number") from None
         if not all(abs(value) <= FARTHEST for value in values):  # so is NaN
-            raise self.fault(f"holds a number beyond {FARTHEST:,.0f}, or none at all")
+            raise self.fault(f"contains NaN or a number beyond {FARTHEST:,.0f}")
         return values
 
 
 def read_bvh(path: Path) -> BvhMotion:
-    """Read a file.
+    """Read a BVH file.
 
     Parameters
     ----------
@@ -111,12 +139,12 @@ def read_bvh(path: Path) -> BvhMotion:
     Raises
     ------
     UsageError
-        If it is no sound .bvh file, or larger than 128 MB; told with its line.
+        If it is not a valid BVH file, or larger than 128 MB; the message names the line.
     """
     try:
         size = path.stat().st_size
         if not path.is_file() or size > MOST_BYTES:
-            msg = f"{path}: is no file of at most {MOST_BYTES // 2**20} MB"
+            msg = f"{path}: is not a file of at most {MOST_BYTES // 2**20} MB"
             raise UsageError(msg)
         with path.open("rb") as file:
             return _motion(_Lines(path, file), size)
@@ -127,13 +155,13 @@ def read_bvh(path: Path) -> BvhMotion:
 
 def _motion(lines: _Lines, size: int) -> BvhMotion:
     joints = _hierarchy(lines)
-    lines.wanted("MOTION")
+    lines.expect("MOTION")
     frames = _frames(lines)
-    (step,) = lines.numbers(lines.wanted("Frame", "Time:"), 1)
+    (step,) = lines.numbers(lines.expect("Frame", "Time:"), 1)
     if not SHORTEST_STEP <= step <= LONGEST_STEP:
         raise lines.fault(f"a frame takes {SHORTEST_STEP:g} to {LONGEST_STEP:g} seconds (got {step:g})")
     channels = sum(len(joint.channels) for joint in joints)
-    # A number and what parts it from the next take two bytes at least.
+    # A number and its separator take at least two bytes.
     if frames * channels * 2 > size + 2:
         raise lines.fault(f"{frames:,} frames of {channels} numbers are more than a file of {size:,} bytes can hold")
     values = np.empty((frames, channels))
@@ -143,12 +171,12 @@ def _motion(lines: _Lines, size: int) -> BvhMotion:
             raise lines.fault(f"the file ends after {frame:,} of {frames:,} frames")
         values[frame] = lines.numbers(words, channels)
     if lines.words():
-        raise lines.fault(f"goes on after the last of {frames:,} frames")
+        raise lines.fault(f"there is more data after the last of {frames:,} frames")
     return BvhMotion(joints, values, 1 / step)
 
 
 def _frames(lines: _Lines) -> int:
-    words = lines.wanted("Frames:")
+    words = lines.expect("Frames:")
     if len(words) != 1 or not (words[0].isascii() and words[0].isdigit()) or len(words[0]) > len(str(MOST_FRAMES)):
         raise lines.fault(f"the number of frames must be a whole number up to {MOST_FRAMES:,} (got {shown(' '.join(words))})")
     if not 1 <= int(words[0]) <= MOST_FRAMES:
@@ -157,8 +185,8 @@ def _frames(lines: _Lines) -> int:
 
 
 def _hierarchy(lines: _Lines) -> tuple[BvhJoint, ...]:
-    lines.wanted("HIERARCHY")
-    name = " ".join(lines.wanted("ROOT"))
+    lines.expect("HIERARCHY")
+    name = " ".join(lines.expect("ROOT"))
     joints = [_joint(lines, name, -1)]
     above = [0]
     while above:
@@ -182,23 +210,23 @@ def _hierarchy(lines: _Lines) -> tuple[BvhJoint, ...]:
 def _joint(lines: _Lines, name: str, parent: int) -> BvhJoint:
     if not name or len(name) > 200:
         raise lines.fault("a joint needs a name of at most 200 characters")
-    lines.wanted("{")
-    x, y, z = lines.numbers(lines.wanted("OFFSET"), 3)
+    lines.expect("{")
+    x, y, z = lines.numbers(lines.expect("OFFSET"), 3)
     channels = () if name == END_SITE else _channels(lines)
     return BvhJoint(name, parent, (x, y, z), channels)
 
 
 def _channels(lines: _Lines) -> tuple[str, ...]:
-    words = lines.wanted("CHANNELS")
+    words = lines.expect("CHANNELS")
     known = {channel.lower(): channel for channel in _CHANNELS}
     named = [known.get(word.lower()) for word in words[1:]]
     if None in named or len(set(named)) != len(named) or not words or words[0] != str(len(named)):
-        raise lines.fault(f"CHANNELS takes how many, and as many of {', '.join(_CHANNELS)} (got {shown(' '.join(words))})")
+        raise lines.fault(f"CHANNELS must be a count and as many of {', '.join(_CHANNELS)} (got {shown(' '.join(words))})")
     return tuple(name for name in named if name)
 
 
-def joint_places(motion: BvhMotion) -> Array:
-    """Where all joints are, by forward kinematics.
+def joint_positions(motion: BvhMotion) -> Array:
+    """Return the positions of all joints by forward kinematics.
 
     Parameters
     ----------
@@ -207,10 +235,10 @@ def joint_places(motion: BvhMotion) -> Array:
     Returns
     -------
     float64 [frame, joint, 3]
-        In the file's own units.
+        In the units of the file.
     """
     frames = len(motion.values)
-    places = np.zeros((frames, len(motion.joints), 3))
+    positions = np.zeros((frames, len(motion.joints), 3))
     turns: list[Array] = []
     first = 0
     for number, joint in enumerate(motion.joints):
@@ -219,23 +247,23 @@ def joint_places(motion: BvhMotion) -> Array:
         offset = np.tile(np.array(joint.offset), (frames, 1))
         for axis in range(3):
             if f"{_AXES[axis]}position" in own:
-                # Where a joint has positions, they take the place of its offset.
+                # Position channels replace the offset.
                 offset[:, axis] = own[f"{_AXES[axis]}position"]
         turn = np.broadcast_to(np.eye(3), (frames, 3, 3))
         for channel in joint.channels:
             if channel.endswith("rotation"):
                 turn = turn @ _about(_AXES.index(channel[0]), own[channel])
         if joint.parent < 0:
-            places[:, number] = offset
+            positions[:, number] = offset
         else:
-            places[:, number] = places[:, joint.parent] + (turns[joint.parent] @ offset[..., None])[..., 0]
+            positions[:, number] = positions[:, joint.parent] + (turns[joint.parent] @ offset[..., None])[..., 0]
             turn = turns[joint.parent] @ turn
         turns.append(turn)
-    return places
+    return positions
 
 
 def _about(axis: int, degrees: Array) -> Array:
-    """Rotations about an axis: float64 [frame, 3, 3]."""
+    """Return rotations about an axis: float64 [frame, 3, 3]."""
     radians = np.radians(degrees)
     matrix = np.zeros((len(degrees), 3, 3))
     i, j = (axis + 1) % 3, (axis + 2) % 3
@@ -244,3 +272,160 @@ def _about(axis: int, degrees: Array) -> Array:
     matrix[:, j, i] = np.sin(radians)
     matrix[:, i, j] = -matrix[:, j, i]
     return matrix
+
+
+UNITS: Mapping[str, float] = {"metres": 1.0, "centimetres": 0.01, "CMU's units": 0.0564444}
+SHORTEST_LEG, LONGEST_LEG = 0.45, 1.3
+FRAMES_AT_ONCE = 1000
+AT_NECK = 0.02
+"""Metres."""
+
+_PARTS = ("hip", "knee", "ankle", "foot", "collar", "shoulder", "elbow", "wrist")
+_CENTRE = ("pelvis", "neck", "head")
+_SPINE = {"spine1": 0.22, "spine2": 0.48, "spine3": 0.59}
+"""Shares of the chain from pelvis to neck."""
+
+# Names of the centre joints, then of the left side; alternatives are separated by a bar.
+_CONVENTIONS: Mapping[str, tuple[str, str]] = {
+    "CMU or Mixamo": (
+        "hips neck head",
+        "leftupleg leftleg leftfoot lefttoebase leftshoulder leftarm leftforearm lefthand",
+    ),
+    "ASF": ("root|hips lowerneck|neck head", "lfemur ltibia lfoot ltoes lclavicle lhumerus lradius lwrist|lhand"),
+    "SMPL": (
+        "pelvis neck head",
+        "lefthip leftknee leftankle leftfoot leftcollar leftshoulder leftelbow leftwrist",
+    ),
+    "Biovision": (
+        "hips|hip|pelvis neck head",
+        "lefthip leftknee leftankle lefttoe leftcollar leftshoulder leftelbow leftwrist",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class BvhFigure:
+    """The figure of a file: float64 joints [frame, 22, 3] in metres, y up, floor at 0, and the detected convention and unit."""
+
+    joints: Array
+    fps: float
+    convention: str
+    unit: str
+
+
+def read_bvh_figure(path: Path) -> BvhFigure:
+    """Read a BVH file and map its joints to the 22 joints.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    BvhFigure
+
+    Raises
+    ------
+    UsageError
+        If the file is invalid, its joint names match no convention, or its size is not that of a person.
+    """
+    motion = read_bvh(path)
+    convention, numbers = _numbers(path, motion.joints)
+    spine = _spine(motion.joints, numbers["pelvis"], numbers["neck"])
+    unit = _unit(path, motion, numbers)
+    parts = []
+    for first in range(0, len(motion.values), FRAMES_AT_ONCE):
+        some = BvhMotion(motion.joints, motion.values[first : first + FRAMES_AT_ONCE], motion.fps)
+        parts.append(_figure(UNITS[unit] * joint_positions(some), numbers, spine))
+    joints = np.concatenate(parts)
+    lowest = np.minimum(joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1].min(-1), _soles(joints))
+    joints[..., 1] -= np.percentile(lowest, 1)
+    return BvhFigure(joints, motion.fps, convention, unit)
+
+
+def _soles(joints: Array) -> Array:
+    return np.asarray(sole_points(joints)[..., 1].min(-1))
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name.rpartition(":")[2].lower() if char not in " _-.")
+
+
+def _numbers(path: Path, joints: Sequence[BvhJoint]) -> tuple[str, dict[str, int]]:
+    """Return the convention, and the index of each joint except those of the spine."""
+    named = {_plain(joint.name): number for number, joint in reversed(list(enumerate(joints))) if joint.name != END_SITE}
+    closest: list[str] | None = None
+    for convention, (centre, left) in _CONVENTIONS.items():
+        asked = dict(zip(_CENTRE, centre.split(), strict=True))
+        for part, names in zip(_PARTS, left.split(), strict=True):
+            asked[f"left_{part}"] = names
+            asked[f"right_{part}"] = "|".join(_right(name) for name in names.split("|"))
+        found = {ours: _first(named, names) for ours, names in asked.items()}
+        for side in ("left", "right"):
+            ankle = found[f"{side}_ankle"]
+            if found[f"{side}_foot"] is None and ankle is not None:
+                found[f"{side}_foot"] = _end(joints, ankle)
+        missing = [asked[ours].partition("|")[0] for ours, number in found.items() if number is None]
+        if not missing:
+            return convention, {ours: number for ours, number in found.items() if number is not None}
+        if closest is None or len(missing) < len(closest):
+            closest = missing
+    msg = f"{path}: its joint names match no known convention; the closest one lacks {', '.join(closest or [])}"
+    raise UsageError(msg)
+
+
+def _right(left: str) -> str:
+    return "right" + left.removeprefix("left") if left.startswith("left") else "r" + left.removeprefix("l")
+
+
+def _first(named: Mapping[str, int], names: str) -> int | None:
+    return next((named[name] for name in names.split("|") if name in named), None)
+
+
+def _end(joints: Sequence[BvhJoint], parent: int) -> int | None:
+    return next((n for n, joint in enumerate(joints) if joint.parent == parent and joint.name == END_SITE), None)
+
+
+def _spine(joints: Sequence[BvhJoint], pelvis: int, neck: int) -> list[int]:
+    """Return the joints from the pelvis to the neck."""
+    chain = [neck]
+    while chain[-1] != pelvis and joints[chain[-1]].parent >= 0:
+        chain.append(joints[chain[-1]].parent)
+    return chain[::-1]
+
+
+def _unit(path: Path, motion: BvhMotion, numbers: Mapping[str, int]) -> str:
+    positions = joint_positions(BvhMotion(motion.joints, motion.values[:1], motion.fps))[0]
+    hip, knee, ankle = (positions[numbers[f"left_{part}"]] for part in ("hip", "knee", "ankle"))
+    leg = sum(float(np.sqrt(((a - b) ** 2).sum())) for a, b in ((hip, knee), (knee, ankle)))
+    for name, metres in UNITS.items():
+        if SHORTEST_LEG <= leg * metres <= LONGEST_LEG:
+            return name
+    msg = f"{path}: the legs are {leg:.3g} units long, which fits a person neither in metres nor in centimetres; scale the file"
+    raise UsageError(msg)
+
+
+def _figure(positions: Array, numbers: Mapping[str, int], spine: Sequence[int]) -> Array:
+    joints = np.full((len(positions), len(JOINTS), 3), np.nan)
+    for name, number in numbers.items():
+        joints[:, JOINTS.index(name)] = positions[:, number]
+    line = positions[:, spine]
+    lengths = np.sqrt((np.diff(line, axis=1) ** 2).sum(-1))
+    ends = np.concatenate([np.zeros((len(line), 1)), np.cumsum(lengths, axis=1)], axis=1)
+    for name, share in _SPINE.items():
+        joints[:, JOINTS.index(name)] = _along(line, ends, share * ends[:, -1])
+    neck = joints[:, JOINTS.index("neck")]
+    for side in ("left", "right"):
+        collar, shoulder = JOINTS.index(f"{side}_collar"), JOINTS.index(f"{side}_shoulder")
+        at_neck = np.sqrt(((joints[:, collar] - neck) ** 2).sum(-1)) < AT_NECK
+        joints[at_neck, collar] = neck[at_neck] + (joints[at_neck, shoulder] - neck[at_neck]) / 3
+    return joints
+
+
+def _along(line: Array, ends: Array, target: Array) -> Array:
+    """Return points on polylines [frame, point, 3] at arc lengths `target` [frame] from their start."""
+    rows = np.arange(len(line))
+    after = np.clip((ends <= target[:, None]).sum(-1), 1, line.shape[1] - 1)
+    span = ends[rows, after] - ends[rows, after - 1]
+    share = (target - ends[rows, after - 1]) / np.where(span > 0, span, 1)
+    return np.asarray(line[rows, after - 1] + share[:, None] * (line[rows, after] - line[rows, after - 1]))

@@ -1,7 +1,7 @@
-"""A plain pinhole camera: from points in the world to pixels.
+"""A pinhole camera without distortion: from points in the world to pixels.
 
-The conventions are those of computer vision. The camera's own axes are x to the right, y down, z forward; pixels count
-from the upper left corner of the picture, x to the right and y down; lenses do not distort.
+The conventions are those of computer vision: camera axes are x to the right, y down, z forward; pixel (0, 0) is the upper left
+corner, x to the right and y down.
 
 Examples
 --------
@@ -29,14 +29,14 @@ _PARALLEL = 1e-9
 
 @dataclass(frozen=True)
 class Extrinsics:
-    """Where a camera stands and looks.
+    """Position and orientation of a camera.
 
     Attributes
     ----------
     rotation : float64 [3, 3]
         From world to camera axes; its rows are the camera's right, down and forward in the world.
     position : float64 [3]
-        Of the camera in the world, metres.
+        Position in the world, metres.
     """
 
     rotation: Array
@@ -44,13 +44,13 @@ class Extrinsics:
 
     @property
     def translation(self) -> Array:
-        """The t of x_camera = R x_world + t, as other programs ask for it."""
+        """Return the t of x_camera = R x_world + t."""
         return np.asarray(-(self.rotation * self.position).sum(-1))
 
 
 @dataclass(frozen=True)
 class Intrinsics:
-    """How a camera makes its picture: focal length and middle (x, y), and size (width, height), all in pixels."""
+    """Focal length and principal point (x, y), and image size (width, height), in pixels."""
 
     focal: tuple[float, float]
     centre: tuple[float, float]
@@ -58,12 +58,12 @@ class Intrinsics:
 
     @property
     def matrix(self) -> Array:
-        """The K [3, 3] of other programs."""
+        """Return the camera matrix K [3, 3]."""
         return np.array([[self.focal[0], 0.0, self.centre[0]], [0.0, self.focal[1], self.centre[1]], [0.0, 0.0, 1.0]])
 
 
 def look_at(position: Sequence[float], target: Sequence[float], up: Sequence[float] = (0.0, 1.0, 0.0)) -> Extrinsics:
-    """Camera at `position` with `target` in the middle of its picture and `up` pointing up in it.
+    """Return a camera at `position` with `target` in the centre of its image and `up` pointing up.
 
     Parameters
     ----------
@@ -78,27 +78,27 @@ def look_at(position: Sequence[float], target: Sequence[float], up: Sequence[flo
     Raises
     ------
     ValueError
-        If the camera would look at where it stands, or along `up`.
+        If position and target coincide, or the camera looks along `up`.
     """
-    where, there, upward = (np.asarray(point, np.float64) for point in (position, target, up))
-    for name, point in (("position", where), ("target", there), ("up", upward)):
+    origin, aim, upward = (np.asarray(point, np.float64) for point in (position, target, up))
+    for name, point in (("position", origin), ("target", aim), ("up", upward)):
         if point.shape != (3,) or not np.isfinite(point).all():
             msg = f"{name} must be three finite numbers, not {point.tolist()}"
             raise ValueError(msg)
-    if _length(there - where) < _PARALLEL:
-        msg = f"the camera cannot look at where it stands, {where.tolist()}: move its position or its target"
+    if _length(aim - origin) < _PARALLEL:
+        msg = f"position and target are both {origin.tolist()}; move one of them"
         raise ValueError(msg)
-    forward = (there - where) / _length(there - where)
+    forward = (aim - origin) / _length(aim - origin)
     right = np.cross(forward, upward)
     if _length(right) < _PARALLEL:
-        msg = f"the camera looks along its own up direction {upward.tolist()}: give another, such as up=(0, 0, 1)"
+        msg = f"the camera looks along its up direction {upward.tolist()}; pass another, such as up=(0, 0, 1)"
         raise ValueError(msg)
     right = right / _length(right)
-    return Extrinsics(np.stack([right, np.cross(forward, right), forward]), where)
+    return Extrinsics(np.stack([right, np.cross(forward, right), forward]), origin)
 
 
 def intrinsics(focal: float, size: tuple[int, int], centre: tuple[float, float] | None = None) -> Intrinsics:
-    """Square pixels of a picture of `size` (width, height); the middle of the picture is its centre unless given.
+    """Return intrinsics with square pixels for an image of `size` (width, height); the principal point defaults to its centre.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def intrinsics(focal: float, size: tuple[int, int], centre: tuple[float, float] 
 
 
 def project(points: ArrayLike, camera: Extrinsics, lens: Intrinsics) -> tuple[Array, Array]:
-    """Pixels and depth of points.
+    """Return pixels and depth of points.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def project(points: ArrayLike, camera: Extrinsics, lens: Intrinsics) -> tuple[Ar
     Returns
     -------
     pixels : float64 [..., 2]
-        May lie outside the picture; NaN for points that are not in front of the camera.
+        May lie outside the image; NaN for points behind the camera.
     depth : float64 [...]
         Metres in front of the camera, along its axis.
     """

@@ -1,14 +1,14 @@
-"""Other skeleton layouts, made from SMPL's 22 joints.
+"""Other skeleton layouts, computed from SMPL's 22 joints.
 
-Every target joint is a row of a table: where it comes from as weights on our joints and sole points, and how true that is:
+Every target joint is a weighted sum of the 22 joints and the sole points, with a quality:
 
 exact
-    the same anatomical point, or what the layout itself defines it as (data sets may still put it a few centimetres apart);
+    the same anatomical point, or the layout's own definition (data sets may still place it a few centimetres apart);
 approximate
     computed from neighbouring points;
 absent
-    not determined by 22 joint positions, and NaN: nose, eyes and ears, since the head's rotation is not known, and the
-    small toes, since the foot's breadth is not.
+    not determined by 22 joint positions, and NaN: nose, eyes and ears (the rotation of the head is unknown) and small toes
+    (the width of the foot is unknown).
 
 Examples
 --------
@@ -45,7 +45,7 @@ _CROWN = 1.36
 
 @dataclass(frozen=True)
 class Source:
-    """A target joint: its name, how true it is, and weights on our joints and sole points that sum to 1."""
+    """A target joint: name, quality, and weights of the 22 joints and sole points, which sum to 1."""
 
     name: str
     quality: Quality
@@ -60,11 +60,11 @@ class Layout:
     ----------
     name : str
     sources : tuple of Source
-        One for each of its joints, in its order.
+        One for each joint, in the layout's order.
     edges : tuple of (int, int)
         Bones, as pairs of joints.
     flat : bool
-        Whether :func:`convert` gives the x and y of all points as one row of numbers instead of [joints, 3].
+        Whether :func:`convert` returns x and y of all points as one row instead of [joints, 3].
     """
 
     name: str
@@ -74,16 +74,16 @@ class Layout:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Names of the joints, in order."""
+        """Return the names of the joints, in order."""
         return tuple(source.name for source in self.sources)
 
     def quality(self, joint: str) -> Quality:
-        """How true a joint is: ``exact``, ``approximate`` or ``absent``."""
+        """Return the quality of a joint: ``exact``, ``approximate`` or ``absent``."""
         return self.sources[self.joints.index(joint)].quality
 
 
 def convert(joints: ArrayLike, layout: str) -> Array:
-    """Joints in another layout.
+    """Convert joints to another layout.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _middle(name: str, of: str) -> Source:
 
 
 def _sides(*names: str, first: str = "left") -> tuple[Source, ...]:
-    """Joint by joint, both sides of each."""
+    """Return both sides of each joint, joint by joint."""
     second = "right" if first == "left" else "left"
     return tuple(_same(f"{side}_{name}") for name in names for side in (first, second))
 
@@ -166,7 +166,7 @@ _STICK_LINES = Layout(
     flat=True,
 )
 """Five lines as x1, y1, x2, y2: the torso from neck to pelvis, left arm, right arm (shoulder to wrist), left leg, right leg
-(hip to ankle), seen from the front by someone who looks along -z: x to the viewer's right, y up, metres."""
+(hip to ankle), seen from the front, along -z: x to the viewer's right, y up, metres."""
 
 _COCO = Layout(
     "coco17",

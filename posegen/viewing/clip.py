@@ -1,27 +1,48 @@
-"""What a viewer is given: one sequence with its words and labels."""
+"""Clips: one sequence with captions, labels and surfaces, ready to draw, from arrays, a dataset or a config."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posegen.errors import UsageError
-from posegen.skeleton import CONTACTS, JOINTS
+from posegen.skeleton import CONTACTS, JOINTS, PARTS
+from posegen.wording import did_you_mean, shown
 
-__all__ = ["Clip", "Seat", "make_clip"]
+__all__ = [
+    "ACTION_NAMES",
+    "ALL",
+    "Clip",
+    "Seat",
+    "clip_of_sequence",
+    "clips_of_config",
+    "clips_of_dataset",
+    "make_clip",
+    "seats_of",
+    "tracks_of",
+    "treads_of",
+]
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Seat:
-    """A box to sit or stand on: the centre of its top in metres (x, y, z), its breadth and depth, and its thickness.
+    """A box to sit or stand on.
 
-    Without a thickness it stands on the floor.
+    Attributes
+    ----------
+    top : tuple of float
+        Centre of its top in metres (x, y, z).
+    size : float
+        Width and depth in metres.
+    thickness : float or None
+        Metres; a box without a thickness stands on the floor.
     """
 
     top: tuple[float, float, float]
@@ -31,7 +52,7 @@ class Seat:
 
 @dataclass(frozen=True)
 class Clip:
-    """One sequence as it is drawn; build it with :func:`make_clip`, which checks it.
+    """One sequence to draw. :func:`make_clip` builds and checks it.
 
     Attributes
     ----------
@@ -40,11 +61,11 @@ class Clip:
     caption : str
     fps : float
     title : str
-        A short line over the picture, such as ``sample 3, base``.
+        A short line above the picture, such as ``sample 3, base``.
     tracks : mapping of str to sequence of str
-        Per-frame labels by the name of their track, such as ``legs``.
+        Per-frame labels by track, such as ``legs``.
     contacts : uint8 [actors, frames, 9] or None
-        1 where the point of :data:`posegen.skeleton.CONTACTS` touches.
+        1 where the point of :data:`posegen.skeleton.CONTACTS` is in contact.
     seats : tuple of Seat
     """
 
@@ -58,7 +79,7 @@ class Clip:
 
     @property
     def frames(self) -> int:
-        """How many frames there are."""
+        """Return the number of frames."""
         return int(self.joints.shape[1])
 
 
@@ -72,7 +93,7 @@ def make_clip(
     contacts: Array | None = None,
     seats: Sequence[Seat] = (),
 ) -> Clip:
-    """Check a sequence and cut off the frames at its end in which nobody is there.
+    """Check a sequence and remove trailing frames without actors.
 
     Parameters
     ----------
@@ -81,7 +102,7 @@ def make_clip(
     fps : float
     title : str
     actions : sequence of str, mapping of str to sequence of str, or None
-        A label for each frame, or several tracks of them by name.
+        One label per frame, or several tracks of labels by name.
     contacts : [actors, frames, 9] or [frames, 9] or None
     seats : sequence of Seat
 
@@ -92,7 +113,7 @@ def make_clip(
     Raises
     ------
     UsageError
-        If the shapes do not fit together, or no frame has a figure in it.
+        If shapes do not match, or no frame contains a figure.
     """
     joints = np.asarray(joints, np.float64)
     joints = joints[None] if joints.ndim == 3 else joints
@@ -104,7 +125,7 @@ def make_clip(
         raise UsageError(msg)
     there = np.flatnonzero(np.isfinite(joints).all((2, 3)).any(0))
     if not len(there):
-        msg = "there is nothing to draw: no frame of the sequence has a figure in it"
+        msg = "there is nothing to draw: no frame of the sequence contains a figure"
         raise UsageError(msg)
     length = int(there[-1]) + 1
     tracks = _tracks(actions, joints.shape[1], length)
@@ -113,7 +134,7 @@ def make_clip(
         contacts = contacts[None] if contacts.ndim == 2 else contacts
         expected = (*joints.shape[:2], len(CONTACTS))
         if contacts.shape != expected:
-            msg = f"contacts must have the shape {list(expected)} to go with the joints, not {list(contacts.shape)}"
+            msg = f"contacts must have the shape {list(expected)} to match the joints, not {list(contacts.shape)}"
             raise UsageError(msg)
         contacts = contacts[:, :length]
     return Clip(joints[:, :length], caption, float(fps), title, tracks, contacts, tuple(seats))
@@ -127,6 +148,225 @@ def _tracks(
     named = actions if isinstance(actions, Mapping) else {"action": actions}
     for name, labels in named.items():
         if len(labels) != frames:
-            msg = f"the labels of '{name}' must be one for each of the {frames} frames, but there are {len(labels)}"
+            msg = f"track '{name}' has {len(labels)} labels; it must have one for each of the {frames} frames"
             raise UsageError(msg)
     return {name: tuple(labels[:length]) for name, labels in named.items()}
+
+
+TREAD, TREAD_THICKNESS, BALL_HEIGHT, LEAST_RISE = 0.26, 0.04, 0.02, 0.08
+"""Metres: width and thickness of a tread, height of the ball joint above the sole, and minimum height of a tread."""
+
+
+def clip_of_sequence(
+    joints: Array,
+    row: Mapping[str, Any],
+    fps: float,
+    *,
+    action: Array | None = None,
+    contact: Array | None = None,
+    names: Sequence[str] = (),
+) -> Clip:
+    """Return the clip of one sequence.
+
+    Parameters
+    ----------
+    joints : float [actors, frames, 22, 3]
+    row : mapping
+        Its row in the table of sequences.
+    fps : float
+    action : [actors, frames, 5] or None
+        Index into `names`; any other number means no action.
+    contact : [actors, frames, 9] or None
+    names : sequence of str
+        Names of the actions.
+
+    Returns
+    -------
+    Clip
+        With every caption of the row, one per line.
+    """
+    return make_clip(
+        joints,
+        "\n".join(caption["text"] for caption in row["captions"]),
+        fps,
+        title=f"sample {row['sample']}, {row['variant']}",
+        actions=None if action is None else tracks_of(action, names),
+        contacts=contact,
+        seats=() if contact is None else _surfaces(joints, contact, row),
+    )
+
+
+def _surfaces(joints: Array, contact: Array, row: Mapping[str, Any]) -> list[Seat]:
+    return seats_of(joints, contact, [actor["seat_height"] for actor in row.get("actors", ())]) + treads_of(joints, contact)
+
+
+def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
+    """Return the seats in use: one below the pelvis for each interval of seat contact.
+
+    A pelvis below the height of the actor's seat lies on the floor and gets no seat.
+
+    Parameters
+    ----------
+    joints : float [actors, frames, 22, 3]
+    contact : [actors, frames, 9]
+    heights : sequence of float
+        Height of each actor's seat, in metres.
+    """
+    seats = []
+    pelvis, point = JOINTS.index("pelvis"), CONTACTS.index("seat")
+    for height, pelvis_path, touching in zip(heights, joints[..., pelvis, :], contact[..., point] == 1, strict=False):
+        begins = np.flatnonzero(touching & ~np.roll(touching, 1) | (touching & (np.arange(len(touching)) == 0)))
+        seats += [
+            Seat((float(pelvis_path[f, 0]), float(height), float(pelvis_path[f, 2])))
+            for f in begins
+            if pelvis_path[f, 1] > height > 0
+        ]
+    return seats
+
+
+def treads_of(joints: Array, contact: Array) -> list[Seat]:
+    """Return what feet stand on above the floor, such as treads and rungs: one slab per foot contact.
+
+    Parameters
+    ----------
+    joints : float [actors, frames, 22, 3]
+    contact : [actors, frames, 9]
+    """
+    treads = []
+    for side in ("left", "right"):
+        ball, point = JOINTS.index(f"{side}_foot"), CONTACTS.index(f"{side}_toe")
+        for places, touching in zip(joints[..., ball, :], contact[..., point] == 1, strict=True):
+            begins = np.flatnonzero(touching & ~np.concatenate([[False], touching[:-1]]))
+            treads += [
+                Seat((float(places[f, 0]), float(places[f, 1]) - BALL_HEIGHT, float(places[f, 2])), TREAD, TREAD_THICKNESS)
+                for f in begins
+                if places[f, 1] > LEAST_RISE
+            ]
+    return treads
+
+
+def tracks_of(action: Array, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return tracks of per-frame labels, one for each body part whose labels differ from those of earlier parts.
+
+    Parameters
+    ----------
+    action : [actors, frames, 5]
+        Index into `names`; any other number means no action.
+    names : sequence of str
+
+    Returns
+    -------
+    dict of str to tuple of str
+        By part, prefixed with the actor's number if there are several.
+    """
+    tracks: dict[str, tuple[str, ...]] = {}
+    for actor, frames in enumerate(action):
+        seen: list[tuple[str, ...]] = []
+        for part, indices in zip(PARTS, frames.T, strict=True):
+            labels = tuple(names[i].replace("_", " ") if 0 <= i < len(names) else "" for i in indices.tolist())
+            if labels not in seen and any(labels):
+                seen.append(labels)
+                tracks[f"{actor + 1} {part}" if len(action) > 1 else part] = labels
+    return {name.replace("_", " "): labels for name, labels in tracks.items()}
+
+
+ACTION_NAMES = "names"
+"""Attribute of the field ``action`` that lists the names of the actions."""
+
+ALL = "all"
+"""Selects every variant."""
+
+
+def clips_of_config(
+    config: str | Path,
+    samples: Sequence[int],
+    variant: str = "base",
+    *,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+) -> list[Clip]:
+    """Synthesize samples of a config and return the clips of their sequences.
+
+    Parameters
+    ----------
+    config : str or Path
+        Name of a preset, or path of a YAML file.
+    samples : sequence of int
+    variant : str
+        Name of a variant, or :data:`ALL`.
+    overrides : sequence of str
+        Each ``KEY=VALUE``.
+    seed : int, optional
+
+    Raises
+    ------
+    UsageError
+        If the config is invalid, a sample is negative, or the config has no such variant.
+    """
+    from posegen.config.schema import load_config
+    from posegen.library import load_library
+
+    loaded = load_config(config, overrides, seed=seed)
+    if min(samples) < 0:
+        msg = f"sample {min(samples)} does not exist; samples are numbered from 0"
+        raise UsageError(msg)
+    # Imported after the checks, because kernels take a moment to load.
+    from posegen.synthesis import synthesize
+
+    batch = synthesize(loaded, list(samples))
+    names = load_library(loaded.story.library).actions
+    clips = []
+    for i in range(len(samples)):
+        for v in _chosen(variant, batch.variants):
+            row = batch.rows[i * len(batch.variants) + v]
+            arrays = {"action": batch.action[i, v], "contact": batch.contact[i, v]}
+            clips.append(clip_of_sequence(batch.joints[i, v], row, loaded.fps, names=names, **arrays))
+    return clips
+
+
+def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") -> list[Clip]:
+    """Read samples of a dataset and return the clips of their sequences.
+
+    Parameters
+    ----------
+    path : Path
+    samples : sequence of int
+    variant : str
+        Name of a variant, or :data:`ALL`.
+
+    Raises
+    ------
+    PosegenError
+        If the dataset is missing or damaged.
+    UsageError
+        If it has no such sample or variant, or no joints.
+    """
+    from posegen.dataset.read import open_dataset, strange
+
+    dataset = open_dataset(path)
+    fields = {field.name: field for field in dataset.header.fields}
+    if "joints" not in fields:
+        msg = f"{path}: has no field joints to draw, only {', '.join(fields)}"
+        raise UsageError(msg)
+    missing = [sample for sample in samples if not 0 <= sample < len(dataset)]
+    if missing:
+        msg = f"{path}: has no sample {missing[0]}; its {len(dataset)} samples are numbered from 0"
+        raise UsageError(msg)
+    clips = []
+    with strange(path):
+        names = fields["action"].attributes[ACTION_NAMES] if "action" in fields else ()
+        for sample in (dataset[index] for index in samples):
+            for v in _chosen(variant, dataset.header.variants):
+                arrays = {name: sample.arrays[name][v] for name in ("action", "contact") if name in fields}
+                row = sample.sequences[v]
+                clips.append(clip_of_sequence(sample.joints[v], row, dataset.header.fps, names=names, **arrays))
+    return clips
+
+
+def _chosen(variant: str, known: Sequence[str]) -> list[int]:
+    if variant == ALL:
+        return list(range(len(known)))
+    if variant not in known:
+        msg = f"there is no variant {shown(variant)}{did_you_mean(variant, [*known, ALL])}"
+        raise UsageError(msg)
+    return [list(known).index(variant)]

@@ -1,32 +1,116 @@
-"""A page with a picture of each action of a library."""
+"""Demonstrations of single actions, and the page with a picture of each action of a library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from posegen.captions.frames import verb_forms
 from posegen.captions.grammar import grammar_of
 from posegen.library import Library
-from posegen.viewing.demonstration import demonstrate
+from posegen.motion.engine import animate
+from posegen.planning.repertoire import NO_GAIT, STEP, Repertoire, repertoire
+from posegen.scene import BOTH, RIGHT, Scenes, empty_scenes
+from posegen.viewing.clip import Clip, make_clip, seats_of, tracks_of, treads_of
 from posegen.viewing.sheet import sheet_of_clip
 
-__all__ = ["write_gallery"]
+__all__ = ["demonstrate", "demonstration", "write_gallery"]
+
+FPS = 25
+STANDING_SECONDS = 0.8
+MOST_SECONDS = 5.0
+STATURE, SEAT_HEIGHT = 1.7, 0.44
+
+
+def demonstrate(library: Library, name: str) -> Clip:
+    """Return the clip of one action: an average person stands, performs it once, and stands again.
+
+    Parameters
+    ----------
+    library : Library
+    name : str
+        One of its actions. An action that has a side is performed with the right one.
+
+    Returns
+    -------
+    Clip
+
+    Raises
+    ------
+    UsageError
+        If the library has no such action.
+    """
+    scenes = demonstration(library, name)
+    motion = animate(scenes, library, int(scenes.length[0]), FPS)
+    joints, contact = motion.joints[0], motion.contact[0]
+    return make_clip(
+        joints,
+        f"family {next(family for family, names in library.families.items() if name in names)}",
+        FPS,
+        title=name.replace("_", " "),
+        actions=tracks_of(motion.action[0], library.actions),
+        contacts=contact,
+        seats=seats_of(joints, contact, scenes.seat_height[0].tolist()) + treads_of(joints, contact),
+    )
+
+
+def demonstration(library: Library, name: str) -> Scenes:
+    """Return the scene of :func:`demonstrate`, with the same parameters and errors."""
+    known, kind = repertoire(library), library.index(name)
+    seconds = _seconds(known, kind)
+    end = STANDING_SECONDS + seconds
+    action = {
+        "action": kind,
+        "start": STANDING_SECONDS,
+        "end": end,
+        "repetitions": (known.fewest[kind] + known.most[kind]) // 2,
+        "speed": 0.5 * (known.slow[kind] + known.fast[kind]),
+        "turn": np.radians(known.left[kind]) if known.gait[kind] == STEP or known.right[kind] > 0 else 0.0,
+        "side": RIGHT if known.sided[kind] else BOTH,
+        "layered": not known.base[kind],
+    }
+    before = {"action": known.standing, "start": 0.0, "end": STANDING_SECONDS}
+    after = {"action": known.standing, "start": end, "end": end + STANDING_SECONDS}
+    throughout = {"action": known.standing, "start": 0.0, "end": end + STANDING_SECONDS}
+    return _scene((before, action, after) if known.base[kind] else (throughout, action), end + STANDING_SECONDS)
+
+
+def _seconds(known: Repertoire, kind: int) -> float:
+    """Return the duration of the action: the mean of its range, at most :data:`MOST_SECONDS`."""
+    if known.gait[kind] not in (NO_GAIT, STEP):
+        return MOST_SECONDS
+    repetitions = (known.fewest[kind] + known.most[kind]) // 2
+    if repetitions:
+        return float(known.enter[kind] + repetitions * known.cycle[kind] + known.exit[kind])
+    return float(min(0.5 * (known.shortest[kind] + known.longest[kind]), MOST_SECONDS))
+
+
+def _scene(segments: tuple[Mapping[str, Any], ...], seconds: float) -> Scenes:
+    scenes = empty_scenes(1, 1, len(segments))
+    scenes.length[:], scenes.persons.stature[:], scenes.seat_height[:] = round(seconds * FPS), STATURE, SEAT_HEIGHT
+    for k, segment in enumerate(segments):
+        for name, value in segment.items():
+            getattr(scenes, name)[0, 0, k] = value
+    return scenes
+
 
 PAGE, PICTURES = "actions.md", "actions"
 POSES, WIDTH, SCALE = 10, 1100, 74.0
 COLOURS = 48
-"""Figures are drawn with few colours: a palette makes the pictures a third as large."""
+"""Size of the palette, which makes the pictures a third as large."""
 
 
 def write_gallery(library: Library, folder: Path) -> Iterator[Path]:
-    """Write a page in Markdown and a contact sheet of each action beside it, and give the path of each file once it is there.
+    """Write a Markdown page and a contact sheet of each action, and yield the path of each file after it is written.
 
     Parameters
     ----------
     library : Library
     folder : Path
-        Where `actions.md` and the folder `actions` of pictures go; what is there under these names is replaced.
+        Folder for `actions.md` and the pictures in `actions/`; existing files are replaced.
     """
     pictures = folder / PICTURES
     pictures.mkdir(parents=True, exist_ok=True)
@@ -40,11 +124,11 @@ def write_gallery(library: Library, folder: Path) -> Iterator[Path]:
 
 
 def _lines(library: Library) -> Iterator[str]:
-    yield "# What people do"
+    yield "# Actions"
     yield ""
-    yield f"All {len(library.actions)} actions of the library, each done once by somebody of average build."
+    yield f"All {len(library.actions)} actions of the library, each performed once by a person of average build."
     yield "`posegen actions page` writes this page; `posegen actions show NAME` animates one."
-    yield "How an action is written: [motion.md](motion.md)."
+    yield "The keys of an action file: [motion.md](motion.md)."
     for family, names in library.families.items():
         yield ""
         yield f"## {family.replace('_', ' ').capitalize()}"
@@ -52,13 +136,13 @@ def _lines(library: Library) -> Iterator[str]:
             yield ""
             yield f"### {name}"
             yield ""
-            yield _told(library, name)
+            yield _description(library, name)
             yield ""
             yield f"![{name}]({PICTURES}/{name}.png)"
     yield ""
 
 
-def _told(library: Library, name: str) -> str:
+def _description(library: Library, name: str) -> str:
     action = library.action(name)
     grammar = grammar_of(library)
     does = [verb_forms(verb, grammar.forms)[grammar.finite] for verb in library.words["actions"][name]["verbs"]]
@@ -67,7 +151,7 @@ def _told(library: Library, name: str) -> str:
     if action.sided:
         remarks.append("With either side.")
     if action.layered:
-        remarks.append("Over what the rest of the body does.")
+        remarks.append("Layered over the motion of the rest of the body.")
     themes = [theme.replace("_", " ") for theme, content in library.themes.items() if content.actions.get(name)]
     if themes:
         remarks.append(f"Themes: {', '.join(themes)}.")

@@ -1,4 +1,4 @@
-"""Animated GIFs: a sequence in motion, seen by a camera that follows it."""
+"""Animated GIFs of a sequence, with a camera that follows the actors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from posegen.viewing.canvas import (
+    COLOURS,
+    INK,
+    Placement,
+    draw_figures,
+    draw_floor,
+    draw_seats,
+    facing,
+    line_height,
+    middle,
+    typeface,
+    view_from,
+    wrap,
+    write_lines,
+)
 from posegen.viewing.clip import Clip
-from posegen.viewing.draw import COLOURS, draw_figures, draw_floor, draw_seats
-from posegen.viewing.lettering import INK, line_height, typeface, wrap, write_lines
-from posegen.viewing.view import Placement, facing, middle, view_from
 
 __all__ = ["save_gif", "shown_frames"]
 
@@ -24,17 +36,17 @@ GREY = (120, 120, 126)
 TEXT_SIZE = 14
 MARGIN = 10
 FADING_STEPS = 12
-"""How many shades of each colour a GIF has."""
+"""Number of shades of each colour in a GIF."""
 
 MOST_PER_SECOND = 30.0
-"""Viewers slow down a GIF that has many more frames a second."""
+"""Frames per second; viewers slow down GIFs with many more."""
 
 
 def shown_frames(frames: int, fps: float) -> tuple[Array, list[int]]:
-    """Which frames a GIF shows and for how many milliseconds each.
+    """Return the frames of a GIF and the duration of each in milliseconds.
 
-    A GIF counts hundredths of a second, so that the times are rounded; what is rounded off one frame is given to a later
-    one, and the whole keeps the length of the sequence.
+    A GIF stores durations in hundredths of a second. Rounding errors are carried over to later frames, so that the total
+    duration is that of the sequence.
     """
     step = max(1, round(fps / MOST_PER_SECOND))
     shown = np.arange(0, frames, step)
@@ -43,16 +55,16 @@ def shown_frames(frames: int, fps: float) -> tuple[Array, list[int]]:
 
 
 def save_gif(clip: Clip, path: Path, *, size: int = 400, azimuth: float = -40.0, elevation: float = 16.0) -> None:
-    """Write a sequence as an animated GIF that repeats.
+    """Write a sequence as a looping animated GIF.
 
     Parameters
     ----------
     clip : Clip
     path : Path
     size : int
-        Width and height of the moving picture in pixels; title and caption come on top of and under it.
+        Width and height of the animated part in pixels; title and caption are added above and below.
     azimuth, elevation : float
-        Degrees from which the sequence is seen, relative to where the first actor faces in the first frame.
+        Direction of the camera in degrees, relative to the heading of the first actor in the first frame.
     """
     placement, centre, reach = _camera(clip, size, azimuth, elevation)
     page, top = _page(clip, size)
@@ -67,7 +79,7 @@ def save_gif(clip: Clip, path: Path, *, size: int = 400, azimuth: float = -40.0,
         draw_figures(canvas, placement, centre[frame], clip.joints[:, frame], contacts)
         whole = page.copy()
         whole.paste(picture.reduce(FINER), (0, top))
-        _write_moment(whole, clip, int(frame), top, size)
+        _write_time(whole, clip, int(frame), top, size)
         pictures.append(whole)
     palette = _palette()
     small = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
@@ -75,7 +87,7 @@ def save_gif(clip: Clip, path: Path, *, size: int = 400, azimuth: float = -40.0,
 
 
 def _camera(clip: Clip, size: int, azimuth: float, elevation: float) -> tuple[Placement, Array, tuple[float, float]]:
-    """A camera that keeps every actor in the picture in every frame."""
+    """Return a camera that keeps every actor in the picture in every frame."""
     view = view_from(azimuth, elevation, facing(clip.joints))
     centre = middle(clip.joints)
     points = Placement(view, 1.0, (0.0, 0.0)).pixels(clip.joints, centre[None, :, None])
@@ -85,14 +97,14 @@ def _camera(clip: Clip, size: int, azimuth: float, elevation: float) -> tuple[Pl
     high = max(1.5, float(-points[:, 1].min()) + 0.35)
     metres = max(2 * across, low + high)
     scale = size * FINER / metres
-    # Whatever height is left over goes above and below in equal shares.
+    # Spare height is split equally above and below.
     spare = (metres - low - high) / 2
     placement = Placement(view, scale, (size * FINER / 2, scale * (high + spare)))
     return placement, centre, (metres / 2, max(1.0, across))
 
 
 def _page(clip: Clip, size: int) -> tuple[Image.Image, int]:
-    """What stays the same in all frames, and where the moving picture begins on it."""
+    """Return the page with title and caption, which all frames share, and the top of the animated part."""
     caption = wrap(clip.caption, TEXT_SIZE, size - 2 * MARGIN)
     top = line_height(TEXT_SIZE) + MARGIN // 2
     height = top + size + line_height(TEXT_SIZE) * len(caption) + MARGIN
@@ -103,7 +115,7 @@ def _page(clip: Clip, size: int) -> tuple[Image.Image, int]:
     return page, top
 
 
-def _write_moment(page: Image.Image, clip: Clip, frame: int, top: int, size: int) -> None:
+def _write_time(page: Image.Image, clip: Clip, frame: int, top: int, size: int) -> None:
     canvas = ImageDraw.Draw(page)
     time = f"{frame / clip.fps:.2f} s   frame {frame}"
     canvas.text((size - MARGIN, MARGIN // 2), time, fill=GREY, font=typeface(12), anchor="ra")
@@ -112,7 +124,7 @@ def _write_moment(page: Image.Image, clip: Clip, frame: int, top: int, size: int
 
 
 def _palette() -> Image.Image:
-    """Every colour that is drawn, pure and fading into the paper: the same in all frames, so that nothing flickers."""
+    """Return the palette of all colours and their blends with the paper; frames share it, so that nothing flickers."""
     palette = Image.new("P", (1, 1))
     fading = [
         round(tone + (paper - tone) * step / FADING_STEPS)

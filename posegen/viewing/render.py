@@ -1,4 +1,4 @@
-"""From arrays to a picture file, by its suffix."""
+"""Render arrays or clips to a picture file in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ SUFFIXES = (".gif", ".png")
 
 
 def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
-    """The path as a Path, if a picture can be written there.
+    """Return the path if a picture can be written there.
 
     Raises
     ------
     UsageError
-        If the suffix is none of `suffixes`, the folder does not exist, or Pillow is not installed.
+        If the suffix is not in `suffixes`, the folder does not exist, or Pillow is not installed.
     """
     path = Path(path)
     if path.suffix.lower() not in suffixes:
         msg = f"cannot draw '{path}': the name must end in {' or '.join(suffixes)}"
         raise UsageError(msg)
     if not path.parent.is_dir():
-        msg = f"cannot write '{path}': there is no folder '{path.parent}'; make it first"
+        msg = f"cannot write '{path}': the folder '{path.parent}' does not exist; create it first"
         raise UsageError(msg)
     if find_spec("PIL") is None:
         msg = "drawing needs Pillow, which is not installed; install it with: pip install 'posegen[view]'"
@@ -51,34 +51,34 @@ def render(
     seats: Sequence[Seat] = (),
     title: str = "",
 ) -> Path:
-    """Draw one sequence: an animated GIF or, as PNG, a contact sheet.
+    """Draw one sequence as an animated GIF or, with a ``.png`` path, as a contact sheet.
 
     Parameters
     ----------
     joints : float [actors, frames, 22, 3] or [frames, 22, 3]
         Metres, y up; NaN where an actor is absent.
     caption : str
-        Written underneath.
+        Written below the picture.
     fps : float
     path : str or Path
-        Ends in ``.gif`` or ``.png``; a file that is there is replaced.
+        Ends in ``.gif`` or ``.png``; an existing file is replaced.
     actions : sequence of str, mapping of str to sequence of str, or None
-        A label for each frame, or several tracks of them by name.
+        One label per frame, or several tracks of labels by name.
     contacts : [actors, frames, 9] or [frames, 9] or None
-        1 where a point of :data:`posegen.skeleton.CONTACTS` touches.
+        1 where a point of :data:`posegen.skeleton.CONTACTS` is in contact.
     seats : sequence of Seat
     title : str
-        A short line on top.
+        A short line above the picture.
 
     Returns
     -------
     Path
-        Where the picture is.
+        The path of the picture.
 
     Raises
     ------
     UsageError
-        If the arrays do not fit together, the path is not usable, or Pillow is missing.
+        If array shapes do not match, the path is not writable, or Pillow is missing.
     """
     path = check_path(path)
     clip = make_clip(joints, caption, fps, title=title, actions=actions, contacts=contacts, seats=seats)
@@ -86,12 +86,12 @@ def render(
 
 
 def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
-    """Draw several sequences: their contact sheets under each other (PNG); a GIF shows a single one.
+    """Draw several sequences as contact sheets below each other (PNG); a GIF shows exactly one.
 
     Raises
     ------
     UsageError
-        If there is no sequence, a GIF is asked for several, the path is not usable, or Pillow is missing.
+        If there is no sequence, several are given for a GIF, the path is not writable, or Pillow is missing.
     """
     path = check_path(path)
     if not clips:

@@ -1,8 +1,8 @@
-"""Contact sheets: a sequence at one look, as poses spaced evenly over its time."""
+"""Contact sheets: poses at even intervals, label bars, and the path from above."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,24 +10,37 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from posegen.errors import UsageError
-from posegen.viewing.bars import bars_height, draw_bars
+from posegen.skeleton import CONTACTS, JOINTS, sole_points
+from posegen.viewing.canvas import (
+    COLOURS,
+    INK,
+    Placement,
+    View,
+    draw_figures,
+    draw_floor,
+    draw_seats,
+    facing,
+    line_height,
+    middle,
+    typeface,
+    view_from,
+    wrap,
+    write_lines,
+)
 from posegen.viewing.clip import Clip
-from posegen.viewing.draw import draw_figures, draw_floor, draw_seats
-from posegen.viewing.lettering import line_height, typeface, wrap, write_lines
-from posegen.viewing.plan import draw_plan
-from posegen.viewing.view import Placement, View, facing, middle, view_from
 
-__all__ = ["sheet_of_clip", "sheet_of_samples"]
+__all__ = ["bars_height", "draw_bars", "draw_plan", "label_intervals", "sheet_of_clip", "sheet_of_samples"]
 
 Array = NDArray[Any]
 
+
 FINER = 2
-"""Figures are drawn this many times larger and then reduced, which smooths their edges."""
+"""Supersampling factor, which smooths edges."""
 
 MARGIN = 10
 TEXT_SIZE = 14
 PLAN_SHARE = 0.11
-"""Share of the width that the path from above takes."""
+"""Share of the width for the path from above."""
 
 PAPER = (255, 255, 255)
 
@@ -41,20 +54,20 @@ def sheet_of_clip(
     azimuth: float = -50.0,
     elevation: float = 14.0,
 ) -> Image.Image:
-    """Contact sheet of one sequence.
+    """Return the contact sheet of one sequence.
 
     Parameters
     ----------
     clip : Clip
     poses : int
-        How many poses, spaced evenly from the first frame to the last.
+        Number of poses, evenly spaced from the first frame to the last.
     width : int
-        Pixels; the poses take as many rows as they need.
+        Pixels; poses are wrapped into rows.
     scale : float
-        Pixels to the metre, reduced where the figures would not fit.
+        Pixels per metre, reduced if the figures do not fit.
     azimuth, elevation : float
-        Degrees from which the sequence is seen, relative to where the first actor faces in the first frame; the default
-        sees it from ahead on its right side, so that it walks to the right.
+        Direction of the camera in degrees, relative to the heading of the first actor in the first frame. By default the
+        camera is ahead of the actor on its right side, so that the actor walks to the right.
 
     Returns
     -------
@@ -82,12 +95,12 @@ def sheet_of_clip(
 def sheet_of_samples(
     clips: Sequence[Clip], *, poses: int = 10, width: int = 1200, columns: int = 1, scale: float = 70.0
 ) -> Image.Image:
-    """Contact sheets of several sequences on one, in `columns` side by side, row by row.
+    """Return the contact sheets of several sequences on one page, in `columns`, row by row.
 
     Raises
     ------
     UsageError
-        If there is no sequence.
+        If `clips` is empty.
     """
     if not clips:
         msg = "a sheet needs at least one sequence"
@@ -107,7 +120,7 @@ def sheet_of_samples(
 
 
 def _body(clip: Clip, chosen: Array, view: View, heading: float, room: tuple[int, float]) -> Image.Image:
-    """Poses, and to their right the path from above."""
+    """Return the poses with the path from above to their right."""
     width, scale = room
     plan_width = round(PLAN_SHARE * width)
     poses = _poses(clip, chosen, view, width - plan_width - MARGIN, scale)
@@ -118,12 +131,12 @@ def _body(clip: Clip, chosen: Array, view: View, heading: float, room: tuple[int
 
 
 def _poses(clip: Clip, chosen: Array, view: View, width: int, scale: float) -> Image.Image:
-    """Cells of the chosen frames, in rows."""
+    """Return the poses of the chosen frames, in rows."""
     centre = middle(clip.joints)
     left, right, low, high = _extent(clip, view, centre, chosen)
     scale = min(scale, width / (right - left))
     columns = min(len(chosen), max(1, int(width / ((right - left) * scale))))
-    # As many rows as needed, filled evenly.
+    # The minimum number of rows, filled evenly.
     rows = -(-len(chosen) // columns)
     columns = -(-len(chosen) // rows)
     cell = (width // columns, round((high - low) * scale) + line_height(11))
@@ -146,7 +159,7 @@ def _poses(clip: Clip, chosen: Array, view: View, width: int, scale: float) -> I
 
 
 def _extent(clip: Clip, view: View, centre: Array, chosen: Array) -> tuple[float, float, float, float]:
-    """Left, right, low and high border of all chosen poses in the picture, in metres from its centre."""
+    """Return the left, right, lower and upper border of the chosen poses in metres from the picture's centre."""
     points = Placement(view, 1.0, (0.0, 0.0)).pixels(clip.joints[:, chosen], centre[None, chosen, None])
     points = points[np.isfinite(points).all(-1)]
     edge = 0.16
@@ -156,3 +169,152 @@ def _extent(clip: Clip, view: View, centre: Array, chosen: Array) -> tuple[float
         min(-0.2, -float(points[:, 1].max()) - edge),
         max(1.4, -float(points[:, 1].min()) + 0.3),
     )
+
+
+TRACK_HEIGHT = 15
+CONTACT_HEIGHT = 9
+NAME_WIDTH = 92
+
+PALETTE = (
+    (166, 206, 227),
+    (178, 223, 138),
+    (253, 205, 120),
+    (222, 190, 226),
+    (251, 180, 174),
+    (204, 235, 197),
+    (229, 216, 189),
+    (179, 205, 227),
+    (254, 217, 166),
+    (217, 217, 217),
+)
+
+
+def label_intervals(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield label, first frame and end (exclusive) of each interval of equal labels."""
+    start = 0
+    for i in range(1, len(labels) + 1):
+        if i == len(labels) or labels[i] != labels[start]:
+            yield labels[start], start, i
+            start = i
+
+
+def bars_height(clip: Clip) -> int:
+    """Return the height of a sequence's bars in pixels."""
+    return TRACK_HEIGHT * len(clip.tracks) + CONTACT_HEIGHT * len(_contact_rows(clip))
+
+
+def draw_bars(canvas: ImageDraw.ImageDraw, clip: Clip, left: int, top: int, width: int) -> None:
+    """Draw the bars of a sequence over `width` pixels, with the names of the tracks to their left."""
+    colours = _label_colours(clip.tracks)
+    for name, labels in clip.tracks.items():
+        canvas.text((left, top), name, fill=INK, font=typeface(11))
+        for label, start, end in label_intervals(labels):
+            _draw_interval(canvas, label, colours[label], _span(left, width, start, end, clip.frames), top)
+        top += TRACK_HEIGHT
+    for name, touching in _contact_rows(clip):
+        canvas.text((left, top - 2), name, fill=INK, font=typeface(9))
+        colour = COLOURS.get(name.split()[-2] if len(name.split()) > 1 else "", COLOURS["contact"])
+        for label, start, end in label_intervals([str(t) for t in touching]):
+            if label == "True":
+                x0, x1 = _span(left, width, start, end, clip.frames)
+                canvas.rectangle((x0, top, x1 - 1, top + CONTACT_HEIGHT - 3), fill=colour)
+        top += CONTACT_HEIGHT
+
+
+def _span(left: int, width: int, start: int, end: int, frames: int) -> tuple[float, float]:
+    scale = (width - NAME_WIDTH) / frames
+    return left + NAME_WIDTH + start * scale, left + NAME_WIDTH + end * scale
+
+
+def _draw_interval(
+    canvas: ImageDraw.ImageDraw, label: str, colour: tuple[int, int, int] | None, span: tuple[float, float], top: int
+) -> None:
+    if colour is None:
+        return
+    canvas.rectangle((span[0], top, max(span[0], span[1] - 2), top + TRACK_HEIGHT - 3), fill=colour)
+    if typeface(10).getlength(label) < span[1] - span[0] - 4:
+        canvas.text((span[0] + 3, top), label, fill=INK, font=typeface(10))
+
+
+def _label_colours(tracks: Mapping[str, Iterable[str]]) -> dict[str, tuple[int, int, int] | None]:
+    """Return a colour for each label in order of appearance; None for the empty label."""
+    colours: dict[str, tuple[int, int, int] | None] = {"": None}
+    for labels in tracks.values():
+        for label in labels:
+            if label not in colours:
+                colours[label] = PALETTE[(len(colours) - 1) % len(PALETTE)]
+    return colours
+
+
+def _contact_rows(clip: Clip) -> list[tuple[str, Array]]:
+    """Return name and per-frame state of each contact point that is ever in contact."""
+    if clip.contacts is None:
+        return []
+    touching = clip.contacts == 1
+    many = len(touching) > 1
+    rows = []
+    for actor, point in np.argwhere(touching.any(1)):
+        name = CONTACTS[point].replace("_", " ")
+        rows.append((f"{actor + 1} {name}" if many else name, touching[actor, :, point]))
+    return rows
+
+
+ABOVE = 90.0
+
+
+def draw_plan(clip: Clip, chosen: Array, size: tuple[int, int], heading: float) -> Image.Image:
+    """Return a picture of the paths of all actors seen from above, with `heading` pointing up.
+
+    A dot with a short line towards the front marks each chosen frame, a ring the first one. Lines in the colour of their
+    side are soles in full contact. The grey bar is one metre long.
+    """
+    view = view_from(180.0, ABOVE, heading)
+    pelvis = clip.joints[:, :, 0]
+    flat = Placement(view, 1.0, (0.0, 0.0)).pixels(pelvis, np.zeros(3))
+    there = flat[np.isfinite(flat).all(-1)]
+    low, high = there.min(0) - 0.45, there.max(0) + 0.45
+    scale = FINER * min((size[0] - 4) / (high[0] - low[0]), (size[1] - 16) / (high[1] - low[1]), 60.0)
+    at = np.array(size) * FINER / 2 - scale * (low + high) / 2
+    placement = Placement(view, scale, (float(at[0]), float(at[1])))
+    picture = Image.new("RGB", (size[0] * FINER, size[1] * FINER), (250, 250, 251))
+    canvas = ImageDraw.Draw(picture)
+    for actor in range(len(pelvis)):
+        _draw_soles(canvas, clip, actor, placement)
+        _draw_path(canvas, clip, actor, chosen, placement)
+    bottom = size[1] * FINER - 5
+    canvas.line((6, bottom, 6 + scale, bottom), fill=(150, 150, 156), width=4)
+    picture = picture.reduce(FINER)
+    text = ImageDraw.Draw(picture)
+    text.text((5 + scale / FINER + 3, size[1] - 9), "1 m", fill=(120, 120, 126), font=typeface(10), anchor="lm")
+    text.text((3, 2), "from above", fill=(120, 120, 126), font=typeface(10))
+    return picture
+
+
+def _draw_path(canvas: ImageDraw.ImageDraw, clip: Clip, actor: int, chosen: Array, placement: Placement) -> None:
+    pelvis = clip.joints[actor, :, 0]
+    there = np.isfinite(clip.joints[actor]).all((1, 2))
+    path = placement.pixels(pelvis[there], np.zeros(3))
+    canvas.line([(float(x), float(y)) for x, y in path], fill=COLOURS["middle"], width=2)
+    left, right = (clip.joints[actor, :, JOINTS.index(f"{side}_hip")] for side in ("left", "right"))
+    across = left - right
+    for frame in chosen[there[chosen]]:
+        # Seen from above, the front is a quarter turn clockwise from the direction right hip to left hip.
+        ahead = np.array([-across[frame, 2], 0.0, across[frame, 0]])
+        ahead /= max(float(np.sqrt((ahead * ahead).sum())), 1e-9)
+        start, end = placement.pixels(np.stack([pelvis[frame], pelvis[frame] + 0.3 * ahead]), np.zeros(3))
+        canvas.line((*map(float, start), *map(float, end)), fill=COLOURS["middle"], width=3)
+        radius = 6 if frame == chosen[0] else 3.5
+        box = (float(start[0]) - radius, float(start[1]) - radius, float(start[0]) + radius, float(start[1]) + radius)
+        canvas.ellipse(
+            box, fill=(255, 255, 255) if frame == chosen[0] else COLOURS["middle"], outline=COLOURS["middle"], width=2
+        )
+
+
+def _draw_soles(canvas: ImageDraw.ImageDraw, clip: Clip, actor: int, placement: Placement) -> None:
+    if clip.contacts is None:
+        return
+    soles = placement.pixels(sole_points(clip.joints[actor]), np.zeros(3))
+    for side, heel in (("left", 0), ("right", 2)):
+        flat = (clip.contacts[actor, :, heel : heel + 2] == 1).all(-1) & np.isfinite(soles[:, heel : heel + 2]).all((1, 2))
+        for pair in soles[flat, heel : heel + 2]:
+            canvas.line([(float(x), float(y)) for x, y in pair], fill=COLOURS[side], width=4)

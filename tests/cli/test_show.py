@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
+from docs.skeleton_figure import posed
 from posegen.cli.main import main
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
-from posegen.viewing.draw import COLOURS
-from posegen.viewing.posing import posed
+from posegen.viewing.canvas import COLOURS
 
 FRAMES, SAMPLES = 6, 3
 VARIANTS = ("base", "mirror")

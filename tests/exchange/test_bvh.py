@@ -1,4 +1,4 @@
-"""Reading .bvh files: known poses come back, and what is hostile is refused with its line before memory is taken."""
+"""BVH files: known poses are recovered; invalid files are refused with the line, before memory is allocated."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from posegen.errors import UsageError
-from posegen.exchange.bvh import read_bvh
-from posegen.exchange.bvh_figure import read_bvh_figure
+from posegen.exchange.bvh import read_bvh, read_bvh_figure
 from posegen.skeleton import JOINTS
 from tests.evaluation.figures import posed, turn
 from tests.exchange.bvh_files import MIXAMO, bvh_text
@@ -80,15 +79,15 @@ GOOD = bvh_text([{}] * 3)
         ("Frames: 3", "Frames: 999999999999", "whole number up to 500,000"),
         ("Frames: 3", "Frames: -3", "whole number"),
         ("Frames: 3", "Frames: 4", "line 137: the file ends after 3 of 4"),
-        ("Frames: 3", "Frames: 2", "goes on after the last of 2"),
+        ("Frames: 3", "Frames: 2", "more data after the last of 2"),
         ("Frame Time: 0.02", "Frame Time: 0.0", "a frame takes 0.001 to 1 seconds"),
-        ("Frame Time: 0.02000000", "Frame Time: nan", "line 134: holds a number beyond"),
-        ("0.000000 100.000000", "0.000000 inf", "line 135: holds a number beyond"),
-        ("0.000000 100.000000", "0.000000 1e400", "line 135: holds a number beyond"),
-        ("0.000000 100.000000", "0.000000 metre", "line 135: holds what is no number"),
+        ("Frame Time: 0.02000000", "Frame Time: nan", "line 134: contains NaN or a number beyond"),
+        ("0.000000 100.000000", "0.000000 inf", "line 135: contains NaN or a number beyond"),
+        ("0.000000 100.000000", "0.000000 1e400", "line 135: contains NaN or a number beyond"),
+        ("0.000000 100.000000", "0.000000 metre", "line 135: contains something that is not a number"),
         ("0.000000 100.000000", "0.000000", "line 135: has 68 numbers, not 69"),
-        ("CHANNELS 6 X", "CHANNELS 60000000 X", "CHANNELS takes how many"),
-        ("Zrotation Xrotation Yrotation", "Zrotation Zrotation Yrotation", "line 5: CHANNELS takes"),
+        ("CHANNELS 6 X", "CHANNELS 60000000 X", "CHANNELS must be a count"),
+        ("Zrotation Xrotation Yrotation", "Zrotation Zrotation Yrotation", "line 5: CHANNELS must be"),
         ("OFFSET 0 1 0", "OFFSET 0 1", "line 24: has 2 numbers, not 3"),
         ("HIERARCHY", "PK\x03\x04", "line 1: should be `HIERARCHY`"),
         ("MOTION", "}", "line 132: should be `MOTION`"),
@@ -118,7 +117,7 @@ def test_deep_wide_and_cut_trees_are_refused(tmp_path: Path) -> None:
             read_bvh(write(tmp_path, GOOD[:cut]))
     path = tmp_path / "b.bvh"
     path.write_bytes(b"HIERARCHY\nROOT \xff\xfe\n")
-    with pytest.raises(UsageError, match="line 2: is no text"):
+    with pytest.raises(UsageError, match="line 2: is not UTF-8 text"):
         read_bvh(path)
     with pytest.raises(UsageError, match="cannot be read"):
         read_bvh(tmp_path / "none.bvh")

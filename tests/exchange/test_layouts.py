@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posegen.exchange import LAYOUTS, convert
+from docs.skeleton_figure import posed
+from posegen.exchange.layouts import LAYOUTS, convert
 from posegen.skeleton import JOINTS, sole_points
-from posegen.viewing.posing import posed
 
 REST = posed()
 

@@ -72,7 +72,6 @@ class Forks:
 
 def main() -> None:
     # Loaded and compiled once for all children. No thread is started by it that they would miss.
-    import posegen.cli.generate
     import posegen.generation.derive  # noqa: F401
     from posegen.cli.main import main as command
 

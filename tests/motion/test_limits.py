@@ -19,7 +19,7 @@ from posegen.motion.engine import animate
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import JOINTS, PARTS
 from posegen.synthesis import synthesize
-from posegen.viewing.demonstration import demonstration
+from posegen.viewing.gallery import demonstration
 from tests.motion.scripted import LIBRARY
 
 Array = NDArray[Any]

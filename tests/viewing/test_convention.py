@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from posegen.exchange import LAYOUTS
+from docs.skeleton_figure import convention_figure
+from posegen.exchange.layouts import LAYOUTS
 from posegen.skeleton import CONTACTS, JOINT_LIMITS, JOINTS, MIRROR_JOINTS, PARENTS, PARTS
-from posegen.viewing.convention import convention_figure
 
 DOCS = Path(__file__).parents[2] / "docs"
 

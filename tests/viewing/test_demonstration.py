@@ -1,4 +1,4 @@
-"""Actions shown by themselves: they begin and end in standing, and the action is what is labelled in between."""
+"""Demonstrations of single actions: they start and end with standing, and the action is labelled in between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from posegen.errors import UsageError
 from posegen.library import load_library
 from posegen.scene import BOTH, RIGHT
-from posegen.viewing.demonstration import demonstrate, demonstration
+from posegen.viewing.gallery import demonstrate, demonstration
 
 LIBRARY = load_library()
 

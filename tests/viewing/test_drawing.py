@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from docs.skeleton_figure import ANGLES, posed, rotation
 from posegen.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
+from posegen.viewing.canvas import COLOURS, Placement, draw_figures, draw_floor, draw_seats, facing, middle, view_from
 from posegen.viewing.clip import Seat
-from posegen.viewing.draw import COLOURS, draw_figures, draw_floor, draw_seats
-from posegen.viewing.posing import ANGLES, posed, rotation
-from posegen.viewing.view import Placement, facing, middle, view_from
 
 SIZE = 300
 ORIGIN = np.zeros(3)

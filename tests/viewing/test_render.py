@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from docs.skeleton_figure import posed
 from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS
-from posegen.viewing import render, render_all
-from posegen.viewing.bars import PALETTE, draw_bars, stretches
-from posegen.viewing.clip import make_clip
-from posegen.viewing.draw import COLOURS
+from posegen.viewing.canvas import COLOURS, typeface, wrap
+from posegen.viewing.clip import clip_of_sequence, make_clip, tracks_of
 from posegen.viewing.gif import shown_frames
-from posegen.viewing.lettering import typeface, wrap
-from posegen.viewing.posing import posed
-from posegen.viewing.samples import clip_of_sequence, tracks_of
-from posegen.viewing.sheet import sheet_of_clip, sheet_of_samples
+from posegen.viewing.render import render, render_all
+from posegen.viewing.sheet import PALETTE, draw_bars, label_intervals, sheet_of_clip, sheet_of_samples
 
 CAPTION = "A person stands still, then walks forward and waves with the left hand."
 
@@ -139,7 +136,7 @@ class TestSheet:
 
 class TestBars:
     def test_stretches(self):
-        assert list(stretches(["a", "a", "b", "a"])) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
+        assert list(label_intervals(["a", "a", "b", "a"])) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
 
     def test_a_bar_is_as_long_as_its_action(self):
         clip = make_clip(gliding(20), "", 25, actions=["stand"] * 5 + ["walk"] * 15)
@@ -194,14 +191,14 @@ class TestMistakes:
         assert render(gliding(3), CAPTION, 25, tmp_path / "a.PNG").stat().st_size > 1000
 
     def test_folder(self, tmp_path):
-        with pytest.raises(UsageError, match="there is no folder"):
+        with pytest.raises(UsageError, match="does not exist; create it first"):
             render(gliding(), CAPTION, 25, tmp_path / "no" / "a.gif")
 
     def test_shapes(self, tmp_path):
         path = tmp_path / "a.png"
         with pytest.raises(UsageError, match=r"\[actors, frames, 22, 3\], not \[1, 30, 24, 3\]"):
             render(np.zeros((30, 24, 3)), CAPTION, 25, path)
-        with pytest.raises(UsageError, match="one for each of the 30 frames, but there are 29"):
+        with pytest.raises(UsageError, match="has 29 labels; it must have one for each of the 30 frames"):
             render(gliding(), CAPTION, 25, path, actions=["walk"] * 29)
         with pytest.raises(UsageError, match=r"contacts must have the shape \[1, 30, 9\]"):
             render(gliding(), CAPTION, 25, path, contacts=np.zeros((30, 4)))
@@ -223,7 +220,7 @@ import sys
 sys.modules["PIL"] = None
 import numpy as np
 from posegen.errors import UsageError
-from posegen.viewing import render
+from posegen.viewing.render import render
 try:
     render(np.zeros((1, 3, 22, 3)), "", 25, {str(tmp_path / "a.png")!r})
 except UsageError as error:

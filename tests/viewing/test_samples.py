@@ -1,4 +1,4 @@
-"""What is drawn of a sample."""
+"""Seats and treads of a sample."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from posegen.skeleton import CONTACTS, JOINTS
-from posegen.viewing.samples import seats_of, treads_of
+from posegen.viewing.clip import seats_of, treads_of
 
 
 def test_a_seat_stands_under_the_pelvis_for_each_stretch_of_sitting() -> None:

@@ -1,26 +1,130 @@
-"""The drawing of the skeleton's convention in `docs/skeleton.md`, made from the code that it describes.
+"""The figure of `docs/skeleton.md`: rest pose, joint numbers, and the positive direction of every angle.
 
-``python -m posegen.viewing.convention docs/skeleton.png`` makes it anew.
+``python -m docs.skeleton_figure docs/skeleton.png`` draws it from the definitions in the code.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import cos, radians, sin
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
-from posegen.viewing.draw import COLOURS, draw_figures, draw_floor
-from posegen.viewing.lettering import INK, typeface
-from posegen.viewing.posing import ANGLES, Angle, posed
-from posegen.viewing.view import Placement, view_from
+from posegen.scene import empty_scenes
+from posegen.skeleton import CONTACTS, JOINTS, PARENTS, body_offsets, sole_points
+from posegen.viewing.canvas import COLOURS, INK, Placement, draw_figures, draw_floor, typeface, view_from
 
-__all__ = ["convention_figure"]
+__all__ = ["ANGLES", "Angle", "convention_figure", "posed", "rotation"]
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Angle:
+    """One anatomical angle: its positive rotation and how it is drawn.
+
+    Attributes
+    ----------
+    name : str
+    meaning : str
+        Direction of a positive value.
+    joint, axis : str
+        The joint that turns (the left one of a pair) and its axis.
+    sign : int
+        Sign of the right-handed rotation.
+    tip : str
+        The joint whose path is drawn.
+    azimuth, elevation : float
+        Direction of the camera in degrees.
+    before : mapping of str to (axis, degrees)
+        Rotations of other joints that make the angle visible.
+    against : tuple of str
+        Joints that turn back, so that the limbs below them do not move.
+    close : bool
+        Whether only the surroundings of the tip are drawn, enlarged.
+    """
+
+    name: str
+    meaning: str
+    joint: str
+    axis: str
+    sign: int
+    tip: str
+    azimuth: float
+    elevation: float = 8.0
+    before: Mapping[str, tuple[str, float]] | None = None
+    against: tuple[str, ...] = ()
+    close: bool = False
+
+    def turns(self, degrees: float) -> dict[str, Array]:
+        """Return the rotations [3, 3] of the joints by name for a value of the angle."""
+        turns = {joint: rotation(axis, angle) for joint, (axis, angle) in (self.before or {}).items()}
+        turns |= {joint: rotation(self.axis, -self.sign * degrees) for joint in self.against}
+        return turns | {self.joint: rotation(self.axis, self.sign * degrees)}
+
+
+_SIDE, _FRONT = 75.0, 0.0
+_HIPS = ("left_hip", "right_hip")
+
+ANGLES = (
+    Angle("hip flexion", "limb forward", "left_hip", "x", -1, "left_ankle", _SIDE),
+    Angle("hip abduction", "limb outward", "left_hip", "z", 1, "left_ankle", _FRONT),
+    Angle("hip external rotation", "toes outward", "left_hip", "y", 1, "left_foot", 10.0, 40.0, close=True),
+    Angle("knee flexion", "heel back", "left_knee", "x", 1, "left_ankle", _SIDE),
+    Angle("ankle dorsiflexion", "toes up", "left_ankle", "x", -1, "left_foot", _SIDE, close=True),
+    Angle("shoulder flexion", "limb forward", "left_shoulder", "x", -1, "left_wrist", _SIDE),
+    Angle("shoulder abduction", "limb outward", "left_shoulder", "z", 1, "left_wrist", _FRONT),
+    Angle(
+        *("shoulder ext. rotation", "forearm outward", "left_shoulder", "y", 1, "left_wrist", 10.0, 40.0),
+        before={"left_elbow": ("x", -80.0)},
+    ),
+    Angle("elbow flexion", "hand forward", "left_elbow", "x", -1, "left_wrist", _SIDE),
+    Angle("trunk, neck flexion", "forward", "spine1", "x", 1, "head", _SIDE),
+    Angle("trunk, neck lateral flexion", "to the left", "spine1", "z", -1, "head", _FRONT),
+    Angle("trunk, neck rotation", "to the left", "spine1", "y", 1, "right_shoulder", 10.0, 40.0),
+    Angle("pelvis tilt", "forward", "pelvis", "x", 1, "head", _SIDE, against=_HIPS),
+    Angle("pelvis obliquity", "left side up", "pelvis", "z", 1, "left_hip", _FRONT, against=_HIPS),
+)
+"""The angles of the table in :mod:`posegen.skeleton`, by body part."""
+
+
+def posed(turns: Mapping[str, Array] | None = None) -> Array:
+    """Return the joints [22, 3] of an average person, 1.7 m tall, standing on the floor.
+
+    Parameters
+    ----------
+    turns : mapping of str to float [3, 3]
+        Rotation of a joint by its name; the pelvis keeps its position.
+    """
+    offsets = np.asarray(body_offsets(empty_scenes(1, 1, 1).persons)[0, 0], np.float64)
+    standing = np.zeros((len(JOINTS), 3))
+    figure = np.zeros((len(JOINTS), 3))
+    rotations = np.zeros((len(JOINTS), 3, 3))
+    for joint, (name, parent) in enumerate(zip(JOINTS, PARENTS, strict=True)):
+        own = (turns or {}).get(name, np.eye(3))
+        if parent < 0:
+            rotations[joint] = own
+            continue
+        rotations[joint] = rotations[parent] @ own
+        figure[joint] = figure[parent] + rotations[parent] @ offsets[joint]
+        standing[joint] = standing[parent] + offsets[joint]
+    figure[:, 1] -= sole_points(standing)[:, 1].min()
+    return figure
+
+
+def rotation(axis: str, degrees: float) -> Array:
+    """Return the right-handed rotation [3, 3] about one of the axes x, y, z."""
+    c, s = cos(radians(degrees)), sin(radians(degrees))
+    i, j = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}[axis]
+    matrix = np.eye(3)
+    matrix[i, i], matrix[j, j], matrix[i, j], matrix[j, i] = c, c, -s, s
+    return matrix
+
 
 FINER = 2
 PAPER = (255, 255, 255)
@@ -29,7 +133,7 @@ SHOWN_DEGREES = 40.0
 
 
 def convention_figure() -> Image.Image:
-    """Rest pose with numbered joints, soles and axes, and a small drawing of each angle."""
+    """Return the figure: rest pose with numbered joints, soles and axes, and a drawing of each angle."""
     page = Image.new("RGB", (1400, 1240), PAPER)
     page.paste(_front_panel((680, 640)), (10, 34))
     page.paste(_side_panel((300, 640)), (700, 34))
@@ -94,7 +198,7 @@ def _front_panel(size: tuple[int, int]) -> Image.Image:
 
 
 def _spread(heights: list[float], least: float) -> list[float]:
-    """The nearest rows to `heights`, in the same order, that are at least `least` apart."""
+    """Return the rows nearest to `heights`, in the same order, at least `least` apart."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     rows = [heights[i] for i in order]
     for _ in range(200):
@@ -216,7 +320,7 @@ def _angle_panel(angle: Angle, size: tuple[int, int]) -> Image.Image:
 
 
 def _arrow_of_motion(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, angle: Angle) -> None:
-    """The path of the limb's end, with an arrow at its tip."""
+    """Draw the path of the end of the limb with an arrow at its tip."""
     path = np.stack([posed(angle.turns(degrees))[JOINTS.index(angle.tip)] for degrees in np.linspace(0.0, SHOWN_DEGREES, 12)])
     places = placement.pixels(path, centre)
     canvas.line([tuple(map(float, p)) for p in places[:-1]], fill=COLOURS["contact"], width=4, joint="curve")

@@ -1,25 +1,124 @@
-"""Draw figures, floor and seats on a Pillow canvas.
+"""Draw figures, floor, seats and text on a Pillow canvas, through an orthographic camera.
 
-Left limbs are blue, right limbs are red, the trunk is dark. Figures throw their shadow straight down on the floor (y = 0),
-so that flight and sinking show; the floor's grid stays where it is in the world, so that a sliding foot shows.
+Left limbs are blue, right limbs are red, the trunk is dark. Shadows are the vertical projection onto the floor (y = 0), so that
+flight and sinking are visible; the floor's grid is fixed in the world, so that a sliding foot is visible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import cos, radians, sin
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ImageDraw
+from PIL import ImageDraw, ImageFont
 
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
 from posegen.viewing.clip import Seat
-from posegen.viewing.view import Placement
 
-__all__ = ["COLOURS", "draw_figures", "draw_floor", "draw_seats"]
+__all__ = [
+    "COLOURS",
+    "INK",
+    "Placement",
+    "View",
+    "draw_figures",
+    "draw_floor",
+    "draw_seats",
+    "facing",
+    "line_height",
+    "middle",
+    "typeface",
+    "view_from",
+    "wrap",
+    "write_lines",
+]
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class View:
+    """Unit vectors of a camera: right and up in the picture, and out of it towards the viewer."""
+
+    right: tuple[float, float, float]
+    up: tuple[float, float, float]
+    toward: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A projection: the camera's target is drawn at pixel `at`, with `scale` pixels per metre."""
+
+    view: View
+    scale: float
+    at: tuple[float, float]
+
+    def pixels(self, points: Array, centre: Array) -> Array:
+        """Return pixels [..., 2] of points [..., 3]; the camera's target `centre` broadcasts against them."""
+        away = points - centre
+        across = (away * np.asarray(self.view.right)).sum(-1)
+        upward = (away * np.asarray(self.view.up)).sum(-1)
+        return np.stack([self.at[0] + self.scale * across, self.at[1] - self.scale * upward], -1)
+
+    def depth(self, points: Array) -> Array:
+        """Return the coordinate of points [..., 3] towards the viewer; larger is nearer."""
+        return np.asarray((points * np.asarray(self.view.toward)).sum(-1))
+
+
+def view_from(azimuth: float, elevation: float, heading: float = 0.0) -> View:
+    """Return a camera that looks at a figure.
+
+    Parameters
+    ----------
+    azimuth : float
+        Degrees from the front of the figure; positive is towards its left side.
+    elevation : float
+        Degrees above the horizon.
+    heading : float
+        Heading of the figure in radians, counter-clockwise from +z seen from above.
+
+    Returns
+    -------
+    View
+    """
+    turn, tilt = radians(azimuth) + heading, radians(elevation)
+    return View(
+        right=(cos(turn), 0.0, -sin(turn)),
+        up=(-sin(turn) * sin(tilt), cos(tilt), -cos(turn) * sin(tilt)),
+        toward=(sin(turn) * cos(tilt), sin(tilt), cos(turn) * cos(tilt)),
+    )
+
+
+def facing(joints: Array) -> float:
+    """Return the heading in radians of the first figure in `joints` [actors, frames, 22, 3], by hips and shoulders."""
+    figures = joints.reshape(-1, *joints.shape[-2:])
+    there = np.asarray(np.isfinite(figures).all((1, 2)))
+    figure = figures[there][0]
+    hips, shoulders = (
+        figure[JOINTS.index(f"left_{name}")] - figure[JOINTS.index(f"right_{name}")] for name in ("hip", "shoulder")
+    )
+    left = hips + shoulders
+    # A figure that faces +z has its left at +x.
+    return float(np.arctan2(-left[2], left[0]))
+
+
+def middle(joints: Array) -> Array:
+    """Return the point on the floor [frames, 3] between all pelvises; frames without actors repeat the last one."""
+    pelvis = joints[:, :, 0]
+    there = np.asarray(np.isfinite(pelvis).all(-1))
+    count = there.sum(0)
+    total = np.where(there[..., None], pelvis, 0.0).sum(0)
+    centre = np.zeros((len(count), 3))
+    centre[count > 0] = total[count > 0] / count[count > 0, None]
+    last = np.maximum.accumulate(np.where(count > 0, np.arange(len(count)), 0))
+    centre = centre[last]
+    centre[:, 1] = 0.0
+    return centre
+
+
 Colour = tuple[int, int, int]
 
 COLOURS: dict[str, Colour] = {
@@ -34,19 +133,19 @@ COLOURS: dict[str, Colour] = {
 }
 
 GRID = 0.5
-"""Spacing of the floor's lines in metres."""
+"""Spacing of the floor's grid lines in metres."""
 
 HEAD_RADIUS = 0.095
 LIMB_WIDTH = 0.05
 ACTOR_SHADES = (0.0, 0.45, 0.25, 0.6)
-"""How much lighter each further actor is drawn than the first."""
+"""Share by which the colours of each actor are lightened."""
 
-# Joints of the hand, knee and seat points; the first four contact points are those of the soles.
+# Joints at which the hand and seat contacts are drawn; the first four contact points are those of the soles.
 _CONTACT_JOINTS = {"left_hand": "left_wrist", "right_hand": "right_wrist", "seat": "pelvis"}
 
 
 def draw_floor(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, reach: tuple[float, float]) -> None:
-    """Lines of the floor's grid around `centre`, as far as `reach` metres (across the picture, into it)."""
+    """Draw the floor's grid around `centre`, `reach` metres wide (across the picture, into it)."""
     view = placement.view
     across = np.array([view.right[0], 0.0, view.right[2]])
     into = np.array([-view.right[2], 0.0, view.right[0]])
@@ -56,9 +155,9 @@ def draw_floor(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array,
         first = np.ceil((centre[axis] - radius) / GRID) * GRID
         direction = np.zeros(3)
         direction[2 - axis] = 1.0
-        for place in np.arange(first, centre[axis] + radius, GRID):
+        for position in np.arange(first, centre[axis] + radius, GRID):
             start = centre * np.array([1.0, 0.0, 1.0])
-            start[axis] = place
+            start[axis] = position
             span = _inside(start - centre, direction, ((across, reach[0]), (into, reach[1])))
             if span is not None:
                 ends = np.stack([start + direction * span[0], start + direction * span[1]])
@@ -66,21 +165,21 @@ def draw_floor(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array,
 
 
 def _inside(start: Array, direction: Array, slabs: Sequence[tuple[Array, float]]) -> tuple[float, float] | None:
-    """Stretch of a line that lies inside all slabs |axis . point| <= reach."""
+    """Return the interval of a line inside all slabs |axis . point| <= reach; None if it is empty."""
     low, high = -np.inf, np.inf
     for axis, reach in slabs:
-        place, slope = float(start @ axis), float(direction @ axis)
+        offset, slope = float(start @ axis), float(direction @ axis)
         if abs(slope) < 1e-9:
-            if abs(place) > reach:
+            if abs(offset) > reach:
                 return None
             continue
-        ends = sorted(((-reach - place) / slope, (reach - place) / slope))
+        ends = sorted(((-reach - offset) / slope, (reach - offset) / slope))
         low, high = max(low, ends[0]), min(high, ends[1])
     return (low, high) if low < high else None
 
 
 def draw_seats(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, seats: Sequence[Seat]) -> None:
-    """Seats as boxes that stand on the floor, treads and rungs as slabs, the far ones first."""
+    """Draw seats as boxes on the floor, and treads and rungs as slabs, far ones first."""
     for seat in sorted(seats, key=lambda seat: float(placement.depth(np.array(seat.top)))):
         half = seat.size / 2
         corners = np.array([[-half, -half], [half, -half], [half, half], [-half, half]])
@@ -99,18 +198,18 @@ def draw_figures(
     joints: Array,
     contacts: Array | None = None,
 ) -> None:
-    """All figures of one frame, the far limbs first.
+    """Draw all figures of one frame, far limbs first.
 
     Parameters
     ----------
     canvas : ImageDraw
     placement : Placement
     centre : float [3]
-        The point in the world that the camera looks at.
+        Target of the camera.
     joints : float [actors, 22, 3]
-        Figures with NaN in them are left out.
+        Figures with NaN are not drawn.
     contacts : [actors, 9] or None
-        Points that touch get a green dot.
+        A green dot marks each point in contact.
     """
     present = [actor for actor in range(len(joints)) if np.isfinite(joints[actor]).all()]
     width = max(1, round(LIMB_WIDTH * placement.scale))
@@ -136,13 +235,13 @@ def draw_figures(
 
 
 def contact_points(figure: Array) -> Array:
-    """Where the points of :data:`posegen.skeleton.CONTACTS` are drawn [9, 3] on a figure [22, 3]."""
+    """Return where the points of :data:`posegen.skeleton.CONTACTS` are drawn [9, 3] on a figure [22, 3]."""
     others = [figure[JOINTS.index(_CONTACT_JOINTS.get(name, name))] for name in CONTACTS[4:]]
     return np.concatenate([sole_points(figure), np.stack(others)])
 
 
 def _strokes(figure: Array, placement: Placement, centre: Array, lighter: float) -> list[tuple[float, Array, Colour]]:
-    """Depth, pixels and colour of each line of a figure, and of its head (one pixel position)."""
+    """Return depth, pixels and colour of each line of a figure, and of its head (a single pixel)."""
     pixels, depth = placement.pixels(figure, centre), placement.depth(figure)
     strokes = []
     for joint, parent in enumerate(PARENTS[1:], start=1):
@@ -152,8 +251,8 @@ def _strokes(figure: Array, placement: Placement, centre: Array, lighter: float)
     for side, heel in (("left", 0), ("right", 2)):
         ankle, ball = figure[JOINTS.index(f"{side}_ankle")], figure[JOINTS.index(f"{side}_foot")]
         outline = np.stack([ankle, soles[heel], soles[heel + 1], ball])
-        where = float(placement.depth(outline.mean(0)))
-        strokes.append((where, placement.pixels(outline, centre), _lighten(COLOURS[side], lighter)))
+        depth_of_foot = float(placement.depth(outline.mean(0)))
+        strokes.append((depth_of_foot, placement.pixels(outline, centre), _lighten(COLOURS[side], lighter)))
     neck, head = figure[JOINTS.index("neck")], figure[JOINTS.index("head")]
     crown = head + 0.7 * (head - neck)
     strokes.append((float(placement.depth(crown)), placement.pixels(crown, centre)[None], _lighten(COLOURS["middle"], lighter)))
@@ -181,3 +280,41 @@ def _polygon(canvas: ImageDraw.ImageDraw, pixels: Array, colour: Colour) -> None
 def _dot(canvas: ImageDraw.ImageDraw, at: Array, radius: float, colour: Colour) -> None:
     x, y = float(at[0]), float(at[1])
     canvas.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
+
+
+INK = (40, 40, 46)
+
+
+@cache
+def typeface(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Return Pillow's packaged typeface, so that pictures look the same on every machine."""
+    return ImageFont.load_default(size)
+
+
+def line_height(size: int) -> int:
+    """Return the distance of two lines of text in pixels."""
+    return round(size * 1.35)
+
+
+def wrap(text: str, size: int, width: float) -> list[str]:
+    """Split `text` into lines of at most `width` pixels, keeping its line breaks; a longer word gets a line of its own."""
+    face = typeface(size)
+    lines: list[str] = []
+    for paragraph in text.splitlines():
+        started = False
+        for word in paragraph.split():
+            longer = f"{lines[-1]} {word}" if started else word
+            if started and face.getlength(longer) <= width:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+            started = True
+    return lines
+
+
+def write_lines(
+    canvas: ImageDraw.ImageDraw, at: tuple[float, float], lines: list[str], size: int, colour: tuple[int, int, int] = INK
+) -> None:
+    """Write lines of text below each other from the upper left corner `at`."""
+    for i, line in enumerate(lines):
+        canvas.text((at[0], at[1] + i * line_height(size)), line, fill=colour, font=typeface(size))
