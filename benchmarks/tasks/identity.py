@@ -29,11 +29,11 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(
         f"{name}: lengths of bones alone", f"AUC {found['size_auc']:.3f}, of look-alikes {found['alike_size_auc']:.3f}"
     )
-    for by, told in (("body", ""), ("manner", ", by manner")):
+    for by, told in (("body", ""), ("style", ", by style")):
         how = ("--set", f"identity.by={by}")
-        if by == "manner":
+        if by == "style":
             found = trained(path, "identity", "quick", folder / by, *how).measures
-            yield Figure(f"{name}: persons by manner alone", f"{_told(found, '')}; look-alikes {_told(found, 'alike_')}")
+            yield Figure(f"{name}: persons by style alone", f"{_told(found, '')}; look-alikes {_told(found, 'alike_')}")
         still = ("--set", "optimiser.rate=0", "--set", "steps=10")
         found = trained(path, "identity", "quick", folder / f"untrained {by}", *how, *still).measures
         yield Figure(

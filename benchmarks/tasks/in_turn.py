@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from posegen.training.clips.features import features_of
-from posegen.training.generative.making import animate, encoder_for, motion_model
+from posegen.training.animation.animate import animate, encoder_for, motion_model
+from posegen.training.data.features import features_of
 from posegen.training.trained.models import Trained, load_model
 
 __all__ = ["figures_of_turns"]
@@ -55,8 +55,8 @@ def _frames(seer: Trained, joints: NDArray[np.float32]) -> list[str]:
     length = torch.tensor([len(motion)])
     with torch.inference_mode():
         said = seer.model(torch.from_numpy(motion)[None], length)
-    assert seer.task.tell is not None, "a model of actions tells them"
-    return list(seer.task.tell(said, {"length": length}, seer.view)["frames"][0])
+    assert seer.task.describe is not None, "a model of actions tells them"
+    return list(seer.task.describe(said, {"length": length}, seer.view)["frames"][0])
 
 
 def _when(frames: list[str], action: str, fps: float) -> float:

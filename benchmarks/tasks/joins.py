@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from posegen.training.generative.making import animate, encoder_for, motion_model
+from posegen.training.animation.animate import animate, encoder_for, motion_model
 
 MOST_TIMES = 1.5
 """How large the largest changes of joints' velocities may be where two texts meet, beside those elsewhere."""

@@ -22,7 +22,7 @@ from benchmarks.train.as_posegen import Posegen, begun, posegen_trains
 from benchmarks.train.published import Held, Way, held, padding, train
 from benchmarks.train.shared import dataset
 from posegen.dataset.read import open_dataset
-from posegen.training.clips.recipes import ACTION, LENGTH, MOTION
+from posegen.training.data.features import ACTION, LENGTH, MOTION
 from posegen.training.measures.judging import judged
 
 FASTER = {3: 1.5, 8: 1.1}

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import nn
 
-from posegen.training.clips.material import Material, open_material, statistics
+from posegen.training.data.training_data import TrainingData, open_training_data, statistics
 from posegen.training.hardware.estimate import Estimate
 from posegen.training.hardware.machine import Reason
 from posegen.training.settings import Settings, load_settings
@@ -38,7 +38,7 @@ class Posegen:
     settings : Settings
     chosen : dict of str to str
         For the machine.
-    whole, material : Material
+    whole, material : TrainingData
         All samples, and those that are trained on.
     mean_and_spread : tuple of ndarray
         Of the features.
@@ -48,8 +48,8 @@ class Posegen:
     task: Task
     settings: Settings
     chosen: Mapping[str, str]
-    whole: Material
-    material: Material
+    whole: TrainingData
+    material: TrainingData
     mean_and_spread: tuple[Array, Array]
 
     def model(self) -> nn.Module:
@@ -89,9 +89,9 @@ def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> 
         request = Request(str(path), "action", "quick", settings, only_estimate=True)
         told = {reason.name: reason.value for reason in train(request, _Silence(lambda: None)).reasons}
         chosen = {name: told[name] for name in CHOSEN}
-    material = open_material(path, settings.data, 0)
+    material = open_training_data(path, settings.data, 0)
     material.prepare(task.recipes, lambda done, total: None)
-    whole = open_material(path, load_settings("quick").data, 0)
+    whole = open_training_data(path, load_settings("quick").data, 0)
     found = statistics(material.source(task.recipes, "training"), None)
     return Posegen(path, task, settings, chosen, whole, material, found)
 

@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
 from posegen.dataset.read import Dataset as Stored
-from posegen.training.clips.recipes import ABSENT, ACTION, LENGTH, MOTION, View
+from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
 from posegen.training.settings import Settings
 from posegen.training.steps.loop import rate_at
 from posegen.training.task import Task

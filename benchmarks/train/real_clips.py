@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured
 from benchmarks.motion.shared_families import ACTIONS, fit, lacking
-from posegen.training.clips.features import features_of
+from posegen.training.data.features import features_of
 from posegen.training.trained.models import Trained, load_model
 
 Array = NDArray[Any]

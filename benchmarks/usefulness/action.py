@@ -27,9 +27,8 @@ from benchmarks.usefulness.definitions import (
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
 from benchmarks.usefulness.trials import TRAINING, Trial
-from posegen.training.clips.features import features_of
-from posegen.training.clips.recipes import ABSENT
-from posegen.training.clips.skeletons import on_other_skeletons
+from posegen.training.data.features import ABSENT, features_of
+from posegen.training.data.feed import vary_skeletons
 from posegen.training.settings import Settings
 from posegen.training.task import find_task
 from posegen.training.tasks.action import ActionModel
@@ -133,7 +132,7 @@ def _shown(motion: Sequence[Array], families: Array, which: Array, settings: Set
         action[place, :n] = families[place]
     # A clip that is there twice is on two skeletons: its place in the batch stands for its variant.
     told = {"motion": values, "length": length, "sample": which, "variant": np.arange(len(which))}
-    varied = on_other_skeletons(told, settings.data.skeleton, settings.seed, step)
+    varied = vary_skeletons(told, settings.data.skeleton, settings.seed, step)
     return {
         "motion": torch.from_numpy(varied["motion"]),
         "length": torch.from_numpy(length),

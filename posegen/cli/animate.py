@@ -11,7 +11,7 @@ from posegen.cli.options import WHOLE, example, json_option, note, print_json, q
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
-    from posegen.training.generative.making import Animation
+    from posegen.training.animation.animate import Animation
 
 __all__ = ["animate"]
 
@@ -69,8 +69,8 @@ def animate(
     """
     _check(texts, out, seed, guidance)
     # Only now, since torch takes seconds to load.
-    from posegen.training.generative.making import GUIDANCE, encoder_for, motion_model
-    from posegen.training.generative.making import animate as make
+    from posegen.training.animation.animate import GUIDANCE, encoder_for, motion_model
+    from posegen.training.animation.animate import animate as make
 
     trained = motion_model(run)
     weighed = GUIDANCE if guidance is None else guidance

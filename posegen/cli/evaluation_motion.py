@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from posegen.training.generative.figures import Figure
-    from posegen.training.generative.judging import Made
+    from posegen.training.animation.animate import MotionClip
+    from posegen.training.animation.evaluation import GeneratedSet
 
 __all__ = ["JudgedMotion", "Side", "judge_motion"]
 
@@ -93,7 +93,7 @@ class JudgedMotion:
 def judge_motion(
     run: Path, dataset: Path, judge: Path, samples: int | None, tell: Callable[[str], None], **how: Any
 ) -> JudgedMotion:
-    """Have a model make motion of captions, and measure it; see :func:`posegen.training.generative.judging.make_for_captions`.
+    """Have a model make motion of captions, and measure it.
 
     Raises
     ------
@@ -104,11 +104,11 @@ def judge_motion(
 
     from posegen.evaluation.diversity import diversity
     from posegen.evaluation.encoded import encoded_spread
-    from posegen.training.generative.judging import make_for_captions
+    from posegen.training.animation.evaluation import generate_for_test_captions
     from posegen.training.measures.ranking import rank_pairs
     from posegen.training.trained.encoding import PRECISION_POOL
 
-    made = make_for_captions(run, dataset, judge, tell, samples=samples, **how)
+    made = generate_for_test_captions(run, dataset, judge, tell, samples=samples, **how)
     chance = 0.0
 
     def side(vectors: NDArray[Any], figures: dict[str, float], reference: NDArray[Any] | None) -> Side:
@@ -131,7 +131,7 @@ def judge_motion(
     )
 
 
-def _by_actions(vectors: NDArray[Any], made: Made) -> dict[str, float]:
+def _by_actions(vectors: NDArray[Any], made: GeneratedSet) -> dict[str, float]:
     import numpy as np
 
     from posegen.training.measures.ranking import pools, ranks_of
@@ -146,7 +146,7 @@ def _by_actions(vectors: NDArray[Any], made: Made) -> dict[str, float]:
     return {_ACTIONS[count]: float(np.mean(found[count])) for count in sorted(found)}
 
 
-def _figures(figures: list[Figure], fps: float) -> dict[str, float]:
+def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
     import numpy as np
 
     from posegen.evaluation.plausible import FIGURES, figures_of_clip

@@ -20,7 +20,7 @@ __all__ = ["export_model"]
 def export_model(run: Path, form: str, out: Path | None, as_json: bool, quiet: bool) -> None:
     """Write the model of RUN as ONNX or safetensors, load that again, and check that it says the same.
 
-    It takes motion [clip, frame, 69], as posegen.training.clips.features.features_of makes it of joints, and length [clip].
+    It takes motion [clip, frame, 69], as posegen.training.data.features.features_of makes it of joints, and length [clip].
     Which actions its answers stand for, and at how many frames a second it sees motion, is in the file's metadata.
     """
     from posegen.training.trained.export import export_model as written

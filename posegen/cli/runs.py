@@ -44,7 +44,7 @@ def _described(path: Path, started: dict[str, Any], result: dict[str, Any] | Non
     from posegen.training.task import find_task
 
     progress = newest_progress(path)
-    watched = find_task(started["task"]).watched
+    watched = find_task(started["task"]).monitor
     return {
         "run": str(path),
         "task": started["task"],

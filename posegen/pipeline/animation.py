@@ -14,7 +14,7 @@ from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 
 if TYPE_CHECKING:
-    from posegen.training.generative.making import Animation
+    from posegen.training.animation.animate import Animation
 
 __all__ = ["animated", "draw"]
 
@@ -63,7 +63,7 @@ def _told_of(receipt: Path, say: Callable[[str], None]) -> Any:
 
 
 def _make(run: Path, texts: tuple[str, ...], out: Path) -> None:
-    from posegen.training.generative.making import animate, encoder_for, motion_model
+    from posegen.training.animation.animate import animate, encoder_for, motion_model
 
     trained = motion_model(run)
     draw(animate(trained, encoder_for(trained), texts), out)

@@ -107,7 +107,7 @@ def forecasts(request: Request, found: Profile, names: Sequence[str], say: Calla
 def _short(request: Request) -> int:
     from posegen.training.task import find_task
 
-    people = any(find_task(name).people for name in request.tasks)
+    people = any(find_task(name).by_identity for name in request.tasks)
     return max(_MOST, _CLIPS * request.config.population.persons if people else 0)
 
 

@@ -102,7 +102,7 @@ def stages_of(request: Request) -> list[Stage]:
     for name in request.tasks:
         load_settings(request.preset, task=name)
     stages = [Stage("generate", partial(_generate, request))]
-    if any(task.captions for task in tasks):
+    if any(task.takes_captions for task in tasks):
         stages.append(Stage("embed", partial(_embed, request)))
     stages += [Stage(f"train {name}", partial(_train, request, name)) for name in request.tasks]
     stages.append(Stage("evaluate", partial(_evaluate, request)))
@@ -150,7 +150,7 @@ def _train(request: Request, task: str, telling: Telling) -> Outcome:
 
     asked = Asked(str(request.dataset), task, request.preset, load_settings(request.preset, task=task), request.out / task)
     made = train(asked, telling.training())
-    watched = find_task(task).watched
+    watched = find_task(task).monitor
     told = f"{watched} {made.measures[watched]:.3f} on clips of samples that it has never seen, in {made.run}"
     return Outcome(made.nothing_to_do, told)
 

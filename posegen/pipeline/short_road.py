@@ -114,7 +114,7 @@ def training(request: Request, name: str, say: Callable[[str], None]) -> Trainin
 
 
 def _judged_variants(request: Request, task: Task, chosen: tuple[str, ...] | None) -> int:
-    return 1 if task.one_variant else len(chosen or request.config.variants.names)
+    return 1 if task.first_variant_only else len(chosen or request.config.variants.names)
 
 
 def evaluating(request: Request, say: Callable[[str], None]) -> Callable[[int], Cost]:

@@ -14,8 +14,8 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
 from posegen.quantities import human_bytes
-from posegen.training.clips.recipes import View
-from posegen.training.networks.adapters import add_adapters, learned, merge_adapters
+from posegen.training.data.features import View
+from posegen.training.models.encoder import add_adapters, learned, merge_adapters
 from posegen.training.runs.runs import WEIGHTS
 from posegen.training.settings import Settings
 from posegen.training.task import Task
@@ -93,7 +93,7 @@ def beginning_of(task: Task, view: View, settings: Settings, init: Path | None) 
     UsageError
         If the run to begin with is of another kind.
     """
-    if task.sentences is not None:
+    if task.caption_sampler is not None:
         if init is not None:
             msg = f"{task.name} begins with an encoder of sentences, not with --init: --set text.encoder={init}"
             raise UsageError(msg)

@@ -9,8 +9,8 @@ from posegen.config.identity import digest
 from posegen.dataset.layout import HEADER_FILE, ROWS
 from posegen.errors import UsageError
 from posegen.training.beginning import Beginning, beginning_of
-from posegen.training.clips.material import Material, open_material, open_own_clips
-from posegen.training.sentences.encoder import find_trainable
+from posegen.training.data.training_data import TrainingData, open_own_clips, open_training_data
+from posegen.training.models.text_encoders import find_trainable_encoder
 from posegen.training.settings import Settings
 from posegen.training.task import Task, find_task
 from posegen.training.trained.models import load_model
@@ -23,7 +23,7 @@ class Opened:
     """What is needed to train."""
 
     task: Task
-    material: Material
+    material: TrainingData
     beginning: Beginning
 
 
@@ -41,33 +41,33 @@ def opened(source: str, task: str, settings: Settings, init: Path | None) -> Ope
     if material.own is not None and wants_rows:
         msg = f"{source}: clips of your own come without what {task} is asked: that is told by the rows of a dataset"
         raise UsageError(msg)
-    if found.people:
+    if found.by_identity:
         material = material.with_people(settings)
-    if found.captions:
+    if found.takes_captions:
         material = material.with_captions(settings.contrast)
-    if found.sentences is not None:
+    if found.caption_sampler is not None:
         material = _with_sentences(material, found, settings)
     return Opened(found, material, beginning_of(found, material.view, settings, init))
 
 
-def _with_sentences(material: Material, task: Task, settings: Settings) -> Material:
+def _with_sentences(material: TrainingData, task: Task, settings: Settings) -> TrainingData:
     """Have captions as words, for the encoder of sentences that the task begins with."""
     if material.own is not None:
         msg = f"{material.name}: has no captions, only words. Train on a dataset or a config"
         raise UsageError(msg)
-    encoder = find_trainable(settings.text.encoder)
+    encoder = find_trainable_encoder(settings.text.encoder)
     # From wherever the run is opened again.
     name = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    view = replace(material.view, text_encoder=name, answers=task.answers)
+    view = replace(material.view, text_encoder=name, answers=task.class_names)
     # Where other weights are begun with, no run goes on.
     identity = digest({"data": material.identity, "encoder": encoder.fingerprint})
-    return replace(material, sentences=task.sentences, view=view, identity=identity)
+    return replace(material, sentences=task.caption_sampler, view=view, identity=identity)
 
 
-def _material(source: str, settings: Settings, init: Path | None) -> Material:
+def _material(source: str, settings: Settings, init: Path | None) -> TrainingData:
     """Open what is trained on: clips of a user's own only where there is a model that says how to look at them."""
     path = Path(source)
     is_dataset = (path / HEADER_FILE).exists()
     if init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
-        return open_material(source, settings.data, settings.steps * settings.batch)
+        return open_training_data(source, settings.data, settings.steps * settings.batch)
     return open_own_clips(path, load_model(init).view)

@@ -183,12 +183,12 @@ class Identity(Group):
 
     Attributes
     ----------
-    by : body: lengths of bones and how they move; manner: how they move, as if all had the same body
+    by : body: lengths of bones and how they move; style: how they move, as if all had the same body
     temperature : how sharply cosines are told apart
     clips : of each person in a batch
     """
 
-    by: Literal["body", "manner"] = "body"
+    by: Literal["body", "style"] = "body"
     temperature: Annotated[float, Field(gt=0, le=10)] = 0.1
     clips: Annotated[Whole, Field(ge=2, le=64)] = 4
 

@@ -1,103 +1,107 @@
-"""What a task is: the arrays it takes, its model, its loss and its measures. One file in :mod:`posegen.training.tasks` makes
-one.
+"""The record that describes a training task, and the registry of tasks.
 
-Everything else, from reading to the report, is the stage's and the same for all tasks.
+A task is one module in :mod:`posegen.training.tasks`, or in a plug-in package. Reading, caching, the training loop, checkpoints
+and reports are the same for all tasks and are not part of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, Protocol
 
 from torch import Tensor, nn
 
 from posegen.errors import UsageError
-from posegen.training.clips.recipes import Recipe, View
-from posegen.training.sentences.captions import Showing
+from posegen.training.data.captions import CaptionSampler
+from posegen.training.data.features import Recipe, View
 from posegen.training.settings import Model, Settings
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["TASKS", "Clips", "Tally", "Task", "find_task"]
+__all__ = ["ENTRY_POINTS", "Clips", "Tally", "Task", "find_task", "task_names"]
 
 Clips = Mapping[str, Tensor]
-"""Clips as a task gets them: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of its own recipes."""
+"""A batch of clips: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of the task's own recipes."""
 
-TASKS = {name: f"posegen.training.tasks.{name}" for name in ("action", "retrieval", "motion", "identity", "attribute", "text")}
-"""Where each task is; its module has it as ``TASK``."""
+ENTRY_POINTS = "posegen.tasks"
+"""Entry-point group by which a plug-in package adds tasks: each entry point refers to a :class:`Task` and has its name."""
 
 
 class Tally(Protocol):
-    """Adds up what a model says of clips beside what is true of them."""
+    """Accumulates a model's outputs and the true labels, and computes the measures of a task."""
 
-    def add(self, said: Tensor, clips: Clips) -> None:
-        """Take some clips in."""
+    def add(self, outputs: Tensor, clips: Clips) -> None:
+        """Add a batch."""
 
     def measures(self) -> dict[str, float]:
-        """Compute the measures of all clips so far."""
+        """Compute the measures over all batches so far."""
 
     def table(self) -> dict[str, Any]:
-        """Give what a report shows beside the measures, as plain data."""
+        """Return what the report shows beside the measures, as plain data."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task.
+    """A training task.
 
     Attributes
     ----------
     name : str
     recipes : tuple of Recipe
-        Of the arrays that it takes; the first ones are motion and length.
+        The arrays that the task reads. Where the model takes motion, motion and length come first.
     labels : tuple of str
-        Which of them are labels, for the control that shuffles them.
+        Names of the arrays that are labels. The control `data.shuffle_labels` shuffles them.
     build : callable
-        Makes the model, which has as ``encoder`` what normalises motion: a
-        :class:`posegen.training.networks.model.MotionEncoder` or its like.
+        Returns a new model. Where it takes motion, its ``encoder`` normalises motion, as
+        :class:`posegen.training.models.encoder.MotionEncoder` does.
     apply : callable
-        What the model says of clips.
+        Returns the model's outputs for a batch.
     loss : callable
-        Of what the model says of clips: the mean over the clips, so that micro-batches add up.
+        Returns the mean loss over the clips of a batch, so that micro-batches can be accumulated.
     tally : callable
-        Makes an empty tally.
-    watched : str
-        The measure by which models are chosen; more is better.
-    tell : callable or None
-        Gives what the model says of each clip in words and numbers, for a table; None: it says nothing of clips, it makes them.
-    captions : bool
-        Whether it takes captions, as a text encoder's vectors; see :mod:`posegen.training.clips.captions`.
-    whole : bool
-        Whether the loss holds clips against each other, so that it needs all clips of a batch at once. They still go through
-        the model a micro-batch at a time; what is needed for the way back is computed again.
-    normalised : str
-        The array by whose mean and spread the encoder normalises what it sees.
-    one_variant : bool
-        Whether it is judged on the first variant of each sample only.
-    any_skeleton : bool
-        Whether it does not matter to it on whose skeleton a motion is, so that it learns from varied ones.
-    people : bool
-        Whether it is about who is in the clips: they are parted by person then, and a batch holds several of each; see
-        :mod:`posegen.training.clips.people`.
-    motion : bool
-        Whether its model sees motion, so that it has an encoder.
-    answers : tuple of str
-        What its answers stand for, where they are other words than those of actions.
-    sentences : callable or None
-        Where it learns from captions as words, and begins with an encoder of sentences: gives what a clip is shown with.
+        Returns an empty tally.
+    monitor : str
+        Name of the measure that selects the best model; higher is better.
+    describe : callable or None
+        Returns the predictions for each clip as columns of a table. None: the model predicts nothing about clips.
+    takes_captions : bool
+        Whether clips come with text embeddings of their captions.
+    needs_whole_batch : bool
+        Whether the loss compares clips with each other and so needs all clips of a batch at once. They still pass through the
+        model one micro-batch at a time; activations are recomputed in the backward pass.
+    normalised_array : str
+        Name of the array whose mean and standard deviation normalise the encoder's input.
+    first_variant_only : bool
+        Whether validation and test use only the first variant of each sample.
+    vary_skeleton : bool
+        Whether the task does not depend on the skeleton, so that training varies it from clip to clip.
+    by_identity : bool
+        Whether the task compares identities: splits then separate identities, and a batch holds several clips of each.
+    takes_motion : bool
+        Whether the model takes motion, and so has an encoder.
+    generates_motion : bool
+        Whether the model generates motion from captions.
+    embeds_captions : bool
+        Whether the model puts motions and captions into one vector space.
+    class_names : tuple of str
+        Names of the classes that the model predicts, where these are not actions.
+    caption_sampler : CaptionSampler or None
+        Selects the captions of a training batch, for a task that trains a text encoder; None for all other tasks.
     adapter_gain : float
-        What low-rank adapters are multiplied by, where the rate is one for all weights of a model that is trained already:
-        they begin at nothing, and have further to go.
-    leave : callable or None
-        Writes what a run leaves beside the model itself.
+        Factor on low-rank adapters. Adapters start at zero and need larger steps than weights that are already trained.
+    save_extras : callable or None
+        Writes further files into the folder of a finished run.
     configure : callable or None
-        Makes the task with what else is set; None: nothing of that matters to it.
+        Returns the task for given settings. None: the task has no settings.
     form : str
-        Which of its models it trains, where there are or were others: a run with another one is refused, and a model is
-        made again by it.
+        Names one of several models of the task. A run is resumed, and a model loaded, only with the form it was trained with.
     restore : callable or None
-        Makes the task of a form; None: it is always the same.
+        Returns the task for a form. None: the task has one form.
     """
 
     name: str
@@ -107,36 +111,62 @@ class Task:
     apply: Callable[[nn.Module, Clips], Tensor]
     loss: Callable[[Tensor, Clips], Tensor]
     tally: Callable[[View], Tally]
-    watched: str
-    tell: Callable[[Tensor, Clips, View], dict[str, list[Any]]] | None
-    captions: bool = False
-    whole: bool = False
-    normalised: str = "motion"
-    one_variant: bool = False
-    any_skeleton: bool = False
-    people: bool = False
-    motion: bool = True
-    answers: tuple[str, ...] = ()
-    sentences: Showing | None = None
+    monitor: str
+    describe: Callable[[Tensor, Clips, View], dict[str, list[Any]]] | None = None
+    takes_captions: bool = False
+    needs_whole_batch: bool = False
+    normalised_array: str = "motion"
+    first_variant_only: bool = False
+    vary_skeleton: bool = False
+    by_identity: bool = False
+    takes_motion: bool = True
+    generates_motion: bool = False
+    embeds_captions: bool = False
+    class_names: tuple[str, ...] = ()
+    caption_sampler: CaptionSampler | None = None
     adapter_gain: float = 1.0
-    leave: Callable[[nn.Module, Path], None] | None = None
+    save_extras: Callable[[nn.Module, Path], None] | None = None
     configure: Callable[[Settings], Task] | None = None
     form: str = ""
     restore: Callable[[str], Task] | None = None
 
     def configured(self, settings: Settings) -> Task:
-        """Make the task as the settings want it."""
+        """Return the task for given settings."""
         return self if self.configure is None else self.configure(settings)
 
     def restored(self, form: str) -> Task:
-        """Make the task as a trained model has it."""
+        """Return the task of a trained model."""
         return self if self.restore is None else self.restore(form)
 
 
-def find_task(name: str) -> Task:
-    """Look up a task by its name; UsageError if there is none."""
-    if name not in TASKS:
-        msg = f"there is no task {shown(name)}{did_you_mean(name, TASKS)}. There are: {', '.join(TASKS)}"
-        raise UsageError(msg)
-    task: Task = import_module(TASKS[name]).TASK
+@cache
+def _loaders() -> dict[str, Callable[[], Task]]:
+    """Return a function for each task that imports it; a plug-in cannot replace one of posegen's own tasks."""
+    own = [module.name for module in iter_modules([str(Path(__file__).with_name("tasks"))])]
+    plugins = {point.name: point.load for point in entry_points(group=ENTRY_POINTS)}
+    return {**plugins, **{name: partial(_own_task, name) for name in own}}
+
+
+def _own_task(name: str) -> Task:
+    task: Task = import_module(f"posegen.training.tasks.{name}").TASK
     return task
+
+
+def task_names() -> tuple[str, ...]:
+    """Return the names of all tasks, sorted."""
+    return tuple(sorted(_loaders()))
+
+
+def find_task(name: str) -> Task:
+    """Return the task of a name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such task.
+    """
+    if name not in _loaders():
+        names = task_names()
+        msg = f"there is no task {shown(name)}{did_you_mean(name, names)}. Available tasks: {', '.join(names)}"
+        raise UsageError(msg)
+    return _loaders()[name]()

@@ -19,8 +19,8 @@ from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
 from posegen.training.beginning import Beginning
-from posegen.training.clips.captions import Captions
-from posegen.training.clips.material import Material
+from posegen.training.data.captions import Captions
+from posegen.training.data.training_data import TrainingData
 from posegen.training.hardware.choosing import chosen
 from posegen.training.hardware.estimate import refuse_budget
 from posegen.training.hardware.machine import Choices, Reason, given_choices
@@ -91,7 +91,9 @@ def _folder(run: Path) -> Iterator[None]:
         raise
 
 
-def _trained(request: Request, run: Path, task: Task, material: Material, beginning: Beginning, reporter: Reporter) -> Result:
+def _trained(
+    request: Request, run: Path, task: Task, material: TrainingData, beginning: Beginning, reporter: Reporter
+) -> Result:
     begun = time.monotonic()
     started = _plain(read_document(run, RUN))
     if started is not None:
@@ -120,7 +122,7 @@ def _trained(request: Request, run: Path, task: Task, material: Material, beginn
 
 
 def _start(
-    request: Request, run: Path, task: Task, material: Material, beginning: Beginning, reporter: Reporter
+    request: Request, run: Path, task: Task, material: TrainingData, beginning: Beginning, reporter: Reporter
 ) -> dict[str, Any]:
     settings = request.settings
     choices, reasons, found = chosen(task, settings, material, beginning)
@@ -149,7 +151,7 @@ def _session(
     request: Request,
     run: Path,
     task: Task,
-    material: Material,
+    material: TrainingData,
     beginning: Beginning,
     started: dict[str, Any],
     begun: float,
@@ -189,8 +191,8 @@ def _finish(
     tally = judged(task, model.to(device), source, material.view, settings.data.variants, device, _MOST_TESTED)
     measures = tally.measures()
     save_model(session.run, task, material.view, settings.model, model.state_dict())
-    if task.leave is not None:
-        task.leave(model, session.run)
+    if task.save_extras is not None:
+        task.save_extras(model, session.run)
     result = {
         "task": task.name,
         "steps": progress.step,
@@ -203,7 +205,7 @@ def _finish(
         "table": tally.table(),
         "torch": torch.__version__,
     }
-    write_report(session.run, started, result, task.watched)
+    write_report(session.run, started, result, task.monitor)
     write_document(session.run, RESULT, result)
     return measures
 
@@ -220,14 +222,14 @@ def _warn(times: StepTimes | None, session: Session, reporter: Reporter) -> None
         reporter.say(f"warning: {share}. {cure}")
 
 
-def _prepare(task: Task, material: Material, reporter: Reporter) -> None:
+def _prepare(task: Task, material: TrainingData, reporter: Reporter) -> None:
     def tell(done: int, total: int) -> None:
         reporter.say(f"features: {done:,} of {total:,} shards")
 
     material.prepare(task.recipes, tell)
 
 
-def _check_same(run: Path, started: dict[str, Any], request: Request, task: Task, material: Material) -> None:
+def _check_same(run: Path, started: dict[str, Any], request: Request, task: Task, material: TrainingData) -> None:
     """Refuse to go on with another run's checkpoints; where it logs may change."""
     missing = [name for name in _NEEDED if name not in started]
     if missing:
@@ -261,7 +263,7 @@ def _deciding(settings: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in ("log", "saving", "machine", "memory")}
 
 
-def _next_round(run: Path, started: dict[str, Any], material: Material, reporter: Reporter) -> dict[str, Any]:
+def _next_round(run: Path, started: dict[str, Any], material: TrainingData, reporter: Reporter) -> dict[str, Any]:
     """Begin another round, if the last one is complete and there are more samples by now."""
     done = read_document(run, RESULT)
     rounds = started["rounds"]

@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(task: str, folder: Path) -> Path:
-    from posegen.training.clips.recipes import View
+    from posegen.training.data.features import View
     from posegen.training.settings import Model
     from posegen.training.task import find_task
     from posegen.training.trained.models import build, save_model

@@ -46,8 +46,8 @@ def _made(folder: Path) -> dict[str, Any]:
     """What the finished model makes of texts, how it is judged, and what is refused."""
     from posegen.cli.evaluation_motion import judge_motion
     from posegen.errors import UsageError
-    from posegen.training.generative import judging
-    from posegen.training.generative.making import animate, encoder_for, motion_model
+    from posegen.training.animation import evaluation
+    from posegen.training.animation.animate import animate, encoder_for, motion_model
     from posegen.training.trained.export import export_model
     from posegen.training.trained.predict import predict
 
@@ -67,7 +67,7 @@ def _made(folder: Path) -> dict[str, Any]:
             refuse()
         except UsageError as error:
             refused.append(str(error))
-    judging.AGAIN, judging.TIMES = 4, 2
+    evaluation.AGAIN, evaluation.TIMES = 4, 2
     judged = judge_motion(folder / "whole", folder / "dataset", folder / "judge", None, lambda told: None, steps=2)
     return {
         "again": bool((one.joints == again.joints).all()),

@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from posegen.training.clips.feed import Feed
-from posegen.training.clips.material import batches_of, statistics
+from posegen.training.data.feed import Feed
+from posegen.training.data.training_data import batches_of, statistics
 from posegen.training.opening import opened
 from posegen.training.runs import checkpoints
 from tests.training import tiny

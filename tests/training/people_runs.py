@@ -32,9 +32,9 @@ def identity(run: Callable[..., Told], folder: Path) -> Told:
     found["shuffled"] = run("shuffled", tiny.Recorder(), "data.shuffle_labels=true", "steps=2")
     found["config"] = run("none", tiny.Recorder(), source=Path("smoke"))
     found["scaled"] = run("none", tiny.Recorder(), "data.variants=[scale]")
-    found["manner"] = run("manner", tiny.Recorder(), "identity.by=manner", "steps=2")
-    found["otherwise"] = run("manner", tiny.Recorder(), "steps=2")
-    found["vectors by manner"] = _predicted(folder, "vector", "manner")
+    found["style"] = run("style", tiny.Recorder(), "identity.by=style", "steps=2")
+    found["otherwise"] = run("style", tiny.Recorder(), "steps=2")
+    found["vectors by style"] = _predicted(folder, "vector", "style")
     return found | {"vectors": _predicted(folder, "vector"), "exported": _exported(folder)}
 
 

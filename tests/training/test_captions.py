@@ -12,8 +12,7 @@ import posegen
 from posegen.embedding import embed, load_encoder, open_embeddings
 from posegen.embedding.pairs import mine_pairs, open_pairs
 from posegen.errors import PosegenError, UsageError
-from posegen.training.clips.captions import Captions, open_captions
-from posegen.training.clips.fresh_captions import FreshCaptions
+from posegen.training.data.captions import Captions, FreshCaptions, open_captions
 from tests.training import tiny
 
 ENCODER = "hashing-for-tests"

@@ -7,7 +7,7 @@ import pytest
 from posegen import load_config, synthesize
 from posegen.captions.reading import read_caption
 from posegen.library import load_library
-from posegen.training.generative.clauses import in_turn
+from posegen.training.animation.animate import in_turn
 
 LIBRARY = load_library()
 

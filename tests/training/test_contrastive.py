@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from posegen.training.networks.contrastive import counted, info_nce, triplet  # noqa: E402
+from posegen.training.models.losses import counted, info_nce, triplet  # noqa: E402
 
 
 def units(seed: int, *shape: int) -> torch.Tensor:
@@ -113,7 +113,7 @@ def test_pairs_are_learned() -> None:
 
 
 def test_pairs_that_are_hard_are_verified_apart() -> None:
-    from posegen.training.clips.recipes import View
+    from posegen.training.data.features import View
     from posegen.training.tasks.retrieval import TASK
 
     def unit(*angles: float) -> torch.Tensor:

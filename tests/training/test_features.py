@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
 from posegen.skeleton import JOINTS, PARTS
-from posegen.training.clips.features import FEATURES, features_of
-from posegen.training.clips.recipes import ACTION, LENGTH, View
+from posegen.training.data.features import ACTION, FEATURES, LENGTH, View, features_of
 
 FPS = 12.5
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from posegen.training.clips.cache import FOLDER
-from posegen.training.clips.feed import Feed
-from posegen.training.clips.loading import Loader, Loading
-from posegen.training.clips.material import Material, batches_of, open_material
+from posegen.training.data.cache import FOLDER
+from posegen.training.data.feed import Feed, Loader, Loading
+from posegen.training.data.training_data import TrainingData, batches_of, open_training_data
 from posegen.training.settings import Data, Skeleton
 from posegen.training.tasks.action import TASK
 
@@ -19,13 +18,13 @@ BATCH = 12
 
 
 @pytest.fixture(scope="module")
-def material(dataset: Path) -> Material:
-    found = open_material(str(dataset), Data(stride=4), 0)
+def material(dataset: Path) -> TrainingData:
+    found = open_training_data(str(dataset), Data(stride=4), 0)
     found.prepare(TASK.recipes, lambda done, total: None)
     return found
 
 
-def feed(material: Material, start: int = 0, *, parts: int = 1, frames: int | None = None) -> Feed:
+def feed(material: TrainingData, start: int = 0, *, parts: int = 1, frames: int | None = None) -> Feed:
     source = material.source(TASK.recipes, "training")
     return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts, skeleton=Skeleton())
 
@@ -41,7 +40,7 @@ def assert_equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -
 
 
 @pytest.mark.parametrize("frames", [None, 9])
-def test_steps_are_the_same_however_they_are_cut(material: Material, frames: int | None) -> None:
+def test_steps_are_the_same_however_they_are_cut(material: TrainingData, frames: int | None) -> None:
     whole = clips(feed(material, frames=frames), 4)
     assert len(set(zip(whole["sample"].tolist(), whole["variant"].tolist(), strict=True))) == 4 * BATCH
     assert_equal(whole, clips(feed(material, parts=4, frames=frames), 4))
@@ -49,11 +48,11 @@ def test_steps_are_the_same_however_they_are_cut(material: Material, frames: int
     assert_equal({name: values[2 * BATCH :] for name, values in whole.items()}, later)
 
 
-def test_steps_are_the_same_with_processes_that_load(material: Material) -> None:
+def test_steps_are_the_same_with_processes_that_load(material: TrainingData) -> None:
     assert_equal(clips(feed(material, parts=2), 3), clips(feed(material, parts=2), 3, workers=2))
 
 
-def test_a_stretch_is_cut_from_where_the_clip_is(material: Material) -> None:
+def test_a_stretch_is_cut_from_where_the_clip_is(material: TrainingData) -> None:
     whole, cut = clips(feed(material), 3), clips(feed(material, frames=9), 3)
     for i in range(3 * BATCH):
         length = int(whole["length"][i])
@@ -66,10 +65,10 @@ def test_a_stretch_is_cut_from_where_the_clip_is(material: Material) -> None:
         assert places
 
 
-def test_a_config_gives_the_same_steps_as_its_dataset(material: Material, dataset: Path) -> None:
+def test_a_config_gives_the_same_steps_as_its_dataset(material: TrainingData, dataset: Path) -> None:
     from posegen.config.schema import Config
     from posegen.config.validation import validated
-    from posegen.training.clips.sources import ClipSource, Making
+    from posegen.training.data.sources import ClipSource, Making
 
     assert material.dataset is not None
     config = validated(Config, material.dataset.header.config, lambda key: key)
@@ -80,7 +79,7 @@ def test_a_config_gives_the_same_steps_as_its_dataset(material: Material, datase
     assert_equal(clips(one, 2), clips(other, 2))
 
 
-def test_features_are_computed_once_and_again_when_damaged(material: Material) -> None:
+def test_features_are_computed_once_and_again_when_damaged(material: TrainingData) -> None:
     assert material.prepare(TASK.recipes, lambda done, total: None) == 0
     assert material.path is not None
     receipt = next((material.path / FOLDER).glob("motion-*/00000.json"))

@@ -19,14 +19,23 @@ from posegen.fields.vectors import stacked
 from posegen.planning.population import persons
 from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, body_offsets
 from posegen.synthesis import Batch
-from posegen.training.generative.bodies import MEASURES, body_of, leg_length, offsets_of
-from posegen.training.generative.feet import plant, runs_of
-from posegen.training.generative.figures import figure_of, finer
-from posegen.training.generative.flow import drawn, errors_of, flowed, guided, noise_from
-from posegen.training.generative.kinematics import TURNED, joints_of, matrices_of
-from posegen.training.generative.making import GUIDANCE, joined
-from posegen.training.generative.network import Denoiser
-from posegen.training.generative.poses import CONTACTS, HEIGHT, POSE_NUMBERS, ROTATIONS, poses_of
+from posegen.training.animation.animate import GUIDANCE, figure_of, finer, joined
+from posegen.training.animation.feet import plant, runs_of
+from posegen.training.models.flow_matching import Denoiser, drawn, errors_of, flowed, guided, noise_from
+from posegen.training.models.poses import (
+    BODY_MEASURES,
+    CONTACTS,
+    HEIGHT,
+    POSE_NUMBERS,
+    ROTATIONS,
+    TURNED,
+    body_of,
+    joints_of,
+    leg_length,
+    matrices_of,
+    offsets_of,
+    poses_of,
+)
 
 Array = NDArray[Any]
 FPS = 25.0
@@ -61,7 +70,7 @@ def test_a_body_is_read_off_its_motion(batch: Batch) -> None:
     number = np.array([[row["actors"][0]["person"]] for row in batch.rows[::5]], np.int64)
     people = persons(config, load_library(config.story.library), number)
     found = body_of(batch.joints[:, 0, 0])
-    for i, name in enumerate(MEASURES):
+    for i, name in enumerate(BODY_MEASURES):
         np.testing.assert_allclose(found[:, i], getattr(people, name)[:, 0], atol=2e-3)
     np.testing.assert_allclose(offsets_of(found), body_offsets(people)[:, 0], atol=1e-3)
 

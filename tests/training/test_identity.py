@@ -18,12 +18,12 @@ from posegen.dataset.batches import make_batches  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
 from posegen.dataset.splits import SPLITS, in_split, persons_in_split  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
-from posegen.training.clips.feed import to_clips  # noqa: E402
-from posegen.training.clips.material import Material, batches_of, open_material  # noqa: E402
-from posegen.training.clips.people import ALIKE, OTHER, SAME, SIZES, look_alikes, partners_of  # noqa: E402
-from posegen.training.clips.recipes import View  # noqa: E402
+from posegen.training.data.features import View  # noqa: E402
+from posegen.training.data.feed import to_clips  # noqa: E402
+from posegen.training.data.identities import ALIKE, OTHER, SAME, SIZES, look_alikes, partners_of  # noqa: E402
+from posegen.training.data.training_data import TrainingData, batches_of, open_training_data  # noqa: E402
 from posegen.training.measures.verification import true_accept_rate  # noqa: E402
-from posegen.training.networks.contrastive import supervised  # noqa: E402
+from posegen.training.models.losses import supervised  # noqa: E402
 from posegen.training.tasks.identity import TASK  # noqa: E402
 from tests.once import made_once  # noqa: E402
 from tests.running import Programs  # noqa: E402
@@ -51,9 +51,9 @@ def told(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Progr
 
 
 @pytest.fixture(scope="module")
-def material(folder: Path) -> Material:
+def material(folder: Path) -> TrainingData:
     settings = tiny.settings()
-    found = open_material(str(folder / "dataset"), settings.data, 0).with_people(settings)
+    found = open_training_data(str(folder / "dataset"), settings.data, 0).with_people(settings)
     found.prepare(TASK.recipes, lambda done, total: None)
     return found
 
@@ -73,7 +73,7 @@ def test_persons_are_parted_by_a_hash_of_their_own() -> None:
     assert parts[0] != persons_in_split(4, np.arange(300), "test").tolist()
 
 
-def test_nobody_is_in_two_splits_and_every_clip_is_in_one(folder: Path, material: Material) -> None:
+def test_nobody_is_in_two_splits_and_every_clip_is_in_one(folder: Path, material: TrainingData) -> None:
     own = persons_of(folder)
     samples = {split: material.source(TASK.recipes, split).samples_of for split in SPLITS}
     persons = {split: {own[sample] for sample in which.tolist()} for split, which in samples.items()}
@@ -85,7 +85,7 @@ def test_nobody_is_in_two_splits_and_every_clip_is_in_one(folder: Path, material
     assert trained | held_out | {sample for sample in own if own[sample] in alone} == set(own)
 
 
-def test_a_batch_has_several_clips_of_each_person_whoever_loads_it(folder: Path, material: Material) -> None:
+def test_a_batch_has_several_clips_of_each_person_whoever_loads_it(folder: Path, material: TrainingData) -> None:
     own, source = persons_of(folder), material.source(TASK.recipes, "training")
     batches = batches_of(source, 16, 5, None)
     made = [to_clips(batch, source, 5) for batch in batches.at(0, 9)]
@@ -170,7 +170,7 @@ def test_true_accept_rate_is_that_of_the_best_threshold(rate: float) -> None:
     assert true_accept_rate(right, wrong, rate) == pytest.approx(max(taken))
 
 
-def test_the_measures_are_what_loops_over_pairs_say(material: Material) -> None:
+def test_the_measures_are_what_loops_over_pairs_say(material: TrainingData) -> None:
     source = material.source(TASK.recipes, "test")
     tally, seen = TASK.tally(View(1, 1.0, 1, ())), {}
     for batch in make_batches(source, 7, variants=["base"]):
@@ -191,7 +191,7 @@ def test_the_measures_are_what_loops_over_pairs_say(material: Material) -> None:
     assert found["size_auc"] == pytest.approx(1, abs=1e-3)
 
 
-def test_pairs_are_kept_with_the_dataset_and_found_once(folder: Path, material: Material) -> None:
+def test_pairs_are_kept_with_the_dataset_and_found_once(folder: Path, material: TrainingData) -> None:
     files = sorted((folder / "dataset" / "training" / "partners-1").glob(f"*-{SAMPLES:08d}.npy"))
     assert [file.name.partition("-")[0] for file in files] == ["test", "validation"]
     before = [file.stat().st_mtime_ns for file in files]
@@ -199,7 +199,7 @@ def test_pairs_are_kept_with_the_dataset_and_found_once(folder: Path, material: 
     assert [file.stat().st_mtime_ns for file in files] == before
 
 
-def test_shuffled_persons_are_others_of_the_same_split(material: Material) -> None:
+def test_shuffled_persons_are_others_of_the_same_split(material: TrainingData) -> None:
     by_person = material.by_person
     assert by_person is not None
     shuffled = replace(material, by_person=replace(by_person, shuffled=True)).source(TASK.recipes, "test").people
@@ -234,13 +234,13 @@ def test_what_a_model_says_is_a_vector_and_is_exported(told: dict[str, Any]) -> 
     assert told["exported"] < 1e-4
 
 
-def test_by_manner_it_does_not_see_how_large_somebody_is(told: dict[str, Any]) -> None:
-    base, scale = (np.array(told["vectors by manner"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
+def test_by_style_the_size_of_the_body_does_not_matter(told: dict[str, Any]) -> None:
+    base, scale = (np.array(told["vectors by style"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
     by_body, scaled = (np.array(told["vectors"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
     # A larger body goes the same way, so that its steps are a smaller share of its legs: nearly the same, not quite.
     assert (base * scale).sum(axis=1).mean() > 0.99 > (by_body * scaled).sum(axis=1).mean() + 0.1
-    assert 0 < told["manner"]["measures"]["auc"] < 1
-    assert "identity.by was 'manner' and is 'body'" in told["otherwise"]["error"]
+    assert 0 < told["style"]["measures"]["auc"] < 1
+    assert "identity.by was 'style' and is 'body'" in told["otherwise"]["error"]
 
 
 def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
@@ -253,4 +253,4 @@ def test_without_two_clips_of_anybody_there_is_nothing_to_learn(tmp_path: Path) 
     settings = tiny.settings()
     path = tiny.make(tmp_path / "dataset", 20, "population.persons=1000000")
     with pytest.raises(UsageError, match=r"population\.persons=100"):
-        open_material(str(path), settings.data, 0).with_people(settings).prepare(TASK.recipes, lambda done, total: None)
+        open_training_data(str(path), settings.data, 0).with_people(settings).prepare(TASK.recipes, lambda done, total: None)

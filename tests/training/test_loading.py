@@ -14,10 +14,9 @@ import pytest
 import torch
 
 from posegen.errors import PosegenError
-from posegen.training.clips.cache import FOLDER
-from posegen.training.clips.feed import Feed
-from posegen.training.clips.loading import Loader, Loading
-from posegen.training.clips.material import Material, batches_of, open_material
+from posegen.training.data.cache import FOLDER
+from posegen.training.data.feed import Feed, Loader, Loading
+from posegen.training.data.training_data import TrainingData, batches_of, open_training_data
 from posegen.training.settings import Data
 from posegen.training.tasks.action import TASK
 from tests.training import tiny
@@ -27,13 +26,13 @@ STEPS = 14
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
-    found = open_material(str(tiny.make(tmp_path_factory.mktemp("loading") / "dataset")), Data(stride=4), 0)
+def material(tmp_path_factory: pytest.TempPathFactory) -> TrainingData:
+    found = open_training_data(str(tiny.make(tmp_path_factory.mktemp("loading") / "dataset")), Data(stride=4), 0)
     found.prepare(TASK.recipes, lambda done, total: None)
     return found
 
 
-def feed(material: Material) -> Feed:
+def feed(material: TrainingData) -> Feed:
     source = material.source(TASK.recipes, "training")
     return Feed(batches_of(source, 12, 5, None).at(2), source, 5, None, 2)
 
@@ -43,7 +42,7 @@ def loading_processes() -> list[psutil.Process]:
     return [process for child in psutil.Process().children() for process in child.children()]
 
 
-def test_a_killed_process_changes_no_batch(material: Material) -> None:
+def test_a_killed_process_changes_no_batch(material: TrainingData) -> None:
     parts = 2 * STEPS
     expected = list(islice(Loader(feed(material), Loading(0, pinned=False), pytest.fail), parts))
     said: list[str] = []
@@ -62,7 +61,7 @@ def test_a_killed_process_changes_no_batch(material: Material) -> None:
 
 # What torch has half built when it cannot go on complains of itself when it is thrown away.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_processes_that_cannot_start_change_no_batch(material: Material) -> None:
+def test_processes_that_cannot_start_change_no_batch(material: TrainingData) -> None:
     one = next(iter(Loader(feed(material), Loading(0, pinned=False), pytest.fail)))
     said: list[str] = []
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -81,9 +80,9 @@ def test_processes_that_cannot_start_change_no_batch(material: Material) -> None
     assert torch.equal(one["motion"], other["motion"])
 
 
-def test_damaged_data_are_the_error_that_they_are(material: Material, tmp_path: Path) -> None:
+def test_damaged_data_are_the_error_that_they_are(material: TrainingData, tmp_path: Path) -> None:
     assert material.path is not None
-    copied = open_material(str(shutil.copytree(material.path, tmp_path / "damaged")), Data(stride=4), 0)
+    copied = open_training_data(str(shutil.copytree(material.path, tmp_path / "damaged")), Data(stride=4), 0)
     assert copied.path is not None
     path = next((copied.path / FOLDER).glob("motion-*/00000.npy"))
     data = path.read_bytes()

@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 from posegen import load_config, synthesize
 from posegen.augment import scale
 from posegen.skeleton import PARENTS
-from posegen.training.clips.features import features_of
-from posegen.training.generative.bodies import AVERAGE, leg_length, offsets_of
-from posegen.training.generative.kinematics import joints_of
-from posegen.training.generative.manner import on_one_body
-from posegen.training.generative.poses import poses_of, root_of, turned_of
+from posegen.training.data.features import features_of
+from posegen.training.models.poses import (
+    AVERAGE,
+    joints_of,
+    leg_length,
+    offsets_of,
+    poses_of,
+    retarget_to_average_body,
+    root_of,
+    turned_of,
+)
 
 Array = NDArray[Any]
 FPS = 25.0
@@ -41,7 +47,7 @@ def bones(joints: Array) -> Array:
 
 
 def test_bones_are_those_of_the_average_body(joints: Array) -> None:
-    found = bones(on_one_body(joints, FPS))
+    found = bones(retarget_to_average_body(joints, FPS))
     assert np.abs(found - bones(offsets_at_rest())[:, None, None]).max() < 1e-5
     assert np.ptp(bones(joints)[:, :, 0], axis=1).max() > 0.02
 
@@ -56,7 +62,7 @@ def offsets_at_rest() -> Array:
 
 def test_it_does_not_matter_how_large_somebody_is(joints: Array) -> None:
     larger = scale(joints, 1.1)
-    one, other = (features_of(on_one_body(clips, FPS), FPS) for clips in (joints, larger))
+    one, other = (features_of(retarget_to_average_body(clips, FPS), FPS) for clips in (joints, larger))
     assert np.abs(one - other).max() < 1e-4
     assert np.abs(features_of(joints, FPS) - features_of(larger, FPS)).max() > 0.1
 
@@ -65,14 +71,14 @@ def test_it_does_not_matter_how_long_somebodys_limbs_are(joints: Array) -> None:
     average, other = (performed(joints, body) for body in (np.array(AVERAGE), OTHER))
     expected = features_of(average.astype(np.float32), FPS)
     for clips in (average, other):
-        assert np.abs(features_of(on_one_body(clips, FPS), FPS) - expected).max() < 5e-3
+        assert np.abs(features_of(retarget_to_average_body(clips, FPS), FPS) - expected).max() < 5e-3
     assert np.abs(features_of(other.astype(np.float32), FPS) - expected).max() > 0.1
 
 
 def test_frames_that_are_not_there_stay_so(joints: Array) -> None:
     cut = joints.copy()
     cut[1, 20:] = np.nan
-    found, whole = on_one_body(cut, FPS), on_one_body(joints, FPS)
+    found, whole = retarget_to_average_body(cut, FPS), retarget_to_average_body(joints, FPS)
     assert np.isnan(found[1, 20:]).all()
     assert np.array_equal(found[[0, 2]], whole[[0, 2]])
     assert np.abs(found[1, :20] - whole[1, :20]).max() < 1e-4

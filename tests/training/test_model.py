@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from posegen.training.clips.features import FEATURES
-from posegen.training.clips.recipes import View
+from posegen.training.data.features import FEATURES, View
 from posegen.training.settings import Model
 from posegen.training.task import find_task
 from posegen.training.tasks.action import TASK

@@ -12,10 +12,10 @@ import torch
 
 import posegen
 from posegen.errors import PosegenError, UsageError
-from posegen.training.clips.cache import view_of
-from posegen.training.clips.features import FEATURES
-from posegen.training.clips.own_clips import read_own_clips
-from posegen.training.networks.adapters import add_adapters, learned, merge_adapters
+from posegen.training.data.cache import view_of
+from posegen.training.data.features import FEATURES
+from posegen.training.data.own_clips import read_own_clips
+from posegen.training.models.encoder import add_adapters, learned, merge_adapters
 from posegen.training.settings import Model
 from posegen.training.tasks.action import TASK
 from posegen.training.trained.export import export_model

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from posegen.training.clips.features import FEATURES
-from posegen.training.clips.recipes import View
+from posegen.training.data.features import FEATURES, View
 from posegen.training.settings import Contrast, Model, Settings
 from posegen.training.steps.parts import apply_in_parts
 from posegen.training.task import find_task

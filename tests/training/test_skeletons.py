@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.training.clips.features import FEATURES
-from posegen.training.clips.skeletons import on_other_skeletons
+from posegen.training.data.features import FEATURES
+from posegen.training.data.feed import vary_skeletons
 from posegen.training.settings import Skeleton
 
 CLIPS, FRAMES = 400, 6
@@ -25,7 +25,7 @@ def clips() -> dict[str, NDArray[Any]]:
 
 
 def test_a_clip_is_moved_and_sized_as_one(clips: dict[str, NDArray[Any]]) -> None:
-    seen = on_other_skeletons(clips, Skeleton(joints=0.03, size=0.1), 7, 300)["motion"]
+    seen = vary_skeletons(clips, Skeleton(joints=0.03, size=0.1), 7, 300)["motion"]
     sizes, shifts = [], []
     for clip in range(CLIPS):
         frames = clips["length"][clip]
@@ -48,13 +48,13 @@ def test_a_clip_is_moved_and_sized_as_one(clips: dict[str, NDArray[Any]]) -> Non
 
 def test_it_depends_on_seed_batch_sample_and_variant_alone(clips: dict[str, NDArray[Any]]) -> None:
     skeleton = Skeleton()
-    whole = on_other_skeletons(clips, skeleton, 7, 300)["motion"]
+    whole = vary_skeletons(clips, skeleton, 7, 300)["motion"]
     some = {name: values[50:90] for name, values in clips.items()}
-    np.testing.assert_array_equal(on_other_skeletons(some, skeleton, 7, 300)["motion"], whole[50:90])
+    np.testing.assert_array_equal(vary_skeletons(some, skeleton, 7, 300)["motion"], whole[50:90])
     for seed, number in ((8, 300), (7, 301), (7, 44)):
-        other = on_other_skeletons(clips, skeleton, seed, number)["motion"]
+        other = vary_skeletons(clips, skeleton, seed, number)["motion"]
         assert (abs(other - whole)[:, 0, :66].max(axis=1) > 1e-3).all()
 
 
 def test_none_is_asked_for_none_there_is(clips: dict[str, NDArray[Any]]) -> None:
-    assert on_other_skeletons(clips, Skeleton(joints=0, size=0), 7, 300) is clips
+    assert vary_skeletons(clips, Skeleton(joints=0, size=0), 7, 300) is clips

@@ -23,22 +23,25 @@ from posegen.dataset.read import Dataset, open_dataset  # noqa: E402
 from posegen.embedding import load_encoder  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
 from posegen.library import load_library  # noqa: E402
-from posegen.training.clips.cache import cached_array, prepare, view_of  # noqa: E402
-from posegen.training.opening import opened  # noqa: E402
-from posegen.training.sentences.alternatives import CHANGED, alternatives_of  # noqa: E402
-from posegen.training.sentences.captions import (  # noqa: E402
+from posegen.training.data.cache import cached_array, prepare, view_of  # noqa: E402
+from posegen.training.data.captions import (  # noqa: E402
     CHANGES,
     FAMILIES,
     SENTENCE,
     TOLD,
-    Showing,
+    CaptionSampler,
     family_names,
     texts_of,
 )
-from posegen.training.sentences.encoder import TextModel  # noqa: E402
-from posegen.training.sentences.paraphrases import found_among_hard, found_in_pools  # noqa: E402
+from posegen.training.data.hard_negatives import CHANGED, alternatives_of  # noqa: E402
+from posegen.training.models.text_encoders import TextModel  # noqa: E402
+from posegen.training.opening import opened  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
-from posegen.training.tasks.text import TASK  # noqa: E402
+from posegen.training.tasks.text import (  # noqa: E402
+    TASK,
+    recall_among_hard_negatives,
+    recall_in_pools,
+)
 from tests.embedding import tiny_encoder  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
@@ -165,7 +168,7 @@ def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -
                 letters[clip, caption, other] = 1 + caption * 10 + other
     told = np.arange(4)[None, :, None].repeat(count, 0)
     clips = {"sentence": letters, "told": told, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
-    shown = Showing(None, 1)(clips, 3, 7)
+    shown = CaptionSampler(None, 1)(clips, 3, 7)
     first, second = ((shown[name][:, 0, 0] - 1) // 10 for name in ("sentence", "other"))
     several = np.arange(count) % 3 > 0
     assert (first != second).tolist() == several.tolist()
@@ -175,7 +178,7 @@ def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -
     assert shown["asked"][:, 0].tolist() == (1 + first).tolist()
     assert shown["claimed"][:, 0].tolist() == (1 + second).tolist()
     known = 2 - (np.arange(count) // 3) % 3
-    both = Showing(None, 2)(clips, 3, 7)
+    both = CaptionSampler(None, 2)(clips, 3, 7)
     for name, own in (("sentence", first), ("other", second)):
         assert (shown[name][:, 0, 0] % 10 == 1).all()
         hard = shown[name][:, 1, 0]
@@ -186,15 +189,15 @@ def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -
         assert np.array_equal(both[name][:, :2], shown[name])
         assert ((both[name][:, 2, 0] > 0) == (known == 2)).all()
         assert (both[name][known == 2, 1] != both[name][known == 2, 2]).all()
-    again, other = Showing(None, 1)(clips, 3, 7), Showing(None, 1)(clips, 3, 8)
+    again, other = CaptionSampler(None, 1)(clips, 3, 7), CaptionSampler(None, 1)(clips, 3, 8)
     assert all(np.array_equal(shown[name], again[name]) for name in shown)
     assert not np.array_equal(shown["sentence"], other["sentence"])
     # With one pair only, the third caption is not shown.
-    capped = Showing(1, 0)(clips, 3, 7)
+    capped = CaptionSampler(1, 0)(clips, 3, 7)
     assert max(capped["sentence"].max(), capped["other"].max()) == 11
     # Families are learned from one caption.
     families = clips | {"families": np.arange(count * 6).reshape(count, 3, 2)}
-    one = Showing(None, 0)(families, 3, 7)
+    one = CaptionSampler(None, 0)(families, 3, 7)
     assert np.array_equal(one["sentence"], letters[np.arange(count), first, 0])
     assert np.array_equal(one["families"], families["families"][np.arange(count), first])
 
@@ -229,10 +232,10 @@ def test_paraphrases_are_found_as_a_loop_finds_them() -> None:
             if rivals:
                 hard += 1
                 nearer += vectors[scene, one, 0] @ vectors[scene, two, 0] > max(rivals)
-    found = found_in_pools(vectors[:, :, 0], words, 256)
+    found = recall_in_pools(vectors[:, :, 0], words, 256)
     assert (found["questions"], found["pool"]) == (asked, 29)
     assert found["r1"] == pytest.approx(first / asked)
-    beside = found_among_hard(vectors[:, :, 0], words, vectors[:, :, 1:], changes)
+    beside = recall_among_hard_negatives(vectors[:, :, 0], words, vectors[:, :, 1:], changes)
     assert (beside["hard_questions"], beside["hard_r1"]) == (hard, pytest.approx(nearer / hard))
     assert {name for name in beside if name[5:] in CHANGED} == {f"hard_{kind}" for kind in CHANGED[:3]}
 
@@ -273,7 +276,7 @@ def test_runs_of_before_are_made_again_as_they_were(folder: Path) -> None:
     answers = {}
     for form in ("families", now.form):
         task = TASK.restored(form)
-        assert (task.form, task.answers) == (form, now.answers)
+        assert (task.form, task.class_names) == (form, now.answers)
         model = task.build(view, Model())
         torch.nn.init.ones_(model.answer.weight)
         answers[form] = model.eval()(["a person walks"])

@@ -36,7 +36,7 @@ from benchmarks.usefulness.people import drawn, parts_of
 from benchmarks.usefulness.results import Result, have, write
 from benchmarks.usefulness.trials import Trial, trials
 from posegen.skeleton import JOINTS
-from posegen.training.clips.recipes import View
+from posegen.training.data.features import View
 from posegen.training.settings import Model
 from posegen.training.task import find_task
 from posegen.training.trained.models import Trained, build

@@ -12,8 +12,8 @@ from typing import Any
 
 from posegen.embedding import embed, load_encoder, open_embeddings
 from posegen.training.beginning import ADAPTER
-from posegen.training.networks.adapters import learned
-from posegen.training.sentences.telling import families_told
+from posegen.training.models.encoder import learned
+from posegen.training.tasks.text import predict_families
 from posegen.training.trained.models import load_model
 from tests.training import tiny
 from tests.training.sittings import Killer, sat
@@ -68,7 +68,7 @@ def _used(folder: Path) -> Told:
     embeddings = open_embeddings(folder / "dataset")
     own = load_encoder(str(folder / "whole")).encode(list(embeddings.texts[:20]))
     told["embedded"] = float((embeddings.vectors()[:20] * own).sum(axis=1).min())
-    return told | {"told families": families_told(folder / "families", TEXTS)}
+    return told | {"told families": predict_families(folder / "families", TEXTS)}
 
 
 if __name__ == "__main__":

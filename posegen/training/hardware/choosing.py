@@ -10,9 +10,9 @@ import torch
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.batches import WINDOW
 from posegen.training.beginning import Beginning
-from posegen.training.clips.feed import to_clips
-from posegen.training.clips.material import Material, batches_of
-from posegen.training.clips.sources import ClipSource
+from posegen.training.data.feed import to_clips
+from posegen.training.data.sources import ClipSource
+from posegen.training.data.training_data import TrainingData, batches_of
 from posegen.training.hardware.estimate import Estimate
 from posegen.training.hardware.facts import look
 from posegen.training.hardware.machine import Choices, Reason, choose
@@ -25,7 +25,9 @@ _WITHOUT_WAY_BACK = 3
 """How much faster clips go through a model whose weights do not change."""
 
 
-def chosen(task: Task, settings: Settings, material: Material, beginning: Beginning) -> tuple[Choices, list[Reason], Estimate]:
+def chosen(
+    task: Task, settings: Settings, material: TrainingData, beginning: Beginning
+) -> tuple[Choices, list[Reason], Estimate]:
     """Choose for the machine, and tell what the run will take."""
     source = material.source(task.recipes, "training")
     frames = None if settings.data.frames is None else max(1, settings.data.frames // settings.data.stride)

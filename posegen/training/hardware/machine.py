@@ -104,7 +104,7 @@ def choose(
     bench.precision = precision
     micro, checkpointing = _micro(task, settings, bench, small, _room(settings, facts, device) // devices, devices, reasons)
     seconds = bench.run(micro).seconds * settings.batch / devices
-    if task.whole and micro < settings.batch // devices:
+    if task.needs_whole_batch and micro < settings.batch // devices:
         seconds /= _AGAIN
     compiled, why = _compiling(given.compile, device, seconds * settings.steps)
     reasons.append(_told("compile", _yes(compiled), given.compile, why))
@@ -162,11 +162,11 @@ def _micro(
     given, share = settings.machine, settings.batch // devices
     parts_in(settings.batch, devices, 1)
     # What does not go through at once goes through twice, so it takes much to make a smaller one faster.
-    gain = _AGAIN if task.whole else GAIN
+    gain = _AGAIN if task.needs_whole_batch else GAIN
     micro = given.micro_batch or best_micro(bench, small, share, room, gain)
     checkpointing = bench.run(1).bytes > room if given.checkpointing is None else given.checkpointing
     reasons.append(_told("micro_batch", str(micro), given.micro_batch, bench.why))
-    parts = 1 if task.whole else parts_in(settings.batch, devices, micro)
+    parts = 1 if task.needs_whole_batch else parts_in(settings.batch, devices, micro)
     why = f"steps of {settings.batch} clips on every machine"
     reasons.append(Reason("accumulation", str(parts), why))
     why = "one clip alone does not fit" if checkpointing else "the memory does not ask for it"

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from posegen.dataset.batches import SequenceBatch
-from posegen.training.clips.feed import to_clips
-from posegen.training.clips.material import batches_of
-from posegen.training.clips.recipes import View
-from posegen.training.clips.sources import ClipSource
+from posegen.training.data.features import View
+from posegen.training.data.feed import to_clips
+from posegen.training.data.sources import ClipSource
+from posegen.training.data.training_data import batches_of
 from posegen.training.task import Tally, Task
 
 __all__ = ["answers", "answers_in_order", "judged"]
@@ -32,7 +32,7 @@ def answers(
     size: int = SIZE,
 ) -> Iterator[tuple[Tensor, dict[str, Any]]]:
     """Go through what a model says of clips, `size` at once, and these clips; `most` of them, or all."""
-    if task.one_variant:
+    if task.first_variant_only:
         variants = (variants or source.variants)[:1]
     batches = batches_of(source, size, 0, variants, epochs=1)
     count = len(batches) if most is None else min(len(batches), -(-most // size))

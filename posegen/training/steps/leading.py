@@ -115,7 +115,7 @@ def _hooks(session: Session, choices: Choices, telling: Telling, logs: Logs) -> 
         tally = judged(session.task, averaged, validation, session.material.view, variants, device, most, size)
         found = tally.measures()
         logs.check(learner.progress.step, found)
-        told = f"{session.task.watched} {found[session.task.watched]:.3f}"
+        told = f"{session.task.monitor} {found[session.task.monitor]:.3f}"
         telling.say(f"step {learner.progress.step:,}: {told} on clips that it is not trained on")
         if use is not None:
             logs.values(learner.progress.step, use.values())

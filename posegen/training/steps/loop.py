@@ -94,9 +94,9 @@ class Learner(lightning.LightningModule):
         del index
         # Each micro-batch draws what its place says, whatever was drawn before.
         torch.manual_seed((self.settings.seed * 1_000_003 + batch["number"] * 1009 + batch["part"]) % _LARGEST_SEED)
-        own = _share(batch, self.place) if self.task.whole else batch
+        own = _share(batch, self.place) if self.task.needs_whole_batch else batch
         said = apply_in_parts(self.task, self.model, own, self.micro_batch)
-        return self.task.loss(gathered(said, self.place) if self.task.whole else said, batch)
+        return self.task.loss(gathered(said, self.place) if self.task.needs_whole_batch else said, batch)
 
     def out_of_patience(self) -> str | None:
         """Tell why training is over before its last step; None if it is not."""
@@ -289,7 +289,7 @@ def _average(learner: Learner) -> None:
 
 
 def _checked(learner: Learner, measures: dict[str, float]) -> Progress:
-    progress, found = learner.progress, measures[learner.task.watched]
+    progress, found = learner.progress, measures[learner.task.monitor]
     checks = [*progress.checks, {"step": float(progress.step), **measures}]
     if progress.best is None or found > progress.best:
         return replace(progress, checks=checks, best=found, best_step=progress.step)

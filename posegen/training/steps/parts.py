@@ -35,7 +35,7 @@ def apply_in_parts(task: Task, model: nn.Module, clips: Clips, size: int) -> Ten
         As ``task.apply`` gives it.
     """
     count = len(clips["length"])
-    if not task.whole or size >= count:
+    if not task.needs_whole_batch or size >= count:
         return task.apply(model, clips)
     arrays = {name: values for name, values in clips.items() if isinstance(values, Tensor)}
 

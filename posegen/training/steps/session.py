@@ -9,9 +9,8 @@ from pathlib import Path
 import torch
 
 from posegen.training.beginning import Beginning
-from posegen.training.clips.feed import Feed
-from posegen.training.clips.loading import Loader, Loading
-from posegen.training.clips.material import Material, batches_of, statistics
+from posegen.training.data.feed import Feed, Loader, Loading
+from posegen.training.data.training_data import TrainingData, batches_of, statistics
 from posegen.training.hardware.attending import attending_by_products
 from posegen.training.hardware.machine import Choices
 from posegen.training.runs.checkpoints import State
@@ -33,7 +32,7 @@ class Session:
     run : Path
     task : Task
     settings : Settings
-    material : Material
+    material : TrainingData
     choices : Choices
     beginning : Beginning
         How the model is made.
@@ -48,7 +47,7 @@ class Session:
     run: Path
     task: Task
     settings: Settings
-    material: Material
+    material: TrainingData
     choices: Choices
     beginning: Beginning
     first: int
@@ -60,7 +59,7 @@ class Session:
 def parts_at(session: Session, choices: Choices) -> int:
     """Count the micro-batches that each process has in a step."""
     parts = parts_in(session.settings.batch, choices.devices, choices.micro_batch)
-    return 1 if session.task.whole else parts
+    return 1 if session.task.needs_whole_batch else parts
 
 
 def feed_of(session: Session, start: int, choices: Choices, place: Place) -> Feed:
@@ -75,8 +74,8 @@ def feed_of(session: Session, start: int, choices: Choices, place: Place) -> Fee
         parts=parts_at(session, choices),
         shuffled=session.task.labels if data.shuffle_labels else (),
         place=place,
-        whole=session.task.whole,
-        skeleton=data.skeleton if session.task.any_skeleton else None,
+        whole=session.task.needs_whole_batch,
+        skeleton=data.skeleton if session.task.vary_skeleton else None,
     )
 
 
@@ -84,9 +83,9 @@ def learner_from(session: Session, state: State | None) -> Learner:
     """Make the learner as a checkpoint has it, or as it is before the first step."""
     settings, task = session.settings, session.task
     model = session.beginning.make()
-    if state is None and session.beginning.weights is None and task.motion:
+    if state is None and session.beginning.weights is None and task.takes_motion:
         source = session.material.source(task.recipes, "training")
-        found = statistics(source, settings.data.variants, task.normalised)
+        found = statistics(source, settings.data.variants, task.normalised_array)
         model.encoder.normalise_by(*found)  # type: ignore[union-attr, operator]
     return Learner(task, model, settings, state, first=session.first)
 
@@ -98,7 +97,7 @@ def sit(
     feed = feed_of(session, learner.progress.step, choices, place)
     learner.model.train()
     learner.micro_batch, learner.place, learner.torn = choices.micro_batch, place, False
-    if session.task.motion:
+    if session.task.takes_motion:
         learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
     on_gpu = choices.device == "cuda"
     if on_gpu:

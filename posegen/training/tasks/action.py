@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.training.clips.recipes import ABSENT, ACTION, LENGTH, MOTION, View
-from posegen.training.clips.skeletons import LEAST_SPREAD
-from posegen.training.networks.model import MotionEncoder
+from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
+from posegen.training.data.feed import LEAST_SPREAD
+from posegen.training.models.encoder import MotionEncoder
 from posegen.training.settings import Model
 from posegen.training.task import Clips, Task
 
@@ -144,7 +144,7 @@ TASK = Task(
     apply=_apply,
     loss=_loss,
     tally=_Actions,
-    watched="clip_top1",
-    tell=_tell,
-    any_skeleton=True,
+    monitor="clip_top1",
+    describe=_tell,
+    vary_skeleton=True,
 )

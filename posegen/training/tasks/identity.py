@@ -17,13 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from posegen.errors import PosegenError
-from posegen.training.clips.people import ALIKE, OTHER, SAME
-from posegen.training.clips.recipes import LENGTH, MOTION, View
-from posegen.training.generative.manner import MANNER
+from posegen.training.data.features import LENGTH, MOTION, View
+from posegen.training.data.identities import ALIKE, OTHER, SAME
 from posegen.training.measures.verification import true_accept_rate, verify_pairs
-from posegen.training.networks.contrastive import supervised
-from posegen.training.networks.model import MotionEncoder, there
-from posegen.training.networks.summary import projection, summary
+from posegen.training.models.encoder import MotionEncoder, projection, summary, there
+from posegen.training.models.losses import supervised
+from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
 from posegen.training.task import Clips, Task
 
@@ -131,23 +130,23 @@ def _tell(said: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
 
 
 def _task(settings: Identity) -> Task:
-    seen = MANNER if settings.by == "manner" else MOTION
+    seen = STYLE_MOTION if settings.by == "style" else MOTION
     return Task(
         name="identity",
         recipes=(seen, LENGTH),
         labels=(),
         build=_build,
         apply=partial(_apply, seen.name),
-        normalised=seen.name,
+        normalised_array=seen.name,
         loss=partial(_loss, settings),
         tally=_Pairs,
-        watched="auc",
-        tell=_tell,
-        whole=True,
-        one_variant=True,
-        people=True,
+        monitor="auc",
+        describe=_tell,
+        needs_whole_batch=True,
+        first_variant_only=True,
+        by_identity=True,
         form="" if settings.by == "body" else settings.by,
-        restore=lambda form: _task(Identity(by="manner" if form else "body")),
+        restore=lambda form: _task(Identity(by="style" if form else "body")),
         configure=lambda chosen: _task(chosen.identity),
     )
 

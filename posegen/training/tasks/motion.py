@@ -1,8 +1,8 @@
 """``motion``: motion that a caption tells of, made of noise.
 
 The model learns by flow matching to guess a motion from a noisy one and the caption's vector, as a text encoder gives it; see
-:mod:`posegen.training.generative.flow`. How joints come of what it makes is told in
-:mod:`posegen.training.generative.making`. In checks each clip has noise of its own that never changes, so that models compare,
+:mod:`posegen.training.models.flow_matching`. How joints come of what it makes is told in
+:mod:`posegen.training.animation.animate`. In checks each clip has noise of its own that never changes, so that models compare,
 and is guessed by its own caption and by another clip's.
 """
 
@@ -14,11 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posegen.training.clips.recipes import LENGTH, View
-from posegen.training.generative.flow import CHECKING, Drawn, drawn, errors_of
-from posegen.training.generative.network import Denoiser
-from posegen.training.generative.poses import POSE
-from posegen.training.networks.model import there
+from posegen.training.data.features import LENGTH, View
+from posegen.training.models.encoder import there
+from posegen.training.models.flow_matching import CHECKING, Denoiser, Drawn, drawn, errors_of
+from posegen.training.models.poses import POSE
 from posegen.training.settings import Model, Settings
 from posegen.training.task import Clips, Task
 
@@ -26,7 +25,7 @@ __all__ = ["TASK", "MotionModel"]
 
 
 class MotionModel(nn.Module):
-    """Makes motion: a :class:`posegen.training.generative.network.Denoiser` as ``encoder``.
+    """Makes motion: a :class:`posegen.training.models.flow_matching.Denoiser` as ``encoder``.
 
     Parameters
     ----------
@@ -106,11 +105,12 @@ def _task(seed: int, untold: float) -> Task:
         apply=partial(_apply, seed, untold),
         loss=_loss,
         tally=_Errors,
-        watched="explained",
-        tell=None,
-        captions=True,
-        normalised=POSE.name,
-        one_variant=True,
+        monitor="explained",
+        describe=None,
+        takes_captions=True,
+        generates_motion=True,
+        normalised_array=POSE.name,
+        first_variant_only=True,
         configure=_configured,
     )
 

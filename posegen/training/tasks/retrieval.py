@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.training.clips.recipes import LENGTH, MOTION, View
-from posegen.training.clips.skeletons import LEAST_SPREAD
+from posegen.training.data.features import LENGTH, MOTION, View
+from posegen.training.data.feed import LEAST_SPREAD
 from posegen.training.measures.ranking import Ranking, rank_pairs
 from posegen.training.measures.verification import verify_pairs
-from posegen.training.networks.contrastive import counted, info_nce, triplet
-from posegen.training.networks.model import MotionEncoder, there
-from posegen.training.networks.summary import projection, summary
+from posegen.training.models.encoder import MotionEncoder, projection, summary, there
+from posegen.training.models.losses import counted, info_nce, triplet
 from posegen.training.settings import Contrast, Model
 from posegen.training.task import Clips, Task
 
@@ -196,12 +195,13 @@ def _task(contrast: Contrast) -> Task:
         apply=_apply,
         loss=partial(_loss, contrast),
         tally=_Pairs,
-        watched="r3",
-        tell=_tell,
-        captions=True,
-        whole=True,
-        one_variant=True,
-        any_skeleton=True,
+        monitor="r3",
+        describe=_tell,
+        takes_captions=True,
+        embeds_captions=True,
+        needs_whole_batch=True,
+        first_variant_only=True,
+        vary_skeleton=True,
         configure=lambda settings: _task(settings.contrast),
     )
 

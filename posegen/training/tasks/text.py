@@ -3,12 +3,25 @@
 It begins with an encoder that is trained already. To find pairs, captions of one scene in different words are drawn near one
 another, and away from those of other scenes and from what differs in one statement. To tell families, the encoder and a layer
 behind it learn which families of actions a caption tells of.
+
+
+How well paraphrases are found: captions of one scene in different words, among those of other scenes, and beside captions
+that differ in one statement.
+
+The rules are those of :mod:`posegen.training.measures.ranking`. Captions take turns as what is asked and what is to be found;
+where both have the same words, nothing is asked. Right are the scene's own caption, and what has its words or those of what is
+asked.
+
+
+What a trained classifier says of texts.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,18 +32,28 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from posegen.errors import PosegenError, UsageError
-from posegen.training.clips.recipes import View
-from posegen.training.networks.contrastive import info_nce
-from posegen.training.sentences.captions import CHANGES, FAMILIES, LENGTH, SENTENCE, TOLD, Showing, family_names, texts_of
-from posegen.training.sentences.encoder import TextModel, keep_encoder
-from posegen.training.sentences.paraphrases import found_among_hard, found_in_pools
+from posegen.training.data.captions import (
+    CAPTIONED_LENGTH,
+    CHANGES,
+    FAMILIES,
+    SENTENCE,
+    TOLD,
+    CaptionSampler,
+    family_names,
+    texts_of,
+)
+from posegen.training.data.features import View
+from posegen.training.data.hard_negatives import CHANGED
+from posegen.training.measures.ranking import pools, ranking_of, ranks_of
+from posegen.training.models.losses import info_nce
+from posegen.training.models.text_encoders import TextModel, save_encoder
 from posegen.training.settings import Model, Settings, Text
 from posegen.training.task import Clips, Task
+from posegen.training.trained.models import load_model
 
-__all__ = ["TASK"]
+__all__ = ["POOL", "TASK", "predict_families", "recall_among_hard_negatives", "recall_in_pools"]
 
 Array = NDArray[Any]
-
 
 _QUICKER = 10.0
 """How much further a step moves the scores of families than weights of an encoder that is trained already."""
@@ -131,11 +154,11 @@ class _Paraphrases:
         order = np.argsort(sample, kind="stable")
         said, words, changes = said[order], words[order], changes[order]
         vectors, hard = said[:, :, 0], said[:, :, 1:]
-        found = found_in_pools(vectors, words)
+        found = recall_in_pools(vectors, words)
         if not found:
             msg = "no scene that the encoder is held against has two captions in different words. Generate more samples"
             raise PosegenError(msg)
-        return {**found, **found_among_hard(vectors, words, hard, changes), "clips": float(len(sample))}
+        return {**found, **recall_among_hard_negatives(vectors, words, hard, changes), "clips": float(len(sample))}
 
     def table(self) -> dict[str, Any]:
         return {}
@@ -183,46 +206,46 @@ class _Families:
 def _pairs(settings: Text, form: str = "both ways") -> Task:
     return Task(
         name="text",
-        recipes=(SENTENCE, LENGTH, CHANGES, TOLD),
+        recipes=(SENTENCE, CAPTIONED_LENGTH, CHANGES, TOLD),
         labels=("other", "claimed"),
         build=partial(_build, 1.0),
         apply=_apply_pairs,
         loss=partial(_pair_loss, settings),
         tally=_Paraphrases,
-        watched="r1",
-        tell=None,
-        whole=True,
-        one_variant=True,
-        motion=False,
-        sentences=Showing(settings.pairs, settings.hard),
+        monitor="r1",
+        describe=None,
+        needs_whole_batch=True,
+        first_variant_only=True,
+        takes_motion=False,
+        caption_sampler=CaptionSampler(settings.pairs, settings.hard),
         configure=_configured,
         form=form,
         restore=_restored,
         adapter_gain=_OF_ADAPTERS,
-        leave=keep_encoder,
+        save_extras=save_encoder,
     )
 
 
 def _families(settings: Text, form: str = "families at a rate of their own", gain: float = _QUICKER) -> Task:
     return Task(
         name="text",
-        recipes=(SENTENCE, LENGTH, FAMILIES),
+        recipes=(SENTENCE, CAPTIONED_LENGTH, FAMILIES),
         labels=("families",),
         build=partial(_build, gain),
         apply=_apply_families,
         loss=_family_loss,
         tally=_Families,
-        watched="macro_f1",
-        tell=None,
-        one_variant=True,
-        motion=False,
-        answers=family_names(),
-        sentences=Showing(settings.pairs, 0),
+        monitor="macro_f1",
+        describe=None,
+        first_variant_only=True,
+        takes_motion=False,
+        class_names=family_names(),
+        caption_sampler=CaptionSampler(settings.pairs, 0),
         configure=_configured,
         form=form,
         restore=_restored,
         adapter_gain=_OF_ADAPTERS,
-        leave=keep_encoder,
+        save_extras=save_encoder,
     )
 
 
@@ -241,3 +264,133 @@ def _restored(form: str) -> Task:
 
 
 TASK = _pairs(Text())
+
+
+POOL = 256
+"""Scenes in a pool, of each one caption."""
+
+
+def recall_in_pools(vectors: Array, words: Array, pool: int = POOL) -> dict[str, float]:
+    """Measure recall in pools of scenes.
+
+    Parameters
+    ----------
+    vectors : float [scene, caption, dimension]
+        Of unit length.
+    words : int [scene, caption]
+        The same number for the same words; -1, behind the others, where a scene has fewer captions.
+    pool : int
+
+    Returns
+    -------
+    dict of str to float
+        ``r1``, ``r3``, ``r10`` as far as the pool is so large, ``median`` rank, ``chance_r1``, ``pool`` and ``questions``.
+    """
+    ranks, rights = [], []
+    told = np.flatnonzero((words >= 0).sum(axis=1) > 1)
+    size = min(pool, len(told))
+    for turn in range(words.shape[1]):
+        for places in pools(0, len(told), size, turn):
+            chosen = told[places]
+            asked, right_one = _turn(words[chosen], turn)
+            questions, answers = words[chosen, asked], words[chosen, right_one]
+            valid = questions != answers
+            scores = vectors[chosen, asked] @ vectors[chosen, right_one].T
+            right = (answers[:, None] == answers) | (questions[:, None] == answers)
+            if valid.any():
+                ranks.append(ranks_of(scores[valid], right[valid]))
+                rights.append(right[valid].sum(axis=1))
+    if not ranks:
+        return {}
+    found = ranking_of(np.concatenate(ranks), np.concatenate(rights), size, (1, 3, 10))
+    recalls = {f"r{k}": share for k, share in found.recall.items()}
+    counted = {"pool": float(found.pool), "questions": float(found.questions)}
+    return {**recalls, "median": found.median, "chance_r1": found.chance[1], **counted}
+
+
+def recall_among_hard_negatives(vectors: Array, words: Array, hard: Array, changes: Array) -> dict[str, float]:
+    """Measure how often a paraphrase is nearer to a caption than all that differs from that caption in one statement.
+
+    Parameters
+    ----------
+    vectors, words : as :func:`recall_in_pools` takes them
+    hard : float [scene, caption, alternative, dimension]
+        Hard negatives of each caption.
+    changes : int [scene, caption, alternative]
+        Which kind of statement was changed; -1 where there is no hard negative.
+
+    Returns
+    -------
+    dict of str to float
+        ``hard_r1``, ``hard_chance`` and ``hard_questions``; for each kind that there is ``hard_KIND``, how often the paraphrase
+        is nearer than one hard negative of this kind, half by chance.
+    """
+    first, chance, over = [], [], []
+    told = np.flatnonzero((words >= 0).sum(axis=1) > 1)
+    for turn in range(words.shape[1]):
+        asked, right_one = _turn(words[told], turn)
+        query, known = vectors[told, asked], changes[told, asked]
+        own = (query * vectors[told, right_one]).sum(axis=-1)
+        other = np.einsum("sd,sad->sa", query, hard[told, asked])
+        valid = (words[told, asked] != words[told, right_one]) & (known >= 0).any(axis=1)
+        nearer = own[:, None] > other
+        first.append((nearer | (known < 0)).all(axis=1)[valid])
+        chance.append(1 / (1 + (known[valid] >= 0).sum(axis=1)))
+        over.append(np.stack([known[valid].ravel(), nearer[valid].ravel()], axis=1))
+    right, by_chance, pairs = (np.concatenate(parts) for parts in (first, chance, over))
+    if not len(right):
+        return {}
+    kinds = {
+        f"hard_{name}": float(pairs[pairs[:, 0] == kind, 1].mean())
+        for kind, name in enumerate(CHANGED)
+        if (pairs[:, 0] == kind).any()
+    }
+    return {
+        "hard_r1": float(right.mean()),
+        "hard_chance": float(by_chance.mean()),
+        "hard_questions": float(len(right)),
+        **kinds,
+    }
+
+
+def _turn(words: Array, turn: int) -> tuple[Array, Array]:
+    """Tell which caption of each scene is asked for in a turn, and which is to be found."""
+    count = (words >= 0).sum(axis=1)
+    return turn % count, (turn + 1) % count
+
+
+def predict_families(run: Path, texts: Sequence[str]) -> list[dict[str, float]]:
+    """Tell how likely it is that texts tell of each family of actions.
+
+    Parameters
+    ----------
+    run : Path
+        Of ``posegen train --task text --set text.goal=families``.
+    texts : sequence of str
+
+    Returns
+    -------
+    list of dict of str to float
+        For each text, by family; what is above .5 is said of it.
+
+    Raises
+    ------
+    UsageError
+        If the run has another model.
+    PosegenError
+        If it is damaged.
+
+    Examples
+    --------
+    >>> predict_families(Path("runs/families"), ["a person waves"])[0]["gestures"]  # doctest: +SKIP
+    0.98
+    """
+    trained = load_model(run)
+    if trained.task.name != "text" or not trained.view.answers:
+        msg = f"{run}: its model does not tell families of texts. Train one with --task text --set text.goal=families"
+        raise UsageError(msg)
+    if not texts:
+        return []
+    with torch.inference_mode():
+        likely = torch.sigmoid(trained.model(list(texts)))
+    return [dict(zip(trained.view.answers, row, strict=True)) for row in likely.tolist()]

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from posegen.dataset.read import open_dataset
 from posegen.errors import UsageError
-from posegen.training.clips.cache import view_of
-from posegen.training.clips.captions import open_captions
-from posegen.training.clips.features import features_of
-from posegen.training.clips.sources import ClipSource, Reading
+from posegen.training.data.cache import view_of
+from posegen.training.data.captions import open_captions
+from posegen.training.data.features import features_of
+from posegen.training.data.sources import ClipSource, Reading
 from posegen.training.measures.judging import answers
 from posegen.training.measures.ranking import Ranking, rank_pairs
 from posegen.training.trained.models import Trained, load_model
@@ -150,7 +150,7 @@ def _vector(trained: Trained, joints: Array) -> Array:
 
 def _retrieval_model(run: Path) -> Trained:
     trained = load_model(run)
-    if trained.task.name != "retrieval":
+    if not trained.task.embeds_captions:
         msg = f"{run}: is a model of the task {trained.task.name}; give the run of a retrieval model"
         raise UsageError(msg)
     return trained

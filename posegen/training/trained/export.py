@@ -21,7 +21,7 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
 from posegen.randomness import Stream, normal
-from posegen.training.clips.features import FEATURES
+from posegen.training.data.features import FEATURES
 from posegen.training.trained.models import Trained, build, load_motion_model
 
 __all__ = ["FORMATS", "Exported", "export_model"]
@@ -50,7 +50,7 @@ def export_model(run: Path, format: str, out: Path) -> Exported:
     run : Path
     format : str
         ``onnx`` or ``safetensors``. Both take ``motion`` [clip, frame, FEATURES], as
-        :func:`posegen.training.clips.features.features_of` gives it (of joints on one body, where `identity` goes by manner),
+        :func:`posegen.training.data.features.features_of` gives it (of joints on one body, where `identity` goes by manner),
         and ``length`` [clip]; what stands in them (task, actions, frames a second) is in the file's metadata under ``posegen``.
     out : Path
 
@@ -65,7 +65,7 @@ def export_model(run: Path, format: str, out: Path) -> Exported:
         msg = f"there is no format {format!r}. There are: {', '.join(FORMATS)}"
         raise UsageError(msg)
     trained = load_motion_model(run)
-    if trained.task.tell is None:
+    if trained.task.describe is None:
         msg = f"{run}: its model makes motion from noise in steps; what is exported says something of motion"
         raise UsageError(msg)
     about = json.dumps({"task": trained.task.name, **asdict(trained.view), "model": trained.settings.model_dump(mode="json")})

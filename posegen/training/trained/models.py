@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
-from posegen.training.clips.recipes import View
+from posegen.training.data.features import View
 from posegen.training.runs.runs import MODEL, WEIGHTS, read_document, write_document
 from posegen.training.settings import Model
 from posegen.training.task import Task, find_task
@@ -96,7 +96,7 @@ def load_motion_model(run: Path) -> Trained:
         If it is damaged.
     """
     trained = load_model(run)
-    if not trained.task.motion:
+    if not trained.task.takes_motion:
         msg = (
             f"{run}: its model answers captions, not motion, so it has nothing to say here. Its measures are in `posegen runs`"
         )

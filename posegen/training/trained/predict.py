@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from posegen.dataset.files import sync_folder
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.errors import UsageError
-from posegen.training.clips.cache import view_of
-from posegen.training.clips.sources import ClipSource, Reading
+from posegen.training.data.cache import view_of
+from posegen.training.data.sources import ClipSource, Reading
 from posegen.training.measures.judging import answers_in_order
 from posegen.training.trained.models import Trained, load_motion_model
 
@@ -56,7 +56,7 @@ def predict(run: Path, source: Path, out: Path, tell: Callable[[int, int], None]
         msg = f"{out}: is a Parquet file, so its name must end in .parquet"
         raise UsageError(msg)
     trained = load_motion_model(run)
-    if trained.task.tell is None:
+    if trained.task.describe is None:
         msg = f"{run}: its model makes motion and says nothing of any; `posegen animate {run} TEXT -o FILE` has it made"
         raise UsageError(msg)
     dataset = open_dataset(source)
@@ -95,7 +95,7 @@ def _written(trained: Trained, dataset: Dataset, path: Path, tell: Callable[[int
 
 
 def _tables(trained: Trained, source: ClipSource, variants: tuple[str, ...]) -> Iterator[pa.Table]:
-    tell = trained.task.tell
+    tell = trained.task.describe
     assert tell is not None, "refused before"
     for said, clips in answers_in_order(trained.task, trained.model, source):
         columns: dict[str, Any] = {

@@ -27,7 +27,7 @@ from posegen.dataset.read import Dataset
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 from posegen.machine import available_cores
-from posegen.training.clips.recipes import Recipe, View
+from posegen.training.data.features import Recipe, View
 
 __all__ = ["FOLDER", "cached_array", "keep_array", "kept_array", "prepare", "read_field", "view_of"]
 

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 __all__ = ["counted", "info_nce", "supervised", "triplet"]
 
+
 _NOT_TO_BE_FOUND = -1e9
 
 

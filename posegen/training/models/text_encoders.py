@@ -1,7 +1,11 @@
-"""Encoders of sentences as models to be trained: those of sentence-transformers, with their own tokens and pooling."""
+"""Encoders of sentences as models to be trained: those of sentence-transformers, with their own tokens and pooling.
+
+A model that reads captions word by word, and learns from nothing what words tell.
+"""
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,9 +23,11 @@ from posegen.embedding.finding import Found, find_encoder
 from posegen.embedding.prompts import prompts_of
 from posegen.embedding.transformer import is_transformer, load_model
 from posegen.errors import UsageError
+from posegen.training.data.captions import SPELLINGS
 from posegen.training.settings import Model
 
-__all__ = ["ENCODER", "TextModel", "find_trainable", "keep_encoder"]
+__all__ = ["ENCODER", "CaptionReader", "TextModel", "find_trainable_encoder", "save_encoder"]
+
 
 ENCODER = "encoder"
 """Folder of a run in which its encoder lies, as sentence-transformers saves it."""
@@ -48,7 +54,7 @@ class TextModel(nn.Module):
 
     def __init__(self, source: str, answers: int, settings: Model, gain: float = 1.0) -> None:
         super().__init__()
-        found = find_trainable(source)
+        found = find_trainable_encoder(source)
         model = load_model(_folder(found), "cpu")
         if not is_transformer(model):
             msg = f"{source}: is no transformer that can be trained here. Choose another with --set text.encoder=NAME|PATH"
@@ -108,7 +114,7 @@ class TextModel(nn.Module):
         return vectors
 
 
-def find_trainable(source: str) -> Found:
+def find_trainable_encoder(source: str) -> Found:
     """Find an encoder that has weights to be trained.
 
     Raises
@@ -131,10 +137,65 @@ def _folder(found: Found) -> Path:
     return found.folder
 
 
-def keep_encoder(model: nn.Module, run: Path) -> None:
+def save_encoder(model: nn.Module, run: Path) -> None:
     """Write the encoder of a model into the folder of its run, for ``posegen embed --encoder RUN``."""
     encoder: Any = model.encoder
     with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
         encoder.cpu().save(folder, create_model_card=False)
         for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
             write_durably(run / ENCODER / path.relative_to(folder), path.read_bytes(), current_run())
+
+
+_WIDTH = 96
+_DILATIONS = (1, 2, 4)
+_LOOKS = 4
+
+
+class CaptionReader(nn.Module):
+    """Gives each caption a vector.
+
+    Each word is mixed with its neighbours, those with theirs; then some words are looked at, which ones is learned, and the
+    most of each number is taken.
+
+    Parameters
+    ----------
+    dropout : float
+
+    Attributes
+    ----------
+    width : int
+        Numbers in the vector of a caption.
+    """
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.width, self.dropout = _WIDTH * (_LOOKS + 1), dropout
+        self.words = nn.Embedding(SPELLINGS, _WIDTH)
+        nn.init.normal_(self.words.weight, std=0.1)
+        self.normalise = nn.ModuleList(nn.LayerNorm(_WIDTH) for _ in _DILATIONS)
+        self.mix = nn.ModuleList(nn.Conv1d(_WIDTH, _WIDTH, 3, padding=far, dilation=far) for far in _DILATIONS)
+        self.look = nn.Linear(_WIDTH, _LOOKS)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Read captions.
+
+        Parameters
+        ----------
+        words : Tensor [caption, word]
+            Their numbers; 0 behind the last one. A caption has one word at least.
+
+        Returns
+        -------
+        Tensor [caption, width]
+        """
+        there = (words > 0)[..., None]
+        x = self._dropped(self.words(words)) * there
+        for normalise, mix in zip(self.normalise, self.mix, strict=True):
+            inner = mix((normalise(x) * there).transpose(1, 2)).transpose(1, 2)
+            x = x + self._dropped(functional.gelu(inner)) * there
+        shares = self.look(x).masked_fill(~there, -math.inf).softmax(dim=1)
+        seen = torch.einsum("cwl,cwn->cln", shares, x).flatten(1)
+        return torch.cat([seen, x.masked_fill(~there, -math.inf).amax(dim=1)], dim=1)
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        return functional.dropout(x, self.dropout, self.training)

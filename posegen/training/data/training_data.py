@@ -20,17 +20,15 @@ from posegen.dataset.splits import SPLITS, in_split
 from posegen.embedding.finding import DEFAULT
 from posegen.errors import UsageError
 from posegen.library import load_library
-from posegen.training.clips.cache import prepare, view_of
-from posegen.training.clips.captions import Captions, open_captions
-from posegen.training.clips.fresh_captions import FreshCaptions, encoder_of
-from posegen.training.clips.own_clips import OwnClips, read_own_clips
-from posegen.training.clips.people import JUDGED, PEOPLE, SAME_PERSON, People, PeopleIn, open_people
-from posegen.training.clips.recipes import Recipe, View
-from posegen.training.clips.sources import Cached, ClipSource, Making, Owned
-from posegen.training.sentences.captions import Showing
+from posegen.training.data.cache import prepare, view_of
+from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
+from posegen.training.data.features import Recipe, View
+from posegen.training.data.identities import JUDGED, PEOPLE, SAME_PERSON, People, PeopleIn, open_people
+from posegen.training.data.own_clips import OwnClips, read_own_clips
+from posegen.training.data.sources import Cached, ClipSource, Making, Owned
 from posegen.training.settings import Contrast, Data, Settings
 
-__all__ = ["Material", "batches_of", "open_material", "open_own_clips", "statistics"]
+__all__ = ["TrainingData", "batches_of", "open_own_clips", "open_training_data", "statistics"]
 
 Array = NDArray[Any]
 
@@ -51,7 +49,7 @@ class ByPerson:
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingData:
     """What a model is trained on.
 
     Attributes
@@ -73,7 +71,7 @@ class Material:
         Where the task takes them.
     by_person : ByPerson or None
         Where the task is about persons: how their clips are parted and grouped.
-    sentences : Showing or None
+    sentences : CaptionSampler or None
         Where the task learns from captions as words.
     """
 
@@ -88,18 +86,18 @@ class Material:
     source_name: str
     captions: Captions | FreshCaptions | None = None
     by_person: ByPerson | None = None
-    sentences: Showing | None = None
+    sentences: CaptionSampler | None = None
 
     @property
     def path(self) -> Path | None:
         """Of the dataset, if it is one."""
         return None if self.dataset is None else self.dataset.path
 
-    def with_samples(self, samples: int) -> Material:
+    def with_samples(self, samples: int) -> TrainingData:
         """Take only the first samples."""
         return replace(self, samples=samples)
 
-    def with_people(self, settings: Settings) -> Material:
+    def with_people(self, settings: Settings) -> TrainingData:
         """Part clips by person, and have those of one person go together.
 
         Raises
@@ -112,7 +110,7 @@ class Material:
             raise UsageError(msg)
         return replace(self, by_person=ByPerson(settings.identity.clips, settings.data.shuffle_labels))
 
-    def with_captions(self, contrast: Contrast) -> Material:
+    def with_captions(self, contrast: Contrast) -> TrainingData:
         """Take captions, too.
 
         Raises
@@ -128,7 +126,7 @@ class Material:
             self, captions=captions, view=replace(self.view, text_encoder=told.encoder, text_dimension=told.dimension)
         )
 
-    def _with_fresh_captions(self, contrast: Contrast) -> Material:
+    def _with_fresh_captions(self, contrast: Contrast) -> TrainingData:
         if self.config is None:
             msg = f"{self.name}: has no captions, only words. Train on a dataset or a config"
             raise UsageError(msg)
@@ -201,7 +199,7 @@ class Material:
         return in_split(self.seed, np.arange(min(self.samples, _TO_JUDGE) if made else self.samples), split)
 
 
-def open_material(source: str | Path, data: Data, sequences: int, overrides: Sequence[str] = ()) -> Material:
+def open_training_data(source: str | Path, data: Data, sequences: int, overrides: Sequence[str] = ()) -> TrainingData:
     """Open a dataset, or load a config.
 
     Parameters
@@ -224,7 +222,7 @@ def open_material(source: str | Path, data: Data, sequences: int, overrides: Seq
         header = dataset.header
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
         view = view_of(dataset, data.stride)
-        return Material(str(source), dataset, None, None, header.identity, header.seed, samples, view, str(source))
+        return TrainingData(str(source), dataset, None, None, header.identity, header.seed, samples, view, str(source))
     config = load_config(str(source), overrides)
     library = load_library(config.story.library)
     view = View(-(-config.frames // data.stride), config.fps / data.stride, data.stride, tuple(library.actions))
@@ -232,7 +230,7 @@ def open_material(source: str | Path, data: Data, sequences: int, overrides: Seq
     variants = len(data.variants or config.variants.names)
     # A tenth more than the share asks for, as the draw of each sample is its own.
     needed = int(sequences / variants / (high - low) * 1.1) + 10 * config.store.chunk
-    return Material(
+    return TrainingData(
         f"config {config.name}",
         None,
         config,
@@ -245,12 +243,12 @@ def open_material(source: str | Path, data: Data, sequences: int, overrides: Seq
     )
 
 
-def open_own_clips(path: Path, view: View) -> Material:
+def open_own_clips(path: Path, view: View) -> TrainingData:
     """Open a user's own clips, to be seen as a model sees motion; see :mod:`posegen.training.clips.own_clips`."""
     clips = read_own_clips(path, view.fps * view.stride)
     frames = -(-max(len(clip) for clip in clips.joints) // view.stride)
     own = View(frames, view.fps, view.stride, tuple(sorted(set(clips.words))))
-    return Material(str(path), None, None, clips, clips.identity, 0, len(clips.words), own, str(path))
+    return TrainingData(str(path), None, None, clips, clips.identity, 0, len(clips.words), own, str(path))
 
 
 def batches_of(

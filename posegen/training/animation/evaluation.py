@@ -19,17 +19,17 @@ from torch import Tensor
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
-from posegen.training.clips.captions import open_captions
-from posegen.training.generative.bodies import body_of
-from posegen.training.generative.figures import Figure, figure_of
-from posegen.training.generative.flow import CHECKING, drawn
-from posegen.training.generative.making import GUIDANCE, STEPS, motion_model, poses_for
+from posegen.training.animation.animate import GUIDANCE, STEPS, MotionClip, figure_of, motion_model, poses_for
+from posegen.training.data.captions import open_captions
+from posegen.training.models.flow_matching import CHECKING, drawn
+from posegen.training.models.poses import body_of
 from posegen.training.trained.encoding import encode_clips
 from posegen.training.trained.models import Trained, load_model
 
-__all__ = ["Made", "make_for_captions"]
+__all__ = ["GeneratedSet", "generate_for_test_captions"]
 
 Array = NDArray[Any]
+
 Tell = Callable[[str], None]
 
 SAMPLES = 600
@@ -39,14 +39,14 @@ AGAIN, TIMES = 32, 8
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedSet:
     """Motion and captions, and their vectors of unit length as a retrieval model has them.
 
     Attributes
     ----------
     numbers : int64 [n]
         The samples.
-    real, made : list of Figure
+    real, made : list of MotionClip
         Of the real clips, and of what the model makes of a caption of each.
     fps : float
     real_vectors, made_vectors, mean_vectors : float32 [n, d]
@@ -61,8 +61,8 @@ class Made:
     """
 
     numbers: Array
-    real: list[Figure]
-    made: list[Figure]
+    real: list[MotionClip]
+    made: list[MotionClip]
     fps: float
     real_vectors: Array
     made_vectors: Array
@@ -73,7 +73,7 @@ class Made:
     again: Array
 
 
-def make_for_captions(
+def generate_for_test_captions(
     run: Path,
     path: Path,
     judge: Path,
@@ -82,7 +82,7 @@ def make_for_captions(
     samples: int | None = None,
     guidance: float = GUIDANCE,
     steps: int = STEPS,
-) -> Made:
+) -> GeneratedSet:
     """Make motion of captions of a dataset's test split.
 
     Parameters
@@ -121,7 +121,7 @@ def make_for_captions(
     again = [maker.figures(numbers[:AGAIN], 1 + turn) for turn in range(TIMES)]
     tell("motion is encoded")
 
-    def seen(figures: Sequence[Figure]) -> Array:
+    def seen(figures: Sequence[MotionClip]) -> Array:
         found = encode_clips(judge, ((figure.joints, float(dataset.header.fps)) for figure in figures), str(path))
         if len(found) != len(figures):
             msg = f"{path}: has clips that the retrieval model cannot take whole; give one that was trained on such clips"
@@ -133,11 +133,11 @@ def make_for_captions(
     turns = np.stack([seen(figures) for figures in again], axis=1)
     fps = float(dataset.header.fps)
     actions = _actions_told(dataset, numbers)
-    return Made(numbers, real, made, fps, seen(real), seen(made), seen(mean), text, words, actions, turns)
+    return GeneratedSet(numbers, real, made, fps, seen(real), seen(made), seen(mean), text, words, actions, turns)
 
 
 def _check(trained: Trained, retrieval: Trained, dataset: Dataset, run: Path, judge: Path) -> None:
-    if retrieval.task.name != "retrieval":
+    if not retrieval.task.embeds_captions:
         msg = f"{judge}: is a model of the task {retrieval.task.name}; give the run of a retrieval model to judge by"
         raise UsageError(msg)
     if retrieval.view.text_encoder != trained.view.text_encoder:
@@ -171,7 +171,7 @@ def _actions_told(dataset: Dataset, numbers: Array) -> Array:
     return np.array([len({claim["segment"] for claim in claims if claim["kind"] == "action"}) for claims in done])
 
 
-def _real(dataset: Dataset, numbers: Array) -> list[Figure]:
+def _real(dataset: Dataset, numbers: Array) -> list[MotionClip]:
     """Read the first actor of the first variant of samples."""
     figures = []
     for number in numbers.tolist():
@@ -179,7 +179,7 @@ def _real(dataset: Dataset, numbers: Array) -> list[Figure]:
         joints = dataset.arrays("joints", sample)[0, 0, 0]
         contact = dataset.arrays("contact", sample)[0, 0, 0]
         there = ~np.isnan(joints[:, 0, 0])
-        figures.append(Figure(joints[there], contact[there, :4] == 1))
+        figures.append(MotionClip(joints[there], contact[there, :4] == 1))
     return figures
 
 
@@ -194,19 +194,19 @@ class _Maker:
         self._length = torch.tensor([min(-(-count // stride), trained.view.frames) for count in frames])
         self._how = guidance, steps
 
-    def figures(self, numbers: Array, turn: int) -> list[Figure]:
+    def figures(self, numbers: Array, turn: int) -> list[MotionClip]:
         view, count = self._trained.view, len(numbers)
         noise = drawn(numbers, np.zeros_like(numbers), turn, CHECKING, view.frames, 0.0).noise
         text, length = self._vectors[:count], self._length[:count]
         poses = poses_for(self._trained.model, text, length, noise, *self._how)
         return [self._figure(i, own) for i, own in enumerate(poses)]
 
-    def mean_figures(self) -> list[Figure]:
+    def mean_figures(self) -> list[MotionClip]:
         """Figures that never move, in the mean of all poses."""
         encoder: Any = self._trained.model.encoder
         mean = encoder.mean.expand(self._trained.view.frames, -1)
         return [self._figure(i, mean) for i in range(len(self._bodies))]
 
-    def _figure(self, number: int, poses: Tensor) -> Figure:
+    def _figure(self, number: int, poses: Tensor) -> MotionClip:
         view = self._trained.view
         return figure_of(poses[: int(self._length[number])], self._bodies[number], view.fps, view.stride)

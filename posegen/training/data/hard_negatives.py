@@ -20,6 +20,7 @@ from posegen.library import load_library
 
 __all__ = ["CHANGED", "Alternative", "Said", "alternatives_of"]
 
+
 CHANGED = ("action", "side", "direction", "path", "speed", "count")
 """Kinds of statements that are changed."""
 

@@ -22,17 +22,16 @@ from posegen.dataset.batches import ArrayShape
 from posegen.dataset.batches.source import CAPTIONS
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset
-from posegen.training.clips.cache import cached_array, read_field
-from posegen.training.clips.captions import Captions
-from posegen.training.clips.fresh_captions import FreshCaptions
-from posegen.training.clips.own_clips import OwnClips
-from posegen.training.clips.people import PeopleIn
-from posegen.training.clips.recipes import Recipe, View
-from posegen.training.sentences.captions import Showing
+from posegen.training.data.cache import cached_array, read_field
+from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
+from posegen.training.data.features import Recipe, View
+from posegen.training.data.identities import PeopleIn
+from posegen.training.data.own_clips import OwnClips
 
 __all__ = ["Asked", "Cached", "ClipSource", "Making", "Owned", "Reading"]
 
 Array = NDArray[Any]
+
 Put = Callable[[Recipe, int, Any, Array], None]
 """Takes a recipe, the place of a variant among those asked for, places of samples, and the values of these."""
 
@@ -206,7 +205,7 @@ class ClipSource:
         Samples in a row that belong together, if `samples_of` is arranged so: they come into the same window of batches.
     of_variants : tuple of str or None
         The only variants that it shows; None: all that there are.
-    sentences : Showing or None
+    sentences : CaptionSampler or None
         Where a task learns from captions as words: what a clip is shown with.
     """
 
@@ -218,7 +217,7 @@ class ClipSource:
     people: PeopleIn | None = None
     group: int | None = None
     of_variants: tuple[str, ...] | None = None
-    sentences: Showing | None = None
+    sentences: CaptionSampler | None = None
 
     @property
     def name(self) -> str:

@@ -1,9 +1,14 @@
-"""Motion for texts, by a trained model: of one text a clip, of several texts one clip in which one follows the other."""
+"""Motion for texts, by a trained model: of one text a clip, of several texts one clip in which one follows the other.
+
+From poses in numbers to a figure: more frames in between, bones of one body, feet that stand.
+
+What a text tells one after another, by the words that captions are made of: each thing as a text of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +17,32 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from posegen.captions.reading import lexicon_of, read_caption
+from posegen.captions.reading.lexicon import PIECES
 from posegen.embedding import Encoder, load_encoder
 from posegen.errors import UsageError
-from posegen.library import load_library
+from posegen.library import Library, load_library
 from posegen.randomness import Stream, uniform
-from posegen.training.clips.drawing import NOISE
-from posegen.training.generative.bodies import AVERAGE
-from posegen.training.generative.clauses import in_turn
-from posegen.training.generative.figures import Figure, figure_of
-from posegen.training.generative.flow import flowed, guided, noise_from
-from posegen.training.generative.poses import POSE_NUMBERS
+from posegen.training.animation.feet import plant
+from posegen.training.data.features import NOISE
+from posegen.training.models.flow_matching import flowed, guided, noise_from
+from posegen.training.models.poses import AVERAGE, CONTACTS, POSE_NUMBERS, joints_of, leg_length, offsets_of, root_of, turned_of
 from posegen.training.trained.models import Trained, load_model
 
-__all__ = ["GUIDANCE", "STEPS", "Animation", "animate", "encoder_for", "joined", "motion_model", "poses_for"]
+__all__ = [
+    "GUIDANCE",
+    "STEPS",
+    "Animation",
+    "MotionClip",
+    "animate",
+    "encoder_for",
+    "figure_of",
+    "finer",
+    "in_turn",
+    "joined",
+    "motion_model",
+    "poses_for",
+]
 
 Array = NDArray[Any]
 
@@ -44,7 +62,7 @@ class Animation:
 
     Attributes
     ----------
-    figure : Figure
+    figure : MotionClip
     fps : float
     texts : tuple of str
         Of each part.
@@ -52,7 +70,7 @@ class Animation:
         Frames that each of them is about; neighbours overlap.
     """
 
-    figure: Figure
+    figure: MotionClip
     fps: float
     texts: tuple[str, ...]
     starts: tuple[int, ...]
@@ -68,7 +86,7 @@ def motion_model(run: Path) -> Trained:
         If there is none, or it is of another task.
     """
     trained = load_model(run)
-    if trained.task.name != "motion":
+    if not trained.task.generates_motion:
         msg = f"{run}: is a model of the task {trained.task.name}, which makes no motion; train one with --task motion"
         raise UsageError(msg)
     return trained
@@ -242,3 +260,158 @@ def _as_told(model: nn.Module, normalised: Tensor) -> Tensor:
     assert normalised.shape[-1] == POSE_NUMBERS
     told: Tensor = normalised * encoder.spread + encoder.mean
     return told
+
+
+@dataclass(frozen=True)
+class MotionClip:
+    """A motion.
+
+    Attributes
+    ----------
+    joints : float32 [frame, 22, 3]
+        Metres, y up, the floor at height 0.
+    contact : bool [frame, 4]
+        Which points of the soles touch: left heel, left toe, right heel, right toe.
+    """
+
+    joints: Array
+    contact: Array
+
+
+def figure_of(poses: Tensor, body: Array, fps: float, times: int, *, planted: bool = True) -> MotionClip:
+    """Make a figure of poses.
+
+    Parameters
+    ----------
+    poses : Tensor [frame, POSE_NUMBERS]
+    body : float [5]
+        See :data:`posegen.training.generative.bodies.MEASURES`.
+    fps : float
+        Frames of the poses a second.
+    times : int
+        So many times as many frames a second it gets.
+    planted : bool
+        Whether what slides of feet that touch is taken out.
+    """
+    # Steps from frame to frame do not hold between frames: it is their sum that is gone along in more frames.
+    leg = torch.tensor(float(leg_length(body)), dtype=torch.float64)
+    whole = poses.to(torch.float64)
+    root, heading = root_of(whole, leg, fps)
+    numbers = finer(torch.cat([whole, root, heading[:, None]], dim=-1), times)
+    whole, root, heading = numbers[:, :-4], numbers[:, -4:-1], numbers[:, -1]
+    offsets = torch.from_numpy(offsets_of(body).astype(np.float64))
+    joints = joints_of(turned_of(whole, heading), root, offsets).numpy()
+    touching = whole[:, CONTACTS].numpy()
+    if not planted:
+        return MotionClip(joints.astype(np.float32), touching > 0.5)
+    done = plant(joints, touching, fps * times, float(body[0]))
+    return MotionClip(done.joints.astype(np.float32), done.contact)
+
+
+def finer(values: Tensor, times: int) -> Tensor:
+    """Put frames in between, on a smooth course through all that there are (Catmull and Rom's spline).
+
+    Parameters
+    ----------
+    values : Tensor [frame, number]
+    times : int
+
+    Returns
+    -------
+    Tensor [(frame - 1) * times + 1, number]
+    """
+    last = len(values) - 1
+    place = torch.arange(last * times + 1, device=values.device)
+    first = torch.div(place, times, rounding_mode="floor").clamp(max=max(last - 1, 0))
+    u = ((place - first * times).to(values.dtype) / times)[:, None]
+    before, begin, end, after = (values[(first + i).clamp(0, last)] for i in (-1, 0, 1, 2))
+    # Beyond the ends the course goes straight on.
+    before = torch.where((first == 0)[:, None], 2 * begin - end, before)
+    after = torch.where((first + 2 > last)[:, None], 2 * end - begin, after)
+    slope, curve = end - before, 2 * before - 5 * begin + 4 * end - after
+    bend = 3 * (begin - end) + after - before
+    return begin + 0.5 * u * (slope + u * (curve + u * bend))
+
+
+_ENDS = frozenset(".;!?")
+_NAMES = frozenset({"subject", "again"})
+
+
+def in_turn(text: str, library: Library) -> tuple[str, ...]:
+    """Part a text where it goes on to what is done next.
+
+    Parameters
+    ----------
+    text : str
+    library : Library
+        Whose language tells what goes before what. What is told by "and" or "while" is not parted.
+
+    Returns
+    -------
+    tuple of str
+        In the order in which it is done, each beginning with who was named at first. The text as it is where it tells of one
+        thing or of several people, or where a part would tell of nothing that is known.
+
+    Examples
+    --------
+    >>> from posegen.library import load_library
+    >>> in_turn("a man walks slowly, then waves while sitting", load_library())
+    ('a man walks slowly', 'a man waves while sitting')
+    >>> in_turn("a person walks and waves", load_library())
+    ('a person walks and waves',)
+    """
+    parts, subject = _clauses(text, library)
+    if len(parts) < 2 or _of_several(text, library):
+        return (text,)
+    told = tuple(" ".join(part.words if part.named else [*subject, *part.words]).replace(" ,", ",") for part in parts)
+    acts = [any(claim["kind"] == "action" for claim in read_caption(part, library).statements) for part in told]
+    return told if all(acts) else (text,)
+
+
+def _of_several(text: str, library: Library) -> bool:
+    claims = read_caption(text, library).statements
+    many = (str(claim["value"]) for claim in claims if claim["kind"] == "people")
+    return any(value.isdigit() and int(value) > 1 for value in many) or any(int(claim["actor"]) > 0 for claim in claims)
+
+
+@dataclass
+class _Part:
+    """Words, whether they tell of more than who does it, and whether they name who does it at first."""
+
+    words: list[str] = field(default_factory=list)
+    tells: bool = False
+    named: bool = False
+
+
+def _clauses(text: str, library: Library) -> tuple[list[_Part], list[str]]:
+    """Give the parts, and the words that name who does it at first."""
+    parts, subject = [_Part()], list[str]()
+    before = False  # whether this is what is told as done before the next thing, as in "after walking, ..."
+    for words, sorts in _phrases(text, library):
+        part = parts[-1]
+        if "then" in sorts or (words[0] in _ENDS and len(words) == 1) or (before and part.tells and "list" in sorts):
+            parts, before = [*parts, _Part()], False
+        elif "after" in sorts:
+            before = True
+        elif _NAMES & sorts and (not subject or not part.tells):
+            # Later it is only said again who does it.
+            part.words, part.named = part.words + (words if not subject else []), part.named or not subject
+            subject = subject or words
+        elif part.tells or words != [","]:
+            part.words, part.tells = part.words + words, True
+    for part in parts:
+        part.words = part.words[:-1] if part.words[-1:] == [","] else part.words
+    return [part for part in parts if part.tells], subject
+
+
+def _phrases(text: str, library: Library) -> Iterator[tuple[list[str], set[str]]]:
+    """Go through a text as the reader does: the longest known phrase at each word, as written, and what it may be."""
+    lexicon = lexicon_of(library)
+    written = PIECES.findall(text)
+    small = [word.lower() for word in written]
+    at = 0
+    while at < len(small):
+        length = lexicon.longest(small, at)
+        marks = lexicon.phrases[tuple(small[at : at + length])] if length else []
+        yield written[at : at + max(length, 1)], {mark.sort for mark in marks}
+        at += max(length, 1)

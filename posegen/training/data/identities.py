@@ -22,14 +22,24 @@ from posegen.dataset.splits import persons_in_split
 from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
-from posegen.training.clips.cache import FOLDER, cached_array, keep_array, kept_array
-from posegen.training.clips.drawing import GROUP, PARTNER, SHUFFLE
-from posegen.training.clips.recipes import Recipe, View
+from posegen.training.data.cache import FOLDER, cached_array, keep_array, kept_array
+from posegen.training.data.features import GROUP, PARTNER, SHUFFLE, Recipe, View
 
 __all__ = [
-    "ALIKE", "JUDGED", "LOOKS", "OTHER", "PEOPLE", "SAME", "SAME_PERSON", "SIZES",
-    "People", "PeopleIn", "look_alikes", "open_people", "partners_of",
-]  # fmt: skip
+    "ALIKE",
+    "JUDGED",
+    "LOOKS",
+    "OTHER",
+    "PEOPLE",
+    "SAME",
+    "SAME_PERSON",
+    "SIZES",
+    "People",
+    "PeopleIn",
+    "look_alikes",
+    "open_people",
+    "partners_of",
+]
 
 Array = NDArray[Any]
 
