@@ -259,9 +259,6 @@ def _configured(settings: Settings) -> Task:
     return _task(given)
 
 
-TASK = _task("motion")
-
-
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres a second, steps a minute, joules a kilogram, seconds."""
 
@@ -392,3 +389,5 @@ NUMBERS = Recipe("numbers", 1, (ROWS,), "float32", (4,), _known_numbers)
 
 WORDS = Recipe("words", 1, (ROWS,), "int32", (MOST_CAPTIONS, 3), _caption_words)
 """What each caption says of the stretch, by which the least error is computed that one who knows no more can have."""
+
+TASK = _task("motion")

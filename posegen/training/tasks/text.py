@@ -263,9 +263,6 @@ def _restored(form: str) -> Task:
     return _families(Text()) if form.startswith("families") else _pairs(Text(), form)
 
 
-TASK = _pairs(Text())
-
-
 POOL = 256
 """Scenes in a pool, of each one caption."""
 
@@ -394,3 +391,6 @@ def predict_families(run: Path, texts: Sequence[str]) -> list[dict[str, float]]:
     with torch.inference_mode():
         likely = torch.sigmoid(trained.model(list(texts)))
     return [dict(zip(trained.view.answers, row, strict=True)) for row in likely.tolist()]
+
+
+TASK = _pairs(Text())
