@@ -15,9 +15,8 @@ from typing import Any
 import xxhash
 
 from posegen.config.schema import CONTENT_VERSION, load_config
-from posegen.fields.families import FAMILIES
-from posegen.fields.families import compute as compute_fields
-from posegen.fields.family import Sequences
+from posegen.fields.field import Sequences, compute_fields
+from posegen.fields.registry import FIELDS
 from posegen.hashing import canonical
 from posegen.library import load_library
 from posegen.synthesis import Batch, synthesize
@@ -56,7 +55,7 @@ def fields_hash(preset: str, samples: Sequence[int]) -> str:
     batch, library = synthesize(config, samples), load_library(config.story.library)
     held = Sequences(config, library, batch.samples, batch.joints, batch.action, batch.contact, batch.rows)
     digest = xxhash.xxh3_128()
-    for name, values in compute_fields(held, FAMILIES).items():
+    for name, values in compute_fields(held, FIELDS.names()).items():
         digest.update(f"{name}{values.dtype.str}{values.shape}".encode())
         digest.update(canonical(values).tobytes())
     return digest.hexdigest()

@@ -6,7 +6,6 @@ import io
 
 import pytest
 
-from posegen import progress as progress_module
 from posegen.progress import LineProgress, SilentProgress, TerminalProgress, make_progress
 from posegen.quantities import human_bytes, human_time
 
@@ -20,7 +19,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock whose seconds a test sets."""
     now = [0.0]
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("posegen.progress.time.monotonic", lambda: now[0])
     return now
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Protocol, Self, TypeVar
+from typing import Annotated, Protocol, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from posegen.fields.registry import FIELDS, STORED_ARRAYS
 from posegen.wording import shown
 
 __all__ = ["Frames", "Group", "Length", "Population", "Store", "Story", "Variants", "Whole", "ordered", "whole"]
@@ -212,11 +213,16 @@ class Story(Group):
     library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
 
 
-FieldName = Literal[
-    "joints", "action", "contact",
-    "rotation", "velocity", "momentum", "stick", "camera", "keypoints", "face", "objects", "quality",
-]  # fmt: skip
-"""The motion's own arrays, and the families of :mod:`posegen.fields`."""
+def _known_field(name: str) -> str:
+    if name not in STORED_ARRAYS and name not in FIELDS:
+        known = (*STORED_ARRAYS, *FIELDS.names())
+        msg = f"must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r} (got {shown(name)})"
+        raise ValueError(msg)
+    return name
+
+
+FieldName = Annotated[str, AfterValidator(_known_field)]
+"""An array of the motion itself, or a derived field."""
 
 
 class Store(Group):

@@ -1,19 +1,19 @@
-"""A camera that watches each sequence, with its lens and place in every frame.
+"""The field `camera`: a simulated camera for each sequence, with its intrinsics and its pose in every frame.
 
-A pinhole camera as in :mod:`posegen.exchange.camera`: its axes are x to the right, y down and z forward; pixels count from the
-upper left corner. The picture and the usual focal length are those of Human3.6M (1000 x 1000 pixels, some 1145: Ionescu et al.
-2014). Which of seven ways the camera moves is drawn for each sample; its variants share the draws, and the mirror variant has
-the mirrored camera, so that its picture is the base's picture, flipped:
+The camera is a pinhole camera as in :mod:`posegen.exchange.camera`: its axes are x to the right, y down and z forward; pixels
+count from the upper left corner. Image size and focal length are those of Human3.6M (1000 x 1000 pixels, about 1145 pixels:
+Ionescu et al. 2014). One of seven movements is drawn for each sample. Its variants share the draws, and the mirror variant has
+the mirrored camera, so that its image is the flipped image of the base variant:
 
-static  stands, and sees all places that the people come to
-pan     stands, and turns after them
-zoom    stands, turns after them, and its focal length grows or shrinks by up to 1.8
-track   goes along with them at a constant distance
-dolly   comes closer or goes away while it watches them
-crane   rises or sinks while it watches them
-orbit   goes around them by 60 to 180 degrees
+static  does not move; all positions of the actors are in view
+pan     stays in place and turns towards the actors
+zoom    pans while the focal length grows or shrinks by up to 1.8
+track   follows the actors at a constant distance
+dolly   approaches or retreats, looking at the actors
+crane   rises or sinks, looking at the actors
+orbit   moves around the actors by 60 to 180 degrees
 
-Whom it watches is the middle of the people's pelvises, smoothed over a second. Moves are minimum-jerk over the whole sequence.
+The camera looks at the mean of the actors' pelvises, smoothed over one second. Movements are minimum-jerk over the sequence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.fields.family import Description, Family, Sequences
+from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import Vector, constant, cosine, cross, dot, minus, sine, unit
 from posegen.randomness import Stream, uniform
 
@@ -34,25 +34,25 @@ Array = NDArray[Any]
 
 KINDS = ("static", "pan", "zoom", "track", "dolly", "crane", "orbit")
 SIZE = 1000
-"""Pixels across and down the picture."""
+"""Width and height of the image in pixels."""
 
 _FOCAL = 1145.0
 _HALF_VIEW = SIZE / 2 / _FOCAL
 _TURN = 6.283185307179586
 _BODY = 1.1
-"""Metres that a standing body takes up or down from the height that is watched, and to the side, with room to spare."""
+"""Half the height, and half the width, in metres that a standing body needs in the image, with a margin."""
 _SMOOTHED = 0.5
 
 
 @dataclass(frozen=True)
 class Views:
-    """What the cameras of n samples see by, in all variants and frames.
+    """Cameras of n samples, in all variants and frames.
 
     Attributes
     ----------
     kind : int64 [n]
     axes : three vectors of float64 [n, variant, frame]
-        The camera's right, down and forward in the world.
+        Directions right, down and forward of the camera in world coordinates.
     position : vector of float64 [n, variant, frame]
     focal : float64 [n, variant, frame]
         Pixels.
@@ -65,10 +65,10 @@ class Views:
 
 
 def views(sequences: Sequences) -> Views:
-    """Place a camera for each sequence."""
+    """Compute the camera of each sequence."""
     draws = uniform(sequences.config.seed, sequences.samples, Stream.CAMERA, 8)
     kind = np.minimum(np.floor(draws[:, 0] * len(KINDS)), len(KINDS) - 1).astype(np.int64)
-    places, path, spread, apart = _watched(sequences)
+    places, path, spread, apart = _targets(sequences)
     progress = _progress(sequences)
     sign = np.where(sequences.parameter("mirrored") > 0, -1.0, 1.0)[..., None]
 
@@ -79,7 +79,7 @@ def views(sequences: Sequences) -> Views:
         return np.isin(kind, [KINDS.index(name) for name in names])[:, None, None]
 
     grows = np.where(drawn(5, 0, 1) < 0.5, progress, 1.0 - progress)
-    # A camera that stands must see far; one that turns after somebody need not, but nobody may walk into it.
+    # A static camera must see every position. A panning one need not, but no actor may walk into it.
     fitting = np.maximum(spread[..., None] + 0.3, _BODY) / _HALF_VIEW + spread[..., None]
     everybody = (apart[..., None] + 0.5) / _HALF_VIEW + apart[..., None]
     standing = np.maximum(spread[..., None] + drawn(1, 2.8, 4.5), everybody)
@@ -98,8 +98,8 @@ def views(sequences: Sequences) -> Views:
     return Views(kind, (right, cross(forward, right), forward), position, focal + 0.0 * path[0])
 
 
-def _watched(sequences: Sequences) -> tuple[Vector, Vector, Array, Array]:
-    """Middle of all places, the smoothed middle of the people in each frame, and how far from either anybody comes."""
+def _targets(sequences: Sequences) -> tuple[Vector, Vector, Array, Array]:
+    """Return the centre of all positions, the smoothed mean actor position per frame, and the largest distance from each."""
     joints = sequences.joints[..., 0, :].astype(np.float64)
     present = sequences.present
     people = np.zeros(joints.shape[:2] + joints.shape[3:4])
@@ -122,7 +122,7 @@ def _watched(sequences: Sequences) -> tuple[Vector, Vector, Array, Array]:
 
 
 def _smoothed(middle: Array, sequences: Sequences) -> Array:
-    """Mean over a second; beyond the first and the last frame stands what is there."""
+    """Return the mean over one second; the first and the last frame are repeated beyond the ends."""
     reach = max(1, round(_SMOOTHED * sequences.config.fps))
     last = _lengths(sequences)[..., None] - 1
     frames = np.arange(sequences.shape[3])
@@ -134,12 +134,12 @@ def _smoothed(middle: Array, sequences: Sequences) -> Array:
 
 
 def _lengths(sequences: Sequences) -> Array:
-    """Frames of each sequence; int64 [n, variant]."""
+    """Return the number of frames of each sequence; int64 [n, variant]."""
     return np.asarray(sequences.present.any(axis=2).sum(axis=2, dtype=np.int64))
 
 
 def _progress(sequences: Sequences) -> Array:
-    """Minimum-jerk rise from 0 in the first frame of each sequence to 1 in its last."""
+    """Return a minimum-jerk rise from 0 in the first frame of each sequence to 1 in its last."""
     last = np.maximum(_lengths(sequences) - 1, 1)[..., None]
     x = np.minimum(np.arange(sequences.shape[3]) / last, 1.0)
     return np.asarray(x * x * x * (10.0 + x * (-15.0 + 6.0 * x)))
@@ -165,23 +165,23 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"camera": kind, "extrinsics": extrinsics.astype(np.float32), "intrinsics": intrinsics.astype(np.float32)}
 
 
-CAMERA = Family(
+CAMERA = DerivedField(
     "camera",
     1,
-    "a moving camera: its kind, its place and its lens in every frame",
+    "a moving camera: its movement, and its pose and intrinsics in every frame",
     (
-        Description("camera", {}, "uint8", 255, {"names": list(KINDS)}, of=()),
-        Description(
+        FieldArray("camera", {}, "uint8", 255, {"names": list(KINDS)}, per=()),
+        FieldArray(
             "extrinsics",
             {"row": 4, "column": 4},
             attributes={"units": "m", "meaning": "from world to camera axes (right, down, forward)"},
-            of=("frame",),
+            per=("frame",),
         ),
-        Description(
+        FieldArray(
             "intrinsics",
             {"image_row": 3, "image_column": 3},
             attributes={"units": "px", "size": [SIZE, SIZE]},
-            of=("frame",),
+            per=("frame",),
         ),
     ),
     _compute,

@@ -1,11 +1,11 @@
-"""Faces: expressions that fit what is done, eyes that blink and look about, brows, and mouths that speak.
+"""The field `face`: facial expressions that fit the actions, eyes with blinks and gaze, brows, and mouths that move in speech.
 
-Who does an action of :data:`FACES` wears its expression; else who is of a happy or a sad style wears that. What the head does
-counts before what the arms do, these before trunk and legs. From one expression to the next weights go by minimum jerk within
-.3 s. A mouth opens and closes 8 times a second in talk, 6 in shouting, 10 in whispering and 4 in singing, each time
-differently wide. (At 20 frames a second 10 Hz is the highest rate that frames can show at all.) People blink once in each 3.5 s
-(17 a minute at rest: Bentivoglio et al. 1997), which takes .3 s, and look elsewhere once a second. All else is our own choice,
-not measured: faces are a story's, and joints do not tell of them.
+An actor in an action of :data:`FACES` shows its expression; otherwise an actor of a happy or sad style shows that one. The
+action of the head takes precedence over that of the arms, and these over trunk and legs. Weights of expressions change by
+minimum jerk within 0.3 s. A mouth opens and closes 8 times a second in talk, 6 in shouting, 10 in whispering and 4 in singing,
+with a different amplitude each time. (At 20 frames a second 10 Hz is the highest rate that frames can show.) Blinks occur once
+in each 3.5 s (17 a minute at rest: Bentivoglio et al. 1997) and take 0.3 s; the gaze changes once a second. All other numbers
+are chosen, not measured: joint positions do not determine faces.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.fields.family import Description, Family, Sequences
+from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import cosine
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import PARTS
@@ -39,10 +39,10 @@ _LOOKS = {
     "strained": (0.55, 0.0, 0.6, 0.0, 0.15, -0.1, 0.0),
     "attentive": (0.9, 0.25, 0.1, 0.0, 0.0, 0.0, 0.0),
 }
-"""What each expression looks like, from 0 to 1; corners of the mouth from -1, down, to 1, up."""
+"""Components of each expression, from 0 to 1; corners of the mouth from -1 (down) to 1 (up)."""
 
 SPEECH = {"talk": (8.0, 0.5, 0.2), "shout": (6.0, 0.9, 0.1), "whisper": (10.0, 0.25, 0.3), "sing": (4.0, 0.7, 0.6)}
-"""Cycles a second, how far the mouth opens, and how round it is."""
+"""Cycles a second, opening of the mouth, and its rounding."""
 
 FACES = {
     "talk": "attentive", "shout": "angry", "whisper": "attentive", "sing": "happy", "celebrate": "happy", "cry": "sad",
@@ -53,7 +53,7 @@ FACES = {
     "climbing": "strained", "lunge": "strained", "squat": "strained", "jumping_jack": "strained", "pitching": "strained",
     "batting": "strained", "limp": "strained",
 }  # fmt: skip
-"""Expression of who does an action; of all others it is that of the style."""
+"""Expression of an actor by action; other actions show the expression of the style."""
 
 _STYLES = {"happy": "happy", "sad": "sad"}
 _ORDER = ("head", "left_arm", "right_arm", "trunk", "legs")
@@ -69,9 +69,9 @@ def _rise(x: Array) -> Array:
 
 
 def _blended(values: Array, last: Array, fps: float) -> Array:
-    """Take steps over time as minimum-jerk rises of .3 s around them.
+    """Smooth steps over time into minimum-jerk rises of 0.3 s around them.
 
-    `values` is [n, actor, frame, ...] of one variant, `last` the last frame of each sample; behind it stands what is there.
+    `values` is [n, actor, frame, ...] of one variant, `last` the last frame of each sample, which is repeated beyond the end.
     """
     frames = np.arange(values.shape[2])
     reach = int(_TRANSITION / 2 * fps) + 1
@@ -85,29 +85,29 @@ def _blended(values: Array, last: Array, fps: float) -> Array:
     return total
 
 
-def _worn(sequences: Sequences, names: dict[str, int], action: Array, otherwise: Array) -> Array:
-    """What the first part of the body says that says anything, in the order of :data:`_ORDER`; [n, actor, frame]."""
+def _expressions(sequences: Sequences, names: dict[str, int], action: Array, otherwise: Array) -> Array:
+    """Return the number of an action of each actor, of its first part in :data:`_ORDER` that `names` has; [n, actor, frame]."""
     table = np.full(65536, -1, np.int64)
     for number, name in enumerate(sequences.library.actions):
         table[number] = names.get(name, -1)
     found = np.full(action.shape[:-1], -1, np.int64)
     for part in _ORDER:
-        told = table[action[..., PARTS.index(part)]]
-        found = np.where(found < 0, told, found)
+        numbers = table[action[..., PARTS.index(part)]]
+        found = np.where(found < 0, numbers, found)
     return np.where(found < 0, otherwise[..., None], found)
 
 
 def _styles(sequences: Sequences, variant: int) -> Array:
-    worn = np.zeros((sequences.shape[0], sequences.shape[2]), np.int64)
+    expressions = np.zeros((sequences.shape[0], sequences.shape[2]), np.int64)
     variants = sequences.shape[1]
-    for sample in range(len(worn)):
-        for actor, told in enumerate(sequences.rows[sample * variants + variant]["actors"]):
-            worn[sample, actor] = EXPRESSIONS.index(_STYLES.get(told["style"], "neutral"))
-    return worn
+    for sample in range(len(expressions)):
+        for number, actor in enumerate(sequences.rows[sample * variants + variant]["actors"]):
+            expressions[sample, number] = EXPRESSIONS.index(_STYLES.get(actor["style"], "neutral"))
+    return expressions
 
 
 def _events(sequences: Sequences, actor: int, first: int, count: int, width: int) -> Array:
-    """Numbers of an actor for the first, second, ... event of a kind; [n, count, width]."""
+    """Return random numbers of an actor for `count` events of a kind; [n, count, width]."""
     draws = uniform(
         sequences.config.seed, sequences.samples, Stream.FACE, count * width, substream=actor, first=first * (1 << 20)
     )
@@ -115,7 +115,7 @@ def _events(sequences: Sequences, actor: int, first: int, count: int, width: int
 
 
 def _eyes(sequences: Sequences, actor: int, seconds: Array) -> tuple[Array, Array, Array]:
-    """How far blinks leave the eyes open, and where they look, to the left and up; each [n, frame]."""
+    """Return the opening of the eyes, and the gaze to the left and up; each [n, frame]."""
     window = np.floor(seconds / _BLINK_EVERY).astype(np.int64)
     blinks = _events(sequences, actor, 0, int(window[-1]) + 1, 1)[:, window, 0]
     since = seconds - window * _BLINK_EVERY - blinks * (_BLINK_EVERY - _BLINK)
@@ -128,7 +128,7 @@ def _eyes(sequences: Sequences, actor: int, seconds: Array) -> tuple[Array, Arra
 
 
 def _mouth(sequences: Sequences, actor: int, seconds: Array, rate: Array) -> Array:
-    """How far the cycles of speech open a mouth, between 0 and 1; [n, frame]."""
+    """Return the opening of the mouth by speech, between 0 and 1; [n, frame]."""
     most = max(rates[0] for rates in SPEECH.values())
     strength = _events(sequences, actor, 2, int(seconds[-1] * most) + 2, 1)[..., 0]
     turns = seconds * rate
@@ -137,23 +137,24 @@ def _mouth(sequences: Sequences, actor: int, seconds: Array, rate: Array) -> Arr
     return np.asarray(wide * (0.5 - 0.5 * cosine((turns - cycle) * _TURN)))
 
 
-def _of_variant(sequences: Sequences, variant: int) -> tuple[Array, Array]:
-    """Weights of the expressions and components of the faces; [n, actor, frame, ...]."""
+def _variant_faces(sequences: Sequences, variant: int) -> tuple[Array, Array]:
+    """Return weights of the expressions and components of the faces; [n, actor, frame, ...]."""
     fps, frames = float(sequences.config.fps), sequences.shape[3]
     action, seconds = sequences.action[:, variant], np.arange(frames) / fps
     last = np.maximum(sequences.present[:, variant].any(axis=1).sum(-1) - 1, 0)
-    worn = _worn(sequences, {k: EXPRESSIONS.index(v) for k, v in FACES.items()}, action, _styles(sequences, variant))
-    weights = _blended((worn[..., None] == np.arange(len(EXPRESSIONS))).astype(np.float64), last, fps)
-    speech = _worn(sequences, {name: i for i, name in enumerate(SPEECH)}, action, np.full(worn.shape[:2], -1))
+    numbers = {name: EXPRESSIONS.index(expression) for name, expression in FACES.items()}
+    expressions = _expressions(sequences, numbers, action, _styles(sequences, variant))
+    weights = _blended((expressions[..., None] == np.arange(len(EXPRESSIONS))).astype(np.float64), last, fps)
+    speech = _expressions(sequences, {name: i for i, name in enumerate(SPEECH)}, action, np.full(expressions.shape[:2], -1))
     rates, opening, rounding = (np.array([*column, 0.0]) for column in zip(*SPEECH.values(), strict=True))
     loud, round_ = (_blended(table[speech], last, fps) for table in (opening, rounding))
-    faces = np.zeros((*worn.shape, len(COMPONENTS)))
+    faces = np.zeros((*expressions.shape, len(COMPONENTS)))
     looks = np.array([_LOOKS[name] for name in EXPRESSIONS])
-    plain = np.zeros((*worn.shape, looks.shape[1]))
+    plain = np.zeros((*expressions.shape, looks.shape[1]))
     for number in range(len(EXPRESSIONS)):
         plain += weights[..., number, None] * looks[number]
     side = np.where(sequences.parameter("mirrored")[:, variant] > 0, -1.0, 1.0)[:, None]
-    for actor in range(worn.shape[1]):
+    for actor in range(expressions.shape[1]):
         eyes, left, up = _eyes(sequences, actor, seconds)
         spoken = _mouth(sequences, actor, seconds, rates[speech[:, actor]]) * loud[:, actor]
         faces[:, actor, :, 0] = faces[:, actor, :, 1] = plain[:, actor, :, 0] * eyes
@@ -166,7 +167,7 @@ def _of_variant(sequences: Sequences, variant: int) -> tuple[Array, Array]:
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
-    made = [_of_variant(sequences, variant) for variant in range(sequences.shape[1])]
+    made = [_variant_faces(sequences, variant) for variant in range(sequences.shape[1])]
     weights, faces = (np.stack(parts, axis=1).astype(np.float32) for parts in zip(*made, strict=True))
     absent = ~sequences.present
     weights[absent] = np.nan
@@ -175,14 +176,14 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"expression": strongest, "expression_weights": weights, "face": faces}
 
 
-FACE = Family(
+FACE = DerivedField(
     "face",
     1,
     "expressions, eyes, brows and mouths, with cycles of speech",
     (
-        Description("expression", {}, "uint8", 255, {"names": list(EXPRESSIONS)}),
-        Description("expression_weights", {"expression_name": EXPRESSIONS}, attributes={"units": "1"}),
-        Description("face", {"face_component": COMPONENTS}, attributes={"units": "1"}),
+        FieldArray("expression", {}, "uint8", 255, {"names": list(EXPRESSIONS)}),
+        FieldArray("expression_weights", {"expression_name": EXPRESSIONS}, attributes={"units": "1"}),
+        FieldArray("face", {"face_component": COMPONENTS}, attributes={"units": "1"}),
     ),
     _compute,
     sources=("joints", "action", "rows"),

@@ -1,15 +1,16 @@
-"""The joints as the sequence's camera sees them, which of them it sees, and as a detector would find them.
+"""The field `keypoints`: the joints in the image of the sequence's camera, their visibility, and simulated detections.
 
-Visibility counts as COCO's does: 2 seen, 1 in the picture but hidden, 0 outside of it or behind the camera. A joint is hidden
-where a capsule (a round-ended rod of flesh) of any body covers its pixel and is nearer to the camera by more than its radius.
+Visibility is coded as in COCO: 2 visible, 1 in the image but occluded, 0 outside of it or behind the camera. A joint is
+occluded where a capsule (a rod with round ends) of any body covers its pixel and is nearer to the camera by more than its
+radius.
 
-Detections are off by a normal error in x and y. Its standard deviation is COCO's for that keypoint (the `sigmas` of its
-keypoint evaluation: hips .107, wrists .062, ...), times the square root of the body's area in the picture, taken as .53 of the
-box around its joints, as evaluations do that have boxes only. COCO measured it between people who annotated the same pictures;
-detectors trained on them come close to it. Three things are our own choice, not measured: hidden joints are off by twice as
-much; 1 in 100 of seen joints and 1 in 10 of hidden ones are missed, that is found anywhere within a quarter of the box; the
-confidence is .95 for a seen joint and .6 for a hidden one, over 1 + e^2 with e the error in units of twice the deviation.
-Joints outside the picture are not detected.
+Detections have a normal error in x and y. Its standard deviation is COCO's for that keypoint (the `sigmas` of its keypoint
+evaluation: hips .107, wrists .062, ...), times the square root of the body's area in the image, taken as .53 of the box around
+its joints, as evaluations do that have boxes only. COCO measured it between annotators of the same images; detectors trained on
+them come close to it. Three numbers are chosen, not measured: the error of occluded joints is doubled; 1 in 100 visible joints
+and 1 in 10 occluded ones are missed, that is placed anywhere within a quarter of the box; the confidence is .95 for a visible
+joint and .6 for an occluded one, divided by 1 + e^2 with e the error in units of twice the deviation. Joints outside the image
+are not detected.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.fields.camera import SIZE, Views, views
-from posegen.fields.family import Description, Family, Sequences
+from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import Vector, dot, minus, vector
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PROPORTIONS
@@ -33,7 +34,7 @@ OUTSIDE, HIDDEN, SEEN, NOBODY = 0, 1, 2, 255
 
 _SIGMAS = {"hip": 0.107, "pelvis": 0.107, "spine": 0.107, "knee": 0.087, "ankle": 0.089, "foot": 0.089, "shoulder": 0.079,
            "collar": 0.079, "neck": 0.079, "elbow": 0.072, "wrist": 0.062, "head": 0.035}  # fmt: skip
-"""COCO's; what it does not have takes that of its neighbour, the head that of the ears."""
+"""COCO's values. Joints that COCO lacks take the value of a neighbour, the head that of the ears."""
 _SIGMA = np.array([next(v for part, v in _SIGMAS.items() if part in name) for name in JOINTS])
 
 _BODY_IN_BOX = 0.53
@@ -45,7 +46,7 @@ _CAPSULES = (
         ("elbow", "wrist", 0.02),
     )),
 )  # fmt: skip
-"""Ends, and radius as a share of stature."""
+"""Ends of each capsule, and its radius divided by the stature."""
 
 _NEAR = 0.05
 _TERMS = 4
@@ -55,22 +56,22 @@ _CONFIDENCE = (0.0, 0.6, 0.95)
 _HIDDEN_MORE = 2.0
 
 
-def _of_joints(values: Vector) -> Vector:
-    """Lay what there is for each frame, [n, variant, frame], beside actors and joints."""
+def _per_joint(values: Vector) -> Vector:
+    """Add axes for actors and joints to values per frame, [n, variant, frame]."""
     x, y, z = (part[:, :, None, :, None] for part in values)
     return x, y, z
 
 
 def _projected(joints: Array, seen: Views) -> tuple[Array, Array, Array]:
-    """Pixels x and y and depth of joints; float64 [n, variant, actor, frame, joint]."""
-    away = minus(vector(joints), _of_joints(seen.position))
-    right, down, ahead = (dot(away, _of_joints(axis)) for axis in seen.axes)
+    """Return pixels x and y and the depth of joints; float64 [n, variant, actor, frame, joint]."""
+    away = minus(vector(joints), _per_joint(seen.position))
+    right, down, ahead = (dot(away, _per_joint(axis)) for axis in seen.axes)
     scale = seen.focal[:, :, None, :, None] / np.where(ahead > _NEAR, ahead, np.nan)
     return right * scale + SIZE / 2, down * scale + SIZE / 2, ahead
 
 
 def _hidden(x: Array, y: Array, depth: Array, stature: Array, focal: Array) -> Array:
-    """Whether a capsule of any body lies before a joint."""
+    """Return whether a capsule of any body occludes a joint."""
     hidden = np.zeros(x.shape, bool)
     size = stature * focal[:, :, None]
     for other in range(x.shape[2]):
@@ -84,20 +85,20 @@ def _hidden(x: Array, y: Array, depth: Array, stature: Array, focal: Array) -> A
             gap_x, gap_y, z = x - ax - at * dx, y - ay - at * dy, az + at * (bz - az)
             wide = radius * size[:, :, other, None, :, None] / np.maximum(z, _NEAR)
             thick = radius * stature[:, :, other, None, :, None]
-            # Comparisons with NaN, who is absent or behind the camera, are false.
+            # Comparisons with NaN (absent actors, joints behind the camera) are false.
             hidden |= (gap_x * gap_x + gap_y * gap_y < wide * wide) & (z + thick < depth) & (z > _NEAR)
     return hidden
 
 
 def _stature(joints: Array) -> Array:
-    """Stature from the left thigh and shank; float64 [n, variant, actor, frame]."""
+    """Return the stature estimated from the left thigh and shank; float64 [n, variant, actor, frame]."""
     hip, knee, ankle = (vector(joints[..., JOINTS.index(f"left_{name}"), :]) for name in ("hip", "knee", "ankle"))
     leg = sum(np.sqrt(dot(bone, bone)) for bone in (minus(hip, knee), minus(knee, ankle)))
     return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
 
 
 def _detected(sequences: Sequences, x: Array, y: Array, visibility: Array) -> tuple[Array, Array, Array]:
-    """What a detector finds: x, y and confidence; NaN and 0 where it finds nothing."""
+    """Return simulated detections: x, y and confidence; NaN and 0 where nothing is detected."""
     found_x, found_y, confidence = (np.full(x.shape, np.nan), np.full(x.shape, np.nan), np.full(x.shape, np.nan))
     box = [np.where(np.isnan(v), f, v) for v in (x, y) for f in (np.inf, -np.inf)]
     width, height = box[1].max(-1) - box[0].min(-1), box[3].max(-1) - box[2].min(-1)
@@ -129,7 +130,7 @@ def _detected(sequences: Sequences, x: Array, y: Array, visibility: Array) -> tu
 
 
 def _normal(draws: Array, axis: int) -> Array:
-    """Sum of four uniform numbers, of variance 1: nearly normal, and never above 3.5."""
+    """Return the sum of four uniform numbers, scaled to variance 1: nearly normal, and at most 3.5 in magnitude."""
     total = draws[..., axis * _TERMS] - 2.0
     for term in range(1, _TERMS):
         total = total + draws[..., axis * _TERMS + term]
@@ -156,17 +157,17 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
 
 
 _PIXELS = {"joint": JOINTS, "pixel": ("x", "y")}
-KEYPOINTS = Family(
+KEYPOINTS = DerivedField(
     "keypoints",
     1,
-    "the joints in the camera's picture, whether they are seen, and as a detector would find them",
+    "joints in the camera image, their visibility, and simulated detections",
     (
-        Description("keypoints", _PIXELS, attributes={"units": "px"}),
-        Description("visibility", {"joint": JOINTS}, "uint8", NOBODY, {"names": ["outside", "hidden", "seen"]}),
-        Description("detections", _PIXELS, attributes={"units": "px"}),
-        Description("confidence", {"joint": JOINTS}, attributes={"units": "1"}),
+        FieldArray("keypoints", _PIXELS, attributes={"units": "px"}),
+        FieldArray("visibility", {"joint": JOINTS}, "uint8", NOBODY, {"names": ["outside", "hidden", "seen"]}),
+        FieldArray("detections", _PIXELS, attributes={"units": "px"}),
+        FieldArray("confidence", {"joint": JOINTS}, attributes={"units": "1"}),
     ),
     _compute,
     sources=("joints", "rows"),
-    needs=("camera",),
+    requires=("camera",),
 )

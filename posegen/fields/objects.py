@@ -1,14 +1,19 @@
-"""Things that actions use: which one an actor has to do with in each frame, where it is, and whether it is held.
+"""The field `objects`: the object that an actor uses in each frame, its position, and whether it is held.
 
-Which object an action uses stands with the action (`object`, see :mod:`posegen.library.objects`). Where it is follows from the
-joints: a held one lies in the palm, .054 of stature beyond the wrist on the line from elbow to wrist (half a hand), or between
-both palms; a bat's place is that of its grip. A ball leaves the hand at its fastest in each repetition that is seen whole, with
-its velocity there, and flies by p + v t + g t^2 / 2 (g = 9.81 m/s^2, no drag) until it lies on the floor. One that is kicked
-lies before the foot until this is at its fastest, and flies off 1.2 times as fast, at first rising by .4 for each metre; both
-are our choice. One that is caught comes from 6 m ahead, within .8 s, to where the palms are nearest to each other, one that is
-fielded to where they are lowest. One that is dribbled leaves the palm at its lowest, touches the floor half way, and is back
-for the next time. What is picked up lies where the hand is lowest until then. A seat stands below the pelvis, at the height
-that the row tells.
+The object of an action is part of the action (`object`, see :mod:`posegen.library.objects`). Its position follows from the
+joints:
+
+- A held object lies in the palm, .054 of stature beyond the wrist on the line from elbow to wrist (half a hand), or between
+  both palms. The position of a bat is that of its grip.
+- A thrown ball leaves the hand at its fastest in each complete repetition, with the hand's velocity, and flies by
+  p + v t + g t^2 / 2 (no drag) until it lies on the floor.
+- A kicked ball lies before the foot until the foot is fastest, and leaves 1.2 times as fast, rising by .4 for each metre at
+  first. Both numbers are chosen.
+- A caught ball comes from 6 m ahead, within .8 s, to the frame in which the palms are nearest to each other; a fielded one to
+  the frame in which they are lowest.
+- A dribbled ball leaves the palm at its lowest point, touches the floor half way, and is back for the next one.
+- An object that is picked up lies where the hand is lowest until then.
+- A seat is below the pelvis, at the height in the row.
 """
 
 from __future__ import annotations
@@ -22,18 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.constants import GRAVITY
-from posegen.fields.family import AXES, Description, Family, Sequences
+from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.fields.velocity import differences
 from posegen.library.objects import OBJECTS, Object
 from posegen.skeleton import JOINTS
 
-__all__ = ["FLYING", "HELD", "LYING", "OBJECT", "RADIUS"]
+__all__ = ["FLYING", "HELD", "LYING", "OBJECTS_FIELD", "RADIUS"]
 
 Array = NDArray[Any]
 
 LYING, HELD, FLYING, NOTHING = 0, 1, 2, 255
 RADIUS = {"ball": 0.06, "bag": 0.1, "box": 0.15}
-"""Metres from the floor to the middle of what lies on it."""
+"""Metres from the floor to the centre of an object that lies on it."""
 
 _PALM = 0.054
 _FROM, _FLIGHT = 6.0, 0.8
@@ -43,14 +48,14 @@ _KICK, _LIFT = 1.2, 0.4
 
 @dataclass(frozen=True)
 class _Use:
-    """A segment in which an object is used; arrays over its frames."""
+    """Use of an object in a segment; arrays over its frames."""
 
     spot: Array
-    """Where what has it is, float64 [frame, 3]."""
+    """Position of the hand, foot or seat with the object, float64 [frame, 3]."""
     ahead: Array
-    """Where the body faces, [frame, 2]: x and z."""
+    """Direction that the body faces, [frame, 2]: x and z."""
     windows: list[tuple[int, int]]
-    """First frame of each repetition, and that behind its last."""
+    """First frame of each repetition, and the frame behind its last."""
     fps: float
     radius: float
 
@@ -84,7 +89,7 @@ def _spot(joints: Array, item: Object, side: str, stature: float) -> Array:
 
 
 def _fallen(start: Array, velocity: Array, seconds: Array, radius: float) -> tuple[Array, Array]:
-    """Place of what flies from `start`, and whether it still does; it stays where it comes down."""
+    """Return positions of an object in free fall from `start`, and whether it still flies; it stays where it lands."""
     height = max(float(start[1]) - radius, 0.0)
     rise = float(velocity[1])
     landing = (rise + np.sqrt(rise * rise + 2.0 * GRAVITY * height)) / GRAVITY
@@ -139,7 +144,7 @@ def _caught(use: _Use) -> tuple[Array, Array]:
         places[begin:catch, 2] += use.ahead[catch, 1] * _FROM * share
         places[begin:catch, 1] += 0.5 * GRAVITY * left * (_FLIGHT - left)
         states[begin:catch] = FLYING
-        # Before it comes, there is none.
+        # Before its flight, there is no ball.
         places[first:begin] = np.nan
         states[first:begin] = NOTHING
     return places, states
@@ -156,7 +161,7 @@ def _bounced(use: _Use) -> tuple[Array, Array]:
         half = (end - begin) / use.fps / 2
         places[frames] = use.spot[begin] * (1 - share) + use.spot[end] * share
         for reached, side in ((use.spot[begin, 1], share[:, 0] <= 0.5), (use.spot[end, 1], share[:, 0] > 0.5)):
-            # From the hand down, or seen backwards in time from the hand down as well.
+            # Down from the hand; the second half is the same motion backwards in time.
             t = np.where(share[:, 0] <= 0.5, share[:, 0], 1 - share[:, 0]) * 2 * half
             push = (reached - use.radius - 0.5 * GRAVITY * half * half) / half
             down = reached - push * t - 0.5 * GRAVITY * t * t
@@ -201,7 +206,7 @@ def _ahead(joints: Array) -> Array:
 
 
 def _seat(joints: Array, seated: Array, height: float) -> tuple[Array, Array]:
-    """Where the seat is that somebody sits on in some of these frames."""
+    """Return position and state of a seat that is sat on in some of these frames."""
     at = int(np.argmax(seated)) if seated.any() else int(np.argmin(_point(joints, "pelvis")[:, 1]))
     place = _point(joints, "pelvis")[at].copy()
     place[1] = height
@@ -209,7 +214,7 @@ def _seat(joints: Array, seated: Array, height: float) -> tuple[Array, Array]:
 
 
 def _used(joints: Array, seated: Array, item: Object, person: Any, segment: Any, fps: float) -> tuple[Array, Array]:
-    """Places and states of the object of a segment; `joints` are those of its frames."""
+    """Return positions and states of the object of a segment; `joints` are those of its frames."""
     stature = float(np.float32(person["stature"]))
     if item.use == "sat_on":
         return _seat(joints, seated, float(np.float32(person["seat_height"])))
@@ -222,7 +227,7 @@ def _used(joints: Array, seated: Array, item: Object, person: Any, segment: Any,
     count, frames = max(int(segment["repetitions"] or 1), 1), len(joints)
     edges = [frames * i // count for i in range(count + 1)]
     windows = [(a, b) for a, b in pairwise(edges) if b - a > 1]
-    # Of a repetition that is not seen whole nobody knows whether the ball is let go.
+    # Without a complete repetition, the ball is not known to be released.
     use = item.use if segment["repetitions"] or item.use == "bounced" else "held"
     return _USES[use](_Use(spot, _ahead(joints), windows, fps, RADIUS.get(item.kind, 0.0)))
 
@@ -247,14 +252,14 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"object": kinds, "object_state": states, "object_position": places}
 
 
-OBJECT = Family(
+OBJECTS_FIELD = DerivedField(
     "objects",
     1,
-    "the ball, bat, cup, chair, ... that an actor uses, and where it is",
+    "the ball, bat, cup, chair, ... that an actor uses, and its position",
     (
-        Description("object", {}, "uint8", NOTHING, {"names": list(OBJECTS)}),
-        Description("object_state", {}, "uint8", NOTHING, {"names": ["lying", "held", "flying"]}),
-        Description("object_position", {"axis": AXES}, attributes={"units": "m"}),
+        FieldArray("object", {}, "uint8", NOTHING, {"names": list(OBJECTS)}),
+        FieldArray("object_state", {}, "uint8", NOTHING, {"names": ["lying", "held", "flying"]}),
+        FieldArray("object_position", {"axis": AXES}, attributes={"units": "m"}),
     ),
     _compute,
     sources=("joints", "contact", "rows"),

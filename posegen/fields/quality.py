@@ -1,15 +1,15 @@
-"""How plausible each body's motion is, as one number between 0 and 1, and the measures that it is made of.
+"""The field `quality`: a plausibility score between 0 and 1 for each body, and the measures that it consists of.
 
-The measures are those of ``posegen evaluate``, of one body at a time, over all its frames:
+The measures are those of ``posegen evaluate``, for one body over all its frames:
 
-slide    share of the steps from frame to frame of sole points labelled as touching that are faster than .2 m/s
-depth    metres that a sole point or a joint sinks into the floor at most
-jerk     m/s^3, root mean square over joints of third differences of the stored positions
-stretch  metres that a bone differs from its length in the first frame at most
+slide    share of the frame steps of sole points labelled as contacts that are faster than .2 m/s
+depth    largest depth of a sole point or joint below the floor, metres
+jerk     root mean square over joints of third differences of the stored positions, m/s^3
+stretch  largest difference of a bone from its length in the first frame, metres
 
-The score is the product of 1 / (1 + (measure / scale)^2), with the scales .1, 20 mm, 1500 m/s^3 and 20 mm: a motion that has
-one measure of that size is half as good. Of 171 captured clips (CMU) the jerk is 230 m/s^3 in the median and 630 at most, and
-the stretch 1.5 mm in the median. The grid of the positions alone makes a jerk of some 4 m/s^3, and bones differ by .3 mm.
+The score is the product of 1 / (1 + (measure / scale)^2), with the scales .1, 20 mm, 1500 m/s^3 and 20 mm: one measure as large
+as its scale halves the score. In 171 mocap clips (CMU) the median jerk is 230 m/s^3 and the largest 630; the median stretch is
+1.5 mm. The grid of the positions alone causes a jerk of about 4 m/s^3 and a stretch of .3 mm.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.fields.family import Description, Family, Sequences
+from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import length, minus, vector
 from posegen.skeleton import PARENTS, sole_points
 
@@ -28,15 +28,15 @@ __all__ = ["QUALITY", "SCALES"]
 Array = NDArray[Any]
 
 SCALES = {"slide": 0.1, "depth": 0.02, "jerk": 1500.0, "stretch": 0.02}
-"""A measure of that size halves the score."""
+"""Value of each measure that halves the score."""
 
 _FAST = 0.2
 _SOLES = 4
 
 
 def _mean(values: Array, counted: Array) -> Array:
-    """Mean over the last axis of what counts; 0 where nothing does."""
-    # One addition after another: a NumPy reduction may group them as the CPU likes.
+    """Return the mean over the last axis of the values that are counted; 0 where none is."""
+    # Additions in order: the grouping of a NumPy reduction depends on the CPU.
     total = np.cumsum(np.where(counted, values, 0.0), axis=-1)[..., -1]
     return np.asarray(total / np.maximum(counted.sum(-1), 1))
 
@@ -90,14 +90,14 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"quality": np.where(nobody, np.nan, score).astype(np.float32), "quality_measures": each.astype(np.float32)}
 
 
-QUALITY = Family(
+QUALITY = DerivedField(
     "quality",
     1,
-    "a score of plausibility for each body, and what it is made of",
+    "a plausibility score for each body, and its measures",
     (
-        Description("quality", {}, attributes={"units": "1", "scales": dict(SCALES)}, of=("actor",)),
-        Description(
-            "quality_measures", {"measure": tuple(SCALES)}, attributes={"units": ["1", "m", "m/s^3", "m"]}, of=("actor",)
+        FieldArray("quality", {}, attributes={"units": "1", "scales": dict(SCALES)}, per=("actor",)),
+        FieldArray(
+            "quality_measures", {"measure": tuple(SCALES)}, attributes={"units": ["1", "m", "m/s^3", "m"]}, per=("actor",)
         ),
     ),
     _compute,

@@ -1,20 +1,20 @@
-"""Rotations of the joints, recovered from where the joints are, and the transform of the root.
+"""The field `rotation`: rotations of the joints, recovered from joint positions, and the transform of the root.
 
-A joint's rotation is its axes in those of its parent; in the rest pose of :mod:`posegen.skeleton` all of them are the
+The rotation of a joint is relative to the axes of its parent; in the rest pose of :mod:`posegen.skeleton` all rotations are the
 identity. It is stored as the first two columns of its matrix (6D: Zhou et al., On the Continuity of Rotation Representations in
-Neural Networks, CVPR 2019), the root's in the axes of the world. Forward kinematics from the pelvis with the person's bone
-offsets gives back the joints: each bone is aimed at its joint from where forward kinematics has its parent, so that the grid of
-the positions does not add up along a limb.
+Neural Networks, CVPR 2019), the root's in world axes. Forward kinematics from the pelvis with the person's bone offsets returns
+the joints: each bone is aimed at its joint from the position that forward kinematics gives its parent, so that the rounding of
+the positions does not accumulate along a limb.
 
-Positions say where a bone points and not how it is turned about itself. That twist is defined by what hangs on the bone:
+Positions determine the direction of a bone, not its twist. The twist is defined by the bones that it carries:
 
-- pelvis and chest (``spine3``) are rigid and known from their three joints;
-- between them, ``spine1`` and ``spine2`` share the twist of the chest against the pelvis, a third each;
-- a hip is turned so that knee and ankle are hinges: by the plane of thigh and shank as far as the knee is bent, by the foot as
-  far as it is straight; the knee is turned so that the foot lies in its plane, and the ankle has no twist;
-- a shoulder is turned so that the elbow is a hinge; of a straight arm, it has no twist against the arm held out sideways;
-- collar bones and neck have none: theirs is the shortest rotation. SMPL's 22 joints do not tell how a head is turned about
-  its own axis, nor forearms and hands: elbows have no twist, and wrists, feet and head, which carry nothing, the identity.
+- Pelvis and chest (``spine3``) are rigid and known from three joints each.
+- ``spine1`` and ``spine2`` share the twist of the chest against the pelvis, a third each.
+- A hip is twisted so that knee and ankle are hinges: by the plane of thigh and shank for a bent knee, by the foot for a
+  straight one. The knee is twisted so that the foot lies in its plane, and the ankle has no twist.
+- A shoulder is twisted so that the elbow is a hinge. A straight arm has no twist against the arm held out sideways.
+- Collar bones and neck take the shortest rotation. SMPL's 22 joints do not determine the twist of head, forearms and hands:
+  elbows have no twist; wrists, feet and head, which carry nothing, have the identity.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.fields.family import Description, Family, Sequences
+from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import (
     Rotation,
     Vector,
@@ -48,13 +48,13 @@ from posegen.planning.population import persons
 from posegen.scene import Persons
 from posegen.skeleton import JOINTS, PARENTS, body_offsets
 
-__all__ = ["ROTATION", "offsets_of", "population_of", "rotations"]
+__all__ = ["ROTATION", "actor_identities", "bone_offsets", "rotations"]
 
 Array = NDArray[Any]
 Places = dict[str, Vector]
 
 _WEAK = 0.08
-"""Weight of what turns a limb that is straight against that of one bent by a right angle."""
+"""Weight of the reference direction of a straight limb, relative to a limb bent by a right angle."""
 
 _LIMBS = {
     "left_hip": "left_knee", "right_hip": "right_knee", "left_knee": "left_ankle", "right_knee": "right_ankle",
@@ -62,39 +62,39 @@ _LIMBS = {
     "left_elbow": "left_wrist", "right_elbow": "right_wrist", "spine1": "spine2", "spine2": "spine3", "neck": "head",
     "left_collar": "left_shoulder", "right_collar": "right_shoulder",
 }  # fmt: skip
-"""The child at which each bone is aimed."""
+"""Child joint at which each bone is aimed."""
 
 
-def offsets_of(sequences: Sequences) -> Array:
-    """Bone offsets of who plays each actor, float64 [n, variant, actor, 22, 3] in metres."""
+def bone_offsets(sequences: Sequences) -> Array:
+    """Return the bone offsets of each actor, float64 [n, variant, actor, 22, 3] in metres."""
     scale = sequences.parameter("scale")[..., None].astype(np.float32)
-    return body_offsets(population_of(sequences), scale).astype(np.float64)
+    return body_offsets(actor_identities(sequences), scale).astype(np.float64)
 
 
-def population_of(sequences: Sequences) -> Persons:
-    """Who plays each actor, [n, variant, actor]; the first person of all for actors who are not there."""
-    return persons(sequences.config, sequences.library, sequences.of_actors("person").astype(np.int64))
+def actor_identities(sequences: Sequences) -> Persons:
+    """Return the person of each actor, [n, variant, actor]; the first person of the population for absent actors."""
+    return persons(sequences.config, sequences.library, sequences.actor_values("person").astype(np.int64))
 
 
 def rotations(joints: Array, offsets: Array) -> dict[str, Rotation]:
-    """Axes of every joint in the world.
+    """Return the world axes of every joint.
 
     Parameters
     ----------
     joints : float64 [..., frame, 22, 3]
         Metres.
     offsets : float64 [..., 22, 3]
-        Of each joint from its parent in the rest pose.
+        Offset of each joint from its parent in the rest pose.
 
     Returns
     -------
     dict of str to Rotation
-        By the names of the joints.
+        By joint name.
     """
     places = {name: vector(joints[..., i, :]) for i, name in enumerate(JOINTS)}
     rest = {name: vector(offsets[..., None, i, :]) for i, name in enumerate(JOINTS)}
     turned: dict[str, Rotation] = {}
-    # Where forward kinematics has each joint.
+    # Positions by forward kinematics.
     reached: Places = {"pelvis": places["pelvis"]}
     for name, parent in zip(JOINTS, PARENTS, strict=True):
         if parent >= 0:
@@ -124,7 +124,7 @@ def _rigid(places: Places, rest: Places, left: str, right: str, top: str) -> Rot
 
 
 def _aimed(name: str, bone: Vector, rest_bone: Vector, parent: Rotation, places: Places) -> Rotation:
-    """Axes of a joint whose bone points along `bone`, its twist as the module says."""
+    """Return the axes of a joint whose bone points along `bone`, with the twist that the module docstring defines."""
     lateral = _lateral(name, bone, parent, places)
     if lateral is None:
         return product(between(applied(parent, rest_bone), bone), parent)
@@ -133,7 +133,7 @@ def _aimed(name: str, bone: Vector, rest_bone: Vector, parent: Rotation, places:
 
 
 def _lateral(name: str, bone: Vector, parent: Rotation, places: Places) -> Vector | None:
-    """Where the x axis of a joint points as nearly as its bone allows; None where the shortest rotation is meant."""
+    """Return the direction of a joint's x axis, before it is made orthogonal to the bone; None for the shortest rotation."""
     side, _, part = name.partition("_")
     if part in ("hip", "knee"):
         foot = unit(minus(places[f"{side}_foot"], places[f"{side}_ankle"]))
@@ -142,7 +142,7 @@ def _lateral(name: str, bone: Vector, parent: Rotation, places: Places) -> Vecto
         return plane if part == "knee" else plus(cross(bone, shank), times(across(plane, bone), _WEAK))
     if part == "shoulder":
         forearm = unit(minus(places[f"{side}_wrist"], places[f"{side}_elbow"]))
-        return plus(cross(forearm, bone), times(_of_straight_arm(side, bone, parent), _WEAK))
+        return plus(cross(forearm, bone), times(_straight_arm_axis(side, bone, parent), _WEAK))
     if part in ("ankle", "elbow"):
         return parent[0]
     if name in ("spine1", "spine2"):
@@ -152,8 +152,8 @@ def _lateral(name: str, bone: Vector, parent: Rotation, places: Places) -> Vecto
     return None
 
 
-def _of_straight_arm(side: str, bone: Vector, parent: Rotation) -> Vector:
-    """Where the x axis points that an arm held out sideways brings along on the shortest way to where it is."""
+def _straight_arm_axis(side: str, bone: Vector, parent: Rotation) -> Vector:
+    """Return the x axis of an arm that moves from sideways to its direction by the shortest rotation."""
     sign = 1.0 if side == "left" else -1.0
     swing = between(times(parent[0], sign), bone)
     # Held out, the arm's x axis points up on the left and down on the right.
@@ -161,7 +161,7 @@ def _of_straight_arm(side: str, bone: Vector, parent: Rotation) -> Vector:
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
-    turned = rotations(sequences.joints.astype(np.float64), offsets_of(sequences))
+    turned = rotations(sequences.joints.astype(np.float64), bone_offsets(sequences))
     local = np.empty((*sequences.joints.shape[:5], 6), np.float32)
     for i, (name, parent) in enumerate(zip(JOINTS, PARENTS, strict=True)):
         own = turned[name] if parent < 0 else product(inverse(turned[JOINTS[parent]]), turned[name])
@@ -174,17 +174,17 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"rotation": local, "root": root}
 
 
-ROTATION = Family(
+ROTATION = DerivedField(
     "rotation",
     1,
-    "6D rotation of every joint in the axes of its parent, and the root's place and heading",
+    "6D rotation of every joint relative to its parent, and position and heading of the root",
     (
-        Description(
+        FieldArray(
             "rotation",
             {"joint": JOINTS, "component": ("xx", "xy", "xz", "yx", "yy", "yz")},
             attributes={"units": "1", "columns": "the first two of the matrix, x and y axis", "parents": list(PARENTS)},
         ),
-        Description(
+        FieldArray(
             "root",
             {"root_component": ("x", "y", "z", "heading")},
             attributes={"units": ["m", "m", "m", "rad"], "heading": "0 faces +z, positive to the left (towards +x)"},

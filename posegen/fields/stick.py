@@ -1,7 +1,7 @@
-"""Five lines for a body, as published pipelines of stick figures have them: trunk, arms and legs.
+"""The field `stick`: five lines for a body, as in published stick figure datasets: trunk, arms and legs.
 
 Their ends are those of the converters of gestura-ai/stick-gen: the head and the middle of the shoulders; from there each wrist;
-from the middle of the hips each ankle. Its 20 numbers a frame, x and y of both ends seen from +z, are
+from the middle of the hips each ankle. Its 20 numbers per frame, x and y of both ends seen from +z, are
 ``stick[..., :2].reshape(*stick.shape[:-3], 20)``.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.fields.family import AXES, Description, Family, Sequences
+from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.skeleton import JOINTS
 
 __all__ = ["STICK"]
@@ -34,10 +34,10 @@ def _compute(sequences: Sequences) -> dict[str, NDArray[Any]]:
     return {"stick": np.stack([np.stack(line, axis=-2) for line in ends], axis=-3)}
 
 
-STICK = Family(
+STICK = DerivedField(
     "stick",
     1,
     "five lines for a body: trunk, arms and legs",
-    (Description("stick", {"line": _LINES, "end": ("near", "far"), "axis": AXES}, attributes={"units": "m"}),),
+    (FieldArray("stick", {"line": _LINES, "end": ("near", "far"), "axis": AXES}, attributes={"units": "m"}),),
     _compute,
 )

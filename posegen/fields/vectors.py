@@ -1,7 +1,7 @@
-"""Vectors and rotations of whole arrays at once, in float64: a vector is its three components, each an array.
+"""Arithmetic of 3D vectors and rotations over whole arrays, in float64. A vector is a tuple of its three components.
 
-Kept apart like this nothing is ever summed along an axis, which NumPy does in another order on another processor. Only
-+ - * / and square roots are used, so that every bit is the same everywhere.
+With separate components nothing is summed along an axis, where NumPy's order depends on the processor. Only + - * / and square
+roots are used, so that every bit is the same on any machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 Array = NDArray[Any]
 Vector = tuple[Array, Array, Array]
 Rotation = tuple[Vector, Vector, Vector]
-"""Its three columns: what the axes x, y and z are turned into."""
+"""The three columns of the matrix: the images of the axes x, y and z."""
 
 _TINY = 1e-12
 _PARALLEL = 1e-6
@@ -50,65 +50,65 @@ _ARC_STEP = 0.2679491924311227
 
 
 def vector(values: Array) -> Vector:
-    """Take apart an array [..., 3]."""
+    """Return the components of an array [..., 3]."""
     x, y, z = (np.ascontiguousarray(values[..., i], np.float64) for i in range(3))
     return x, y, z
 
 
 def stacked(parts: Vector) -> Array:
-    """Put a vector together again: [..., 3]."""
+    """Return a vector as an array [..., 3]."""
     return np.stack(np.broadcast_arrays(*parts), axis=-1)
 
 
 def constant(x: float, y: float, z: float) -> Vector:
-    """Make a vector that is the same everywhere."""
+    """Return a constant vector."""
     return np.asarray(x, np.float64), np.asarray(y, np.float64), np.asarray(z, np.float64)
 
 
 def plus(a: Vector, b: Vector) -> Vector:
-    """Add."""
+    """Return a + b."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
 def minus(a: Vector, b: Vector) -> Vector:
-    """Subtract."""
+    """Return a - b."""
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 def times(a: Vector, factor: Array | float) -> Vector:
-    """Multiply by a number."""
+    """Return the vector times a number."""
     return a[0] * factor, a[1] * factor, a[2] * factor
 
 
 def dot(a: Vector, b: Vector) -> Array:
-    """Inner product."""
+    """Return the inner product."""
     return np.asarray((a[0] * b[0] + a[1] * b[1]) + a[2] * b[2])
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Vector product."""
+    """Return the cross product."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 def length(a: Vector) -> Array:
-    """Length."""
+    """Return the length."""
     return np.asarray(np.sqrt(dot(a, a)))
 
 
 def unit(a: Vector) -> Vector:
-    """Bring to length 1; zeros stay zeros."""
+    """Return the vector scaled to length 1; a zero vector stays zero."""
     return times(a, 1.0 / np.maximum(length(a), _TINY))
 
 
 def across(a: Vector, axis: Vector) -> Vector:
-    """Take away what of `a` lies along the unit vector `axis`."""
+    """Return the component of `a` orthogonal to the unit vector `axis`."""
     return minus(a, times(axis, dot(a, axis)))
 
 
 def frame(first: Vector, second: Vector) -> Rotation:
-    """Axes of which one lies along `first`, and one is as near to `second` as can be (Gram and Schmidt).
+    """Return the rotation whose x axis lies along `first` and whose y axis is as near to `second` as possible (Gram-Schmidt).
 
-    Where `second` lies along `first`, any axis across it is taken.
+    Where `second` is parallel to `first`, the y axis is any orthogonal direction.
     """
     one = unit(first)
     other = across(second, one)
@@ -121,23 +121,23 @@ def frame(first: Vector, second: Vector) -> Rotation:
 
 
 def product(a: Rotation, b: Rotation) -> Rotation:
-    """Rotation by `b`, then by `a`."""
+    """Return the rotation by `b`, then by `a`."""
     return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
 
 
 def applied(a: Rotation, b: Vector) -> Vector:
-    """Rotate a vector."""
+    """Return the rotated vector."""
     return plus(plus(times(a[0], b[0]), times(a[1], b[1])), times(a[2], b[2]))
 
 
 def inverse(a: Rotation) -> Rotation:
-    """Turn the other way."""
+    """Return the inverse rotation."""
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
     return (ax, bx, cx), (ay, by, cy), (az, bz, cz)
 
 
 def between(a: Vector, b: Vector) -> Rotation:
-    """Shortest rotation that takes the unit vector `a` to the unit vector `b`, which must not be its opposite.
+    """Return the shortest rotation from the unit vector `a` to the unit vector `b`, which must not be opposite.
 
     R = I + [v] + [v][v] / (1 + c) with v = a x b and c = a . b.
     """
@@ -152,7 +152,7 @@ def between(a: Vector, b: Vector) -> Rotation:
 
 
 def sine(radians: Array) -> Array:
-    """Sine, within 1e-12 (Taylor's series between -pi/2 and pi/2)."""
+    """Return the sine, within 1e-12 (Taylor series between -pi/2 and pi/2)."""
     turns = radians / _PI
     whole = np.floor(turns + 0.5)
     rest = (turns - whole) * _PI
@@ -165,15 +165,15 @@ def sine(radians: Array) -> Array:
 
 
 def cosine(radians: Array) -> Array:
-    """Cosine."""
+    """Return the cosine."""
     return sine(radians + _PI / 2)
 
 
 def angle(y: Array, x: Array) -> Array:
-    """Angle of the point (x, y) from the x axis in radians, between -pi and pi, within 1e-9; 0 for the origin."""
+    """Return the angle of the point (x, y) from the x axis in radians, between -pi and pi, within 1e-9; 0 for the origin."""
     low, high = np.minimum(abs(x), abs(y)), np.maximum(abs(x), abs(y))
     tangent = low / np.maximum(high, _TINY)
-    # Above 15 degrees less 30 degrees, so that the series is short.
+    # Angles above 15 degrees are reduced by 30 degrees, so that the series is short.
     far = tangent > _ARC_STEP
     root = 1.7320508075688772
     small = np.where(far, (tangent * root - 1.0) / (tangent + root), tangent)

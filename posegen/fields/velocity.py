@@ -1,8 +1,8 @@
-"""Velocity and acceleration of every joint, by central differences of the stored positions.
+"""The field `velocity`: velocity and acceleration of every joint, by central differences of the stored positions.
 
-With f frames a second, v[t] = (p[t+1] - p[t-1]) f / 2 and a[t] = (p[t+1] - 2 p[t] + p[t-1]) f f; at a sequence's ends velocity
-is the one-sided difference and acceleration that of the neighbour. The grid of the positions, 2^-13 m, shows in
-accelerations: at 25 frames a second as steps of .08 m/s^2.
+With f frames a second, v[t] = (p[t+1] - p[t-1]) f / 2 and a[t] = (p[t+1] - 2 p[t] + p[t-1]) f f. At the ends of a sequence the
+velocity is the one-sided difference and the acceleration that of the neighbouring frame. The grid of the positions, 2^-13 m,
+causes steps of .08 m/s^2 in accelerations at 25 frames a second.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.fields.family import AXES, Description, Family, Sequences
+from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.skeleton import JOINTS
 
 __all__ = ["VELOCITY", "differences", "second_differences"]
@@ -21,21 +21,21 @@ Array = NDArray[Any]
 
 
 def differences(values: Array, fps: float, axis: int) -> Array:
-    """Change a second along an axis of frames.
+    """Return the change per second along an axis of frames.
 
     Parameters
     ----------
     values : float64 [..., frame, ...]
-        NaN where absent. Who is there is so without a gap.
+        NaN where absent. Present frames have no gap.
     fps : float
         Frames a second.
     axis : int
-        That of the frames, counted from the front.
+        Axis of the frames, not negative.
 
     Returns
     -------
     float64, the same shape
-        NaN where absent, or where there is one frame alone.
+        NaN where absent, and in a sequence of one frame.
     """
     before, after = _shifted(values, 1, axis), _shifted(values, -1, axis)
     central = (after - before) * (fps / 2)
@@ -44,7 +44,7 @@ def differences(values: Array, fps: float, axis: int) -> Array:
 
 
 def second_differences(values: Array, fps: float, axis: int) -> Array:
-    """Change of the change a second along an axis of frames; see :func:`differences`."""
+    """Return the second derivative along an axis of frames; see :func:`differences`."""
     before, after = _shifted(values, 1, axis), _shifted(values, -1, axis)
     central = ((after - values) - (values - before)) * (fps * fps)
     neighbour = np.where(np.isnan(before), _shifted(central, -1, axis), _shifted(central, 1, axis))
@@ -52,7 +52,7 @@ def second_differences(values: Array, fps: float, axis: int) -> Array:
 
 
 def _shifted(values: Array, by: int, axis: int) -> Array:
-    """Move values along an axis, with NaN behind them."""
+    """Shift values along an axis, filling with NaN."""
     moved = np.full_like(values, np.nan)
     whole = (slice(None),) * axis
     if by > 0:
@@ -72,13 +72,13 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
 
 _AXES = {"joint": JOINTS, "axis": AXES}
 
-VELOCITY = Family(
+VELOCITY = DerivedField(
     "velocity",
     1,
     "velocity and acceleration of every joint",
     (
-        Description("velocity", _AXES, attributes={"units": "m/s"}),
-        Description("acceleration", _AXES, attributes={"units": "m/s^2"}),
+        FieldArray("velocity", _AXES, attributes={"units": "m/s"}),
+        FieldArray("acceleration", _AXES, attributes={"units": "m/s^2"}),
     ),
     _compute,
 )

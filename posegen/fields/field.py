@@ -1,0 +1,200 @@
+"""Derived fields: what one consists of, which ones a request needs, and their computation.
+
+A derived field is a pure function of what samples hold and of counter-based draws. Storing the arrays is left to
+:mod:`posegen.generation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.config.schema import Config
+from posegen.errors import UsageError
+from posegen.fields.registry import FIELDS
+from posegen.library import Library
+from posegen.wording import did_you_mean
+
+__all__ = ["ABSENT", "AXES", "DerivedField", "FieldArray", "Sequences", "compute_fields", "fields_with_arrays", "select_fields"]
+
+Array = NDArray[Any]
+
+ABSENT = float("nan")
+AXES = ("x", "y", "z")
+
+BLOCK_BYTES = 4 << 20
+"""Bytes of joints that are processed at once. Temporary arrays are twenty times as large, and small ones stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """The stored content of n samples in all their variants.
+
+    Attributes
+    ----------
+    config : Config
+    library : Library
+    samples : int64 [n]
+    joints : float32 [n, variant, actor, frame, 22, 3]
+        Metres; NaN where absent.
+    action : uint16 [n, variant, actor, frame, part]
+    contact : uint8 [n, variant, actor, frame, point]
+    rows : sequence of mappings, n * variants
+        See :func:`posegen.synthesis.rows_schema`. A number may have more digits than are stored: round it to float32.
+    """
+
+    config: Config
+    library: Library
+    samples: Array
+    joints: Array
+    action: Array
+    contact: Array
+    rows: Sequence[Mapping[str, Any]]
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Numbers of samples, variants, actors and frames."""
+        samples, variants, actors, frames = self.joints.shape[:4]
+        return samples, variants, actors, frames
+
+    def slice(self, start: int, stop: int) -> Sequences:
+        """Return the samples from position `start` to `stop`."""
+        variants, chosen = self.shape[1], slice(start, stop)
+        return Sequences(
+            self.config,
+            self.library,
+            self.samples[chosen],
+            self.joints[chosen],
+            self.action[chosen],
+            self.contact[chosen],
+            self.rows[start * variants : stop * variants],
+        )
+
+    @property
+    def present(self) -> Array:
+        """Whether an actor is present; bool [n, variant, actor, frame]."""
+        return ~np.isnan(self.joints[..., 0, 0])
+
+    def parameter(self, name: str) -> Array:
+        """Return a parameter of the variants; float64 [n, variant]."""
+        values = np.array([row["parameters"][name] for row in self.rows], np.float32)
+        return values.reshape(self.shape[:2]).astype(np.float64)
+
+    def actor_values(self, name: str, absent: float = 0.0) -> Array:
+        """Return a number that the rows hold for each actor; float64 [n, variant, actor]."""
+        values = np.full(self.shape[:3], absent, np.float32)
+        for row, (sample, variant) in zip(self.rows, np.ndindex(self.shape[:2]), strict=True):
+            for number, actor in enumerate(row["actors"]):
+                values[sample, variant, number] = actor[name]
+        return values.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class FieldArray:
+    """Description of one array of a field.
+
+    Attributes
+    ----------
+    name : str
+    axes : mapping of str to sequence of str, or int
+        Each dimension behind those of `per`: the names along it, or its size where they have none.
+    dtype : str
+    fill : float or int
+        Value that means absent.
+    attributes : mapping
+        Plain data for the reader, such as `units`.
+    per : tuple of str
+        Leading dimensions behind sample and variant: ("actor", "frame"), ("frame",), ("actor",) or ().
+    """
+
+    name: str
+    axes: Mapping[str, Sequence[str] | int]
+    dtype: str = "float32"
+    fill: float | int = ABSENT
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    per: tuple[str, ...] = ("actor", "frame")
+
+
+@dataclass(frozen=True)
+class DerivedField:
+    """A field: one or more arrays that are requested by one name.
+
+    Attributes
+    ----------
+    name : str
+    version : int
+        Increases whenever any value would differ for the same joints.
+    summary : str
+        One line for users.
+    arrays : tuple of FieldArray
+    compute : callable
+        Takes :class:`Sequences` and returns each array by name, of the shape [n, variant, ...].
+    sources : tuple of str
+        Inputs: joints, action, contact, rows.
+    requires : tuple of str
+        Other fields that a reader of this one needs.
+    """
+
+    name: str
+    version: int
+    summary: str
+    arrays: tuple[FieldArray, ...]
+    compute: Callable[[Sequences], dict[str, Array]]
+    sources: tuple[str, ...] = ("joints",)
+    requires: tuple[str, ...] = ()
+
+
+def select_fields(names: Iterable[str]) -> tuple[DerivedField, ...]:
+    """Return fields by name, each once and after those that it requires.
+
+    Raises
+    ------
+    UsageError
+        If there is no field of a name.
+
+    Examples
+    --------
+    >>> [field.name for field in select_fields(["keypoints", "keypoints"])]
+    ['camera', 'keypoints']
+    """
+    selected: dict[str, DerivedField] = {}
+    for name in names:
+        if name not in FIELDS:
+            known = FIELDS.names()
+            msg = f"unknown field {name!r}{did_you_mean(name, known)}. Fields: {', '.join(known)}"
+            raise UsageError(msg)
+        record: DerivedField = FIELDS.load(name)
+        selected |= {required.name: required for required in select_fields(record.requires)}
+        selected[name] = record
+    return tuple(selected.values())
+
+
+def fields_with_arrays(names: Iterable[str]) -> list[str]:
+    """Return the names of the fields that hold any of these arrays."""
+    arrays = {*names}
+    return [name for name in FIELDS.names() if any(array.name in arrays for array in FIELDS.load(name).arrays)]
+
+
+def compute_fields(sequences: Sequences, names: Iterable[str]) -> dict[str, Array]:
+    """Compute fields.
+
+    Parameters
+    ----------
+    sequences : Sequences
+    names : iterable of str
+        Names of fields. Fields that they require are computed as well.
+
+    Returns
+    -------
+    dict of str to ndarray [n, variant, ...]
+        Every array of every field by its own name.
+    """
+    fields = select_fields(names)
+    step = max(1, BLOCK_BYTES // max(sequences.joints[:1].nbytes, 1))
+    blocks = [sequences.slice(start, start + step) for start in range(0, len(sequences.samples), step)]
+    computed = [{name: values for field in fields for name, values in field.compute(block).items()} for block in blocks]
+    return {name: np.concatenate([arrays[name] for arrays in computed]) for name in computed[0]}

@@ -1,0 +1,65 @@
+"""Records by name, extended by other packages through Python entry points.
+
+A registry names its own records as ``module:attribute`` and imports one when it is asked for. It imports no module that defines
+records itself, so that the config can validate names without importing what they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+__all__ = ["Registry"]
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Registry(Generic[Record]):
+    """Records by name.
+
+    Attributes
+    ----------
+    group : str
+        Entry point group in which other packages register records.
+    built_in : mapping of str to str
+        ``module:attribute`` of each record of this package by name. A plug-in cannot replace one.
+
+    Examples
+    --------
+    >>> constants = Registry("example.constants", {"pi": "math:pi"})
+    >>> "pi" in constants, constants.names(), constants.load("pi")
+    (True, ('pi',), 3.141592653589793)
+    """
+
+    group: str
+    built_in: Mapping[str, str]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all records: those of this package first, then those of plug-ins in alphabetical order."""
+        return (*self.built_in, *sorted(self._plugins))
+
+    def load(self, name: str) -> Record:
+        """Import a record.
+
+        Raises
+        ------
+        KeyError
+            If there is no record of this name.
+        """
+        if name in self.built_in:
+            record: Record = EntryPoint(name, self.built_in[name], self.group).load()
+        else:
+            record = self._plugins[name].load()
+        return record
+
+    def __contains__(self, name: object) -> bool:
+        # Plug-ins are looked up last: finding them reads the metadata of every installed package.
+        return name in self.built_in or name in self._plugins
+
+    @cached_property
+    def _plugins(self) -> dict[str, EntryPoint]:
+        return {entry.name: entry for entry in entry_points(group=self.group) if entry.name not in self.built_in}
