@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import example, json_option, note, print_json, quiet_option, workers_option
+from posegen.fields.registry import FIELDS
 from posegen.wording import printable
 
 if TYPE_CHECKING:
     from posegen.generation.derive import DerivationResult
 
-__all__ = ["FIELDS", "derive"]
-
-FIELDS = "rotation, velocity, momentum, stick, camera, keypoints, face, objects or quality"
+__all__ = ["derive"]
 
 
 @click.command(epilog=example("posegen derive data/default-0 --add velocity", "posegen derive data/default-0"))
 @click.argument("dataset", type=click.Path(path_type=Path))
-@click.option("--add", "names", metavar="FIELD", multiple=True, help=f"{FIELDS}; may be repeated.")
+@click.option(
+    "--add", "names", metavar="FIELD", multiple=True, help=f"Field to add: {', '.join(FIELDS.names())}. May be repeated."
+)
 @workers_option
 @json_option
 @quiet_option

@@ -27,10 +27,10 @@ from posegen.dataset.read import Dataset, only_shard
 from posegen.dataset.runs import current_run
 from posegen.dataset.write_layers import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
-from posegen.fields.families import FAMILIES, compute, families_asked_for
-from posegen.fields.family import Family, Sequences
+from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
+from posegen.fields.registry import FIELDS
 from posegen.generation.faults import trip_sample, trip_shard
-from posegen.generation.fields import families_of, layer_of_family
+from posegen.generation.fields import layer_of_family
 from posegen.generation.plan import bytes_per_sample
 from posegen.generation.pool import Lost, run_jobs
 from posegen.generation.progress import Progression, Reporter, Silence
@@ -103,7 +103,7 @@ def derive(
     path : str or Path
         Of the dataset.
     add : iterable of str
-        Names of families, see :data:`posegen.fields.families.FAMILIES`; none completes those that were begun.
+        Names of families, see :data:`posegen.fields.registry.FIELDS`; none completes those that were begun.
     workers : int, optional
         How many processes work at once; one for each core unless given.
     progress : Reporter, optional
@@ -132,7 +132,7 @@ def derive(
         msg = f"workers must be at least 1, not {workers}"
         raise UsageError(msg)
     place, started, run, reporter = Path(path), time.monotonic(), current_run(), progress or Silence()
-    asked = families_asked_for(add)
+    asked = select_fields(add)
     config = stored_config(place, load_header(place))
     with (
         stoppable() as check,
@@ -158,16 +158,16 @@ def derive(
 
 
 def _with_layers(
-    path: Path, header: Header, config: Config, asked: Sequence[Family], run: str
+    path: Path, header: Header, config: Config, asked: Sequence[DerivedField], run: str
 ) -> tuple[Header, tuple[Layer, ...]]:
     """Add the layers that are not there yet, and list those that were asked for, or all."""
-    own = {*families_of(field.name for field in header.fields)}
+    own = {*fields_with_arrays(field.name for field in header.fields)}
     there = {layer.name: layer for layer in header.layers}
     for layer in there.values():
         if not asked or any(layer.name == family.name for family in asked):
             _check_version(path, layer)
     if not asked and not there:
-        known = "; ".join(f"{family.name}: {family.summary}" for family in FAMILIES.values())
+        known = "; ".join(f"{name}: {FIELDS.load(name).summary}" for name in FIELDS.names())
         msg = f"{path}: has nothing derived to go on with. Name a field with --add; there are {known}"
         raise UsageError(msg)
     for family in asked:
@@ -180,14 +180,14 @@ def _with_layers(
 
 
 def _check_version(path: Path, layer: Layer) -> None:
-    family = FAMILIES.get(layer.name)
+    family = FIELDS.load(layer.name) if layer.name in FIELDS else None
     if family is None or family.version != layer.version:
         here = "does not know it" if family is None else f"makes version {family.version}, whose values differ"
         msg = f"{path}: {layer.name} was derived in version {layer.version}, and this posegen {here}. Use the one that made it"
         raise PosegenError(msg)
 
 
-def _check_sources(path: Path, header: Header, family: Family) -> None:
+def _check_sources(path: Path, header: Header, family: DerivedField) -> None:
     missing = {*family.sources} - {ROWS, *(field.name for field in header.fields)}
     if missing:
         names = ", ".join(sorted(missing))
@@ -254,7 +254,9 @@ def _computed(job: _Job, dataset: Dataset, own: Receipt) -> dict[str, NDArray[An
         trip_sample(start, stop)
         held = {name: _held(dataset, name, start, stop) for name in ("joints", "action", "contact")}
         told = rows[(start - own.first) * variants : (stop - own.first) * variants]
-        parts.append(compute(Sequences(job.config, library, np.arange(start, stop), **held, rows=told), [job.layer.name]))
+        parts.append(
+            compute_fields(Sequences(job.config, library, np.arange(start, stop), **held, rows=told), [job.layer.name])
+        )
     return {field.name: np.concatenate([part[field.name] for part in parts]) for field in job.layer.fields}
 
 

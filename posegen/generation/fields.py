@@ -10,15 +10,24 @@ from numpy.typing import NDArray
 from posegen.config.schema import Config
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.dataset.layout import ArrayField, Layer
-from posegen.fields.families import FAMILIES, compute, families_asked_for
-from posegen.fields.family import ABSENT, AXES, Description, Family, Sequences
+from posegen.fields.field import (
+    ABSENT,
+    AXES,
+    DerivedField,
+    FieldArray,
+    Sequences,
+    compute_fields,
+    fields_with_arrays,
+    select_fields,
+)
+from posegen.fields.registry import STORED_ARRAYS
 from posegen.library import Library
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 
 if TYPE_CHECKING:
     from posegen.synthesis import Batch
 
-__all__ = ["array_fields", "families_of", "layer_of_family", "made_arrays"]
+__all__ = ["array_fields", "layer_of_family", "made_arrays"]
 
 
 def array_fields(config: Config, library: Library) -> tuple[ArrayField, ...]:
@@ -28,26 +37,20 @@ def array_fields(config: Config, library: Library) -> tuple[ArrayField, ...]:
     nothing.
     """
     own = {
-        "joints": Description("joints", {"joint": JOINTS, "axis": AXES}, "float32", ABSENT, {"units": "m"}),
-        "action": Description("action", {"part": PARTS}, "uint16", ABSENT_ACTION, {"names": list(library.actions)}),
-        "contact": Description("contact", {"point": CONTACTS}, "uint8", ABSENT_CONTACT),
+        "joints": FieldArray("joints", {"joint": JOINTS, "axis": AXES}, "float32", ABSENT, {"units": "m"}),
+        "action": FieldArray("action", {"part": PARTS}, "uint16", ABSENT_ACTION, {"names": list(library.actions)}),
+        "contact": FieldArray("contact", {"point": CONTACTS}, "uint8", ABSENT_CONTACT),
     }
     wanted = [own[name] for name in config.store.fields if name in own]
-    families = families_asked_for(name for name in config.store.fields if name in FAMILIES)
-    wanted += [description for family in families for description in family.fields]
+    families = select_fields(name for name in config.store.fields if name not in STORED_ARRAYS)
+    wanted += [description for family in families for description in family.arrays]
     return tuple(_array_field(config, description) for description in wanted)
 
 
-def layer_of_family(config: Config, family: Family) -> Layer:
+def layer_of_family(config: Config, family: DerivedField) -> Layer:
     """Describe a family as a layer of a dataset of `config`."""
-    fields = tuple(_array_field(config, description) for description in family.fields)
+    fields = tuple(_array_field(config, description) for description in family.arrays)
     return Layer(family.name, family.version, family.sources, fields)
-
-
-def families_of(names: Iterable[str]) -> list[str]:
-    """Name the families that have arrays of these names."""
-    wanted = {*names}
-    return [name for name, family in FAMILIES.items() if any(field.name in wanted for field in family.fields)]
 
 
 def made_arrays(config: Config, batch: Batch, names: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -67,18 +70,18 @@ def made_arrays(config: Config, batch: Batch, names: Iterable[str]) -> dict[str,
 
         library = load_library(config.story.library)
         sequences = Sequences(config, library, batch.samples, batch.joints, batch.action, batch.contact, batch.rows)
-        arrays |= compute(sequences, families_of(wanted))
+        arrays |= compute_fields(sequences, fields_with_arrays(wanted))
     return {name: arrays[name] for name in wanted}
 
 
-def _array_field(config: Config, description: Description) -> ArrayField:
+def _array_field(config: Config, description: FieldArray) -> ArrayField:
     sizes = {"actor": config.story.actors.max, "frame": config.frames}
     ends = {axis: names if isinstance(names, int) else len(names) for axis, names in description.axes.items()}
-    inner = tuple(sizes[name] if name == "frame" else 1 for name in description.of)
+    inner = tuple(sizes[name] if name == "frame" else 1 for name in description.per)
     return ArrayField(
         name=description.name,
-        dims=("variant", *description.of, *ends),
-        shape=(len(config.variants.names), *(sizes[name] for name in description.of), *ends.values()),
+        dims=("variant", *description.per, *ends),
+        shape=(len(config.variants.names), *(sizes[name] for name in description.per), *ends.values()),
         chunk=(1, *inner, *ends.values()),
         dtype=description.dtype,
         fill=description.fill,

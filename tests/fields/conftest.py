@@ -1,27 +1,35 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import posegen
 from posegen.config.schema import Config, load_config
-from posegen.fields.family import Sequences
+from posegen.fields.field import Sequences
+from posegen.fields.registry import FIELDS
 from posegen.library import load_library
 
 
 @pytest.fixture(scope="session")
 def config() -> Config:
-    """Two actors, of clips of different lengths."""
+    """Return a config with two actors and clips of different lengths."""
     return load_config("default", ["story.actors.max=2", "frames=150", "length.min=60", "length.max=150"])
 
 
 @pytest.fixture(scope="session")
 def sequences(config: Config) -> Sequences:
-    """Six samples in all variants."""
+    """Return six samples in all variants."""
     return made(config, 6)
 
 
 def made(config: Config, samples: int) -> Sequences:
-    """What the first samples of a config hold."""
+    """Return the first samples of a config."""
     batch = posegen.synthesize(config, range(samples))
     library = load_library(config.story.library)
     return Sequences(config, library, batch.samples, batch.joints, batch.action, batch.contact, batch.rows)
+
+
+def computed(name: str, sequences: Sequences) -> dict[str, np.ndarray]:
+    """Return the arrays of one field."""
+    arrays: dict[str, np.ndarray] = FIELDS.load(name).compute(sequences)
+    return arrays

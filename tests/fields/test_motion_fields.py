@@ -1,4 +1,4 @@
-"""Fields that follow from the joints alone, each against a naive way to the same."""
+"""Fields of the joints alone, compared with naive implementations."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.fields.families import FAMILIES
-from posegen.fields.family import Sequences
+from posegen.config.schema import load_config
+from posegen.fields.field import Sequences
 from posegen.fields.momentum import BODY_MASS_INDEX, SEGMENTS
 from posegen.fields.quality import SCALES
-from posegen.fields.rotation import offsets_of
+from posegen.fields.rotation import bone_offsets
 from posegen.skeleton import JOINTS, PARENTS
+from tests.fields.conftest import computed, made
 
 ONE_MILLIMETRE = 1e-3
 
 
 def test_velocity_and_acceleration_are_differences(sequences: Sequences) -> None:
-    arrays, fps = FAMILIES["velocity"].compute(sequences), sequences.config.fps
+    arrays, fps = computed("velocity", sequences), sequences.config.fps
     for index in np.ndindex(sequences.shape[:3]):
         joints = sequences.joints[index][sequences.present[index]].astype(float)
         if len(joints):
@@ -33,40 +34,40 @@ def forward_kinematics(rotation: np.ndarray, root: np.ndarray, offsets: np.ndarr
     x, y = rotation[..., :3], rotation[..., 3:]
     local = np.stack([x, y, np.cross(x, y)], axis=-1)
     turned: list[np.ndarray] = []
-    places: list[np.ndarray] = []
+    positions: list[np.ndarray] = []
     for joint, parent in enumerate(PARENTS):
         own = local[..., joint, :, :]
         turned.append(own if parent < 0 else turned[parent] @ own)
         bone = offsets[..., None, joint, :, None]
-        places.append(root if parent < 0 else places[parent] + (turned[parent] @ bone)[..., 0])
-    return np.stack(places, axis=-2)
+        positions.append(root if parent < 0 else positions[parent] + (turned[parent] @ bone)[..., 0])
+    return np.stack(positions, axis=-2)
 
 
-def test_rotations_give_back_the_joints(sequences: Sequences) -> None:
-    arrays = FAMILIES["rotation"].compute(sequences)
+def test_forward_kinematics_of_the_rotations_gives_the_joints(sequences: Sequences) -> None:
+    arrays = computed("rotation", sequences)
     rotation, root = arrays["rotation"].astype(float), arrays["root"].astype(float)
-    reached = forward_kinematics(rotation, root[..., :3], offsets_of(sequences))
-    there = sequences.present
-    assert np.abs(reached - sequences.joints)[there].max() < ONE_MILLIMETRE / 2
-    x, y = rotation[there][..., :3], rotation[there][..., 3:]
-    for first, second, wanted in ((x, x, 1.0), (y, y, 1.0), (x, y, 0.0)):
-        np.testing.assert_allclose((first * second).sum(-1), wanted, atol=1e-6)
-    facing = rotation[there][:, 0]
+    reached = forward_kinematics(rotation, root[..., :3], bone_offsets(sequences))
+    present = sequences.present
+    assert np.abs(reached - sequences.joints)[present].max() < ONE_MILLIMETRE / 2
+    x, y = rotation[present][..., :3], rotation[present][..., 3:]
+    for first, second, expected in ((x, x, 1.0), (y, y, 1.0), (x, y, 0.0)):
+        np.testing.assert_allclose((first * second).sum(-1), expected, atol=1e-6)
+    facing = rotation[present][:, 0]
     forward = np.cross(facing[:, :3], facing[:, 3:])
-    np.testing.assert_allclose(root[there][:, 3], np.arctan2(forward[:, 0], forward[:, 2]), atol=1e-5)
+    np.testing.assert_allclose(root[present][:, 3], np.arctan2(forward[:, 0], forward[:, 2]), atol=1e-5)
 
 
 def test_knees_and_elbows_are_hinges(sequences: Sequences) -> None:
-    rotation = FAMILIES["rotation"].compute(sequences)["rotation"][sequences.present].astype(float)
+    rotation = computed("rotation", sequences)["rotation"][sequences.present].astype(float)
     for name in ("left_elbow", "right_elbow", "left_ankle", "right_ankle"):
-        # A hinge leaves its own axis, x, where it is; near straight arms the axis is that of the arm held out sideways.
+        # A hinge keeps its own axis, x. The axis of a nearly straight arm is that of the arm held out sideways.
         axis = rotation[:, JOINTS.index(name), 0]
         assert np.median(axis) > 0.999, name
         assert np.quantile(axis, 0.01) > 0.9, name
 
 
-def test_rotations_of_a_pose_that_is_known(sequences: Sequences) -> None:
-    offsets = offsets_of(sequences)[:1, :1, :1]
+def test_rotations_of_a_known_pose(sequences: Sequences) -> None:
+    offsets = bone_offsets(sequences)[:1, :1, :1]
     turned = np.tile(np.eye(3)[:, :2].T.ravel(), (1, 1, 1, 2, 22, 1))
     bend = np.radians(40)
 
@@ -78,21 +79,18 @@ def test_rotations_of_a_pose_that_is_known(sequences: Sequences) -> None:
     turned[..., 1, JOINTS.index("right_elbow"), :] = about_x(-bend)
     turned[..., 1, JOINTS.index("spine2"), :] = about_x(bend / 4)
     joints = forward_kinematics(turned, np.zeros((1, 1, 1, 2, 3)), offsets)
-    one = sequences.part(0, 1)
+    one = sequences.slice(0, 1)
     row = [{**one.rows[0], "actors": one.rows[0]["actors"][:1]}]
     posed = Sequences(
         one.config, one.library, one.samples, joints.astype(np.float32), one.action[:, :1, :1], one.contact[:, :1, :1], row
     )
-    found = FAMILIES["rotation"].compute(posed)["rotation"]
+    found = computed("rotation", posed)["rotation"]
     np.testing.assert_allclose(found[0, 0, 0, 1], turned[0, 0, 0, 1], atol=1e-4)
     np.testing.assert_allclose(found[0, 0, 0, 0], turned[0, 0, 0, 0], atol=1e-4)
 
 
-def test_momentum_of_a_body_that_spins_and_flies_as_one() -> None:
-    """A rigid body in free flight, turning about the vertical: linear momentum changes by gravity, angular not at all."""
-    from posegen.config.schema import load_config
-    from tests.fields.conftest import made
-
+def test_momentum_of_a_rigid_body_in_flight() -> None:
+    """For a rigid body that spins in free flight, gravity changes the linear momentum and the angular momentum is constant."""
     still = made(load_config("default", ["frames=40", "variants.speed=null", "variants.scale=null"]), 1)
     pose = still.joints[0, 0, 0, 0].astype(float)
     fps, frames, spin = 25, 40, 1.3
@@ -104,7 +102,7 @@ def test_momentum_of_a_body_that_spins_and_flies_as_one() -> None:
         turned[f] += np.array([2.0 * t, 3 * t - 4.905 * t * t, -1.0 * t])
     joints = np.broadcast_to(turned.astype(np.float32), still.joints.shape)
     moving = replace(still, joints=joints)
-    arrays = {name: values[0, 0, 0].astype(float) for name, values in FAMILIES["momentum"].compute(moving).items()}
+    arrays = {name: values[0, 0, 0].astype(float) for name, values in computed("momentum", moving).items()}
     person = still.rows[0]["actors"][0]
     mass = BODY_MASS_INDEX * person["stature"] ** 2
     assert abs(arrays["mass"] - mass) < 1e-3
@@ -113,13 +111,13 @@ def test_momentum_of_a_body_that_spins_and_flies_as_one() -> None:
     assert 0.2 < abs(angular[0, 1]) / spin < 4.0  # kg m^2 about the vertical, standing: 1 to 3 with the arms at the sides
     linear = arrays["linear_momentum"]
     force = np.diff(linear[2:-2], axis=0) * fps
-    # The centre of mass of a body that turns about its pelvis goes a little in circles besides.
+    # The centre of mass of a body that turns about its pelvis also moves in a small circle.
     np.testing.assert_allclose(force[:, 1], -9.81 * mass, rtol=0.01)
     assert abs(sum(part.mass for part in SEGMENTS) - 1.0) < 1e-9
 
 
-def test_stick_lines_end_where_joints_are(sequences: Sequences) -> None:
-    stick = FAMILIES["stick"].compute(sequences)["stick"]
+def test_stick_lines_end_at_joints(sequences: Sequences) -> None:
+    stick = computed("stick", sequences)["stick"]
     joints = sequences.joints
     np.testing.assert_array_equal(stick[..., 1, 1, :], joints[..., JOINTS.index("left_wrist"), :])
     np.testing.assert_array_equal(stick[..., 4, 1, :], joints[..., JOINTS.index("right_ankle"), :])
@@ -128,8 +126,8 @@ def test_stick_lines_end_where_joints_are(sequences: Sequences) -> None:
     np.testing.assert_array_equal(stick[..., 0, 1, :], stick[..., 2, 0, :])
 
 
-def test_quality_falls_with_what_spoils_a_motion(sequences: Sequences) -> None:
-    good = FAMILIES["quality"].compute(sequences)
+def test_each_defect_lowers_the_quality(sequences: Sequences) -> None:
+    good = computed("quality", sequences)
     score = good["quality"][~np.isnan(good["quality"])]
     assert np.median(score) > 0.8
     assert score.max() <= 1.0
@@ -138,7 +136,7 @@ def test_quality_falls_with_what_spoils_a_motion(sequences: Sequences) -> None:
     sliding = sequences.joints + np.linspace(0, 5, sequences.shape[3], dtype=np.float32)[:, None, None] * np.array(
         [1, 0, 0], np.float32
     )
-    for spoiled, measure in ((trembling, "jerk"), (trembling, "stretch"), (sunken, "depth"), (sliding, "slide")):
-        bad = FAMILIES["quality"].compute(replace(sequences, joints=spoiled.astype(np.float32)))
+    for defective, measure in ((trembling, "jerk"), (trembling, "stretch"), (sunken, "depth"), (sliding, "slide")):
+        bad = computed("quality", replace(sequences, joints=defective.astype(np.float32)))
         assert np.nanmax(bad["quality"] / good["quality"]) < 0.5
         assert np.nanmin(bad["quality_measures"][..., list(SCALES).index(measure)]) > SCALES[measure]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,81 +10,75 @@ from posegen.constants import GRAVITY
 from posegen.exchange.camera import Extrinsics, intrinsics, project
 from posegen.fields.camera import KINDS, SIZE
 from posegen.fields.face import EXPRESSIONS, SPEECH
-from posegen.fields.families import FAMILIES
-from posegen.fields.family import Sequences
+from posegen.fields.field import Sequences
 from posegen.fields.keypoints import HIDDEN, OUTSIDE, SEEN
 from posegen.fields.objects import FLYING, HELD, LYING, RADIUS
 from posegen.library.objects import OBJECTS
-from posegen.skeleton import JOINTS, PARTS
-from tests.fields.conftest import made
+from posegen.skeleton import JOINTS, MIRROR_JOINTS, PARTS
+from tests.fields.conftest import computed, made
 
 
 @pytest.fixture(scope="module")
-def pictures(sequences: Sequences) -> dict[str, np.ndarray]:
-    return FAMILIES["camera"].compute(sequences) | FAMILIES["keypoints"].compute(sequences)
+def images(sequences: Sequences) -> dict[str, np.ndarray]:
+    return computed("camera", sequences) | computed("keypoints", sequences)
 
 
-def test_keypoints_are_what_the_camera_of_exchange_sees(sequences: Sequences, pictures: dict[str, np.ndarray]) -> None:
+def test_keypoints_are_the_projections_of_the_exchange_camera(sequences: Sequences, images: dict[str, np.ndarray]) -> None:
     for index in ((0, 0), (3, 1), (5, 4)):
         for frame in (0, 30, 59):
-            outer, inner = pictures["extrinsics"][index][frame].astype(float), pictures["intrinsics"][index][frame]
+            outer, inner = images["extrinsics"][index][frame].astype(float), images["intrinsics"][index][frame]
             camera = Extrinsics(outer[:3, :3], -outer[:3, :3].T @ outer[:3, 3])
             np.testing.assert_allclose(outer[:3, :3] @ outer[:3, :3].T, np.eye(3), atol=1e-6)
             pixels, depth = project(sequences.joints[(*index, 0, frame)], camera, intrinsics(float(inner[0, 0]), (SIZE, SIZE)))
             assert (depth > 0.5).all()
-            np.testing.assert_allclose(pictures["keypoints"][(*index, 0, frame)], pixels, atol=0.05)
+            np.testing.assert_allclose(images["keypoints"][(*index, 0, frame)], pixels, atol=0.05)
 
 
-def test_the_mirror_has_the_flipped_picture(sequences: Sequences, pictures: dict[str, np.ndarray]) -> None:
-    from posegen.skeleton import MIRROR_JOINTS
-
-    base, mirrored = pictures["keypoints"][:, 0], pictures["keypoints"][:, -1]
+def test_the_mirror_variant_has_the_flipped_image(sequences: Sequences, images: dict[str, np.ndarray]) -> None:
+    base, mirrored = images["keypoints"][:, 0], images["keypoints"][:, -1]
     flipped = mirrored[..., list(MIRROR_JOINTS), :].copy()
     flipped[..., 0] = SIZE - flipped[..., 0]
     np.testing.assert_allclose(flipped, base, atol=0.02)
 
 
-def test_every_way_of_moving_moves_so() -> None:
+def test_each_camera_movement_is_as_documented() -> None:
     config = load_config("default", ["frames=80", "story.actors.max=1", "variants.speed=null", "variants.scale=null"])
     sequences = made(config, 40)
-    arrays = FAMILIES["camera"].compute(sequences)
+    arrays = computed("camera", sequences)
     kind = arrays["camera"][:, 0]
     assert {*kind} == {*range(len(KINDS))}
     outer, focal = arrays["extrinsics"][:, 0].astype(float), arrays["intrinsics"][:, 0, :, 0, 0]
-    place = -(np.swapaxes(outer[..., :3, :3], -1, -2) @ outer[..., :3, 3:])[..., 0]
-    moved = np.abs(place - place[:, :1]).max((1, 2))
+    position = -(np.swapaxes(outer[..., :3, :3], -1, -2) @ outer[..., :3, 3:])[..., 0]
+    moved = np.abs(position - position[:, :1]).max((1, 2))
     turned = np.abs(outer[..., :3, :3] - outer[:, :1, :3, :3]).max((1, 2, 3))
     zoomed = focal.max(1) / focal.min(1)
     pelvis = sequences.joints[:, 0, 0, :, 0]
     for sample, name in enumerate(np.array(KINDS)[kind]):
-        stands, keeps_focal = name in ("static", "pan", "zoom"), name != "zoom"
-        assert (moved[sample] < 1e-4) == stands or name == "track", name
+        static, keeps_focal = name in ("static", "pan", "zoom"), name != "zoom"
+        assert (moved[sample] < 1e-4) == static or name == "track", name
         assert (zoomed[sample] < 1.001) == keeps_focal, name
         if name == "static":
             assert turned[sample] == 0
         if name == "crane":
-            assert np.ptp(place[sample, :, 1]) > 0.9
+            assert np.ptp(position[sample, :, 1]) > 0.9
         if name == "track":
-            assert np.ptp(place[sample, :, [0, 2]] - pelvis[sample][:, [0, 2]].T, axis=1).max() < 1.0
+            assert np.ptp(position[sample, :, [0, 2]] - pelvis[sample][:, [0, 2]].T, axis=1).max() < 1.0
         if name == "orbit":
-            way = place[sample][[0, -1]] - pelvis[sample][[0, -1]]
+            way = position[sample][[0, -1]] - pelvis[sample][[0, -1]]
             cosine = (way[0, ::2] * way[1, ::2]).sum() / np.linalg.norm(way[0, ::2]) / np.linalg.norm(way[1, ::2])
             assert cosine < 0.75
 
 
-def test_whoever_turns_the_back_hides_the_far_arm(sequences: Sequences, pictures: dict[str, np.ndarray]) -> None:
-    """Seen from the side in rest, the arm behind the trunk is hidden and the one before it is not."""
-    side = replace(sequences.part(0, 1))
-    visibility, points = pictures["visibility"], pictures["keypoints"]
-    there = sequences.present
-    outside = ((points < 0) | (points >= SIZE)).any(-1)[there]
-    np.testing.assert_array_equal(visibility[there][outside], OUTSIDE)
-    assert (visibility[there][~outside] != OUTSIDE).all()
-    away = side.joints.copy()
-    centre = away[:, :, :, :, :1].mean(axis=(0, 1, 2, 3, 4))
-    # Everybody faces +z, as in rest, and the camera of each sequence stands where it does: look at those from the side.
+def test_the_trunk_occludes_the_far_arm(sequences: Sequences, images: dict[str, np.ndarray]) -> None:
+    """Seen from the side, the shoulder behind the trunk is occluded and the near one is not."""
+    visibility, points = images["visibility"], images["keypoints"]
+    present = sequences.present
+    outside = ((points < 0) | (points >= SIZE)).any(-1)[present]
+    np.testing.assert_array_equal(visibility[present][outside], OUTSIDE)
+    assert (visibility[present][~outside] != OUTSIDE).all()
+    # All actors face +z. Only the samples whose camera looks from the side are checked.
     rest = made(load_config("default", ["frames=30", "story.actions={stand: 1}", "story.themes={street: 1}"]), 12)
-    arrays = FAMILIES["camera"].compute(rest) | FAMILIES["keypoints"].compute(rest)
+    arrays = computed("camera", rest) | computed("keypoints", rest)
     checked = 0
     for sample in range(12):
         outer = arrays["extrinsics"][sample, 0, 0].astype(float)
@@ -99,12 +91,11 @@ def test_whoever_turns_the_back_hides_the_far_arm(sequences: Sequences, pictures
             assert seen[JOINTS.index(f"{far}_shoulder")] == HIDDEN
             checked += 1
     assert checked
-    del centre
 
 
-def test_detections_are_off_by_as_much_as_told(pictures: dict[str, np.ndarray]) -> None:
-    seen = pictures["visibility"] == SEEN
-    points, found = pictures["keypoints"].astype(float), pictures["detections"].astype(float)
+def test_detection_errors_have_the_documented_size(images: dict[str, np.ndarray]) -> None:
+    seen = images["visibility"] == SEEN
+    points, found = images["keypoints"].astype(float), images["detections"].astype(float)
     points[np.isnan(found)] = np.nan
     low, high = (
         each.reduce(np.nan_to_num(points, nan=nothing), axis=-2) for each, nothing in ((np.minimum, 1e9), (np.maximum, -1e9))
@@ -117,34 +108,34 @@ def test_detections_are_off_by_as_much_as_told(pictures: dict[str, np.ndarray]) 
         assert len(usual) > 0.98 * len(errors)
         assert abs(usual.std() / sigma - 1) < 0.06
         assert abs(usual.mean()) < 0.1 * sigma
-    confidence = pictures["confidence"]
-    assert np.isnan(found[pictures["visibility"] == OUTSIDE]).all()
-    assert np.median(confidence[seen]) > np.median(confidence[pictures["visibility"] == HIDDEN]) + 0.1
+    confidence = images["confidence"]
+    assert np.isnan(found[images["visibility"] == OUTSIDE]).all()
+    assert np.median(confidence[seen]) > np.median(confidence[images["visibility"] == HIDDEN]) + 0.1
 
 
 @pytest.mark.parametrize("action", SPEECH)
-def test_mouths_speak_at_their_rate(action: str, sequences: Sequences) -> None:
+def test_mouths_move_at_the_rate_of_the_speech(action: str, sequences: Sequences) -> None:
     config = load_config("default", ["frames=250", "variants.speed=null"])
     library = sequences.library
-    one = sequences.part(0, 1)
+    one = sequences.slice(0, 1)
     labels = np.full((1, 2, 1, 250, len(PARTS)), library.index("stand"), np.uint16)
     labels[..., PARTS.index("head")] = library.index(action)
     joints = np.zeros((1, 2, 1, 250, 22, 3), np.float32)
     row = {**one.rows[0], "actors": one.rows[0]["actors"][:1]}
     speaking = Sequences(config, library, one.samples, joints, labels, labels, [row, row])
-    mouth = FAMILIES["face"].compute(speaking)["face"][0, 0, 0, :, 7].astype(float)
+    mouth = computed("face", speaking)["face"][0, 0, 0, :, 7].astype(float)
     spectrum = np.abs(np.fft.rfft(mouth - mouth.mean()))
     assert abs(np.fft.rfftfreq(250, 1 / 25)[spectrum.argmax()] - SPEECH[action][0]) < 0.11
 
 
 def test_expressions_take_three_tenths_of_a_second(sequences: Sequences) -> None:
     config = load_config("default", ["frames=100", "fps=60"])
-    one = sequences.part(0, 1)
+    one = sequences.slice(0, 1)
     labels = np.full((1, 1, 1, 100, len(PARTS)), one.library.index("stand"), np.uint16)
     labels[..., 50:, :] = one.library.index("cry")
     row = {**one.rows[0], "actors": [{**one.rows[0]["actors"][0], "style": "neutral"}]}
-    arrays = FAMILIES["face"].compute(
-        Sequences(config, one.library, one.samples, np.zeros((1, 1, 1, 100, 22, 3), np.float32), labels, labels, [row])
+    arrays = computed(
+        "face", Sequences(config, one.library, one.samples, np.zeros((1, 1, 1, 100, 22, 3), np.float32), labels, labels, [row])
     )
     weights = arrays["expression_weights"][0, 0, 0].astype(float)
     np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-6)
@@ -159,29 +150,29 @@ def test_expressions_take_three_tenths_of_a_second(sequences: Sequences) -> None
 def games() -> tuple[Sequences, dict[str, np.ndarray]]:
     config = load_config("default", ["story.themes={baseball: 1, basketball: 1, football: 1, home: 1}", "variants.scale=null"])
     sequences = made(config, 40)
-    return sequences, FAMILIES["objects"].compute(sequences)
+    return sequences, computed("objects", sequences)
 
 
-def test_balls_fall_as_they_should(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
+def test_balls_fall_with_gravity(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
     sequences, arrays = games
     fps, flights = sequences.config.fps, 0
     kicks, bounced = 0, sequences.library.index("dribbling")
     for index in np.ndindex(sequences.shape[:3]):
-        state, place = arrays["object_state"][index], arrays["object_position"][index].astype(float)
+        state, position = arrays["object_state"][index], arrays["object_position"][index].astype(float)
         flying = (state == FLYING) & ~(sequences.action[index] == bounced).any(-1)
         for start in np.flatnonzero(flying[:-2] & flying[1:-1] & flying[2:]):
-            fall = (place[start + 2] - 2 * place[start + 1] + place[start]) * fps**2
+            fall = (position[start + 2] - 2 * position[start + 1] + position[start]) * fps**2
             np.testing.assert_allclose(fall, [0, -GRAVITY, 0], atol=0.02)
             flights += 1
         kicked = flying & (sequences.action[index] == sequences.library.index("kicking")).any(-1)
         kicks += kicked.any()
         lying = (state == LYING) & (arrays["object"][index] == OBJECTS.index("ball"))
-        assert (place[lying][:, 1] <= RADIUS["ball"] + 1e-6).all()
+        assert (position[lying][:, 1] <= RADIUS["ball"] + 1e-6).all()
     assert flights > 100
     assert kicks
 
 
-def test_what_is_held_is_in_a_hand(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
+def test_held_objects_are_in_a_hand(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
     sequences, arrays = games
     held = arrays["object_state"] == HELD
     kinds = {OBJECTS[kind] for kind in np.unique(arrays["object"][held])}
@@ -193,7 +184,7 @@ def test_what_is_held_is_in_a_hand(games: tuple[Sequences, dict[str, np.ndarray]
     assert np.quantile(reach[held], 0.9) < 0.35  # between both hands
 
 
-def test_a_seat_stands_still_below_who_sits(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
+def test_a_seat_is_below_the_sitting_actor(games: tuple[Sequences, dict[str, np.ndarray]]) -> None:
     sequences, arrays = games
     chairs = 0
     for index in np.ndindex(sequences.shape[:3]):
