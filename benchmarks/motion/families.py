@@ -18,7 +18,7 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.shared_families import ACTIONS, FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
 from benchmarks.motion.stretches import in_stories, stretches
-from posegen.evaluation.filtering import low_pass
+from posegen.evaluation.signals import low_pass
 from posegen.library import Library, load_library
 
 Array = NDArray[Any]

@@ -18,12 +18,10 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import SEED, Captured, captured, scaled, segments
 from posegen.dataset.read import open_dataset
-from posegen.evaluation.ballistics import flight_errors
-from posegen.evaluation.collisions import body_overlap
-from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
-from posegen.evaluation.plausibility import contact_speeds, floor_depth
-from posegen.evaluation.recording import Recording, recordings_of_dataset
-from posegen.evaluation.skating import FAST, LOW, foot_skate
+from posegen.evaluation.joint_angles import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.overlap import body_overlap
+from posegen.evaluation.plausibility import FAST, LOW, contact_speeds, flight_errors, floor_depth, foot_skate
+from posegen.evaluation.recording import Recording, dataset_recordings
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.library import Library, load_library
 
@@ -78,7 +76,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     dataset = open_dataset(made)
     held = held_up(load_library())
     found = Found()
-    for recording in recordings_of_dataset(dataset, range(len(dataset))):
+    for recording in dataset_recordings(dataset, range(len(dataset))):
         take_down(recording, found, held)
     spreads = found.spread.spreads()
     yield _contacts(found, spreads["skate of contacts"], samples)
@@ -105,8 +103,8 @@ def take_down(recording: Recording, found: Found, held: frozenset[str] = frozens
     found.contacts += len(speeds)
     found.sliding += int((speeds > SLIDE).sum())
     touching = contact.copy()
-    if recording.doing is not None:
-        touching[np.isin(recording.doing, list(held)), 0] = 1
+    if recording.leg_actions is not None:
+        touching[np.isin(recording.leg_actions, list(held)), 0] = 1
     falls = flight_errors(joints, fps, touching)
     found.flights += len(falls)
     farthest = 0.0

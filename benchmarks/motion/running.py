@@ -12,10 +12,9 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
 from benchmarks.motion.written import animated, people, shown
 from posegen.constants import GRAVITY
-from posegen.evaluation.ballistics import flights
 from posegen.evaluation.body import centre_of_mass
-from posegen.evaluation.cycles import labelled_steps
-from posegen.evaluation.gait_report import Run, run_of
+from posegen.evaluation.gait import Run, foot_contacts, measure_run
+from posegen.evaluation.plausibility import flights
 from posegen.evaluation.recording import Recording
 from posegen.library import Library, load_library
 from posegen.planning.repertoire import RUN, repertoire
@@ -45,7 +44,7 @@ def _running(library: Library, speed: float) -> Iterator[Figure]:
     yield Figure(f"actions that run at {speed} m/s", names, "at least one", bool(able))
     kind = able[0] if able else max(np.flatnonzero(known.gait == RUN), key=lambda k: known.fast[k])
     recordings = _runners(library, int(kind), speed)
-    runs = [run for run in map(run_of, recordings) if run is not None]
+    runs = [run for run in map(measure_run, recordings) if run is not None]
     if not runs:
         yield Figure(f"running at {speed} m/s", "nobody leaves the ground", "flight", False)
         return
@@ -78,7 +77,7 @@ def early_falls(recording: Recording) -> Iterator[float]:
     """How far the centre of mass falls from each touch-down on until it is lowest in that stance, in metres."""
     assert recording.contact is not None
     height = centre_of_mass(recording.joints)[:, 1]
-    down = labelled_steps(recording.contact)
+    down = foot_contacts(recording.contact)
     for side in (0, 1):
         edges = np.flatnonzero(np.diff(down[:, side].astype(np.int8)))
         for start, stop in pairwise(edges):

@@ -11,9 +11,8 @@ import numpy as np
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import is_neutral_adult, made, scaled
 from benchmarks.motion.written import animated, people
-from posegen.evaluation.gait_report import WALKING, Walk, steady, walk_of
-from posegen.evaluation.gait_tally import Curve, GaitTally
-from posegen.evaluation.normative import ANGLES, mass_rise, mass_sway
+from posegen.evaluation.gait import WALKING, Curve, GaitTally, Walk, measure_walk, steady_stretches
+from posegen.evaluation.published_gait import ANGLES, mass_rise, mass_sway
 from posegen.evaluation.recording import Recording
 from posegen.library import load_library
 from posegen.skeleton import sole_points
@@ -34,8 +33,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     for config, recording in made([FAVOURED], scaled(SAMPLES, 60)):
         if not is_neutral_adult(config, recording):
             continue
-        for stretch in steady(recording, WALKING):
-            walk = walk_of(stretch)
+        for stretch in steady_stretches(recording, WALKING):
+            walk = measure_walk(stretch)
             if walk is not None and walk.labelled_stance is not None:
                 found.append(walk)
                 tally.add_cycles(stretch, walk)
@@ -57,7 +56,7 @@ def _at_high_rate() -> Iterator[Figure]:
     scenes.start[:], scenes.end[:], scenes.speed[:] = -3.0, SECONDS + 3.0, FREE
     tally = GaitTally()
     for recording in animated(scenes, library, HIGH_RATE):
-        walk = walk_of(recording)
+        walk = measure_walk(recording)
         if walk is not None:
             tally.add_cycles(recording, walk)
     for curve in tally.curves():

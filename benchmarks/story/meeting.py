@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
 from benchmarks.story.blocks import blocks
+from benchmarks.story.encounters import overlap_of_two, palms
 from posegen.errors import UsageError
-from posegen.evaluation.collisions import segment_distance
-from posegen.evaluation.encounters import overlap_of_two, palms
+from posegen.evaluation.overlap import segment_distance
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
 

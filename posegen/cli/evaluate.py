@@ -127,11 +127,13 @@ def _progress(*, quiet: bool) -> Callable[[int, int], None]:
 def _document(evaluation: Evaluation) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from posegen.evaluation.plausible import FIGURES
-    from posegen.evaluation.variety import HUMANML3D
+    from posegen.evaluation.captions import HUMANML3D
+    from posegen.evaluation.clip_measures import MEASURES
 
     walks = [asdict(w) | {"ratio_error": w.ratio_error, "stance_error": w.stance_error} for w in evaluation.walks]
-    document: dict[str, Any] = _plain(asdict(evaluation) | {"walks": walks, "meaning": FIGURES, "published": asdict(HUMANML3D)})
+    document: dict[str, Any] = _plain(
+        asdict(evaluation) | {"walks": walks, "meanings": MEASURES, "published": asdict(HUMANML3D)}
+    )
     return document
 
 
@@ -150,7 +152,7 @@ def _lines(path: Path, evaluation: Evaluation) -> list[str]:
 
     head = f"{path}: {evaluation.samples:,} samples, {evaluation.clips:,} clips"
     realism = realism_lines(evaluation.realism) if evaluation.realism else []
-    claims, variety = claim_lines(evaluation.claims), variety_lines(evaluation.samples, evaluation.variety)
+    claims, variety = claim_lines(evaluation.statements), variety_lines(evaluation.samples, evaluation.variety)
     return [
         head,
         "",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from posegen.evaluation.encoded import EncodedSpread
+    from posegen.evaluation.distances import EncodedSpread
     from posegen.training.measures.ranking import Ranking
 
 __all__ = ["Seen", "seen_by_encoder"]
@@ -75,7 +75,7 @@ def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: i
     """
     from posegen.cli.references import reference_at
     from posegen.dataset.read import open_dataset
-    from posegen.evaluation.encoded import encoded_spread
+    from posegen.evaluation.distances import encoded_spread
     from posegen.training.trained.encoding import encode_clips, encode_dataset
 
     def progress(done: int, total: int) -> None:

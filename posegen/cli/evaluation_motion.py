@@ -37,7 +37,7 @@ class Side:
     diversity : float
         Mean distance between two motions.
     figures : dict of str to float
-        Means over the clips that have them; see :data:`posegen.evaluation.plausible.FIGURES`. Empty for the mean motion.
+        Means over the clips that have them; see :data:`posegen.evaluation.clip_measures.MEASURES`. Empty for the mean motion.
     """
 
     frechet: float
@@ -102,8 +102,7 @@ def judge_motion(
     """
     import numpy as np
 
-    from posegen.evaluation.diversity import diversity
-    from posegen.evaluation.encoded import encoded_spread
+    from posegen.evaluation.distances import diversity, encoded_spread
     from posegen.training.animation.evaluation import generate_for_test_captions
     from posegen.training.measures.ranking import rank_pairs
     from posegen.training.trained.encoding import PRECISION_POOL
@@ -149,12 +148,12 @@ def _by_actions(vectors: NDArray[Any], made: GeneratedSet) -> dict[str, float]:
 def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
     import numpy as np
 
-    from posegen.evaluation.plausible import FIGURES, figures_of_clip
+    from posegen.evaluation.clip_measures import MEASURES, measure_clip
     from posegen.evaluation.recording import Recording
 
     found = [
-        figures_of_clip(Recording("", "", figure.joints.astype(np.float64), fps, figure.contact.astype(np.uint8)))
+        measure_clip(Recording("", "", figure.joints.astype(np.float64), fps, figure.contact.astype(np.uint8)))
         for figure in figures[:_MEASURED]
     ]
-    columns = {name: np.array([clip[name] for clip in found]) for name in FIGURES}
+    columns = {name: np.array([clip[name] for clip in found]) for name in MEASURES}
     return {name: float(np.nanmean(values)) for name, values in columns.items() if np.isfinite(values).any()}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from posegen.evaluation.plausible import FIGURES
+from posegen.evaluation.clip_measures import MEASURES
 
 if TYPE_CHECKING:
-    from posegen.evaluation.claims import Claims
+    from posegen.evaluation.captions import StatementCounts
     from posegen.evaluation.evaluate import Evaluation, Realism
-    from posegen.evaluation.gait_report import Run, Walk
-    from posegen.evaluation.gait_tally import Curve
+    from posegen.evaluation.gait import Curve, Run, Walk
     from posegen.evaluation.people import People
     from posegen.evaluation.spread import Spread
 
@@ -26,11 +25,11 @@ def figure_lines(evaluation: Evaluation) -> list[str]:
     e = evaluation
     head = f"  {'':<18}{'clips':>7}{'median':>10}{'95 %':>10}{'worst 1 %':>11}"
     lines = [head + (f"{'reference':>13}{'95 %':>10}" if e.reference else "")]
-    for name, spread in e.figures.items():
+    for name, spread in e.measures.items():
         captured = e.reference[name] if e.reference else None
         lines.append(f"  {name:<18}{_spread(spread)}" + (f"{captured.median:13.4g}{captured.high:10.4g}" if captured else ""))
-    lines += ["", *(f"  {name:<18} {meaning}" for name, meaning in FIGURES.items()), "", "The worst clips:"]
-    for name, spread in e.figures.items():
+    lines += ["", *(f"  {name:<18} {meaning}" for name, meaning in MEASURES.items()), "", "The worst clips:"]
+    for name, spread in e.measures.items():
         worst = ", ".join(f"{clip} ({value:.3g})" for clip, value in spread.worst_clips[:WORST_SHOWN])
         lines.append(f"  {name:<18} {worst or 'none has it'}")
     return lines
@@ -73,7 +72,7 @@ def _walk_lines(lawful: list[Walk]) -> list[str]:
 
 
 def _mass_lines(moved: list[Walk]) -> list[str]:
-    from posegen.evaluation.normative import mass_rise, mass_sway
+    from posegen.evaluation.published_gait import mass_rise, mass_sway
 
     lines = []
     speed = mean(walk.speed for walk in moved)
@@ -108,7 +107,7 @@ def _run_lines(runs: list[Run]) -> list[str]:
     ]
 
 
-def claim_lines(claims: dict[str, Claims] | None) -> list[str]:
+def claim_lines(claims: dict[str, StatementCounts] | None) -> list[str]:
     """Print how many of the captions' statements the joints show."""
     if claims is None:
         return [
@@ -134,7 +133,7 @@ def people_lines(people: People) -> list[str]:
         lines.append(f"Hands that meet, by their wrists:{'told':>6}{'met':>11}{'median':>8}{'largest':>9}{'fewest frames':>15}")
     for action, hands in people.hands.items():
         lines.append(
-            f"  {action:<28}{hands.told:>8,}{hands.met:>11,}{hands.middle:8.3f}{hands.farthest:9.3f}{hands.fewest:>15}"
+            f"  {action:<28}{hands.stated:>8,}{hands.met:>11,}{hands.middle:8.3f}{hands.farthest:9.3f}{hands.fewest:>15}"
         )
     return lines
 

@@ -34,10 +34,10 @@ def reference_at(path: Path, fps: float, tell: Callable[[str], None]) -> Referen
         Once its clips are read, if they cannot be.
     """
     from posegen.evaluation.evaluate import Reference
-    from posegen.evaluation.recording import recordings_of_reference
+    from posegen.evaluation.recording import read_reference
 
     files = _bvh_files(path)
-    return Reference(str(path), _recordings(path, files, fps, tell) if files else recordings_of_reference(path))
+    return Reference(str(path), _recordings(path, files, fps, tell) if files else read_reference(path))
 
 
 def _bvh_files(path: Path) -> list[Path]:
@@ -55,7 +55,7 @@ def _bvh_files(path: Path) -> list[Path]:
 
 def _recordings(path: Path, files: list[Path], fps: float, tell: Callable[[str], None]) -> Iterator[Recording]:
     from posegen.evaluation.recording import Recording
-    from posegen.evaluation.resampling import resampled
+    from posegen.evaluation.signals import resample
     from posegen.exchange.bvh import read_bvh_figure
 
     for file in files:
@@ -63,4 +63,4 @@ def _recordings(path: Path, files: list[Path], fps: float, tell: Callable[[str],
         tell(f"{file}: {figure.convention}, {figure.unit}, {len(figure.joints):,} frames at {figure.fps:.4g} a second")
         # Who moves: the file's folder, or what its name begins with, as in 07_01.bvh.
         person = file.stem.partition("_")[0] if file.parent == path else str(file.parent.relative_to(path))
-        yield Recording(str(file.relative_to(path)), person, resampled(figure.joints, figure.fps, fps), fps)
+        yield Recording(str(file.relative_to(path)), person, resample(figure.joints, figure.fps, fps), fps)

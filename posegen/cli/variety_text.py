@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from posegen.evaluation.variety import HUMANML3D
+from posegen.evaluation.captions import HUMANML3D
 
 if TYPE_CHECKING:
-    from posegen.evaluation.variety import Variety
+    from posegen.evaluation.captions import Variety
 
 __all__ = ["variety_lines"]
 

@@ -1,4 +1,7 @@
-"""A body taken from its joints: where a joint is, which stretch of a clip is there, and where the mass is."""
+"""Read a body from its joint positions: joints by name, stature, centre of mass, and the frames in which it is present.
+
+What these quantities say about the motion is measured elsewhere in this package.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posegen.skeleton import JOINTS
+from posegen.skeleton import JOINTS, PROPORTIONS
 
-__all__ = ["centre_of_mass", "longest_present", "point", "unit"]
+__all__ = ["centre_of_mass", "longest_present", "point", "stature", "true_intervals", "unit"]
 
 Array = NDArray[Any]
 
@@ -27,18 +30,27 @@ _TRUNK, _HEAD = 0.497, 0.081
 
 
 def point(joints: Array, name: str) -> Array:
-    """Positions of one joint: float [..., 3] of [..., 22, 3]."""
+    """Return the positions of one joint: float [..., 3] of [..., 22, 3]."""
     return joints[..., JOINTS.index(name), :]
 
 
 def unit(vectors: Array) -> Array:
-    """Vectors made 1 long; NaN where they have no length."""
+    """Scale vectors to length 1; NaN where the length is 0."""
     length = np.sqrt((vectors * vectors).sum(-1, keepdims=True))
     return np.asarray(vectors / np.where(length > 0, length, np.nan))
 
 
+def stature(joints: Array) -> Array:
+    """Return the height of a body in metres, estimated from its left thigh and shank: float [...] of [..., 22, 3]."""
+    leg = sum(
+        np.sqrt(((point(joints, f"left_{near}") - point(joints, f"left_{far}")) ** 2).sum(-1))
+        for near, far in (("hip", "knee"), ("knee", "ankle"))
+    )
+    return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
+
+
 def centre_of_mass(joints: ArrayLike) -> Array:
-    """Where the centre of mass is.
+    """Return the centre of mass.
 
     Parameters
     ----------
@@ -48,25 +60,30 @@ def centre_of_mass(joints: ArrayLike) -> Array:
     Returns
     -------
     float64 [..., 3]
-        Metres; mass fractions of Winter, Biomechanics and Motor Control of Human Movement. They add up to 1.
+        Metres. Mass fractions are those of Winter, Biomechanics and Motor Control of Human Movement, and sum to 1.
     """
-    places = np.asarray(joints, np.float64)
-    hips, shoulders = ((point(places, f"left_{n}") + point(places, f"right_{n}")) / 2 for n in ("hip", "shoulder"))
-    total = _TRUNK * (hips + shoulders) / 2 + _HEAD * point(places, "head")
+    positions = np.asarray(joints, np.float64)
+    hips, shoulders = ((point(positions, f"left_{n}") + point(positions, f"right_{n}")) / 2 for n in ("hip", "shoulder"))
+    total = _TRUNK * (hips + shoulders) / 2 + _HEAD * point(positions, "head")
     mass = _TRUNK + _HEAD
     for near, far, share, along in _LIMBS:
         for side in ("left_", "right_"):
-            total = total + share * (point(places, side + near) * (1 - along) + point(places, side + far) * along)
+            total = total + share * (point(positions, side + near) * (1 - along) + point(positions, side + far) * along)
             mass += share
     return np.asarray(total / mass)
 
 
+def true_intervals(flags: Array) -> list[slice]:
+    """Return the intervals in which `flags`, bool [frame], is true.
+
+    >>> true_intervals(np.array([True, False, True, True]))
+    [slice(0, 1, None), slice(2, 4, None)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [slice(int(start), int(stop)) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
+
+
 def longest_present(joints: ArrayLike) -> slice:
-    """Find the longest stretch of frames [frame, joint, axis] in which the whole figure is there."""
-    there = np.isfinite(np.asarray(joints)).all((-2, -1))
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(np.int8)))
-    if not len(edges):
-        return slice(0, 0)
-    starts, stops = edges[::2], edges[1::2]
-    longest = int(np.argmax(stops - starts))
-    return slice(int(starts[longest]), int(stops[longest]))
+    """Return the longest interval of frames of [frame, joint, axis] in which every joint is finite."""
+    intervals = true_intervals(np.isfinite(np.asarray(joints)).all((-2, -1)))
+    return max(intervals, key=lambda interval: interval.stop - interval.start, default=slice(0, 0))

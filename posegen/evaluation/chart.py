@@ -1,4 +1,4 @@
-"""The figures of an evaluation as a picture."""
+"""Draw the measures of an evaluation as a chart."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from posegen.errors import UsageError
-from posegen.evaluation.cycles import PHASES
 from posegen.evaluation.evaluate import Evaluation
-from posegen.evaluation.normative import SPREAD, published_curve, stance_share
+from posegen.evaluation.gait import PHASES
+from posegen.evaluation.published_gait import SPREAD, published_curve, stance_share
 
 __all__ = ["check_chart", "draw_chart"]
 
 SHARES = ("skate, GMD", "skate, strict", "skate of contacts", "limits", "overlap", "balance")
-"""Figures that are shares of frames, 0 the best."""
-WALKED = (0.6, 2.0)
-"""Speeds between which the law of stance is drawn."""
+"""Measures that are shares of frames; 0 is best."""
+WALKING_SPEEDS = (0.6, 2.0)
+"""Speeds in m/s between which the published stance is drawn."""
 
 
 def check_chart(path: Path) -> None:
-    """Refuse a path at which no chart can be written, before the work is done.
+    """Refuse a path to which no chart can be written, before the evaluation starts.
 
     Raises
     ------
@@ -35,12 +35,12 @@ def check_chart(path: Path) -> None:
         msg = f"cannot write '{path}': there is no folder '{path.parent}'; make it first"
         raise UsageError(msg)
     if find_spec("matplotlib") is None:
-        msg = "a figure needs Matplotlib, which is not installed; install it with: pip install 'posegen[view]'"
+        msg = "a chart needs Matplotlib, which is not installed; install it with: pip install 'posegen[view]'"
         raise UsageError(msg)
 
 
 def draw_chart(evaluation: Evaluation, path: Path) -> None:
-    """Draw the main measures: shares of what should not be, gait beside what is published, closeness to the reference."""
+    """Draw plausibility, gait beside published values, and the comparison with the reference."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -58,7 +58,7 @@ def draw_chart(evaluation: Evaluation, path: Path) -> None:
 
 def _draw_faults(axes: Any, evaluation: Evaluation) -> None:
     rows = list(reversed(SHARES))
-    for name, spreads, height in (("dataset", evaluation.figures, 0.2), ("reference", evaluation.reference, -0.2)):
+    for name, spreads, height in (("dataset", evaluation.measures, 0.2), ("reference", evaluation.reference, -0.2)):
         if spreads:
             worst = [0 if math.isnan(spreads[row].worst) else spreads[row].worst for row in rows]
             axes.barh([y + height for y in range(len(rows))], worst, 0.4, label=name)
@@ -70,7 +70,7 @@ def _draw_faults(axes: Any, evaluation: Evaluation) -> None:
 def _draw_stance(axes: Any, evaluation: Evaluation) -> None:
     stances = [math.nan if walk.labelled_stance is None else walk.labelled_stance for walk in evaluation.walks]
     axes.plot([walk.speed for walk in evaluation.walks], stances, ".", alpha=0.4)
-    axes.plot(WALKED, [stance_share(v) for v in WALKED], "k-", label="64.2 - 3.5 v")
+    axes.plot(WALKING_SPEEDS, [stance_share(v) for v in WALKING_SPEEDS], "k-", label="64.2 - 3.5 v")
     axes.set(xlabel="walking speed, m/s", ylabel="stance by contact labels, % of cycle")
     axes.legend()
 

@@ -1,4 +1,4 @@
-"""The whole evaluation of a dataset: read once, few samples at a time, keeping some figures of each clip."""
+"""Evaluate a dataset: read it once, a few samples at a time, and keep some measures of each clip."""
 
 from __future__ import annotations
 
@@ -12,32 +12,39 @@ from numpy.typing import NDArray
 
 from posegen.dataset.read import open_dataset, strange
 from posegen.errors import PosegenError, UsageError
-from posegen.evaluation.claims import Claims, ClaimsTally, library_of
-from posegen.evaluation.gait_report import Run, Walk
-from posegen.evaluation.gait_tally import Curve, GaitTally
+from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
+from posegen.evaluation.clip_measures import LOWER_IS_WORSE, MEASURES, measure_clip
+from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
 from posegen.evaluation.people import People, PeopleTally
-from posegen.evaluation.plausible import FIGURES, LOWER_IS_WORSE, figures_of_clip
-from posegen.evaluation.realism import Comparison, FamilyComparison, compare, compare_families, halves
-from posegen.evaluation.recording import Recording, blocks_of_dataset, recordings_of_block
+from posegen.evaluation.realism import (
+    Comparison,
+    FamilyComparison,
+    Windows,
+    compare,
+    compare_families,
+    concatenate_windows,
+    describe_windows,
+    split_by_person,
+)
+from posegen.evaluation.recording import Recording, block_recordings, read_blocks
 from posegen.evaluation.spread import Spread, SpreadTally
-from posegen.evaluation.variety import Variety, VarietyTally
-from posegen.evaluation.windows import Windows, describe_windows, joined
 from posegen.randomness import Stream, normal
 
 __all__ = ["Evaluation", "Realism", "Reference", "evaluate"]
 
 Array = NDArray[Any]
 
-MOST_FOR_REALISM = 2000
-"""Samples whose base variant is compared with the reference: enough for its figures, and as much as memory should hold."""
-MOST_WINDOWS = 20_000
-"""Windows of a reference that are kept."""
+MAX_COMPARED_SAMPLES = 2000
+"""Most samples whose base variant is compared with the reference; it bounds memory."""
+MAX_REFERENCE_WINDOWS = 20_000
+"""Most windows of a reference that are kept."""
 JITTER = 0.005
+"""Standard deviation in metres of the noise that is added to the joints of the spoiled control."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Captured motion: where it is from, for messages, and its clips, which are read once, one by one."""
+    """Mocap to compare with: its name for messages, and its clips, which are read once."""
 
     name: str
     recordings: Iterable[Recording]
@@ -45,17 +52,17 @@ class Reference:
 
 @dataclass(frozen=True)
 class Realism:
-    """Closeness to a reference, with the controls between which it is to be read.
+    """Comparison with a reference, and the two controls that give it a scale.
 
     Attributes
     ----------
     dataset : Comparison
         Base variants against the whole reference.
     split, spoiled : Comparison or None
-        Half of the reference's persons against the other half, as it is and with joints 5 mm off in every frame; None for a
-        reference of one person.
+        Half of the reference's persons against the other half, unchanged and with joints displaced by 5 mm in every frame;
+        None for a reference of one person.
     families : dict of str to FamilyComparison
-        For what goes by the same name in both, where the reference says what its clips show.
+        By action, for actions that both contain; empty if the reference does not name its actions.
     """
 
     dataset: Comparison
@@ -66,17 +73,19 @@ class Realism:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All of it: figures by name as in :data:`posegen.evaluation.plausible.FIGURES`, claims of captions by kind, people beside
-    each other, variety.
+    """All measures of a dataset.
+
+    `measures` and `reference` are keyed by the names in :data:`posegen.evaluation.clip_measures.MEASURES`, `statements` by
+    kind of statement.
     """
 
     samples: int
     clips: int
-    figures: dict[str, Spread]
+    measures: dict[str, Spread]
     walks: list[Walk]
     runs: list[Run]
     curves: list[Curve]
-    claims: dict[str, Claims] | None
+    statements: dict[str, StatementCounts] | None
     people: People
     variety: Variety | None
     reference: dict[str, Spread] | None
@@ -95,11 +104,11 @@ def evaluate(
     ----------
     path : Path
     reference : Reference, optional
-        Captured motion to compare with.
+        Mocap to compare with.
     samples : int, optional
-        How many samples, from the first; all unless given.
+        Number of samples, from the first; all by default.
     progress : callable, optional
-        Told clips done and clips in all.
+        Called with the number of measured clips and of all clips.
 
     Raises
     ------
@@ -114,67 +123,65 @@ def evaluate(
     if not chosen:
         msg = f"{path}: has no samples yet. Run the generate command that made it again"
         raise PosegenError(msg)
-    captured = _reference(reference, float(dataset.header.fps)) if reference else None
-    figures = SpreadTally(tuple(FIGURES), LOWER_IS_WORSE)
-    gait = GaitTally()
-    kept: list[Windows] = []
-    step = -(-len(chosen) // MOST_FOR_REALISM)
+    mocap = _measure_reference(reference, float(dataset.header.fps)) if reference else None
+    tally, gait = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally()
+    windows: list[Windows] = []
+    step = -(-len(chosen) // MAX_COMPARED_SAMPLES)
     total = len(chosen) * len(dataset.header.variants)
     base = dataset.header.variants[0]
-    claims, variety, people = ClaimsTally(dataset), VarietyTally(base), PeopleTally(library_of(dataset))
-    for block in blocks_of_dataset(dataset, chosen):
-        claims.add(block.joints, block.rows)
+    statements, variety, people = StatementTally(dataset), VarietyTally(base), PeopleTally(library_of_dataset(dataset))
+    for block in read_blocks(dataset, chosen):
+        statements.add(block.joints, block.rows)
         variety.add(block.rows)
         with strange(path):
             people.add(block.joints, block.rows)
-        for recording in recordings_of_block(dataset, block):
-            figures.add(recording.name, _row(recording))
+        for recording in block_recordings(dataset, block):
+            tally.add(recording.name, _values(recording))
             gait.add(recording)
-            if captured and recording.variant == base and int(recording.name.split()[1]) % step == 0:
-                kept += describe_windows(recording)
+            if mocap and recording.variant == base and int(recording.name.split()[1]) % step == 0:
+                windows += describe_windows(recording)
             if progress:
-                progress(len(figures), total)
-    realism = _realism(captured, joined(kept), path) if captured else None
-    spread = captured.spread if captured else None
-    walked = (gait.walks, gait.runs, gait.curves())
+                progress(len(tally), total)
     return Evaluation(
-        len(chosen),
-        len(figures),
-        figures.spreads(),
-        *walked,
-        claims.claims(),
-        people.people(),
-        variety.variety(),
-        spread,
-        realism,
+        samples=len(chosen),
+        clips=len(tally),
+        measures=tally.spreads(),
+        walks=gait.walks,
+        runs=gait.runs,
+        curves=gait.curves(),
+        statements=statements.counts(),
+        people=people.people(),
+        variety=variety.variety(),
+        reference=mocap.spread if mocap else None,
+        realism=_compare_with(mocap, concatenate_windows(windows), path) if mocap else None,
     )
 
 
 @dataclass(frozen=True)
-class _Reference:
+class _MeasuredReference:
     windows: Windows
     spoiled: Windows
     spread: dict[str, Spread]
 
 
-def _reference(reference: Reference, fps: float) -> _Reference:
-    figures = SpreadTally(tuple(FIGURES), LOWER_IS_WORSE)
+def _measure_reference(reference: Reference, fps: float) -> _MeasuredReference:
+    tally = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE)
     windows: list[Windows] = []
     spoiled: list[Windows] = []
     step = 1
     for number, recording in enumerate(_at_rate(reference, fps)):
-        figures.add(recording.name, _row(recording))
+        tally.add(recording.name, _values(recording))
         if number % step == 0:
             windows += describe_windows(recording)
             spoiled += describe_windows(replace(recording, joints=_jittered(recording.joints, number)))
-        if len(windows) >= MOST_WINDOWS:
-            # Every second is dropped, evenly, and from here on every second clip.
+        if len(windows) >= MAX_REFERENCE_WINDOWS:
+            # Keep every second window, and every second of the clips that follow.
             windows, spoiled, step = windows[::2], spoiled[::2], 2 * step
-    there, off = joined(windows), joined(spoiled)
-    if there is None or off is None or len(there) < 2:
+    plain, jittered = concatenate_windows(windows), concatenate_windows(spoiled)
+    if plain is None or jittered is None or len(plain) < 2:
         msg = f"{reference.name}: holds too little to compare with: fewer than two windows of 1.6 s"
         raise UsageError(msg)
-    return _Reference(there, off, figures.spreads())
+    return _MeasuredReference(plain, jittered, tally.spreads())
 
 
 def _at_rate(reference: Reference, fps: float) -> Iterator[Recording]:
@@ -190,19 +197,19 @@ def _jittered(joints: Array, number: int) -> Array:
     return np.asarray(joints + JITTER * draws.reshape(joints.shape))
 
 
-def _realism(captured: _Reference, windows: Windows | None, path: Path) -> Realism:
+def _compare_with(mocap: _MeasuredReference, windows: Windows | None, path: Path) -> Realism:
     if windows is None or len(windows) < 2:
         msg = f"{path}: is too short to compare: its base variants have fewer than two windows of 1.6 s"
         raise UsageError(msg)
-    first = halves(captured.windows.person)
+    first = split_by_person(mocap.windows.person)
     split = spoiled = None
     if 1 < first.sum() < len(first) - 1:
-        split = compare(captured.windows[first], captured.windows[~first], captured.windows)
-        spoiled = compare(captured.windows[first], captured.spoiled[~first], captured.windows)
-    dataset = compare(captured.windows, windows, captured.windows)
-    return Realism(dataset, split, spoiled, compare_families(captured.windows, windows))
+        split = compare(mocap.windows[first], mocap.windows[~first], mocap.windows)
+        spoiled = compare(mocap.windows[first], mocap.spoiled[~first], mocap.windows)
+    dataset = compare(mocap.windows, windows, mocap.windows)
+    return Realism(dataset, split, spoiled, compare_families(mocap.windows, windows))
 
 
-def _row(recording: Recording) -> list[float]:
-    figures = figures_of_clip(recording)
-    return [figures[name] for name in FIGURES]
+def _values(recording: Recording) -> list[float]:
+    measured = measure_clip(recording)
+    return [measured[name] for name in MEASURES]

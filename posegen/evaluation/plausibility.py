@@ -1,29 +1,63 @@
-"""Whether motion could be that of a body on a floor: measures over joint positions alone.
+"""Measure from joint positions whether motion is physically plausible: bones, floor contact, foot skating, flight, balance.
 
-Every measure takes joints of any leading dimensions and leaves out what is absent (NaN). None of them knows how the motion
-was made, so that they can be taken of captured motion too.
+The measures do not depend on how the motion was made, so they apply to mocap as well. Absent frames (NaN) are ignored.
+:mod:`posegen.evaluation.clip_measures` combines the measures of one clip.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posegen.skeleton import PARENTS, sole_points
+from posegen.constants import GRAVITY
+from posegen.evaluation.body import centre_of_mass, longest_present, true_intervals
+from posegen.evaluation.signals import REACH, low_pass
+from posegen.skeleton import JOINTS, PARENTS, sole_points
 
-__all__ = ["bone_length_error", "contact_speeds", "floor_depth", "frozen_frames", "sole_depth"]
+__all__ = [
+    "Skate",
+    "balance_margin",
+    "bone_length_error",
+    "contact_speeds",
+    "flight_errors",
+    "flights",
+    "floor_depth",
+    "foot_skate",
+    "frozen_frames",
+    "hull_distance",
+    "sole_depth",
+]
 
 Array = NDArray[Any]
 
 TOUCHING = 1
-SOLES = 4
-"""How many of the contacts, from the first on, are points of the soles."""
+SOLE_CONTACTS = 4
+"""Number of contact labels, from the first, that belong to the soles."""
+
+TOES = (JOINTS.index("left_foot"), JOINTS.index("right_foot"))
+LOW = 0.05
+"""Height in metres below which a toe or a sole is expected to stand."""
+FAST, STRICT = 0.5, 0.2
+"""Horizontal speeds in m/s above which a low toe skates, by two published definitions."""
+
+CLEARANCE = 0.03
+"""Height in metres that every joint and sole point exceeds while a body is in flight."""
+MIN_FLIGHT = 6
+"""Least frames of a flight; a parabola through fewer frames is unreliable."""
+
+DIRECTIONS = 72
+SLOW = 0.15
+"""Speed in m/s of feet or centre of mass above which a body is stepping and need not balance."""
+UPRIGHT = 0.45
+"""Height of the centre of mass as a share of the greatest head height. A lower body may sit, kneel or lie."""
+HEAD = JOINTS.index("head")
 
 
 def bone_length_error(joints: ArrayLike) -> Array:
-    """By how much bones change their length over time.
+    """Return the largest deviation of any bone from its mean length.
 
     Parameters
     ----------
@@ -33,7 +67,7 @@ def bone_length_error(joints: ArrayLike) -> Array:
     Returns
     -------
     float64 [...]
-        The largest difference of any bone in any frame from its mean length, in metres; NaN where nobody is present.
+        Metres; NaN where nobody is present.
     """
     positions = _positions(joints)
     child = [joint for joint, parent in enumerate(PARENTS) if parent >= 0]
@@ -47,7 +81,7 @@ def bone_length_error(joints: ArrayLike) -> Array:
 
 
 def sole_depth(joints: ArrayLike) -> Array:
-    """How far soles sink into the floor.
+    """Return the depth to which soles penetrate the floor.
 
     Parameters
     ----------
@@ -57,72 +91,62 @@ def sole_depth(joints: ArrayLike) -> Array:
     Returns
     -------
     float64 [...]
-        Depth of the lowest heel or toe point in any frame, in metres: 0 where it never sinks, NaN where nobody is present.
+        Depth of the lowest heel or toe point in any frame, in metres; 0 without penetration, NaN where nobody is present.
     """
-    heights = sole_points(_positions(joints))[..., 1]
+    return _depth(sole_points(_positions(joints))[..., 1])
+
+
+def floor_depth(joints: ArrayLike) -> Array:
+    """Return the depth to which any joint or sole point penetrates the floor; shapes as for :func:`sole_depth`."""
+    return np.asarray(np.maximum(sole_depth(joints), _depth(_positions(joints)[..., 1])))
+
+
+def _depth(heights: Array) -> Array:
     lowest = np.where(np.isnan(heights), np.inf, heights).min((-2, -1), initial=np.inf)
     return np.where(np.isposinf(lowest), np.nan, np.maximum(-lowest, 0.0))
 
 
-def floor_depth(joints: ArrayLike) -> Array:
-    """How far anything of a body sinks into the floor: a point of the soles, or a joint of who sits, kneels or lies.
-
-    Parameters
-    ----------
-    joints : float [..., frame, joint, axis]
-        Metres; the floor is at height 0.
-
-    Returns
-    -------
-    float64 [...]
-        Depth of the lowest joint, heel or toe point in any frame, in metres: 0 where none sinks, NaN where nobody is present.
-    """
-    heights = _positions(joints)[..., 1]
-    lowest = np.where(np.isnan(heights), np.inf, heights).min((-2, -1), initial=np.inf)
-    return np.asarray(np.maximum(sole_depth(joints), -lowest))
-
-
 def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
-    """How fast sole points move while they are said to touch.
+    """Return the speeds of sole points while they are labelled as in contact.
 
     Parameters
     ----------
     joints : float [..., frame, joint, axis]
         Metres.
     contact : uint8 [..., frame, point]
-        Labels, 1 where a point touches; the first four points are those of the soles.
+        Labels, 1 where a point is in contact; the first four points belong to the soles.
     fps : float
-        Frames a second.
+        Frames per second.
 
     Returns
     -------
     float64 [n]
-        Metres a second from each frame to the next, for every sole point that touches in both.
+        Metres per second from each frame to the next, for every sole point that is in contact in both.
     """
     soles = sole_points(_positions(joints))
     step = np.diff(soles, axis=-3)
     speed = np.sqrt((step * step).sum(-1)) * fps
-    touching = np.asarray(contact)[..., :SOLES] == TOUCHING
+    touching = np.asarray(contact)[..., :SOLE_CONTACTS] == TOUCHING
     return np.asarray(speed[touching[..., 1:, :] & touching[..., :-1, :]])
 
 
 def frozen_frames(joints: ArrayLike, tolerance: float = 0.0) -> Array:
-    """How long a figure stands as if turned to stone.
+    """Return the length of the longest interval of frames without any movement.
 
     Parameters
     ----------
     joints : float [..., frame, joint, axis]
         Metres.
     tolerance : float
-        A frame is frozen if no coordinate of any joint differs by more than this from the frame before.
+        A frame is frozen if no coordinate of any joint differs from the previous frame by more than this.
 
     Returns
     -------
     int64 [...]
-        Length of the longest stretch of frozen frames.
+        Frames.
     """
     step = np.abs(np.diff(_positions(joints), axis=-3)).max((-2, -1))
-    frozen = step <= tolerance  # False where the figure is absent: NaN compares with nothing
+    frozen = step <= tolerance  # False where the figure is absent: comparisons with NaN are false
     longest = run = np.zeros(frozen.shape[:-1], np.int64)
     for frame in range(frozen.shape[-1]):
         run = np.where(frozen[..., frame], run + 1, 0)
@@ -136,3 +160,144 @@ def _positions(joints: ArrayLike) -> Array:
         msg = f"joints must be [..., frame, {len(PARENTS)}, 3], got shape {positions.shape}"
         raise ValueError(msg)
     return positions
+
+
+@dataclass(frozen=True)
+class Skate:
+    """Foot skating of a clip; NaN where no toe is ever low.
+
+    Attributes
+    ----------
+    gmd : float
+        Share of all steps between frames in which a toe is below 5 cm before and after and moves horizontally at over .5 m/s
+        (Karunratanakul et al. 2023).
+    strict : float
+        Share of the steps of low toes in which the toe moves at over .2 m/s (the definition of Kimodo).
+    speed : float
+        Mean horizontal speed of low toes, m/s.
+    """
+
+    gmd: float
+    strict: float
+    speed: float
+
+
+def foot_skate(joints: ArrayLike, fps: float) -> Skate:
+    """Measure foot skating without contact labels.
+
+    Parameters
+    ----------
+    joints : float [frame, joint, axis]
+        Metres, floor at height 0; NaN where absent.
+    fps : float
+        Frames per second.
+    """
+    toes = np.asarray(joints, np.float64)[:, TOES, :]
+    low = toes[..., 1] < LOW  # False where absent
+    still_low = low[1:] & low[:-1]
+    step = np.diff(toes[..., [0, 2]], axis=0)
+    speed = np.sqrt((step * step).sum(-1)) * fps
+    seen = np.isfinite(speed).any(-1)
+    if not seen.any():
+        return Skate(np.nan, np.nan, np.nan)
+    gmd = float((still_low & (speed > FAST)).any(-1)[seen].mean())
+    standing: Array = speed[still_low]
+    if not len(standing):
+        return Skate(gmd, np.nan, np.nan)
+    return Skate(gmd, float((standing > STRICT).mean()), float(standing.mean()))
+
+
+def flights(joints: ArrayLike, contact: ArrayLike | None = None, longest: int | None = None) -> list[slice]:
+    """Return the intervals in which a body touches nothing, by heights and, where given, by contact labels.
+
+    Parameters
+    ----------
+    joints : float [frame, 22, 3]
+        Metres, floor at height 0.
+    contact : int [frame, point], optional
+        1 where a point is in contact.
+    longest : int, optional
+        Most frames of a flight. A longer interval means that something unseen, such as a rope or water, supports the body.
+        With a limit, intervals that the start or the end of the clip cuts are omitted too: their length is unknown.
+    """
+    positions = np.asarray(joints, np.float64)
+    heights = np.concatenate([positions[..., 1], sole_points(positions)[..., 1]], axis=-1)
+    in_air = np.asarray((heights > CLEARANCE).all(-1))
+    if contact is not None:
+        in_air &= ~(np.asarray(contact) == TOUCHING).any(-1)
+    found = [flight for flight in true_intervals(in_air) if flight.stop - flight.start >= MIN_FLIGHT]
+    if longest is None:
+        return found
+    end = len(positions)
+    return [flight for flight in found if flight.stop - flight.start <= longest and flight.start > 0 and flight.stop < end]
+
+
+def flight_errors(joints: ArrayLike, fps: float, contact: ArrayLike | None = None, longest: int | None = None) -> Array:
+    """Return the relative error of the vertical acceleration in each flight.
+
+    Parameters
+    ----------
+    joints, contact, longest : see :func:`flights`
+    fps : float
+        Frames per second.
+
+    Returns
+    -------
+    float64 [flight]
+        ``|a + 9.81| / 9.81``, where `a` is that of the parabola fitted to the height of the centre of mass.
+    """
+    height = centre_of_mass(joints)[:, 1]
+    errors = []
+    for flight in flights(joints, contact, longest):
+        times = np.arange(flight.stop - flight.start) / fps
+        errors.append(abs(2 * np.polyfit(times, height[flight], 2)[0] + GRAVITY) / GRAVITY)
+    return np.array(errors)
+
+
+def hull_distance(points: ArrayLike, position: ArrayLike) -> Array:
+    """Return the distance of a position from the convex hull of points in a plane.
+
+    Parameters
+    ----------
+    points : float [..., n, 2]
+    position : float [..., 2]
+
+    Returns
+    -------
+    float64 [...]
+        Positive outside, negative inside. The hull is sampled in 72 directions, so the value is up to .1 % too small.
+    """
+    turns = np.arange(DIRECTIONS) * 2 * np.pi / DIRECTIONS
+    ways = np.stack([np.cos(turns), np.sin(turns)], axis=-1)
+    reach = (np.asarray(points, np.float64)[..., None, :] * ways).sum(-1).max(-2)
+    return np.asarray(((np.asarray(position, np.float64)[..., None, :] * ways).sum(-1) - reach).max(-1))
+
+
+def balance_margin(joints: ArrayLike, fps: float) -> Array:
+    """Return how far the extrapolated centre of mass is outside the base of support in quiet standing (Hof et al. 2005).
+
+    Parameters
+    ----------
+    joints : float [frame, 22, 3]
+        Metres, floor at height 0.
+    fps : float
+        Frames per second.
+
+    Returns
+    -------
+    float64 [n]
+        Metres, for each frame of quiet standing on both feet: distance of ``x + v / sqrt(g / l)``, with `l` the height of
+        the centre of mass, from the hull of heels and toes. The hull ignores the width of the feet, so values up to some
+        4 cm sideways are within a real foot.
+    """
+    positions = np.asarray(joints, np.float64)
+    positions = low_pass(positions[longest_present(positions)], fps)
+    if len(positions) <= REACH:
+        return np.zeros(0)
+    centre, soles = centre_of_mass(positions), sole_points(positions)
+    speed = np.gradient(centre, 1 / fps, axis=0)
+    stepping = np.sqrt((np.gradient(soles, 1 / fps, axis=0) ** 2).sum(-1)).max(-1)
+    tall = centre[:, 1] > UPRIGHT * positions[:, HEAD, 1].max()
+    quiet = (soles[..., 1] < LOW).all(-1) & (stepping < SLOW) & (np.sqrt((speed**2).sum(-1)) < SLOW) & tall
+    ahead = centre + speed / np.sqrt(GRAVITY / np.maximum(centre[:, 1:2], 0.1))
+    return hull_distance(soles[quiet][..., [0, 2]], ahead[quiet][:, [0, 2]])

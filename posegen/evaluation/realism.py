@@ -1,47 +1,156 @@
-"""How close sets of windows are to those of a reference, and what the same figures say of the reference itself."""
+"""Compare windows of generated motion with windows of a reference, such as mocap.
+
+Clips are cut into windows of equal length, so that long and short clips are comparable.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from posegen.evaluation.bands import band, share_inside
-from posegen.evaluation.diversity import diversity
-from posegen.evaluation.frechet import frechet_distance
-from posegen.evaluation.npss import npss
-from posegen.evaluation.two_sample import nearest_neighbour_accuracy
-from posegen.evaluation.windows import STATISTICS, Windows
+from posegen.evaluation.body import centre_of_mass, point, unit
+from posegen.evaluation.distances import band, diversity, frechet_distance, nearest_neighbour_accuracy, npss, share_inside
+from posegen.evaluation.features import geometric_features, kinetic_features
+from posegen.evaluation.joint_angles import joint_angles
+from posegen.evaluation.recording import Recording
+from posegen.evaluation.signals import log_dimensionless_jerk, low_pass, power_spectrum, sparc
 
-__all__ = ["Comparison", "FamilyComparison", "compare", "compare_families", "halves"]
+__all__ = [
+    "SECONDS",
+    "STATISTICS",
+    "Comparison",
+    "FamilyComparison",
+    "Windows",
+    "compare",
+    "compare_families",
+    "concatenate_windows",
+    "describe_windows",
+    "split_by_person",
+]
 
 Array = NDArray[Any]
 
-MOST_NEIGHBOURS = 500
-LEAST_SPREAD = 0.01
-FEWEST_OF_FAMILY = 5
+SECONDS = 1.6
+"""Length of a window."""
+
+STATISTICS = (
+    "pelvis speed", "wrist speed", "ankle speed", "acceleration", "jerk", "SPARC wrists", "SPARC ankles", "log jerk wrists",
+    "log jerk ankles", "knee range", "hip range", "elbow range", "trunk lean", "rise of mass",
+)  # fmt: skip
+"""Speeds in m/s, acceleration and jerk in m/s^2 and m/s^3 (root mean square, 5 Hz low pass), ranges and lean in
+degrees, rise in metres."""
+
+MAX_NEIGHBOURS = 500
+"""Most windows of each set in the nearest-neighbour test."""
+MIN_DEVIATION = 0.01
+"""Least standard deviation by which a feature is scaled: a relation that hardly ever holds must not dominate."""
+MIN_FAMILY_WINDOWS = 5
+"""Least windows of an action on both sides for a comparison by action."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Descriptions of n windows.
+
+    Attributes
+    ----------
+    person : str [n]
+    shown : str [n]
+        What the middle of each window shows: the family of a mocap clip, or the action of the legs.
+    kinetic : float [n, 66]
+    geometric : float [n, 32]
+    statistics : float [n, statistic]
+    power : float [n, frequency, coordinate]
+        Power spectra of joints relative to the pelvis and the first heading.
+    """
+
+    person: Array
+    shown: Array
+    kinetic: Array
+    geometric: Array
+    statistics: Array
+    power: Array
+
+    def __len__(self) -> int:
+        return len(self.person)
+
+    def __getitem__(self, chosen: Array) -> Windows:
+        return Windows(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+
+def describe_windows(recording: Recording) -> Iterator[Windows]:
+    """Yield the description of each full window of a clip; nothing for a clip that is too short."""
+    length = round(SECONDS * recording.fps)
+    for start in range(0, len(recording.joints) - length + 1, length):
+        joints, fps = recording.joints[start : start + length], recording.fps
+        described = (kinetic_features(joints, fps), geometric_features(joints, fps), _statistics(joints, fps), _power(joints))
+        names = (np.array([name]) for name in (recording.person, recording.shown_at(start + length // 2)))
+        yield Windows(*names, *(values[None].astype(np.float32) for values in described))
+
+
+def concatenate_windows(windows: Iterable[Windows]) -> Windows | None:
+    """Concatenate windows; return None if there are none."""
+    parts = list(windows)
+    if not parts:
+        return None
+    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in Windows.__dataclass_fields__))
+
+
+def _power(joints: Array) -> Array:
+    across = unit((point(joints, "left_hip") - point(joints, "right_hip"))[0, [0, 2]])
+    turn = np.array([[across[0], -across[1]], [across[1], across[0]]])  # left in the first frame becomes x
+    positions = joints - point(joints, "pelvis")[:, None]
+    positions[..., [0, 2]] = positions[..., [0, 2]] @ turn
+    return power_spectrum((positions - positions.mean(0)).reshape(len(positions), -1))
+
+
+def _statistics(joints: Array, fps: float) -> Array:
+    filtered = low_pass(joints, fps)
+    motion = [np.diff(filtered, order, axis=0) * fps**order for order in (1, 2, 3)]
+    speed, acceleration, jerk = (np.sqrt((m * m).sum(-1)) for m in motion)
+    pairs = {name: speed[:, [joint, joint + 1]] for name, joint in (("ankle", 7), ("wrist", 20))}
+    angles = joint_angles(joints)
+    trunk = point(joints, "neck") - point(joints, "pelvis")
+
+    def mean_smoothness(measure: Callable[[ArrayLike, float], float], name: str) -> float:
+        return float(np.mean([measure(pairs[name][:, side], fps) for side in (0, 1)]))
+
+    def mean_range(name: str) -> float:
+        return float(np.mean([np.ptp(angles[f"{side}_{name}_flexion"]) for side in ("left", "right")]))
+
+    return np.array([
+        speed[:, 0].mean(), pairs["wrist"].mean(), pairs["ankle"].mean(),
+        np.sqrt((acceleration**2).mean()), np.sqrt((jerk**2).mean()),
+        mean_smoothness(sparc, "wrist"), mean_smoothness(sparc, "ankle"),
+        mean_smoothness(log_dimensionless_jerk, "wrist"), mean_smoothness(log_dimensionless_jerk, "ankle"),
+        mean_range("knee"), mean_range("hip"), mean_range("elbow"),
+        np.degrees(np.arccos(np.clip(unit(trunk)[:, 1], -1, 1))).mean(),
+        np.ptp(centre_of_mass(joints)[:, 1]),
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How close a set of windows is to another.
+    """Distance of a set of windows from a reference set.
 
     Attributes
     ----------
     windows, others : int
-        How many there are of the reference and of what is compared with it. Fréchet distances fall with both.
+        Number of windows of the reference and of the compared set. Fréchet distances decrease with both.
     fid_kinetic, fid_geometric : float
-        Of scaled features; 0 for the same.
+        Fréchet distances of scaled features; 0 for equal sets.
     npss : float
-        Of mean power spectra; 0 for the same.
+        NPSS of mean power spectra; 0 for equal sets.
     neighbours : float
-        Accuracy of the nearest neighbour test on kinetic and geometric features of as many windows of each; .5 for the same.
+        Accuracy of the nearest-neighbour test on kinetic and geometric features of equally many windows; .5 for equal sets.
     diversity, reference_diversity : float
         Mean distance between windows in kinetic features.
     inside : dict of str to float
-        For each statistic the share of windows inside the reference's 5 to 95 % band; .9 for the same.
+        For each statistic the share of windows inside the 5 to 95 % band of the reference; .9 for equal sets.
     """
 
     windows: int
@@ -57,12 +166,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class FamilyComparison:
-    """How close the windows of a dataset that show an action are to those of a reference that show the same.
+    """Comparison of the windows of one action with the windows of the same action in a reference.
 
     Attributes
     ----------
     windows, others : int
-        How many there are of the reference and of the dataset.
+        Number of windows of the reference and of the dataset.
     inside : dict of str to float
         As in :class:`Comparison`.
     """
@@ -73,14 +182,17 @@ class FamilyComparison:
 
 
 def compare_families(reference: Windows, windows: Windows) -> dict[str, FamilyComparison]:
-    """Compare what goes by the same name in both, where each has at least :data:`FEWEST_OF_FAMILY` windows of it."""
+    """Compare the actions for which both sets have at least :data:`MIN_FAMILY_WINDOWS` windows."""
     found = {}
     for name in sorted(set(reference.shown.tolist()) & set(windows.shown.tolist()) - {""}):
         theirs, ours = reference[reference.shown == name], windows[windows.shown == name]
-        if min(len(theirs), len(ours)) >= FEWEST_OF_FAMILY:
-            inside = share_inside(ours.statistics, band(theirs.statistics))
-            found[name] = FamilyComparison(len(theirs), len(ours), dict(zip(STATISTICS, inside.tolist(), strict=True)))
+        if min(len(theirs), len(ours)) >= MIN_FAMILY_WINDOWS:
+            found[name] = FamilyComparison(len(theirs), len(ours), _shares_inside(theirs, ours))
     return found
+
+
+def _shares_inside(reference: Windows, windows: Windows) -> dict[str, float]:
+    return dict(zip(STATISTICS, share_inside(windows.statistics, band(reference.statistics)).tolist(), strict=True))
 
 
 def compare(reference: Windows, windows: Windows, scale: Windows) -> Comparison:
@@ -90,14 +202,13 @@ def compare(reference: Windows, windows: Windows, scale: Windows) -> Comparison:
     ----------
     reference, windows : Windows
     scale : Windows
-        By whose means and standard deviations features are scaled: the same for a comparison and its controls.
+        The windows whose means and standard deviations scale the features: the same for a comparison and its controls.
     """
     kinetic = _scaled(reference.kinetic, windows.kinetic, scale.kinetic)
     geometric = _scaled(reference.geometric, windows.geometric, scale.geometric)
-    count = min(len(reference), len(windows), MOST_NEIGHBOURS)
-    chosen, others = _spread(len(reference), count), _spread(len(windows), count)
+    count = min(len(reference), len(windows), MAX_NEIGHBOURS)
+    chosen, others = (np.linspace(0, len(each) - 1, count).astype(np.int64) for each in (reference, windows))
     one, other = (np.hstack([kinetic[k][c], geometric[k][c]]) for k, c in ((0, chosen), (1, others)))
-    inside = share_inside(windows.statistics, band(reference.statistics))
     return Comparison(
         windows=len(reference),
         others=len(windows),
@@ -107,22 +218,22 @@ def compare(reference: Windows, windows: Windows, scale: Windows) -> Comparison:
         neighbours=nearest_neighbour_accuracy(one, other),
         diversity=diversity(kinetic[1][others]),
         reference_diversity=diversity(kinetic[0][chosen]),
-        inside=dict(zip(STATISTICS, inside.tolist(), strict=True)),
+        inside=_shares_inside(reference, windows),
     )
 
 
-def halves(persons: Array) -> Array:
-    """Part persons into two halves of about as many windows that share nobody.
+def split_by_person(persons: Array) -> Array:
+    """Split windows into two halves of similar size that share no person.
 
     Parameters
     ----------
     persons : str [n]
-        Who is in each window.
+        The person in each window.
 
     Returns
     -------
     bool [n]
-        True for windows of the first half; the one with the most windows is put first, each next one into the smaller half.
+        True for windows of the first half. Persons are assigned by descending number of windows to the smaller half.
     """
     names, counts = np.unique(persons, return_counts=True)
     first: list[Any] = []
@@ -136,10 +247,5 @@ def halves(persons: Array) -> Array:
 
 
 def _scaled(reference: Array, others: Array, scale: Array) -> tuple[Array, Array]:
-    # A relation that hardly ever holds must not outweigh all others once it does.
-    mean, spread = scale.mean(0, dtype=np.float64), np.maximum(scale.std(0, dtype=np.float64), LEAST_SPREAD)
+    mean, spread = scale.mean(0, dtype=np.float64), np.maximum(scale.std(0, dtype=np.float64), MIN_DEVIATION)
     return (reference - mean) / spread, (others - mean) / spread
-
-
-def _spread(count: int, wanted: int) -> Array:
-    return np.linspace(0, count - 1, wanted).astype(np.int64)

@@ -1,62 +1,71 @@
-"""Clips to be measured, each one figure over some frames, from a dataset or from captured motion."""
+"""Read the clips to be measured, one body each, from a dataset or from mocap in an .npz file; .bvh files are read elsewhere."""
 
 from __future__ import annotations
 
+import math
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from posegen.dataset.read import Dataset, open_dataset, strange
 from posegen.errors import UsageError
-from posegen.evaluation.archive import read_archive
 from posegen.evaluation.body import longest_present
-from posegen.evaluation.ranges import library_of, ranges_of_frames
-from posegen.skeleton import PARTS
+from posegen.evaluation.joint_angles import frame_ranges, library_of_config
+from posegen.skeleton import JOINTS, PARTS
 
 __all__ = [
+    "Archive",
     "Block",
     "Recording",
-    "blocks_of_dataset",
-    "recordings_of_block",
-    "recordings_of_dataset",
-    "recordings_of_reference",
+    "block_recordings",
+    "dataset_recordings",
+    "read_archive",
+    "read_blocks",
+    "read_reference",
 ]
 
 Array = NDArray[Any]
-SAMPLES_AT_ONCE = 20
+
+SAMPLES_PER_BLOCK = 20
 LEGS = PARTS.index("legs")
+MAX_ARCHIVE_BYTES = 2 * 2**30
+"""Largest array, uncompressed, that is read from an .npz file."""
+_REQUIRED = ("joints", "offsets", "subjects", "fps")
+_UNREADABLE = (AttributeError, EOFError, NotImplementedError, OSError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A figure over the frames in which it is there.
+    """One body over the frames in which it is present.
 
     Attributes
     ----------
     name : str
-        Of the clip, for the reader.
+        Name of the clip, for reports.
     person : str
-        Who moves; halves of a reference share nobody.
+        Subject. A reference is split by subject.
     joints : float64 [frame, 22, 3]
         Metres, y up, floor at 0, without gaps.
     fps : float
     contact : uint8 [frame, point], optional
-        Labels.
+        Contact labels.
     segments : sequence of mappings
-        What is done when, for a generated clip; empty for a captured one.
+        Segments of a generated clip; empty for mocap.
     variant : str
-        Empty for a captured clip.
+        Empty for mocap.
     family : str
-        What a captured clip shows, in a word; empty where that is not known, and for a generated clip.
-    doing : str [frame], optional
-        What the legs do, by the labels of each frame. Segments leave out what hardly shows; this does not.
+        Action class of a mocap clip; empty if unknown, and for a generated clip.
+    leg_actions : str [frame], optional
+        Action of the legs by the labels of each frame. Segments omit what is hardly visible; these labels do not.
     ranges : mapping of str to float [2, frame]
-        Of the angles that an action shown widens; see :mod:`posegen.evaluation.ranges`.
+        Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.joint_angles.frame_ranges`.
     """
 
     name: str
@@ -67,22 +76,22 @@ class Recording:
     segments: Sequence[Mapping[str, Any]] = ()
     variant: str = ""
     family: str = ""
-    doing: Array | None = None
+    leg_actions: Array | None = None
     ranges: Mapping[str, Array] = field(default_factory=dict)
 
     def shown_at(self, frame: int) -> str:
-        """What is shown at a frame: the family of a captured clip, or the action of the legs."""
+        """Return what is shown at a frame: the family of a mocap clip, or the action of the legs."""
         if self.family:
             return self.family
-        if self.doing is not None:
-            return str(self.doing[frame])
+        if self.leg_actions is not None:
+            return str(self.leg_actions[frame])
         base = (s for s in self.segments if "legs" in s["parts"] and s["start"] <= frame < s["end"])
         return str(next(base, {"action": ""})["action"])
 
 
 @dataclass(frozen=True)
 class Block:
-    """What is read at once of some samples of a dataset: arrays [sample, variant, ...], and all rows, sample by sample.
+    """Arrays [sample, variant, ...] and all rows of some samples of a dataset, sample by sample.
 
     `contact` and `action` are None where the dataset does not store them.
     """
@@ -94,7 +103,7 @@ class Block:
     rows: Sequence[Mapping[str, Any]]
 
 
-def blocks_of_dataset(dataset: Dataset, samples: range) -> Iterator[Block]:
+def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
     """Read some samples of a dataset, few at a time.
 
     Parameters
@@ -110,59 +119,57 @@ def blocks_of_dataset(dataset: Dataset, samples: range) -> Iterator[Block]:
     if "joints" not in dataset.fields:
         msg = f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}"
         raise UsageError(msg)
-    for first in range(0, len(samples), SAMPLES_AT_ONCE):
-        chosen = samples[first : first + SAMPLES_AT_ONCE]
+    for first in range(0, len(samples), SAMPLES_PER_BLOCK):
+        chosen = samples[first : first + SAMPLES_PER_BLOCK]
         block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
         joints = dataset.arrays("joints", block)
-        contact = dataset.arrays("contact", block) if "contact" in dataset.fields else None
-        action = dataset.arrays("action", block) if "action" in dataset.fields else None
+        contact, action = (dataset.arrays(name, block) if name in dataset.fields else None for name in ("contact", "action"))
         with strange(dataset.path):
             rows = [row for sample in chosen for row in dataset.rows(sample)]
         yield Block(chosen, joints, contact, action, rows)
 
 
-def recordings_of_dataset(dataset: Dataset, samples: range) -> Iterator[Recording]:
-    """Read every figure of every variant of some samples, few samples at a time.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    samples : range
-    """
-    for block in blocks_of_dataset(dataset, samples):
-        yield from recordings_of_block(dataset, block)
+def dataset_recordings(dataset: Dataset, samples: range) -> Iterator[Recording]:
+    """Read every body of every variant of some samples, few samples at a time."""
+    for block in read_blocks(dataset, samples):
+        yield from block_recordings(dataset, block)
 
 
-def recordings_of_block(dataset: Dataset, block: Block) -> Iterator[Recording]:
-    """Give every figure of every variant of what was read of a dataset."""
-    library, fps = library_of(dataset.header.config), float(dataset.header.fps)
+def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
+    """Yield every body of every variant of a block."""
+    library, fps = library_of_config(dataset.header.config), float(dataset.header.fps)
     with strange(dataset.path):
         names = np.array(dataset.header.field("action").attributes["names"]) if block.action is not None else None
         for number, row in enumerate(block.rows):
             i, v = divmod(number, len(dataset.header.variants))
             for a, actor in enumerate(row["actors"]):
-                there = longest_present(block.joints[i, v, a])
-                if there.stop > there.start:
-                    name = f"sample {row['sample']} {row['variant']}" + (f" actor {a}" if a else "")
-                    touching = None if block.contact is None else block.contact[i, v, a, there]
-                    segments = actor["segments"] if there.start == 0 else ()
-                    places = block.joints[i, v, a, there].astype(np.float64)
-                    doing, ranges = None, {}
-                    if names is not None and block.action is not None:
-                        doing = names[block.action[i, v, a, there, LEGS]]
-                        ranges = ranges_of_frames(library, names.tolist(), block.action[i, v, a, there], fps)
-                    who, variant = str(actor["person"]), row["variant"]
-                    yield Recording(name, who, places, fps, touching, segments, variant, "", doing, ranges)
+                present = longest_present(block.joints[i, v, a])
+                if present.stop == present.start:
+                    continue
+                leg_actions, ranges = None, {}
+                if names is not None and block.action is not None:
+                    labels = block.action[i, v, a, present]
+                    leg_actions, ranges = names[labels[:, LEGS]], frame_ranges(library, names.tolist(), labels, fps)
+                yield Recording(
+                    name=f"sample {row['sample']} {row['variant']}" + (f" actor {a}" if a else ""),
+                    person=str(actor["person"]),
+                    joints=block.joints[i, v, a, present].astype(np.float64),
+                    fps=fps,
+                    contact=None if block.contact is None else block.contact[i, v, a, present],
+                    segments=actor["segments"] if present.start == 0 else (),
+                    variant=row["variant"],
+                    leg_actions=leg_actions,
+                    ranges=ranges,
+                )
 
 
-def recordings_of_reference(path: Path) -> Iterator[Recording]:
-    """Read captured clips from an .npz file, or the base variants of a dataset.
+def read_reference(path: Path) -> Iterator[Recording]:
+    """Read mocap clips from an .npz file, or the base variants of a dataset.
 
     Parameters
     ----------
     path : Path
-        An ``.npz`` with ``joints`` [frames, 22, 3], ``offsets`` [clips + 1], ``subjects`` [clips], ``fps`` and, if what each
-        clip shows is known, ``classes`` [clips]; or a dataset.
+        A dataset, or an ``.npz`` file as :func:`read_archive` reads it.
 
     Raises
     ------
@@ -174,11 +181,96 @@ def recordings_of_reference(path: Path) -> Iterator[Recording]:
             msg = f"{path}: is neither a dataset nor a folder with .bvh files"
             raise UsageError(msg)
         dataset = open_dataset(path)
-        yield from (r for r in recordings_of_dataset(dataset, range(len(dataset))) if r.variant == dataset.header.variants[0])
+        base = dataset.header.variants[0]
+        yield from (clip for clip in dataset_recordings(dataset, range(len(dataset))) if clip.variant == base)
         return
-    joints, offsets, subjects, fps, families = read_archive(path)
-    for clip, (start, stop) in enumerate(pairwise(offsets)):
-        places = joints[start:stop].astype(np.float64)
-        there = longest_present(places)
-        if there.stop > there.start:
-            yield Recording(f"clip {clip}", str(subjects[clip]), places[there], fps, family=str(families[clip]))
+    archive = read_archive(path)
+    for clip, (start, stop) in enumerate(pairwise(archive.offsets)):
+        positions = archive.joints[start:stop].astype(np.float64)
+        present = longest_present(positions)
+        if present.stop > present.start:
+            person, family = str(archive.subjects[clip]), str(archive.classes[clip])
+            yield Recording(f"clip {clip}", person, positions[present], archive.fps, family=family)
+
+
+class Archive(NamedTuple):
+    """Mocap clips: joints float [frame, 22, 3], offsets [clip + 1], subject and class of each clip, frames per second."""
+
+    joints: Array
+    offsets: Array
+    subjects: Array
+    fps: float
+    classes: Array
+
+
+def read_archive(path: Path) -> Archive:
+    """Read the arrays ``joints``, ``offsets``, ``subjects``, ``fps`` and, if present, ``classes`` of an .npz file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Archive
+        The classes are empty strings if the file has none.
+
+    Raises
+    ------
+    UsageError
+        If the file is absent or unreadable, or if an array is missing, larger than 2 GB, or does not fit the others.
+    """
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as packed:
+            names = {name.removesuffix(".npy") for name in packed.namelist()}
+            arrays = {name: _read_array(packed, name, path) for name in (*_REQUIRED, "classes") if name in names}
+    except FileNotFoundError as error:
+        msg = f"{path}: there is no such file; give --reference an .npz file, a dataset or a folder of .bvh files"
+        raise UsageError(msg) from error
+    except _UNREADABLE as error:
+        msg = f"{path}: cannot be read as an .npz file of plain arrays ({error!s:.200})"
+        raise UsageError(msg) from error
+    missing = [name for name in _REQUIRED if name not in arrays]
+    if missing:
+        msg = f"{path}: has no array {', '.join(missing)}; a reference has {', '.join(_REQUIRED)}"
+        raise UsageError(msg)
+    joints, offsets, subjects, fps = (arrays[name] for name in _REQUIRED)
+    classes = arrays.get("classes", np.full(subjects.shape, ""))
+    fault = _fault(joints, offsets, subjects, fps, classes)
+    if fault:
+        msg = f"{path}: {fault}"
+        raise UsageError(msg)
+    return Archive(joints, offsets, subjects, float(fps), classes)
+
+
+def _read_array(packed: zipfile.ZipFile, name: str, path: Path) -> Array:
+    """Read an array after checking that neither the archive nor the array's header declares more bytes than allowed."""
+    member = packed.getinfo(f"{name}.npy")
+    if member.file_size > MAX_ARCHIVE_BYTES:
+        msg = f"{path}: array {name} unpacks to {member.file_size:,} bytes; at most {MAX_ARCHIVE_BYTES:,} are read"
+        raise UsageError(msg)
+    with packed.open(member) as file:
+        read_header = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read_header(file)
+        declared = math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or declared > member.file_size:
+            msg = f"array {name} holds objects, or asks for {declared:,} bytes where {member.file_size:,} are packed"
+            raise ValueError(msg)
+        file.seek(0)
+        return np.asarray(npy.read_array(file, allow_pickle=False))
+
+
+def _fault(joints: Array, offsets: Array, subjects: Array, fps: Array, classes: Array) -> str | None:
+    """Return how the arrays break the format, or None."""
+    if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or not np.issubdtype(joints.dtype, np.floating):
+        return f"joints must be float [frames, {len(JOINTS)}, 3], got {joints.dtype} {list(joints.shape)}"
+    whole = offsets.ndim == 1 and len(offsets) > 1 and np.issubdtype(offsets.dtype, np.integer)
+    if not whole or offsets[0] != 0 or offsets[-1] != len(joints) or (np.diff(offsets) < 0).any():
+        return "offsets must be integers that increase from 0 to the number of frames"
+    if subjects.shape != (len(offsets) - 1,):
+        return f"subjects must name one subject for each of the {len(offsets) - 1} clips"
+    if fps.size != 1 or not np.issubdtype(fps.dtype, np.number) or not 1 <= float(fps) <= 1000:
+        return "fps must be one number from 1 to 1000"
+    if classes.shape != subjects.shape or classes.dtype.kind not in "US":
+        return f"classes must name the action of each of the {len(subjects)} clips"
+    return None

@@ -1,4 +1,4 @@
-"""How figures of clips are spread, taken down clip by clip in memory that does not grow with them."""
+"""Summarise measures over many clips: median, percentiles and worst clips, in memory that does not grow with their number."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_KEPT", "Spread", "SpreadTally"]
+__all__ = ["MAX_KEPT", "Spread", "SpreadTally"]
 
 Array = NDArray[Any]
 
-MOST_KEPT = 50_000
-"""Clips whose figures are kept. Of more, every second one is dropped, evenly over the dataset, as often as need be."""
-MOST_NAMED = 500
-"""Clips that are named among the worst of one figure."""
+MAX_KEPT = 50_000
+"""Most clips whose values are kept. When it is reached, every second one is dropped, evenly over the dataset."""
+MAX_NAMED = 500
+"""Most clips that are listed as the worst by one measure."""
 WORST = 0.01
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How a figure is spread over clips; NaN where no clip has it.
+    """Distribution of a measure over clips; NaN where no clip has it.
 
     Attributes
     ----------
     clips : int
-        That have it.
+        Clips that have the measure.
     median, high, worst : float
-        The middle, the 95th percentile and the mean of the worst 1 %; for figures of which less is worse, the 5th percentile.
+        The median, the 95th percentile and the mean of the worst 1 %; the 5th percentile where lower is worse.
     worst_clips : list of (str, float)
-        The worst 1 %, the worst first.
+        The worst 1 %, worst first.
     percentile99 : float
-        The 99th percentile, or the 1st where less is worse.
+        The 99th percentile, or the 1st where lower is worse.
     """
 
     clips: int
@@ -46,24 +46,24 @@ class Spread:
 
 
 class SpreadTally:
-    """Takes down some figures of each clip.
+    """Collect measures of clips.
 
     Parameters
     ----------
     names : sequence of str
-        The figures.
+        Names of the measures.
     lower_is_worse : collection of str
-        Those of which less is worse.
+        Measures for which lower is worse.
     most_kept, most_named : int
-        Clips whose figures are kept, and that are named among the worst of one figure.
+        Most clips whose values are kept, and most clips listed as the worst by one measure.
     """
 
     def __init__(
         self,
         names: Sequence[str],
         lower_is_worse: frozenset[str] = frozenset(),
-        most_kept: int = MOST_KEPT,
-        most_named: int = MOST_NAMED,
+        most_kept: int = MAX_KEPT,
+        most_named: int = MAX_NAMED,
     ) -> None:
         self._most_kept, self._most_named = most_kept, most_named
         self._names = tuple(names)
@@ -74,14 +74,14 @@ class SpreadTally:
         self._step = 1
         self._clips = 0
 
-    def add(self, clip: str, figures: Sequence[float]) -> None:
-        """Take the figures of a clip down, by the order of the names."""
+    def add(self, clip: str, values: Sequence[float]) -> None:
+        """Add the measures of a clip, in the order of the names."""
         if self._clips % self._step == 0:
-            self._kept.append(np.array(figures, np.float32))
-        for k, value in enumerate(figures):
+            self._kept.append(np.array(values, np.float32))
+        for k, value in enumerate(values):
             if np.isfinite(value):
                 self._counts[k] += 1
-                # Of equals the earlier clip is the worse: its negative number is the larger.
+                # Among equal values the earlier clip ranks worse: its negative number is larger.
                 entry = (self._signs[k] * value, -self._clips, clip)
                 (heappush if len(self._worst[k]) < self._most_named else heappushpop)(self._worst[k], entry)
         self._clips += 1
@@ -93,7 +93,7 @@ class SpreadTally:
         return self._clips
 
     def spreads(self) -> dict[str, Spread]:
-        """Give the spread of each figure."""
+        """Return the distribution of each measure."""
         columns = np.stack(self._kept).T if self._kept else np.zeros((len(self._names), 0))
         return {name: self._spread(k, columns[k]) for k, name in enumerate(self._names)}
 

@@ -79,14 +79,14 @@ def _figures(dataset: Path, say: Callable[[str], None]) -> dict[str, Any]:
             say(f"{done:,} of some {total:,} clips measured")
 
     found = evaluate(dataset, None, MOST, tell)
-    document: dict[str, Any] = _plain({"clips": found.clips, "figures": {k: asdict(v) for k, v in found.figures.items()}})
+    document: dict[str, Any] = _plain({"clips": found.clips, "figures": {k: asdict(v) for k, v in found.measures.items()}})
     return document
 
 
 def _seen(dataset: Path, encoder: Path | None, say: Callable[[str], None]) -> dict[str, Any] | None:
     if encoder is None:
         return None
-    from posegen.evaluation.encoded import encoded_spread
+    from posegen.evaluation.distances import encoded_spread
     from posegen.training.trained.encoding import encode_dataset
 
     def tell(done: int, total: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.checks.apart import DEEPEST, PARTS, overlapping, people_overlap
-from posegen.evaluation.collisions import segment_distance
+from posegen.evaluation.overlap import segment_distance
 from posegen.skeleton import JOINTS, PROPORTIONS
 from tests.evaluation.figures import standing
 

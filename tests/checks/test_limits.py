@@ -15,9 +15,8 @@ from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.limits import CROSSES, LEAVES, beyond_limits
 from posegen.checks.ranges import STRICTER, TOLERANCE, ranges_of
 from posegen.constants import GRID
-from posegen.evaluation.collisions import body_overlap
-from posegen.evaluation.limits import joint_angles, range_excess
-from posegen.evaluation.ranges import ranges_of_frames
+from posegen.evaluation.joint_angles import frame_ranges, joint_angles, range_excess
+from posegen.evaluation.overlap import body_overlap
 from posegen.library import Library, load_library
 from posegen.library.models import Range
 from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS
@@ -78,7 +77,7 @@ def excess(joints: Array, labels: Array, library: Library) -> Array:
     """By how many degrees each clip leaves ranges at most, as evaluation has it."""
     angles, found = joint_angles(joints), []
     for i, shown in enumerate(labels):
-        ranges = ranges_of_frames(library, library.actions, shown, FPS)
+        ranges = frame_ranges(library, library.actions, shown, FPS)
         beyond = range_excess({name: values[i] for name, values in angles.items()}, ranges)
         found.append(max(np.nan_to_num(values).max() for values in beyond.values()))
     return np.array(found)

@@ -43,9 +43,9 @@ def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[st
 def test_figures_of_a_dataset(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = evaluated(capsys, dataset)
     assert (document["samples"], document["clips"], document["realism"]) == (4, 20, None)
-    assert document["figures"].keys() == document["meaning"].keys()
-    assert document["figures"]["bone length"]["median"] < 1
-    worst = document["figures"]["jerk"]["worst_clips"]
+    assert document["measures"].keys() == document["meanings"].keys()
+    assert document["measures"]["bone length"]["median"] < 1
+    worst = document["measures"]["jerk"]["worst_clips"]
     assert len(worst) == 1
     assert worst[0][0].split()[2] in {"base", "speed", "position", "scale", "mirror"}
     fewer = evaluated(capsys, dataset, "--samples", 2)
@@ -136,14 +136,14 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
     ("change", "told"),
     [
         ({"joints": np.zeros((320, 21, 3))}, "joints must be float [frames, 22, 3]"),
-        ({"offsets": np.array([0, 400])}, "rise from 0 to the number of frames"),
-        ({"subjects": np.array(["a"])}, "one person for each of the 4 clips"),
+        ({"offsets": np.array([0, 400])}, "increase from 0 to the number of frames"),
+        ({"subjects": np.array(["a"])}, "one subject for each of the 4 clips"),
         ({"subjects": np.array([{}] * 4)}, "plain arrays"),
         ({"fps": np.float32(60)}, "has 60 frames a second, the dataset 25"),
         ({"fps": np.array(["x"])}, "one number from 1 to 1000"),
         ({"joints": None}, "has no array"),
         ({"joints": np.full((320, 22, 3), np.nan)}, "holds too little"),
-        ({"classes": np.array([1, 2, 3, 4])}, "classes must say in a word"),
+        ({"classes": np.array([1, 2, 3, 4])}, "classes must name the action"),
     ],
 )
 def test_bad_references(

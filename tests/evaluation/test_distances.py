@@ -7,11 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.evaluation.bands import band, share_inside
-from posegen.evaluation.diversity import diversity
-from posegen.evaluation.frechet import frechet_distance
-from posegen.evaluation.npss import npss, power_spectrum
-from posegen.evaluation.two_sample import nearest_neighbour_accuracy
+from posegen.evaluation.distances import band, diversity, frechet_distance, nearest_neighbour_accuracy, npss, share_inside
+from posegen.evaluation.signals import power_spectrum
 
 SEEDS = st.integers(0, 1000)
 

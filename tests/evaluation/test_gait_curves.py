@@ -7,10 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posegen.evaluation.cycles import PHASES, angle_cycles, excursions, straight_way, touch_downs
-from posegen.evaluation.gait_report import run_of, steady, walk_of
-from posegen.evaluation.gait_tally import GaitTally
-from posegen.evaluation.normative import ANGLES, mass_rise, mass_sway, published_curve, speed_bin, stance_share, walk_ratio
+from posegen.evaluation.gait import (
+    PHASES,
+    GaitTally,
+    angle_cycles,
+    mass_excursions,
+    measure_run,
+    measure_walk,
+    steady_stretches,
+    straight_heading,
+    touch_downs,
+)
+from posegen.evaluation.published_gait import ANGLES, mass_rise, mass_sway, published_curve, speed_bin, stance_share, walk_ratio
 from tests.evaluation.figures import FPS, standing
 from tests.evaluation.walker import walker
 
@@ -46,33 +54,33 @@ def test_laws() -> None:
 
 
 def test_a_walk_is_measured_by_its_labels() -> None:
-    walk = walk_of(walker())
+    walk = measure_walk(walker())
     assert walk is not None
     assert walk.labelled_stance == pytest.approx(60, abs=2)  # 16 or 17 of 27 frames
     assert walk.double_support == pytest.approx(20, abs=4)
     assert (walk.rise, walk.sway) == pytest.approx((0.02, 0.06), abs=0.003)
-    assert walk_of(replace(walker(), joints=standing(50), contact=None)) is None
+    assert measure_walk(replace(walker(), joints=standing(50), contact=None)) is None
 
 
 def test_a_run_is_in_the_air_between_steps() -> None:
-    run = run_of(walker(speed=3.0, stride=0.8, stance=0.4, flight=0.05))
+    run = measure_run(walker(speed=3.0, stride=0.8, stance=0.4, flight=0.05))
     assert run is not None
     assert run.speed == pytest.approx(3.0, abs=0.05)
     assert run.cadence == pytest.approx(150, rel=0.02)
     assert (run.contact, run.flight) == pytest.approx((0.28, 0.12), abs=0.02)
-    assert run_of(walker()) is None  # always on the ground
+    assert measure_run(walker()) is None  # always on the ground
 
 
 def test_labels_and_positions_find_the_same_touch_downs() -> None:
     stretch = walker()
-    way = straight_way(stretch.joints, FPS)
+    way = straight_heading(stretch.joints, FPS)
     assert way is not None
     assert way.left == pytest.approx([1, 0], abs=0.05)
     by_label, by_place = (touch_downs(stretch.joints, labels, way) for labels in (stretch.contact, None))
     for one, other in zip(by_label, by_place, strict=True):
         assert len(one) >= 4
         assert np.abs(one[:, None] - other).min(0).max() <= 1  # the last may be too near the end
-    assert np.isnan(excursions(stretch.joints, (np.zeros(0), np.zeros(0)), way)[0])
+    assert np.isnan(mass_excursions(stretch.joints, (np.zeros(0), np.zeros(0)), way)[0])
 
 
 def test_curves_are_those_of_the_joints_over_each_cycle() -> None:
@@ -95,7 +103,7 @@ def test_a_tally_keeps_means_and_not_more_walks_than_it_may() -> None:
     for _ in range(3):
         tally.add(walker())
     assert len(tally.walks) == 2
-    assert [len(list(steady(walker(), names))) for names in (("walk",), ("run",))] == [1, 0]
+    assert [len(list(steady_stretches(walker(), names))) for names in (("walk",), ("run",))] == [1, 0]
     curves = {(curve.angle, curve.speed): curve for curve in tally.curves()}
     knee = curves["knee_flexion", "free"]
     assert knee.cycles % 3 == 0

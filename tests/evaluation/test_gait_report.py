@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posegen.evaluation.bands import band, share_inside
-from posegen.evaluation.gait_report import Walk, stance_of_labels, walks_of_frames
-from posegen.evaluation.realism import compare_families, halves
+from posegen.evaluation.distances import band, share_inside
+from posegen.evaluation.gait import Walk, labelled_stance, measure_walk_positions
+from posegen.evaluation.realism import Windows, compare_families, concatenate_windows, describe_windows, split_by_person
 from posegen.evaluation.recording import Recording
-from posegen.evaluation.windows import Windows, describe_windows, joined
 from tests.evaluation.figures import FPS, standing, wandering
 
 
@@ -23,14 +22,14 @@ def test_walking_is_measured_from_positions() -> None:
         ahead = np.where(phase < stance, 0.5 - phase / stance, (phase - stance) / (1 - stance) - 0.5) * speed * stride * stance
         joints[:, foot, 2] += ahead[:, None]
     joints[..., 2] += speed * times[:, None]
-    walk = walks_of_frames(joints, FPS)
+    walk = measure_walk_positions(joints, FPS)
     assert walk is not None
     assert walk.speed == pytest.approx(speed, abs=0.01)
     assert walk.cadence == pytest.approx(120 / stride, rel=0.01)
     assert walk.step == pytest.approx(speed * stride / 2, rel=0.01)
     assert walk.stance == pytest.approx(100 * stance, abs=2)
     assert walk.stance_error is None
-    assert walks_of_frames(standing(50), FPS) is None
+    assert measure_walk_positions(standing(50), FPS) is None
 
 
 def test_laws_are_those_of_the_literature() -> None:
@@ -44,13 +43,13 @@ def test_stance_by_labels_is_counted_over_whole_cycles() -> None:
     for start in (3, 23):  # touch-down to touch-down is 20 frames; the foot is down for 12 of them
         contact[start : start + 8, 0] = contact[start + 4 : start + 12, 1] = 1
     contact[43:, 0] = 1
-    assert stance_of_labels(contact) == pytest.approx(60)
-    assert stance_of_labels(np.zeros((50, 9), np.uint8)) is None
+    assert labelled_stance(contact) == pytest.approx(60)
+    assert labelled_stance(np.zeros((50, 9), np.uint8)) is None
 
 
 def test_halves_share_nobody_and_are_alike_in_size() -> None:
     persons = np.array(list("aaaabbbccd"))
-    first = halves(persons)
+    first = split_by_person(persons)
     assert first.sum() == 5
     assert not set(persons[first]) & set(persons[~first])
 
@@ -58,7 +57,7 @@ def test_halves_share_nobody_and_are_alike_in_size() -> None:
 def test_families_are_compared_by_name() -> None:
     def windows(names: str) -> Windows:
         clips = (Recording(f"clip {n}", name, wandering(n, 80), FPS, family=name) for n, name in enumerate(names))
-        found = joined(window for clip in clips for window in describe_windows(clip))
+        found = concatenate_windows(window for clip in clips for window in describe_windows(clip))
         assert found is not None
         return found
 

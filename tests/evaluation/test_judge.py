@@ -68,7 +68,7 @@ def test_what_is_wrong_with_a_clip_is_taken_down() -> None:
 def test_who_swims_does_not_fly() -> None:
     air = standing_recording()
     air.joints[..., 1] += 1.0
-    air = replace(air, contact=np.zeros((30, 9), np.uint8), doing=np.array(["swimming"] * 30))
+    air = replace(air, contact=np.zeros((30, 9), np.uint8), leg_actions=np.array(["swimming"] * 30))
     flying, swimming = Found(), Found()
     take_down(air, flying)
     take_down(air, swimming, frozenset({"swimming"}))

@@ -13,17 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.evaluation.balance import balance_margin, hull_distance
-from posegen.evaluation.ballistics import flight_errors, flights
 from posegen.evaluation.body import centre_of_mass, longest_present
-from posegen.evaluation.collisions import body_overlap, segment_distance
-from posegen.evaluation.filtering import CUT_OFF, low_pass
-from posegen.evaluation.geometry import geometric_features
-from posegen.evaluation.kinetics import kinetic_features
-from posegen.evaluation.limits import joint_angles, range_excess
-from posegen.evaluation.ranges import library_of, ranges_of_frames
-from posegen.evaluation.skating import foot_skate
-from posegen.evaluation.smoothness import log_dimensionless_jerk, sparc
+from posegen.evaluation.features import geometric_features, kinetic_features
+from posegen.evaluation.joint_angles import frame_ranges, joint_angles, library_of_config, range_excess
+from posegen.evaluation.overlap import body_overlap, segment_distance
+from posegen.evaluation.plausibility import balance_margin, flight_errors, flights, foot_skate, hull_distance
+from posegen.evaluation.signals import CUT_OFF, log_dimensionless_jerk, low_pass, sparc
 from posegen.library import load_library
 from posegen.library.models import Range
 from posegen.skeleton import JOINTS, PARTS
@@ -123,7 +118,7 @@ def test_an_action_widens_a_range_while_it_is_shown_and_half_a_second_around() -
     labels = np.zeros((100, len(PARTS)), np.uint16)
     labels[40:50, PARTS.index("legs")] = 1
     labels[90:] = 65535
-    ranges = ranges_of_frames(library, ["stand", "squat"], labels, 25)
+    ranges = frame_ranges(library, ["stand", "squat"], labels, 25)
     assert set(ranges) == {"left_knee_flexion", "right_knee_flexion"}  # the trunk does something else
     low, high = ranges["left_knee_flexion"]
     assert (low == 0).all()
@@ -133,7 +128,7 @@ def test_an_action_widens_a_range_while_it_is_shown_and_half_a_second_around() -
     assert beyond["left_knee_flexion"].tolist() == [0 if 28 <= frame < 62 else 8 for frame in range(100)]
     assert beyond["left_elbow_flexion"].tolist() == [1] * 100
     labels[0, PARTS.index("trunk")] = 1
-    assert ranges_of_frames(library, ["stand", "squat"], labels, 25)["trunk_flexion"][:, 12:14].tolist() == [
+    assert frame_ranges(library, ["stand", "squat"], labels, 25)["trunk_flexion"][:, 12:14].tolist() == [
         [-50, -30],
         [90, 90],
     ]
@@ -144,9 +139,9 @@ def test_a_dataset_is_measured_by_the_ranges_of_its_own_actions(tmp_path: Path) 
     mine.mkdir()
     bow = "parts: [trunk], duration: [1, 2], ranges: {trunk_flexion: {max: 120, source: mine}}"
     (mine / "own.yaml").write_text(f"family: mine\nactions: {{bow: {{{bow}}}}}", encoding="utf-8")
-    assert library_of({"story": {"library": str(mine)}}).action("bow").ranges["trunk_flexion"].max == 120
+    assert library_of_config({"story": {"library": str(mine)}}).action("bow").ranges["trunk_flexion"].max == 120
     for config in ({}, {"story": {"library": None}}, {"story": {"library": str(tmp_path / "gone")}}):
-        assert library_of(config).action("bow").ranges == {}
+        assert library_of_config(config).action("bow").ranges == {}
 
 
 @given(SEEDS)

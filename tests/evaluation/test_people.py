@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.encounters import overlap_of_two
+from benchmarks.story.encounters import overlap_of_two
 from posegen.evaluation.people import PeopleTally
 from posegen.library import load_library
 from posegen.skeleton import JOINTS
@@ -72,7 +72,7 @@ def test_hands_that_are_told_to_meet() -> None:
     found = tally.people().hands
     assert list(found) == ["shake_hands"]
     hands = found["shake_hands"]
-    assert (hands.told, hands.met, hands.fewest) == (2, 1, 0)
+    assert (hands.stated, hands.met, hands.fewest) == (2, 1, 0)
     assert hands.farthest == pytest.approx(0.07, abs=1e-4)
     assert hands.middle == pytest.approx(0.055, abs=1e-4)
 

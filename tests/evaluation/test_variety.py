@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.evaluation.distinct import Distinct
-from posegen.evaluation.variety import VarietyTally, entropy, words_of
+from posegen.evaluation.captions import DistinctCount, VarietyTally, entropy, words_of
 
 SMALL = ["walk", "sits", "a", "the", "left", "then", "waves"]
 
@@ -71,10 +70,10 @@ def test_words_are_told_apart() -> None:
 
 @pytest.mark.parametrize("count", [1000, 50_000])
 def test_many_distinct_ones_are_counted_in_little_memory(count: int) -> None:
-    distinct = Distinct(most=1 << 13)
+    distinct = DistinctCount(most=1 << 13)
     for first in range(0, count, 500):
         distinct.add(f"caption {number}" for number in range(first, first + 500))
         distinct.add(["again", "and again"] * 3)
-    assert distinct.exact is (count < 1 << 13)
+    assert distinct.is_exact is (count < 1 << 13)
     # The estimate is off by one in the square root of what is kept, about 1.1 %; by 5 % as good as never.
-    assert distinct.count == (count + 2 if distinct.exact else pytest.approx(count, rel=0.05))
+    assert distinct.count == (count + 2 if distinct.is_exact else pytest.approx(count, rel=0.05))

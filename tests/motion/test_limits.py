@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.config.schema import CONTENT_VERSION, load_config
-from posegen.evaluation.collisions import body_overlap
-from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.joint_angles import TOLERANCE, frame_ranges, joint_angles, range_excess
+from posegen.evaluation.overlap import body_overlap
 from posegen.evaluation.plausibility import floor_depth
-from posegen.evaluation.ranges import ranges_of_frames
 from posegen.motion.engine import animate
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import JOINTS, PARTS
@@ -43,7 +42,7 @@ def wrongs(joints: Array, labels: Array) -> Iterator[str]:
 def beyond(angles: dict[str, Array], overlap: Array, joints: Array, labels: Array) -> Iterator[str]:
     """What is not as it should be in a clip whose angles and overlap are known."""
     doing = [LIBRARY.actions[number] for number in labels[:, PARTS.index("legs")]]
-    for name, values in range_excess(angles, ranges_of_frames(LIBRARY, LIBRARY.actions, labels, FPS)).items():
+    for name, values in range_excess(angles, frame_ranges(LIBRARY, LIBRARY.actions, labels, FPS)).items():
         excess = np.nan_to_num(values)
         if excess.max() > TOLERANCE:
             yield f"{name} {excess.max():.0f} degrees beyond its range in {doing[int(excess.argmax())]}"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.collisions import segment_distance
+from posegen.evaluation.overlap import segment_distance
 from posegen.motion.resting import EASY, forearm_gap, lies_near, press_out, rest_forearms
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
 from posegen.motion.state import Person, Scratch, scratch

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.gait_report import Walk, walk_of
+from posegen.evaluation.gait import Walk, measure_walk
 from posegen.evaluation.recording import Recording
 from posegen.library.channels import CHANNELS
 from posegen.motion import state
@@ -51,7 +51,7 @@ class Gait:
         scenes = in_style(name, Slot("walk", -3, 11, speed=speed), frames=SECONDS * FPS)
         motion = animate(scenes, LIBRARY, SECONDS * FPS, FPS)
         joints, contact = motion.joints[0, 0], motion.contact[0, 0]
-        walk = walk_of(Recording(name, "1", joints.astype(np.float64), FPS, contact, []))
+        walk = measure_walk(Recording(name, "1", joints.astype(np.float64), FPS, contact, []))
         assert walk is not None
         self.walk: Walk = walk
         self.lean = self._pitch(joints, "pelvis", "neck").mean()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.collisions import body_overlap
+from posegen.evaluation.overlap import body_overlap
 from posegen.library.models import Action
 from posegen.motion.cast import cast_of
 from posegen.motion.state import Person

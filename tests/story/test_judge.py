@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import posegen
+from benchmarks.story.encounters import overlap_of_two, palms
 from benchmarks.story.language import LONGEST, SHORTEST, faults
 from benchmarks.story.meeting import BODY, HANDS, gap, longest_near, meetings
 from benchmarks.story.recovered import chance, read, recovered
@@ -17,7 +18,6 @@ from benchmarks.story.share import Clock, timed_run
 from benchmarks.story.sheets import sheets
 from benchmarks.story.truth import Checked, refused, take_down, told
 from benchmarks.story.turned import turned_round
-from posegen.evaluation.encounters import overlap_of_two, palms
 from posegen.library import load_library
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 import posegen
 from posegen.checks.apart import DEEPEST
 from posegen.config.schema import Config
-from posegen.evaluation.collisions import body_overlap
-from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
-from posegen.evaluation.ranges import ranges_of_frames
+from posegen.evaluation.joint_angles import TOLERANCE, frame_ranges, joint_angles, range_excess
+from posegen.evaluation.overlap import body_overlap
 from posegen.library import load_library
 from posegen.synthesis import Batch
 from posegen.synthesis.making import FURTHER_ATTEMPTS
@@ -37,7 +36,7 @@ def neck_excess(config: Config, batch: Batch) -> NDArray[Any]:
     library, joints = load_library(config.story.library), batch.joints[:, :, 0].astype(np.float64)
     excess = np.zeros(joints.shape[:2])
     for clip in np.ndindex(excess.shape):
-        ranges = ranges_of_frames(library, library.actions, batch.action[clip][0], config.fps)
+        ranges = frame_ranges(library, library.actions, batch.action[clip][0], config.fps)
         beyond = range_excess(joint_angles(joints[clip]), ranges)
         excess[clip] = max(np.nan_to_num(values).max() for name, values in beyond.items() if name.endswith("neck_lateral"))
         others = [values for name, values in beyond.items() if not name.endswith("neck_lateral")]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
 from posegen.cli.animate import animate
-from posegen.evaluation.plausibility import floor_depth
-from posegen.evaluation.skating import foot_skate
+from posegen.evaluation.plausibility import floor_depth, foot_skate
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import stacked
 from posegen.planning.population import persons

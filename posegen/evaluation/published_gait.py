@@ -1,6 +1,6 @@
-"""What is published of human gait, to hold motion against: curves of the leg's angles, and laws.
+"""Published reference values of human gait: angle curves of the leg, and relations between speed, step and stance.
 
-It is written down here once more, apart from what the motion is made of: a table that both used could not judge.
+The generator has tables of its own. A table that both used could not reveal an error in it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posegen.constants import GRAVITY
+from posegen.constants import AVERAGE_LEG, GRAVITY
 
-__all__ = [
-    "ANGLES",
-    "SPREAD",
-    "mass_rise",
-    "mass_sway",
-    "published_curve",
-    "speed_bin",
-    "stance_share",
-    "walk_ratio",
-]
+__all__ = ["ANGLES", "SPREAD", "mass_rise", "mass_sway", "published_curve", "speed_bin", "stance_share", "walk_ratio"]
 
 Array = NDArray[Any]
 
@@ -31,10 +22,10 @@ SPREAD: Mapping[str, float] = {"hip_flexion": 6.1, "knee_flexion": 6.3, "ankle_d
 ANGLES = tuple(SPREAD)
 
 BINS = (("very slow", 0.227), ("slow", 0.363), ("free", 0.5), ("fast", 0.636), ("very fast", np.inf))
-"""Upper ends of v / sqrt(g L)."""
+"""Bins of speed with their upper bounds of v / sqrt(g L)."""
 
-# Angle, bin: a0, a1, ... and b1, b2, ... of a0 + sum a_k cos(2 pi k x) + b_k sin(2 pi k x) in degrees, x = 0 at the own foot's
-# touch-down (Schwartz et al. 2008, fitted). No curve of the ankle at slow speed is at hand.
+# Angle, bin: a0, a1, ... and b1, b2, ... of a0 + sum a_k cos(2 pi k x) + b_k sin(2 pi k x) in degrees, x = 0 at touch-down of
+# the same foot (fitted to Schwartz et al. 2008). No curve of the ankle at slow speed is available.
 _CURVES: Mapping[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {
     ("hip_flexion", "very slow"): ((16.78, 14.20, -0.09, -0.49, 0.02), (-1.13, -3.08, 0.46, -0.07)),
     ("hip_flexion", "slow"): ((17.70, 17.41, -2.16, -0.07, 0.09), (-3.32, -2.44, 1.48, -0.17)),
@@ -55,7 +46,7 @@ _CURVES: Mapping[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] =
     ("ankle_dorsiflexion", "very fast"): ((-1.29, 2.52, -3.35, -2.97, 1.38), (6.80, -7.57, 2.03, -1.27)),
 }
 
-_WALK_RATIO, _USUAL_LEG = 0.0065, 0.9
+_WALK_RATIO = 0.0065
 
 # Speed in m/s, mean and standard deviation in metres (Orendurff et al. 2004).
 _RISE = ((0.7, 0.027, 0.005), (1.6, 0.048, 0.009))
@@ -63,22 +54,22 @@ _SWAY = ((0.7, 0.070, 0.0134), (1.6, 0.039, 0.0141))
 
 
 def speed_bin(speed: float, leg: float) -> str:
-    """Name the bin of speed that a walk of `speed` m/s on legs of `leg` metres belongs to."""
+    """Return the name of the speed bin of a walk at `speed` m/s with legs of `leg` metres."""
     relative = speed / np.sqrt(GRAVITY * leg)
     return next(name for name, high in BINS if relative <= high)
 
 
 def published_curve(angle: str, speed: str, phases: ArrayLike) -> Array | None:
-    """One of the published curves.
+    """Return a published angle curve.
 
     Parameters
     ----------
     angle : str
         One of :data:`ANGLES`.
     speed : str
-        As :func:`speed_bin` names it.
+        A name that :func:`speed_bin` returns.
     phases : float [n]
-        Shares of the cycle, 0 at the own foot's touch-down.
+        Shares of the cycle, 0 at touch-down of the same foot.
 
     Returns
     -------
@@ -96,27 +87,27 @@ def published_curve(angle: str, speed: str, phases: ArrayLike) -> Array | None:
 
 
 def stance_share(speed: float) -> float:
-    """Stance in % of the cycle at a walking speed in m/s (Kirtley et al. 1985)."""
+    """Return the stance in % of the cycle at a walking speed in m/s (Kirtley et al. 1985)."""
     return 64.2 - 3.5 * speed
 
 
 def walk_ratio(leg: float) -> float:
-    """Step length by cadence, metres a (step a minute), for a leg of `leg` metres."""
-    return _WALK_RATIO * leg / _USUAL_LEG
+    """Return step length divided by cadence, in metres per (step per minute), for a leg of `leg` metres."""
+    return _WALK_RATIO * leg / AVERAGE_LEG
 
 
 def mass_rise(speed: float) -> tuple[float, float]:
-    """Mean and standard deviation, in metres, of how far the centre of mass rises and falls at a speed in m/s."""
+    """Return mean and standard deviation, in metres, of the vertical excursion of the centre of mass at a speed in m/s."""
     return _between(_RISE, speed)
 
 
 def mass_sway(speed: float) -> tuple[float, float]:
-    """Mean and standard deviation, in metres, of how far the centre of mass sways from side to side at a speed in m/s."""
+    """Return mean and standard deviation, in metres, of the lateral excursion of the centre of mass at a speed in m/s."""
     return _between(_SWAY, speed)
 
 
 def _between(table: tuple[tuple[float, float, float], ...], speed: float) -> tuple[float, float]:
-    # Told at two speeds; the line through both is followed beyond them too.
+    # Published at two speeds. The mean is extrapolated linearly, the standard deviation is not.
     (slow, low, few), (fast, high, many) = table
     share = (speed - slow) / (fast - slow)
     return low + share * (high - low), few + min(max(share, 0.0), 1.0) * (many - few)

@@ -1,4 +1,7 @@
-"""Limbs that go through the trunk or each other, with capsules (round-ended rods) for flesh."""
+"""Measure how deep limbs of one body penetrate its trunk or each other, with capsules (round-ended rods) as flesh.
+
+Overlap between people is measured in :mod:`posegen.checks`.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.checks.limbs import PAIRS
-from posegen.evaluation.body import point
-from posegen.skeleton import CAPSULES, PROPORTIONS
+from posegen.evaluation.body import point, stature
+from posegen.skeleton import CAPSULES
 
 __all__ = ["body_overlap", "segment_distance"]
 
@@ -17,12 +20,12 @@ Array = NDArray[Any]
 
 
 def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -> Array:
-    """Shortest distance between two stretches of lines (Ericson, Real-Time Collision Detection, 5.1.9).
+    """Return the shortest distance between two line segments (Ericson, Real-Time Collision Detection, 5.1.9).
 
     Parameters
     ----------
     first, second, third, fourth : float [..., 3]
-        Ends of the one and of the other; both ends may be one point.
+        Ends of the first and of the second segment; the ends of a segment may coincide.
 
     Returns
     -------
@@ -36,7 +39,7 @@ def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -
     s = np.where(crossing > tiny, np.clip((b * f - c * e) / np.maximum(crossing, tiny), 0, 1), 0.0)
     t = np.where(e > tiny, (b * s + f) / np.maximum(e, tiny), 0.0)
     inside = np.clip(t, 0, 1)
-    # Where the nearest point of the other line lies beyond its end, the end's nearest point on the one is taken.
+    # Where the nearest point of the second line lies beyond its end, take the nearest point of the first to that end.
     s = np.where((t != inside) | (e <= tiny) | (crossing <= tiny), np.clip((b * inside - c) / np.maximum(a, tiny), 0, 1), s)
     s = np.where(a > tiny, s, 0.0)
     gap = apart + s[..., None] * one - inside[..., None] * other
@@ -44,7 +47,7 @@ def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -
 
 
 def body_overlap(joints: ArrayLike) -> Array:
-    """How deep parts of a body are in one another.
+    """Return the depth to which parts of one body penetrate each other.
 
     Parameters
     ----------
@@ -54,18 +57,13 @@ def body_overlap(joints: ArrayLike) -> Array:
     Returns
     -------
     float64 [...]
-        Depth of the deepest of 12 pairs, in metres, 0 where nothing overlaps; NaN where absent. Stature is taken from thighs
-        and shanks.
+        Depth of the deepest of 12 pairs of capsules in metres; 0 where none overlap, NaN where the body is absent.
     """
-    places = np.asarray(joints, np.float64)
-    leg = sum(
-        np.sqrt(((point(places, f"left_{near}") - point(places, f"left_{far}")) ** 2).sum(-1))
-        for near, far in (("hip", "knee"), ("knee", "ankle"))
-    )
-    stature = leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"])
-    deepest = np.where(np.isnan(stature), np.nan, 0.0)
+    positions = np.asarray(joints, np.float64)
+    height = stature(positions)
+    deepest = np.where(np.isnan(height), np.nan, 0.0)
     for one, other in PAIRS:
         (a, b, radius), (c, d, other_radius) = CAPSULES[one], CAPSULES[other]
-        distance = segment_distance(point(places, a), point(places, b), point(places, c), point(places, d))
-        deepest = np.maximum(deepest, (radius + other_radius) * stature - distance)
+        distance = segment_distance(*(point(positions, name) for name in (a, b, c, d)))
+        deepest = np.maximum(deepest, (radius + other_radius) * height - distance)
     return np.asarray(deepest)

@@ -1,7 +1,6 @@
-"""Geometric relations of a clip, for the Fréchet distance FID_g: 32 questions to each pose, answered yes or no.
+"""Compute kinetic and geometric features of a clip, for the Fréchet distances FID_k and FID_g.
 
-They are those of Müller, Röder and Clausen (2005) in the choice of fairmotion and AIST++: whether a hand moves forward, is
-raised, a knee is bent, a foot is before the other. Lengths are measured in the clip's own upper arm, shoulder and hip widths.
+Sets of features are compared in :mod:`posegen.evaluation.distances`.
 """
 
 from __future__ import annotations
@@ -14,14 +13,44 @@ from numpy.typing import ArrayLike, NDArray
 from posegen.evaluation.body import point, unit
 from posegen.skeleton import JOINTS
 
-__all__ = ["geometric_features"]
+__all__ = ["geometric_features", "kinetic_features"]
 
 Array = NDArray[Any]
+
+_KINETIC_WINDOW = 5
+"""Frames over which velocities and accelerations are averaged, as in AIST++."""
+
+
+def kinetic_features(joints: ArrayLike, fps: float) -> Array:
+    """Return mean horizontal and vertical kinetic energy and mean acceleration of each joint (Onuma et al. 2008).
+
+    Parameters
+    ----------
+    joints : float [frame, joint, axis]
+        Metres, without gaps; at least 8 frames.
+    fps : float
+        Frames per second: the actual rate, where AIST++ (Li et al. 2021) always takes 60.
+
+    Returns
+    -------
+    float64 [3 * joints]
+        For each joint m^2/s^2, m^2/s^2, m/s^2: 66 for 22 joints where AIST++ has 72 for the 24 of SMPL. Unlike there,
+        only frames whose window is inside the clip count.
+    """
+    positions = np.asarray(joints, np.float64)
+    velocity = (positions[_KINETIC_WINDOW:] - positions[:-_KINETIC_WINDOW]) * (fps / _KINETIC_WINDOW)
+    steps = np.diff(positions, axis=0) * fps
+    acceleration = (steps[_KINETIC_WINDOW:] - steps[:-_KINETIC_WINDOW]) * (fps / _KINETIC_WINDOW)
+    across = (velocity[..., [0, 2]] ** 2).sum(-1).mean(0)
+    upward = (velocity[..., 1] ** 2).mean(0)
+    effort = np.sqrt((acceleration**2).sum(-1)).mean(0)
+    return np.stack([across, upward, effort], axis=-1).reshape(-1)
+
 
 ARM, SHOULDERS, HIPS = ("left_shoulder", "left_elbow"), ("left_shoulder", "right_shoulder"), ("left_hip", "right_hip")
 UP, FLOOR = "up", "floor"
 
-# Relation, joints (sides as r_ and l_), bounds, and what they are measured in (degrees where nothing is said).
+# Relation, joints (sides as r_ and l_), bounds, and the joints whose distance is the unit of the bounds (None: degrees).
 _RELATIONS: tuple[tuple[str, str, tuple[float, ...], tuple[str, str] | None], ...] = (
     ("moves off", "neck r_hip l_hip r_wrist", (1.8,), ARM),
     ("moves off", "neck l_hip r_hip l_wrist", (1.8,), ARM),
@@ -59,40 +88,44 @@ _RELATIONS: tuple[tuple[str, str, tuple[float, ...], tuple[str, str] | None], ..
 
 
 def geometric_features(joints: ArrayLike, fps: float) -> Array:
-    """Share of a clip's frames in which each relation holds.
+    """Return the share of a clip's frames in which each of 32 geometric relations holds.
+
+    The relations are those of Müller, Röder and Clausen (2005) as chosen by fairmotion and AIST++: whether a hand moves
+    forward or is raised, a knee is bent, a foot is in front of the other. Lengths are relative to the clip's own upper arm,
+    shoulder width or hip width.
 
     Parameters
     ----------
     joints : float [frame, 22, 3]
         Metres, without gaps; at least 2 frames.
     fps : float
-        Frames a second.
+        Frames per second.
 
     Returns
     -------
     float64 [32]
         In the order of AIST++.
     """
-    places = np.asarray(joints, np.float64)
-    where = {name: point(places, name)[1:] for name in JOINTS}
+    positions = np.asarray(joints, np.float64)
+    where = {name: point(positions, name)[1:] for name in JOINTS}
     where |= {FLOOR: np.zeros_like(where["pelvis"]), UP: np.zeros_like(where["pelvis"]) + np.array([0.0, 1.0, 0.0])}
-    speeds = {name: np.diff(point(places, name), axis=0) * fps for name in JOINTS}
-    height = {name: where[name][:, 1] - places[1:, :, 1].min(-1) for name in JOINTS}
-    answers = []
+    speeds = {name: np.diff(point(positions, name), axis=0) * fps for name in JOINTS}
+    height = {name: where[name][:, 1] - positions[1:, :, 1].min(-1) for name in JOINTS}
+    holds = []
     for relation, words, bounds, measure in _RELATIONS:
         names = words.replace("r_", "right_").replace("l_", "left_").split()
         size = 1.0 if measure is None else _length(where[measure[0]] - where[measure[1]]).mean()
         if relation == "fast":
-            figure = _length(speeds[names[0]])
+            value = _length(speeds[names[0]])
         elif relation in ("higher", "lower"):
-            figure = height[names[0]] * (1 if relation == "higher" else -1)
+            value = height[names[0]] * (1 if relation == "higher" else -1)
         else:
-            figure = _four_points(relation, names, where, speeds)
+            value = _four_points(relation, names, where, speeds)
         if relation == "angle":
-            answers.append((figure >= bounds[0]) & (figure <= bounds[1]))
+            holds.append((value >= bounds[0]) & (value <= bounds[1]))
         else:
-            answers.append(figure > bounds[0] * size * (-1 if relation == "lower" else 1))
-    return np.asarray(np.stack(answers).mean(-1))
+            holds.append(value > bounds[0] * size * (-1 if relation == "lower" else 1))
+    return np.asarray(np.stack(holds).mean(-1))
 
 
 def _four_points(relation: str, names: list[str], where: dict[str, Array], speeds: dict[str, Array]) -> Array:

@@ -1,4 +1,4 @@
-"""The figures of plausibility of one clip, by name: for most of them 0 is best."""
+"""Compute the plausibility measures of one clip, by name."""
 
 from __future__ import annotations
 
@@ -8,63 +8,68 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.checks.apart import DEEPEST
-from posegen.evaluation.balance import balance_margin
-from posegen.evaluation.ballistics import flight_errors
 from posegen.evaluation.body import point
-from posegen.evaluation.collisions import body_overlap
-from posegen.evaluation.filtering import low_pass
-from posegen.evaluation.limits import TOLERANCE, joint_angles, range_excess
-from posegen.evaluation.plausibility import bone_length_error, contact_speeds, floor_depth
+from posegen.evaluation.joint_angles import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.overlap import body_overlap
+from posegen.evaluation.plausibility import (
+    STRICT,
+    balance_margin,
+    bone_length_error,
+    contact_speeds,
+    flight_errors,
+    floor_depth,
+    foot_skate,
+)
 from posegen.evaluation.recording import Recording
-from posegen.evaluation.skating import STRICT, foot_skate
-from posegen.evaluation.smoothness import log_dimensionless_jerk, sparc
+from posegen.evaluation.signals import log_dimensionless_jerk, low_pass, sparc
 
-__all__ = ["FIGURES", "LOWER_IS_WORSE", "figures_of_clip"]
+__all__ = ["LOWER_IS_WORSE", "MEASURES", "measure_clip"]
 
-FIGURES = {
+MEASURES = {
     "skate, GMD": "share of steps with a toe below 5 cm faster than .5 m/s",
     "skate, strict": "share of steps of toes below 5 cm faster than .2 m/s",
     "speed of low toes": "m/s, mean while below 5 cm",
-    "skate of contacts": "share of labelled contacts of soles faster than .2 m/s",
-    "penetration": "mm that a sole or a joint sinks into the floor at most",
-    "bone length": "mm that a bone differs from its mean at most",
+    "skate of contacts": "share of labelled sole contacts faster than .2 m/s",
+    "penetration": "mm, greatest depth of a sole or a joint below the floor",
+    "bone length": "mm, greatest deviation of a bone from its mean length",
     "limits": f"share of frames with any angle more than {TOLERANCE:.0f} degrees outside its range for the action",
     "limits, farthest": "degrees outside the range, the farthest angle",
-    "overlap": "share of frames with capsules more than 2 cm in one another",
+    "overlap": "share of frames with capsules overlapping by more than 2 cm",
     "overlap, deepest": "mm",
-    "flight": "relative error of the fall in the air against 9.81 m/s^2, the worst flight of up to 1 s",
+    "flight": "relative error of the acceleration in the air against 9.81 m/s^2, the worst flight of up to 1 s",
     "balance": "share of quiet standing with the extrapolated centre of mass over 5 cm outside the feet",
     "SPARC, wrists": "spectral arc length of their speed, 5 Hz low pass, mean of windows of 1.6 s",
-    "log jerk, wrists": "log dimensionless jerk of their speed, likewise",
+    "log jerk, wrists": "log dimensionless jerk of their speed, 5 Hz low pass, mean of windows of 1.6 s",
     "jerk": "m/s^3, root mean square over joints, 5 Hz low pass",
 }
-"""Names and what they mean."""
+"""Names of the measures and what they mean. For most of them 0 is best."""
 
 LOWER_IS_WORSE = frozenset({"SPARC, wrists", "log jerk, wrists"})
-FAR = 0.05
+OFF_BALANCE = 0.05
+"""Metres outside the base of support."""
 WINDOW = 1.6
+"""Seconds over which smoothness is measured."""
 LONGEST_FLIGHT = 1.0
-"""Seconds: who is off the ground for longer hangs, swims or climbs."""
+"""Seconds. A body that is off the ground for longer hangs, swims or climbs."""
 
 
-def figures_of_clip(recording: Recording) -> dict[str, float]:
+def measure_clip(recording: Recording) -> dict[str, float]:
     """Measure one clip.
 
     Returns
     -------
     dict of str to float
-        By the names of :data:`FIGURES`; NaN for what the clip has none of (no flight, no standing, no labels).
+        By the names of :data:`MEASURES`; NaN for what does not occur in the clip (no flight, no standing, no labels).
     """
     joints, fps = recording.joints, recording.fps
     skate = foot_skate(joints, fps)
-    excess = np.stack([np.nan_to_num(values) for values in range_excess(joint_angles(joints), recording.ranges).values()]).max(
-        0
-    )
+    angles = range_excess(joint_angles(joints), recording.ranges)
+    excess = np.stack([np.nan_to_num(values) for values in angles.values()]).max(0)
     overlap = body_overlap(joints)
     flight = flight_errors(joints, fps, recording.contact, round(LONGEST_FLIGHT * fps))
     margin = balance_margin(joints, fps)
     contact = np.zeros(0) if recording.contact is None else contact_speeds(joints, recording.contact, fps)
-    figures = {
+    measured = {
         "skate, GMD": skate.gmd,
         "skate, strict": skate.strict,
         "speed of low toes": skate.speed,
@@ -76,9 +81,9 @@ def figures_of_clip(recording: Recording) -> dict[str, float]:
         "overlap": _mean(overlap > DEEPEST),
         "overlap, deepest": 1000 * float(overlap.max()),
         "flight": float(flight.max()) if len(flight) else np.nan,
-        "balance": _mean(margin > FAR),
+        "balance": _mean(margin > OFF_BALANCE),
     }
-    return figures | _smoothness(recording)
+    return measured | _smoothness(recording)
 
 
 def _mean(values: NDArray[Any]) -> float:

@@ -1,0 +1,326 @@
+"""Measure captions: whether their statements are true of the joints, and how varied captions and scenes are."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from posegen.checks.check import check_statement, see_actors, statements_of
+from posegen.config.schema import CONTENT_VERSION, Config
+from posegen.config.validation import validated
+from posegen.dataset.read import Dataset, strange
+from posegen.library import Library, load_library
+
+__all__ = [
+    "HUMANML3D",
+    "DistinctCount",
+    "PublishedCaptions",
+    "StatementCounts",
+    "StatementTally",
+    "Variety",
+    "VarietyTally",
+    "entropy",
+    "library_of_dataset",
+    "words_of",
+]
+
+Array = NDArray[Any]
+Row = Mapping[str, Any]
+
+MAX_EXAMPLES = 10
+"""Most false statements of a kind that are listed."""
+LONGEST_RUN = 3
+"""Longest runs of words that are counted."""
+MAX_HASHES = 1 << 20
+"""Distinct texts up to which counts are exact."""
+_HASHES_PER_MERGE = 1 << 16
+_WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+
+
+@dataclass(frozen=True)
+class StatementCounts:
+    """Checks of the statements of one kind.
+
+    Attributes
+    ----------
+    true, false : int
+        Number of statements that the joints confirm and that they contradict.
+    open : int
+        Number of statements for which posegen has no measurement.
+    wrong : list of str
+        The first false ones.
+    """
+
+    true: int
+    false: int
+    open: int
+    wrong: list[str]
+
+
+class StatementTally:
+    """Check the statements of captions and segments against the stored joints, some rows at a time.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._library = library_of_dataset(dataset)
+        self._dataset = dataset
+        self._counted: Counter[tuple[str, bool | None]] = Counter()
+        self._wrong: dict[str, list[str]] = {}
+
+    def add(self, joints: Array, rows: Sequence[Row]) -> None:
+        """Check the captions of some rows.
+
+        Parameters
+        ----------
+        joints : float32 [sample, variant, actor, frame, 22, 3]
+        rows : sequence of mappings
+            Rows of the same samples, one for each variant.
+        """
+        if self._library is None:
+            return
+        with strange(self._dataset.path):
+            flat = joints.reshape(-1, *joints.shape[2:])
+            seen = see_actors(flat, [row["actors"] for row in rows], self._library, self._dataset.header.fps)
+            for row, actors in zip(rows, seen, strict=True):
+                for statement in statements_of(row):
+                    self._count(statement, row, check_statement(statement, actors, self._library))
+
+    def _count(self, statement: Row, row: Row, verdict: bool | None) -> None:
+        kind = statement["kind"]
+        self._counted[kind, verdict] += 1
+        wrong = self._wrong.setdefault(kind, [])
+        if verdict is False and len(wrong) < MAX_EXAMPLES:
+            value = f" {statement['value']}" if statement["value"] else ""
+            wrong.append(f"sample {row['sample']} {row['variant']}: {statement['action']}{value}")
+
+    def counts(self) -> dict[str, StatementCounts] | None:
+        """Return the counts by kind of statement; None for a dataset of another library or content version."""
+        if self._library is None:
+            return None
+        counted = self._counted
+        return {
+            kind: StatementCounts(counted[kind, True], counted[kind, False], counted[kind, None], wrong)
+            for kind, wrong in sorted(self._wrong.items())
+        }
+
+
+def library_of_dataset(dataset: Dataset) -> Library | None:
+    """Return the library of a dataset; None if library or content version have changed since it was generated."""
+    header = dataset.header
+    if header.content_version != CONTENT_VERSION:
+        return None
+    config = validated(Config, header.config, lambda key: f"{dataset.path}: in the config of its dataset.json: ")
+    library = load_library(config.story.library)
+    return library if config.identity(library) == header.identity else None
+
+
+@dataclass(frozen=True)
+class PublishedCaptions:
+    """Published statistics of a set of captions, with their source."""
+
+    name: str
+    motions: int
+    captions: int
+    vocabulary: int
+    mean_length: float
+    source: str
+
+
+HUMANML3D = PublishedCaptions(
+    name="HumanML3D",
+    motions=14_616,
+    captions=44_970,
+    vocabulary=5_371,
+    mean_length=12.0,
+    source="Guo et al., Generating Diverse and Natural 3D Human Motions from Text, CVPR 2022; README of its repository",
+)
+
+
+@dataclass(frozen=True)
+class Variety:
+    """Variety of captions and scenes.
+
+    Attributes
+    ----------
+    captions : int
+        Captions of all variants, duplicates included.
+    unique : int
+        Distinct captions.
+    vocabulary : int
+        Distinct words, ignoring case.
+    distinct : tuple of float
+        Distinct runs of one, two and three words in a caption, as a share of all such runs (distinct-n, Li et al., 2016).
+    mean_length, shortest, longest : float
+        Words per caption: mean, 5th and 95th percentile.
+    actions, transitions : int
+        Distinct actions of segments, and distinct pairs of successive actions of the legs.
+    action_entropy, transition_entropy : float
+        Entropy in bits of the actions and of the transitions. Base variants only.
+    exact : bool
+        Whether the numbers of distinct items are exact; see :class:`DistinctCount`.
+    """
+
+    captions: int
+    unique: int
+    vocabulary: int
+    distinct: tuple[float, ...]
+    mean_length: float
+    shortest: float
+    longest: float
+    actions: int
+    transitions: int
+    action_entropy: float
+    transition_entropy: float
+    exact: bool
+
+
+class VarietyTally:
+    """Measure variety, some rows at a time, in memory that does not grow with their number.
+
+    Parameters
+    ----------
+    base : str
+        Name of the variant whose actions are counted; the other variants have the same actions.
+    """
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._captions = DistinctCount()
+        self._runs = [DistinctCount() for _ in range(LONGEST_RUN)]
+        self._run_count = [0] * LONGEST_RUN
+        self._lengths: Counter[int] = Counter()
+        self._actions: Counter[str] = Counter()
+        self._transitions: Counter[tuple[str, str]] = Counter()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add rows of the table of sequences."""
+        texts: Counter[str] = Counter()
+        for row in rows:
+            texts.update(caption["text"] for caption in row["captions"])
+            if row["variant"] == self._base:
+                for actor in row["actors"]:
+                    self._add_actions(actor["segments"])
+        self._captions.add(texts)
+        for text, times in texts.items():
+            words = words_of(text)
+            self._lengths[len(words)] += times
+            for n in range(1, LONGEST_RUN + 1):
+                runs = [" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
+                self._runs[n - 1].add(runs)
+                self._run_count[n - 1] += len(runs) * times
+
+    def _add_actions(self, segments: Sequence[Row]) -> None:
+        self._actions.update(segment["action"] for segment in segments)
+        # Segments of other parts overlap those of the legs instead of following them.
+        base = [segment for segment in segments if "legs" in segment["parts"]]
+        self._transitions.update((one["action"], other["action"]) for one, other in pairwise(base))
+
+    def variety(self) -> Variety | None:
+        """Return the variety; None if there was no caption."""
+        captions = self._lengths.total()
+        if not captions:
+            return None
+        return Variety(
+            captions=captions,
+            unique=self._captions.count,
+            vocabulary=self._runs[0].count,
+            distinct=tuple(runs.count / max(1, n) for runs, n in zip(self._runs, self._run_count, strict=True)),
+            mean_length=sum(length * count for length, count in self._lengths.items()) / captions,
+            shortest=_percentile(self._lengths, 0.05),
+            longest=_percentile(self._lengths, 0.95),
+            actions=len(self._actions),
+            transitions=len(self._transitions),
+            action_entropy=entropy(self._actions.values()),
+            transition_entropy=entropy(self._transitions.values()),
+            exact=all(distinct.is_exact for distinct in (self._captions, *self._runs)),
+        )
+
+
+def words_of(text: str) -> list[str]:
+    """Split a caption into its words, in lower case.
+
+    Examples
+    --------
+    >>> words_of("A person's left-hand wave; then 2 jumps.")
+    ['a', "person's", 'left-hand', 'wave', 'then', '2', 'jumps']
+    """
+    return _WORD.findall(text.lower())
+
+
+def entropy(counts: Iterable[int]) -> float:
+    """Return the entropy in bits of items with the given counts.
+
+    Examples
+    --------
+    >>> entropy([5, 5, 5, 5]), entropy([7])
+    (2.0, 0.0)
+    """
+    known = [count for count in counts if count]
+    total = sum(known)
+    return sum(count / total * math.log2(total / count) for count in known) if total else 0.0
+
+
+def _percentile(lengths: Counter[int], share: float) -> float:
+    """Return the least length that at least this share of captions does not exceed."""
+    passed, total = 0, lengths.total()
+    for length in sorted(lengths):
+        passed += lengths[length]
+        if passed >= share * total:
+            return float(length)
+    return 0.0
+
+
+class DistinctCount:
+    """Count distinct texts in bounded memory.
+
+    The smallest 64-bit hashes of all texts are kept. The count is exact while they fit; beyond that it is estimated from the
+    density of the kept hashes (Bar-Yossef et al., Counting distinct elements in a data stream, RANDOM 2002), with a relative
+    error of about one over the square root of their number.
+
+    Parameters
+    ----------
+    most : int
+        Number of hashes kept.
+    """
+
+    def __init__(self, most: int = MAX_HASHES) -> None:
+        self._most = most
+        self._kept: Array = np.zeros(0, np.uint64)
+        self._pending: list[int] = []
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Add some texts."""
+        self._pending += [xxhash.xxh3_64_intdigest(text.encode()) for text in texts]
+        if len(self._pending) >= _HASHES_PER_MERGE:
+            self._merge()
+
+    @property
+    def count(self) -> int:
+        """Number of distinct texts, exact or estimated."""
+        if self.is_exact:
+            return len(self._kept)
+        return round((self._most - 1) / (float(self._kept[-1]) / 2.0**64))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the count is exact."""
+        self._merge()
+        return len(self._kept) < self._most
+
+    def _merge(self) -> None:
+        if self._pending:
+            self._kept = np.unique(np.concatenate([self._kept, np.array(self._pending, np.uint64)]))[: self._most]
+            self._pending = []
