@@ -12,8 +12,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.guards import KERNEL_SPEEDUP, Guard
 from benchmarks.measure import compare
 from posegen.motion.channels import fill_waves
-from posegen.motion.gait import HARMONICS
-from posegen.motion.trunk import turn_rotation
+from posegen.motion.gait.walking import HARMONICS
+from posegen.motion.trunk import compose_rotations
 from posegen.randomness import philox, philox_kernel
 
 Work = Callable[[], NDArray[np.generic]]
@@ -49,7 +49,7 @@ def rotations_pair() -> tuple[Work, Work]:
     product = np.zeros((9, FRAMES), np.float32)
 
     def kernel() -> NDArray[np.generic]:
-        turn_rotation(rows[0], rows[1], product)
+        compose_rotations(rows[0], rows[1], product)
         return product
 
     return kernel, lambda: np.matmul(first, second).reshape(FRAMES, 9).T

@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 from numba import float32, float64, int64
 
-from posegen.motion.legs import nominal_leg, place_foot, solve_knee
-from posegen.motion.resting import lies_near
-from posegen.motion.trunk import trunk_rotation, turn_rotation
+from posegen.motion.arms import is_near_thigh
+from posegen.motion.feet.legs import nominal_leg, place_foot, solve_knee
+from posegen.motion.trunk import compose_rotations, trunk_rotation
 
 ROW, ROWS = float32[::1], float32[:, ::1]
 KERNELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "product of rotations": (turn_rotation, (ROWS, ROWS, ROWS)),
+    "product of rotations": (compose_rotations, (ROWS, ROWS, ROWS)),
     "rotation from angles": (trunk_rotation, (ROW, ROW, ROW, float64, ROWS)),
     "a leg from its angles": (nominal_leg, (ROW, ROW, ROW, ROW, float32, float32, float64[::1], ROWS)),
     "a foot, in some of the frames": (place_foot, (int64, int64, float64[::1], ROWS)),
     "a knee, in some of the frames": (solve_knee, (int64, int64, float32, float32, ROWS)),
-    "a forearm near a thigh": (lies_near, (ROWS, ROWS, ROWS, ROWS, float64, float64, int64, int64, ROW)),
+    "a forearm near a thigh": (is_near_thigh, (ROWS, ROWS, ROWS, ROWS, float64, float64, int64, int64, ROW)),
 }
 
 # Multiplications of packed numbers: those of single ones (vmulss) take the same registers, and moving is no work.
@@ -68,7 +68,7 @@ def test_a_kernel_works_in_wide_registers(name: str) -> None:
 def test_a_kernel_whose_frames_wait_for_each_other_does_not() -> None:
     wide = WIDE[registers()]
 
-    @numba.jit(**turn_rotation.targetoptions)
+    @numba.jit(**compose_rotations.targetoptions)
     def decay(rows: Any) -> None:
         for f in range(1, rows.shape[1]):
             rows[0, f] = rows[0, f - 1] * np.float32(0.5) + rows[1, f] * rows[2, f] * rows[0, f - 1]

@@ -22,7 +22,7 @@ from posegen.dataset.documents import MOST_BYTES
 from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import find_problems
 from posegen.library import Library, read_library
-from posegen.motion.tables import tables
+from posegen.motion.library_tables import library_tables
 from posegen.planning.planning import plan
 from posegen.synthesis import synthesize
 
@@ -96,7 +96,7 @@ def _libraries(folder: Path) -> list[Kind]:
             try:
                 library = read_library(base, mine)
                 digest(library.as_data())
-                tables(library)
+                library_tables(library)
                 captions(plan(config, library, range(4)), library, config)
                 if name == "a.yaml" and not xxhash.xxh32_intdigest(data) % 10:  # which takes much longer
                     _make_samples(mine, folder / f"taken-{xxhash.xxh3_128_hexdigest(data)}")

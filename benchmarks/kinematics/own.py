@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.kinematics.poses import FRAMES, Array, Poses, Work, way_down
 from posegen.kernels import aligned_zeros, kernel
-from posegen.motion.trunk import place_child, turn_rotation
+from posegen.motion.trunk import compose_rotations, place_child
 from posegen.skeleton import JOINTS
 
 ROW = 256
@@ -25,7 +25,7 @@ def _kinematics(local: Array, roots: Array, offsets: Array, steps: Array, turns:
             rotation = local[i, 0] if above < 0 else turns[above]
             place_child(rotation, offsets[joint], joints[i, parent], joints[i, joint])
             if own >= 0:
-                turn_rotation(rotation, local[i, joint], turns[own])
+                compose_rotations(rotation, local[i, joint], turns[own])
 
 
 def own(poses: Poses) -> Work:

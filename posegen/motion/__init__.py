@@ -1,1 +1,1 @@
-"""Motion: planned scenes become channels, channels become joints. Pure functions over arrays; no files."""
+"""Motion: joints, action labels and contacts of planned scenes, as pure functions of arrays without I/O."""

@@ -1,7 +1,8 @@
-"""From slots to channels: every anatomical angle and root quantity over the frames.
+"""Channels of one actor over the frames: anatomical angles and root offsets.
 
-A channel starts from the person's neutral posture. Gait slots pull it to the gait's curves by their weight; other base slots
-add the track of their key poses and harmonics; layered slots take over the channels that they own.
+A channel starts from the neutral posture of the person. Gait segments pull it to the gait curves by their weight, other base
+segments add key poses and harmonics, and layered segments replace the channels that they own. Joint positions are computed in
+:mod:`posegen.motion.trunk`, :mod:`posegen.motion.arms` and :mod:`posegen.motion.feet`.
 """
 
 from __future__ import annotations
@@ -14,26 +15,13 @@ from numpy.typing import NDArray
 from posegen.constants import GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.gait import HARMONICS, HOP, RUN, RUN_SPEEDS, SKIP, STEP, WALK, Gaits, warped
-from posegen.motion.manner import AHEAD
-from posegen.motion.rows import between
-from posegen.motion.state import Clock, Person, Scratch, Slot
-from posegen.motion.styles import SWING, add_bounce, bounces
-from posegen.motion.tables import FLOOR, ActionTables
-from posegen.motion.tracks import FIRST_HAND, fill_times, fill_track, hold_ends, knots_of_channel, slot_stages
+from posegen.motion.gait.running import RUN_SPEEDS, warp_phase
+from posegen.motion.gait.steps import AHEAD, ARM_SWING, HOP, RUN, SKIP, STEP, WALK, Gaits, add_bounce, has_bounce
+from posegen.motion.gait.walking import HARMONICS
+from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten_ends, knots_of_channel, stage_bounds
+from posegen.motion.library_tables import FLOOR, ActionTables
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-
-__all__ = [
-    "add_gait",
-    "add_layer",
-    "add_own_harmonics",
-    "add_track",
-    "counter_lean",
-    "ease_posture",
-    "fill_hold",
-    "fill_waves",
-    "slot_series",
-]
+from posegen.motion.workspace import HEADING, SPEED, TURNING, Clock, Person, Segment, Workspace, between
 
 Array = NDArray[Any]
 
@@ -49,6 +37,7 @@ LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 """By how much the trunk leans away for each turn that an arm is raised aside, or ahead: 3 degrees for one held out."""
 MOST_RUNNING_SWING = 1.15
 """Factor on the swing of a runner's arms at most: that of a fast one takes the upper arm to the end of its range behind."""
+NECK_ROTATION = CHANNELS.index("neck_rotation")
 
 
 @kernel
@@ -65,7 +54,7 @@ def fill_waves(phase: Array, warp: Array, waves: Array) -> None:
     frames = len(phase)
     cosine, sine = waves[0], waves[HARMONICS]
     for f in range(frames):
-        at = warped(phase[f], warp[f]) if warp[f] != 0 else phase[f]
+        at = warp_phase(phase[f], warp[f]) if warp[f] != 0 else phase[f]
         cosine[f], sine[f] = cos_turns(at), sin_turns(at)
     for k in range(1, HARMONICS):
         c, s, c_next, s_next = waves[k - 1], waves[HARMONICS + k - 1], waves[k], waves[HARMONICS + k]
@@ -114,30 +103,30 @@ def add_series(
 
 
 @kernel
-def hangs(channel: int) -> bool:
+def is_arm(channel: int) -> bool:
     """Whether a channel is one of an arm, whose posture is that of an arm that hangs."""
     return channel >= FIRST_LEFT and (channel - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) >= FIRST_ARM
 
 
 @kernel
-def slot_series(
-    slot: Slot, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, channel: int, series: Array
+def segment_series(
+    segment: Segment, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, channel: int, series: Array
 ) -> bool:
     """Series of one channel in a gait slot: its gait's curve, wider in arms that swing more, with what style and action add.
 
     Returns whether the slot moves the channel at all.
     """
-    kind = slot.kind
-    swings = gaits.moved[channel] and not (actions.held[kind, channel] or slot.gait in (HOP, SKIP))
-    bouncing = slot.gait == WALK and bounces(channel, person.style)
+    kind = segment.kind
+    swings = gaits.moved[channel] and not (actions.held[kind, channel] or segment.gait in (HOP, SKIP))
+    bouncing = segment.gait == WALK and has_bounce(channel, person.style)
     if not (swings or actions.held[kind, channel] or actions.used[kind, channel] or bouncing):
         return False
     if swings:
-        gait_series(slot.gait, slot.speed * abs(actions.manner[kind, AHEAD]), leg, gaits, channel, series)
-        if hangs(channel):
-            swing = slot.amplitude * (1.0 + 0.15 * person.energy) * person.style[SWING]
+        gait_series(segment.gait, segment.speed * abs(actions.stride[kind, AHEAD]), leg, gaits, channel, series)
+        if is_arm(channel):
+            swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[ARM_SWING]
             # Runners swing their arms about as far as shoulders go, whoever they are.
-            size = np.float32(swing if slot.gait == WALK else min(swing, MOST_RUNNING_SWING))
+            size = np.float32(swing if segment.gait == WALK else min(swing, MOST_RUNNING_SWING))
             for n in range(1, len(series)):
                 series[n] *= size
         series[0] += np.float32(person.posture[channel])
@@ -147,7 +136,7 @@ def slot_series(
     if bouncing:
         add_bounce(channel, person.style, series, 1 + HARMONICS)
     series[0] += np.float32(actions.pose[kind, channel])
-    for i in range(slot.first_series, slot.last_series):
+    for i in range(segment.first_series, segment.last_series):
         if actions.series_channel[i] == channel:
             for n in range(actions.series_cos.shape[1]):
                 series[1 + n] += np.float32(actions.series_cos[i, n])
@@ -157,10 +146,10 @@ def slot_series(
 
 @kernel
 def add_gait(
-    scratch: Scratch, k: int, slot: Slot, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, sums: Array
+    work: Workspace, k: int, segment: Segment, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, sums: Array
 ) -> None:
     """Pull the channels to the curves of gait slot `k` by its weight; `sums` is float32 [frames], scratch."""
-    series, weight = scratch.series, scratch.weights[k]
+    series, weight = work.series, work.weights[k]
     first, last = 0, len(weight)
     while first < last and weight[first] <= 0:
         first += 1
@@ -168,84 +157,84 @@ def add_gait(
         last -= 1
     if first == last:
         return
-    for c in range(len(scratch.channels)):
-        if slot_series(slot, leg, person, actions, gaits, c, series):
-            add_series(scratch.channels[c], weight, scratch.waves, series, person.neutral[c], first, last, sums)
+    for c in range(len(work.channels)):
+        if segment_series(segment, leg, person, actions, gaits, c, series):
+            add_series(work.channels[c], weight, work.waves, series, person.neutral[c], first, last, sums)
 
 
 @kernel
-def add_harmonics(row: Array, cosines: Array, sines: Array, slot: Slot, wander: Scalar, clock: Clock) -> None:
+def add_harmonics(row: Array, cosines: Array, sines: Array, segment: Segment, wander: Scalar, clock: Clock) -> None:
     """Add a series over the slot's cycle, fading in before the end of the first stage and out behind the begin of the last.
 
     `wander` is where, in turns, a slow change of its size by 12 per cent begins.
     """
-    entered, leaving = slot_stages(slot)
-    cycle = (leaving - entered) / max(slot.repetitions, 1)
-    fade_in, fade_out = 0.6 * (entered - slot.start) + 1e-3, 0.6 * (slot.end - leaving) + 1e-3
-    f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
-    f1 = min(len(row), int(np.ceil((slot.end - clock.first) / clock.step)))
+    enter_end, exit_begin = stage_bounds(segment)
+    cycle = (exit_begin - enter_end) / max(segment.repetitions, 1)
+    fade_in, fade_out = 0.6 * (enter_end - segment.start) + 1e-3, 0.6 * (segment.end - exit_begin) + 1e-3
+    f0 = max(0, int(np.ceil((segment.start - clock.first) / clock.step)))
+    f1 = min(len(row), int(np.ceil((segment.end - clock.first) / clock.step)))
     for f in range(f0, f1):
         t = clock.first + f * clock.step
-        x = np.float32((t - entered) / cycle)
+        x = np.float32((t - enter_end) / cycle)
         value = np.float32(0.0)
         for k in range(len(cosines)):
             if cosines[k] != 0 or sines[k] != 0:
                 turns = np.float32(k + 1) * x
                 value += np.float32(cosines[k]) * cos_turns(turns) + np.float32(sines[k]) * sin_turns(turns)
-        fade = smooth_step((t - entered + fade_in) / fade_in) * smooth_step((leaving + fade_out - t) / fade_out)
+        fade = smooth_step((t - enter_end + fade_in) / fade_in) * smooth_step((exit_begin + fade_out - t) / fade_out)
         wandering = np.float32(1.0) + np.float32(0.12) * sin_turns(np.float32(0.37) * x + np.float32(wander))
-        row[f] += np.float32(slot.amplitude) * fade * wandering * value
+        row[f] += np.float32(segment.amplitude) * fade * wandering * value
 
 
 @kernel
-def add_own_harmonics(row: Array, slot: Slot, actions: ActionTables, draws: Array, c: int, clock: Clock) -> None:
+def add_cycle_harmonics(row: Array, segment: Segment, actions: ActionTables, draws: Array, c: int, clock: Clock) -> None:
     """Add what a slot's action repeats in channel `c`."""
-    for i in range(slot.first_series, slot.last_series):
+    for i in range(segment.first_series, segment.last_series):
         if actions.series_channel[i] == c:
-            add_harmonics(row, actions.series_cos[i], actions.series_sin[i], slot, draws[i % len(draws)], clock)
+            add_harmonics(row, actions.series_cos[i], actions.series_sin[i], segment, draws[i % len(draws)], clock)
 
 
 @kernel
 def add_track(
-    scratch: Scratch, slot: Slot, actions: ActionTables, draws: Array, leg: Scalar, height_unit: Scalar, clock: Clock
+    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, leg: Scalar, height_unit: Scalar, clock: Clock
 ) -> None:
     """Add one base slot's key poses and harmonics to the channels but the hands', which wait for the body."""
-    fill_times(slot, actions, draws, scratch.times)
+    fill_times(segment, actions, draws, work.times)
     for c in range(FIRST_HAND):
-        if actions.used[slot.kind, c]:
-            n = knots_of_channel(
-                slot, actions, draws, np.float64(leg), c, height_unit, scratch.times, scratch.knots, scratch.moving
-            )
-            fill_track(scratch.channels[c], scratch.knots, n, clock)
+        if actions.used[segment.kind, c]:
+            n = knots_of_channel(segment, actions, draws, np.float64(leg), c, height_unit, work.times, work.knots, work.moving)
+            fill_track(work.channels[c], work.knots, n, clock)
     for c in range(FIRST_HAND):
-        add_own_harmonics(scratch.channels[c], slot, actions, draws, c, clock)
+        add_cycle_harmonics(work.channels[c], segment, actions, draws, c, clock)
 
 
 @kernel
-def fill_hold(row: Array, slot: Slot, first: int, last: int, clock: Clock) -> None:
+def fill_layer_weight(row: Array, segment: Segment, first: int, last: int, clock: Clock) -> None:
     """Write by how much a layered slot has taken over: it rises in the first stage and falls in the last."""
-    entered, leaving = slot_stages(slot)
-    begin, rise = (clock.first - slot.start) / (entered - slot.start), clock.step / (entered - slot.start)
-    end, fall = (slot.end - clock.first) / (slot.end - leaving), clock.step / (slot.end - leaving)
+    enter_end, exit_begin = stage_bounds(segment)
+    begin, rise = (clock.first - segment.start) / (enter_end - segment.start), clock.step / (enter_end - segment.start)
+    end, fall = (segment.end - clock.first) / (segment.end - exit_begin), clock.step / (segment.end - exit_begin)
     for f in between(first, last):
         row[f] = smooth_step(begin + f * rise) * smooth_step(end - f * fall)
 
 
 @kernel
-def ease_posture(channels: Array, slot: Slot, actions: ActionTables, person: Person, clock: Clock, weight: Array) -> None:
+def remove_style_posture(
+    channels: Array, segment: Segment, actions: ActionTables, person: Person, clock: Clock, weight: Array
+) -> None:
     """Take a style's posture back where a base slot has its own: in arms that it moves, and on the floor, which bears who lies.
 
     `weight` is float32 [frames], scratch.
     """
-    f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
-    f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
+    f0 = max(0, int(np.ceil((segment.start - clock.first) / clock.step)))
+    f1 = min(channels.shape[1], int(np.ceil((segment.end - clock.first) / clock.step)))
     filled = False
     for c in range(FIRST_HAND):
         less = np.float32(person.posture[c])
-        if less == 0 or not (slot.support == FLOOR or (hangs(c) and actions.used[slot.kind, c])):
+        if less == 0 or not (segment.support == FLOOR or (is_arm(c) and actions.used[segment.kind, c])):
             continue
-        if not filled and slot.enter > 0 and slot.exit > 0:
-            fill_hold(weight, slot, f0, f1, clock)
+        if not filled and segment.enter > 0 and segment.exit > 0:
+            fill_layer_weight(weight, segment, f0, f1, clock)
         elif not filled:
             weight[f0:f1] = np.float32(1.0)
         filled = True
@@ -254,15 +243,15 @@ def ease_posture(channels: Array, slot: Slot, actions: ActionTables, person: Per
 
 
 @kernel
-def counter_lean(channels: Array, slot: Slot, actions: ActionTables, clock: Clock, weight: Array) -> None:
+def counter_lean(channels: Array, segment: Segment, actions: ActionTables, clock: Clock, weight: Array) -> None:
     """Lean the trunk away from arms that a layer has raised aside or ahead, unless the layer moves the trunk itself.
 
     An arm is a twentieth of the body: held out it brings the centre of mass nearly 2 cm to its side, and the trunk makes up for
     about half of that. `weight` is float32 [frames], as :func:`add_layer` leaves it.
     """
-    kind = slot.kind
-    f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
-    f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
+    kind = segment.kind
+    f0 = max(0, int(np.ceil((segment.start - clock.first) / clock.step)))
+    f1 = min(channels.shape[1], int(np.ceil((segment.end - clock.first) / clock.step)))
     if actions.owned[kind, TRUNK_FLEXION] or actions.owned[kind, TRUNK_LATERAL]:
         return
     for side in range(2):
@@ -280,31 +269,65 @@ def counter_lean(channels: Array, slot: Slot, actions: ActionTables, clock: Cloc
 
 @kernel
 def add_layer(
-    scratch: Scratch, slot: Slot, actions: ActionTables, person: Person, clock: Clock, row: Array, weight: Array
+    work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock, row: Array, weight: Array
 ) -> None:
     """Let a layered slot take over the channels that it owns: from what lies below to its key poses, and back.
 
     `row` and `weight` are float32 [frames], scratch.
     """
-    a, channels, draws = slot.kind, scratch.channels, person.draws
-    f0 = max(0, int(np.ceil((slot.start - clock.first) / clock.step)))
-    f1 = min(channels.shape[1], int(np.ceil((slot.end - clock.first) / clock.step)))
-    fill_hold(weight, slot, f0, f1, clock)
-    size = 1.0 + 0.4 * (slot.amplitude - 1.0)
-    keyed = slot.last_key > slot.first_key
+    a, channels, draws = segment.kind, work.channels, person.draws
+    f0 = max(0, int(np.ceil((segment.start - clock.first) / clock.step)))
+    f1 = min(channels.shape[1], int(np.ceil((segment.end - clock.first) / clock.step)))
+    fill_layer_weight(weight, segment, f0, f1, clock)
+    size = 1.0 + 0.4 * (segment.amplitude - 1.0)
+    keyed = segment.last_key > segment.first_key
     if keyed:
-        fill_times(slot, actions, draws, scratch.times)
+        fill_times(segment, actions, draws, work.times)
     for c in range(FIRST_HAND):
         if not actions.owned[a, c]:
             continue
-        usual = person.neutral[c] - person.posture[c] if hangs(c) and actions.used[a, c] else person.neutral[c]
+        usual = person.neutral[c] - person.posture[c] if is_arm(c) and actions.used[a, c] else person.neutral[c]
         if keyed and actions.used[a, c]:
             row[f0:f1] = np.float32(usual)
-            n = knots_of_channel(slot, actions, draws, 1.0, c, 1.0, scratch.times, scratch.knots, scratch.moving)
-            hold_ends(scratch.knots, scratch.moving, n)
-            fill_track(row, scratch.knots, n, clock)
+            n = knots_of_channel(segment, actions, draws, 1.0, c, 1.0, work.times, work.knots, work.moving)
+            flatten_ends(work.knots, work.moving, n)
+            fill_track(row, work.knots, n, clock)
         else:
             row[f0:f1] = np.float32(usual + actions.pose[a, c] * size)
-        add_own_harmonics(row, slot, actions, draws, c, clock)
+        add_cycle_harmonics(row, segment, actions, draws, c, clock)
         for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])
+
+
+@kernel
+def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
+    """Add postural sway and breathing: for each channel two slow sines of its own, since nobody stands still.
+
+    `sway` is float [channels], the amplitude of each.
+    """
+    for c in range(len(channels)):
+        if sway[c] != 0:
+            height = np.float32(sway[c])
+            slow, fast = np.float32(0.09 + 0.1 * draws[c % len(draws)]), np.float32(0.24 + 0.2 * draws[(c + 11) % len(draws)])
+            here, there = np.float32(draws[(c + 5) % len(draws)]), np.float32(draws[(c + 17) % len(draws)])
+            for f in range(channels.shape[1]):
+                t = np.float32(clock.first + f * clock.step)
+                channels[c, f] += height * (sin_turns(slow * t + here) + np.float32(0.45) * sin_turns(fast * t + there))
+
+
+@kernel
+def lean_into_curves(root: Array, row: Array) -> None:
+    """Lean the trunk to the inside of a curve by half of what balance asks against the turning, a = v w."""
+    scale = np.float32(0.5 / GRAVITY)
+    for f in range(root.shape[1]):
+        row[f] += scale * root[SPEED, f] * root[TURNING, f]
+
+
+@kernel
+def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
+    """Turn the neck to where the heading will be: gaze leads a turn (Grasso 1998)."""
+    frames = root.shape[1]
+    most = np.float32(0.12)
+    for f in range(frames):
+        ahead = root[HEADING, min(f + frames_ahead, frames - 1)] - root[HEADING, f]
+        row[f] += np.float32(0.6) * min(max(ahead, -most), most)

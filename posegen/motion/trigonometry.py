@@ -1,6 +1,6 @@
-"""Sine and cosine of angles in turns, equal to the bit on every machine.
+"""Sine, cosine, arc tangent and easing curves that give equal bits on every machine.
 
-libm differs between machines and versions, so nothing that decides content may call it. An angle in turns needs no
+libm differs between machines and versions, so code that decides content must not call it. An angle in turns needs no
 reduction by pi: subtracting the nearest whole number is exact.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from posegen.kernels import Scalar, kernel
-
-__all__ = ["atan_turns", "cos_turns", "eased", "sin_turns", "smooth_step"]
 
 # Adding and subtracting 1.5 * 2^23 rounds a float32 below 2^22 to the nearest whole number, in any vector width.
 _ROUND = np.float32(12582912.0)
@@ -66,7 +64,7 @@ def smooth_step(x: Scalar) -> Scalar:
 
 
 @kernel
-def eased(value: Scalar, easy: Scalar, last: Scalar) -> Scalar:
+def ease_towards(value: Scalar, easy: Scalar, last: Scalar) -> Scalar:
     """Value that is kept up to `easy` and then comes ever closer to `last`, from either side."""
     over = (value - easy) / (last - easy)
     return value if over <= 0 else easy + (last - easy) * over / (np.float32(1.0) + over)

@@ -1,4 +1,4 @@
-"""Trunk, head and arms: rotations from channels, and forward kinematics over rows of frames."""
+"""Forward kinematics of trunk, head and arms: rotations from channels, and joint positions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.rows import fill_row
 from posegen.motion.trigonometry import cos_turns, sin_turns
-
-__all__ = ["limb_rotation", "place_child", "trunk_rotation", "turn_rotation", "upper_body"]
+from posegen.motion.workspace import fill_row
 
 Array = NDArray[Any]
 
@@ -53,7 +51,7 @@ def limb_rotation(flexion: Array, abduction: Array, rotation: Array, out: Array,
 
 
 @kernel
-def turn_rotation(parent: Array, child: Array, out: Array) -> None:
+def compose_rotations(parent: Array, child: Array, out: Array) -> None:
     """Product of two rotations, float32 [9, frames] each; `out` is neither of them."""
     for i in range(3):
         for j in range(3):
@@ -75,7 +73,7 @@ def place_child(rotation: Array, offset: Array, parent: Array, child: Array) -> 
 
 
 @kernel
-def arm(
+def place_arm(
     channels: Array, first: int, sign: Scalar, chest: Array, offsets: Array, joints: Array, collar: int, turns: Array
 ) -> None:
     """Collar, shoulder, elbow and wrist of one side.
@@ -105,8 +103,8 @@ def arm(
     for f in range(len(protraction)):
         protraction[f] = -channels[first + COLLAR_PROTRACTION, f]
     limb_rotation(still, still, protraction, turns[1], sign)
-    turn_rotation(turns[0], turns[1], turns[2])
-    turn_rotation(chest, turns[2], turns[0])
+    compose_rotations(turns[0], turns[1], turns[2])
+    compose_rotations(chest, turns[2], turns[0])
     place_child(turns[0], offsets[shoulder], joints[collar], joints[shoulder])
     limb_rotation(
         channels[first + SHOULDER_FLEXION],
@@ -115,20 +113,20 @@ def arm(
         turns[1],
         sign,
     )
-    turn_rotation(turns[0], turns[1], turns[2])
+    compose_rotations(turns[0], turns[1], turns[2])
     place_child(turns[2], offsets[elbow], joints[shoulder], joints[elbow])
     bend, none = turns[3, 1], np.float32(0.0)
     for f in range(len(bend)):
-        asked = channels[first + ELBOW, f]
-        over = max((asked - BENT) / (FOLDED - BENT), none)
-        bend[f] = min(asked, BENT) + (FOLDED - BENT) * over / (np.float32(1.0) + over)
+        angle = channels[first + ELBOW, f]
+        over = max((angle - BENT) / (FOLDED - BENT), none)
+        bend[f] = min(angle, BENT) + (FOLDED - BENT) * over / (np.float32(1.0) + over)
     limb_rotation(bend, still, still, turns[1], sign)
-    turn_rotation(turns[2], turns[1], turns[0])
+    compose_rotations(turns[2], turns[1], turns[0])
     place_child(turns[0], offsets[wrist], joints[elbow], joints[wrist])
 
 
 @kernel
-def upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Array, turns: Array) -> None:
+def place_upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Array, turns: Array) -> None:
     """Spine, neck, head and both arms, from the pelvis' rotation and position.
 
     The trunk's angles are shared equally by the three spine joints. `turns` [7, 9, frames] is scratch; at the end 4 and 5 are
@@ -138,30 +136,30 @@ def upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Array, tu
     trunk_rotation(
         channels[TRUNK_FLEXION + 2],
         channels[TRUNK_FLEXION],
-        turned_left(channels[TRUNK_FLEXION + 1], turns[5, 0]),
+        negate_row(channels[TRUNK_FLEXION + 1], turns[5, 0]),
         1.0 / 3.0,
         third,
     )
     place_child(pelvis, offsets[SPINE1], joints[0], joints[SPINE1])
-    turn_rotation(pelvis, third, turns[0])
+    compose_rotations(pelvis, third, turns[0])
     place_child(turns[0], offsets[SPINE2], joints[SPINE1], joints[SPINE2])
-    turn_rotation(turns[0], third, turns[1])
+    compose_rotations(turns[0], third, turns[1])
     place_child(turns[1], offsets[SPINE3], joints[SPINE2], joints[SPINE3])
     chest = turns[5]
-    turn_rotation(turns[1], third, chest)
+    compose_rotations(turns[1], third, chest)
     place_child(chest, offsets[NECK], joints[SPINE3], joints[NECK])
     trunk_rotation(
-        channels[NECK_FLEXION + 2], channels[NECK_FLEXION], turned_left(channels[NECK_FLEXION + 1], turns[3, 0]), 1.0, turns[0]
+        channels[NECK_FLEXION + 2], channels[NECK_FLEXION], negate_row(channels[NECK_FLEXION + 1], turns[3, 0]), 1.0, turns[0]
     )
     head = turns[4]
-    turn_rotation(chest, turns[0], head)
+    compose_rotations(chest, turns[0], head)
     place_child(head, offsets[HEAD], joints[NECK], joints[HEAD])
-    arm(channels, LEFT_ARM, 1.0, chest, offsets, joints, 13, turns)
-    arm(channels, RIGHT_ARM, -1.0, chest, offsets, joints, 14, turns)
+    place_arm(channels, LEFT_ARM, 1.0, chest, offsets, joints, 13, turns)
+    place_arm(channels, RIGHT_ARM, -1.0, chest, offsets, joints, 14, turns)
 
 
 @kernel
-def turned_left(lateral: Array, out: Array) -> Array:
+def negate_row(lateral: Array, out: Array) -> Array:
     """Lateral flexion to the left is a negative rotation about z."""
     for f in range(len(out)):
         out[f] = -lateral[f]

@@ -14,7 +14,7 @@ from posegen.errors import UsageError
 from posegen.library import Library, load_library
 from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
-from posegen.motion.spreading import spread
+from posegen.motion.placement import separate_actors
 from posegen.planning.planning import plan
 from posegen.planning.quotas import allot
 from posegen.scene import Scenes
@@ -112,7 +112,7 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
     """Make samples by one attempt at planning them; by the last one, what is false is left untold."""
     names = variant_names(config)
     with stage("plan"):
-        base = spread(plan(config, library, samples, attempt), library, config.fps)
+        base = separate_actors(plan(config, library, samples, attempt), library, config.fps)
     parameters = variant_parameters(config, samples)
     motion = empty_motion(len(samples), len(names), config.story.actors.max, config.frames)
     scenes = {name: apply_variant(base, name, parameters) for name in names}

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from posegen.library import Library
 from posegen.library.channels import CHANNELS
-from posegen.motion.actor import actor_motion
-from posegen.motion.state import Clock, Person, Role, Scratch, scratch
-from posegen.motion.tables import tables
+from posegen.motion.engine import actor_motion
+from posegen.motion.library_tables import library_tables
+from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
 from posegen.scene import RIGHT, Scenes
 from posegen.skeleton import JOINTS
 from tests.motion.rotations import central
@@ -27,29 +27,29 @@ def role(scenes: Scenes, library: Library) -> Role:
     columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
     kinds = 2 * scenes.action[0, 0].astype(np.int64) + (scenes.side[0, 0] == RIGHT)
     numbers = np.stack([column[0, 0].astype(np.float64) for column in columns], -1)
-    numbers = np.concatenate([numbers, tables(library).actions.scalars[kinds]], -1)
+    numbers = np.concatenate([numbers, library_tables(library).actions.scalars[kinds]], -1)
     base = int((~scenes.layered[0, 0]).sum())
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     seat = float(scenes.seat_height[0, 0])
     return Role(base, kinds, numbers, turn, True, 0.2, 0.1, 0.3, -0.2, seat, scenes.steps[0].astype(np.float64))
 
 
-def acted(scenes: Scenes, library: Library, someone: Person, fps: int = 25) -> Scratch:
+def acted(scenes: Scenes, library: Library, someone: Person, fps: int = 25) -> Workspace:
     """Scratch over the frames of the scene and the margins; a heading of a tenth of a turn, a little off the origin."""
     frames = int(scenes.length[0])
-    work = scratch(frames + 2 * MARGIN, scenes.action.shape[2])
-    known = tables(library)
+    work = empty_workspace(frames + 2 * MARGIN, scenes.action.shape[2])
+    known = library_tables(library)
     clock = Clock(-MARGIN / fps, 1.0 / fps)
     actor_motion(work, role(scenes, library), someone, known.actions, known.gaits, clock, MARGIN, frames)
     return work
 
 
-def shown(work: Scratch, joint: str) -> Array:
+def shown(work: Workspace, joint: str) -> Array:
     """Places of a joint of the upper body over the frames that are shown, [frames, 3]."""
     return work.joints[JOINTS.index(joint), :, MARGIN:-MARGIN].T.astype(np.float64)
 
 
-def rotations_of(work: Scratch, frame: int) -> dict[str, Array]:
+def rotations_of(work: Workspace, frame: int) -> dict[str, Array]:
     """Rotations of chest and head in a shown frame, from the channels and the pelvis alone."""
     angles = dict(zip(CHANNELS, work.channels[:, MARGIN + frame].astype(np.float64), strict=True))
     pelvis = work.turns[6, :, MARGIN + frame].reshape(3, 3).astype(np.float64)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.library import Library, load_library
-from posegen.motion import state
-from posegen.motion.cast import cast_of
 from posegen.motion.engine import Motion, animate
-from posegen.motion.tables import SCALARS, ActionTables, tables
+from posegen.motion.library_tables import SCALARS, ActionTables, library_tables
+from posegen.motion.scene_arrays import person_arrays
+from posegen.motion.workspace import Person, Segment
 from posegen.scene import BOTH, Persons, Scenes, empty_scenes
 from posegen.skeleton import PROPORTIONS
 
@@ -76,10 +76,10 @@ def slot(
     amplitude: float = 1.0,
     repetitions: int = 0,
     right: bool = False,
-) -> state.Slot:
+) -> Segment:
     """A slot as kernels get it."""
     kind = 2 * LIBRARY.index(action) + right
-    known = tables(LIBRARY).actions
+    known = library_tables(LIBRARY).actions
     return scripted_slot(known, kind, start, end, tempo=tempo, amplitude=amplitude, repetitions=repetitions)
 
 
@@ -92,7 +92,7 @@ def scripted_slot(
     tempo: float = 1.0,
     amplitude: float = 1.0,
     repetitions: int = 0,
-) -> state.Slot:
+) -> Segment:
     """A slot of the action in row `kind` of the tables."""
     numbers = zip(SCALARS, known.scalars[kind].tolist(), strict=True)
     whole = {
@@ -103,18 +103,18 @@ def scripted_slot(
         "first_series",
         "last_series",
         "guided",
-        "first_stretch",
-        "last_stretch",
+        "first_interval",
+        "last_interval",
     }
     own = {name: int(value) if name in whole else value for name, value in numbers}
-    return state.Slot(kind, start, end, tempo, amplitude, repetitions, 0.0, **own)
+    return Segment(kind, start, end, tempo, amplitude, repetitions, 0.0, **own)
 
 
-def person(stature: float = 1.7, seed: int | None = None) -> state.Person:
+def person(stature: float = 1.7, seed: int | None = None) -> Person:
     """A person as kernels get it, with draws of its own where a seed is given."""
     scenes = scripted(frames=0, stature=stature)
     if seed is not None:
         scenes.draws[:] = np.random.default_rng(seed).random(scenes.draws.shape)
-    cast = cast_of(scenes)
-    numbers = {name: getattr(cast, name)[0, 0] for name in state.Person._fields}
-    return state.Person(**numbers)
+    cast = person_arrays(scenes)
+    numbers = {name: getattr(cast, name)[0, 0] for name in Person._fields}
+    return Person(**numbers)

@@ -11,19 +11,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
-from posegen.motion.actor import actor_motion, add_sway, lean_into_curves, look_ahead, mark_airborne
-from posegen.motion.rows import HEADING, ROOT_ROWS, SPEED, TURNING
-from posegen.motion.showing import LEG_JOINTS
-from posegen.motion.state import Clock, Person, Role, Scratch, scratch
-from posegen.motion.tables import tables
-from posegen.motion.tracks import flight_begin, flight_seconds
+from posegen.motion.channels import add_sway, lean_into_curves, look_ahead
+from posegen.motion.engine import LEG_JOINTS, actor_motion
+from posegen.motion.key_poses import flight_begin, flight_seconds, mark_airborne
+from posegen.motion.library_tables import library_tables
+from posegen.motion.workspace import HEADING, ROOT_ROWS, SPEED, TURNING, Clock, Person, Role, Workspace, empty_workspace
 from posegen.scene import Scenes
 from posegen.skeleton import PARENTS
 from tests.motion.scripted import LIBRARY, Slot, person, scripted, slot
 
 Array = NDArray[Any]
 
-ACTIONS, GAITS = tables(LIBRARY)
+ACTIONS, GAITS = library_tables(LIBRARY)
 FPS, MARGIN, FRAMES = 25, 40, 250
 
 
@@ -37,14 +36,14 @@ def role(scenes: Scenes, x: float, z: float) -> Role:
     return Role(base, kinds, numbers, turn, True, 0.2, 0.1, x, z, 0.45, scenes.steps[0].astype(np.float64))
 
 
-def act(scenes: Scenes, someone: Person, x: float = 0.0, z: float = 0.0) -> Scratch:
-    work = scratch(FRAMES + 2 * MARGIN, scenes.action.shape[2])
+def act(scenes: Scenes, someone: Person, x: float = 0.0, z: float = 0.0) -> Workspace:
+    work = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
     clock = Clock(-MARGIN / FPS, 1.0 / FPS)
     actor_motion(work, role(scenes, x, z), someone, ACTIONS, GAITS, clock, MARGIN, FRAMES)
     return work
 
 
-def joints_of(work: Scratch) -> Array:
+def joints_of(work: Workspace) -> Array:
     """Joints [22, 3, frames] of the frames that are shown."""
     joints = work.joints.astype(np.float64)
     for side in range(2):
@@ -83,12 +82,12 @@ def test_bones_keep_their_length(scenes: Scenes, stature: float, seed: int, x: f
 @pytest.mark.parametrize("scenes", SCENES)
 def test_what_was_in_the_scratch_before_does_not_matter(scenes: Scenes) -> None:
     clean = act(scenes, person())
-    used = scratch(FRAMES + 2 * MARGIN, scenes.action.shape[2])
+    used = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
     clock = Clock(-MARGIN / FPS, 1.0 / FPS)
     actor_motion(used, role(SCENES[1], 3.0, 1.0), person(1.9), ACTIONS, GAITS, clock, MARGIN, FRAMES)
     actor_motion(used, role(scenes, 0.0, 0.0), person(), ACTIONS, GAITS, clock, MARGIN, FRAMES)
     np.testing.assert_array_equal(joints_of(used), joints_of(clean))
-    np.testing.assert_array_equal(used.planted, clean.planted)
+    np.testing.assert_array_equal(used.contact, clean.contact)
 
 
 def test_sway_never_rests_and_stays_small() -> None:

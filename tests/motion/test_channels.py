@@ -14,17 +14,19 @@ from posegen.library import Library
 from posegen.library.channels import CHANNELS
 from posegen.library.models import Action
 from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series
-from posegen.motion.gait import HARMONICS, RUN, STEP, WALK, WALK_SPEEDS, warp_of, warped
-from posegen.motion.state import Clock, Scratch, scratch
-from posegen.motion.tables import tables
-from posegen.motion.tracks import slot_stages
+from posegen.motion.gait.running import curve_warp, warp_phase
+from posegen.motion.gait.steps import RUN, STEP, WALK
+from posegen.motion.gait.walking import HARMONICS, WALK_SPEEDS
+from posegen.motion.key_poses import stage_bounds
+from posegen.motion.library_tables import library_tables
 from posegen.motion.trigonometry import smooth_step
+from posegen.motion.workspace import Clock, Workspace, empty_workspace
 from posegen.skeleton import JOINT_LIMITS
 from tests.motion.scripted import LIBRARY, leg_length, person, scripted_slot, slot
 
 Array = NDArray[Any]
 
-ACTIONS, GAITS = tables(LIBRARY)
+ACTIONS, GAITS = library_tables(LIBRARY)
 LEG = 0.85
 SEEDS = st.integers(0, 2**32 - 1)
 DEGREE = 1 / 360
@@ -130,13 +132,13 @@ def test_fast_runs_raise_the_thigh_but_reach_back_hardly_further() -> None:
 
 @given(st.floats(0.2, 0.4))
 def test_the_warp_puts_toe_off_where_the_contact_ends(duty: float) -> None:
-    warp = float(warp_of(duty))
+    warp = float(curve_warp(duty))
     phase = np.linspace(0, 1, 201)
-    at = np.array([float(warped(p, warp)) for p in phase])
+    at = np.array([float(warp_phase(p, warp)) for p in phase])
     np.testing.assert_allclose(at, phase + 0.5 * warp * (1 - np.cos(4 * np.pi * phase)), atol=1e-5)
     assert (np.diff(at) > 0).all()
     if warp < 0.14:
-        assert float(warped(duty, warp)) == pytest.approx(0.39, abs=1e-4)
+        assert float(warp_phase(duty, warp)) == pytest.approx(0.39, abs=1e-4)
 
 
 @given(SEEDS)
@@ -145,7 +147,9 @@ def test_waves_are_those_of_the_warped_phase(seed: int) -> None:
     phase, warp = generator.uniform(0, 3, (2, 9)).astype(np.float32) * np.array([[1], [0.04]], np.float32)
     waves, wanted = np.zeros((2, 2 * HARMONICS, 9), np.float32)
     fill_waves(phase, warp, waves)
-    fill_waves(np.array([warped(p, w) for p, w in zip(phase, warp, strict=True)], np.float32), np.zeros(9, np.float32), wanted)
+    fill_waves(
+        np.array([warp_phase(p, w) for p, w in zip(phase, warp, strict=True)], np.float32), np.zeros(9, np.float32), wanted
+    )
     np.testing.assert_allclose(waves, wanted, atol=2e-5)
 
 
@@ -189,7 +193,7 @@ def test_harmonics(seed: int, name: str, repetitions: int) -> None:
     generator = np.random.default_rng(seed)
     start, amplitude, wander = generator.uniform(0, 1), generator.uniform(0.7, 1.3), generator.random()
     doing = slot(name, start, start + generator.uniform(2, 5), amplitude=amplitude, repetitions=repetitions)
-    entered, leaving = slot_stages(doing)
+    entered, leaving = stage_bounds(doing)
     cosines, sines = generator.uniform(-0.1, 0.1, (2, 4))
     cosines[1] = sines[1] = 0
     row = np.full(FRAMES, 0.5, np.float32)
@@ -199,7 +203,7 @@ def test_harmonics(seed: int, name: str, repetitions: int) -> None:
 
 
 def layered(below: Array, name: str) -> Array:
-    work = scratch(FRAMES, 1)
+    work = empty_workspace(FRAMES, 1)
     work.channels[:] = below
     add_layer(work, slot(name, 1.0, 5.0, repetitions=4), ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
     return work.channels
@@ -219,7 +223,7 @@ def test_a_layer_hides_what_lies_below_it() -> None:
     calm = np.zeros((len(CHANNELS), FRAMES), np.float32)
     wild = np.random.default_rng(6).uniform(-0.1, 0.1, calm.shape).astype(np.float32)
     owned = ACTIONS.owned[2 * LIBRARY.index("wave")] & ~HANDS
-    entered, leaving = slot_stages(slot("wave", 1.0, 5.0, repetitions=4))
+    entered, leaving = stage_bounds(slot("wave", 1.0, 5.0, repetitions=4))
     on = (entered <= SECONDS) & (leaving >= SECONDS)
     assert on.sum() > 50
     np.testing.assert_allclose(layered(calm, "wave")[owned][:, on], layered(wild, "wave")[owned][:, on], atol=1e-6)
@@ -228,7 +232,7 @@ def test_a_layer_hides_what_lies_below_it() -> None:
 def naive_layer(below: Array, name: str, amplitude: float) -> Array:
     """What a layer without key poses leaves of the channels: its pose, taken over and given back."""
     a, doing = 2 * LIBRARY.index(name), slot(name, 1.0, 5.0, amplitude=amplitude)
-    entered, leaving = slot_stages(doing)
+    entered, leaving = stage_bounds(doing)
     out = below.astype(np.float64)
     for f, t in enumerate(SECONDS):
         if 1 <= t < 5:
@@ -241,7 +245,7 @@ def naive_layer(below: Array, name: str, amplitude: float) -> Array:
 @pytest.mark.parametrize("amplitude", [0.8, 1.2])
 def test_a_layer_without_keys_holds_its_pose(amplitude: float) -> None:
     below = np.random.default_rng(7).uniform(-0.1, 0.1, (len(CHANNELS), FRAMES)).astype(np.float32)
-    work = scratch(FRAMES, 1)
+    work = empty_workspace(FRAMES, 1)
     work.channels[:] = below
     pointing = slot("point", 1.0, 5.0, amplitude=amplitude)
     add_layer(work, pointing, ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
@@ -266,9 +270,9 @@ NOD = {
 
 
 def test_a_layer_with_keys_follows_them_while_it_fades_in_and_out() -> None:
-    made = tables(Library(entries={"nod": Action.model_validate(NOD)}, families={}, themes={}, words={})).actions
+    made = library_tables(Library(entries={"nod": Action.model_validate(NOD)}, families={}, themes={}, words={})).actions
     doing = scripted_slot(made, 0, 1.0, 5.0, repetitions=2)
-    work = scratch(FRAMES, 1)
+    work = empty_workspace(FRAMES, 1)
     work.channels[:] = 0.25
     add_layer(work, doing, made, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
     neutral = person().neutral
@@ -290,7 +294,7 @@ def test_a_layer_with_keys_follows_them_while_it_fades_in_and_out() -> None:
 
 
 def tracked(name: str, amplitude: float, repetitions: int) -> Array:
-    work: Scratch = scratch(FRAMES, 1)
+    work: Workspace = empty_workspace(FRAMES, 1)
     doing = slot(name, 1.0, 6.0, amplitude=amplitude, repetitions=repetitions)
     add_track(work, doing, ACTIONS, person().draws, leg_length(1.7), 1.0, CLOCK)
     return work.channels

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.apart import keep_apart
-from posegen.motion.contacts import (
+from posegen.motion.feet.legs import add_excess_height, smooth_upper_envelope
+from posegen.motion.feet.stances import (
     EARLY,
     FIRST,
     LAST,
@@ -21,14 +21,16 @@ from posegen.motion.contacts import (
     PRINT_YAW,
     PRINT_Z,
     find_stances,
-    mark_planted,
-    plan_prints,
+    flatten_stances,
+    mark_contact,
+    place_stance_foot,
+    plan_footprints,
     rise_on_toes,
+    separate_footprints,
     time_stances,
 )
-from posegen.motion.planted import flatten_feet, hold_stance
-from posegen.motion.reach import add_lack, smooth_cover
-from posegen.motion.rows import (
+from posegen.motion.feet.swings import clear_floor, clear_swings, fill_swing, swing_foot
+from posegen.motion.workspace import (
     ANKLE_X,
     ANKLE_Y,
     ANKLE_Z,
@@ -51,7 +53,6 @@ from posegen.motion.rows import (
     ROOT_ROWS,
     YAW,
 )
-from posegen.motion.swings import clear_floor, clear_swings, swing_foot, swing_row
 from tests.motion.rotations import about_x, about_y
 
 Array = NDArray[Any]
@@ -88,7 +89,7 @@ def test_feet_are_planted_by_the_phase_of_the_stride() -> None:
     root, calm = rows(151, phase=phase, duty=0.6), np.zeros(151, np.bool_)
     for side in range(2):
         planted = np.zeros(151, np.bool_)
-        mark_planted(root, side, calm, planted)
+        mark_contact(root, side, calm, planted)
         assert planted.tolist() == ((root[PHASE].astype(np.float64) + 0.5 * side) % 1 < np.float32(0.6)).tolist()
 
 
@@ -98,7 +99,7 @@ def test_who_hops_plants_one_foot(foot: float, spared: int) -> None:
     root[LONE_FOOT] = foot
     planted = np.zeros((2, 151), np.bool_)
     for side in range(2):
-        mark_planted(root, side, calm, planted[side])
+        mark_contact(root, side, calm, planted[side])
     assert not planted[spared].any()
     assert planted[1 - spared].mean() == pytest.approx(0.6, abs=0.02)
 
@@ -109,7 +110,7 @@ def test_who_skips_plants_each_foot_twice_in_a_row() -> None:
     root[BEATS] = 4
     for side in range(2):
         planted, own = np.zeros(400, np.bool_), (phase + 0.5 * side) % 1
-        mark_planted(root, side, np.zeros(400, np.bool_), planted)
+        mark_contact(root, side, np.zeros(400, np.bool_), planted)
         assert planted.tolist() == ((own < 0.5) & (own % 0.25 < 0.14)).tolist()
 
 
@@ -117,7 +118,7 @@ def test_nobody_in_the_air_is_planted() -> None:
     airborne = np.zeros(40, np.bool_)
     airborne[10:12] = True
     planted = np.zeros(40, np.bool_)
-    mark_planted(rows(40, phase=0.07, duty=0.65), 0, airborne, planted)
+    mark_contact(rows(40, phase=0.07, duty=0.65), 0, airborne, planted)
     assert planted.tolist() == (~airborne).tolist()
 
 
@@ -125,7 +126,7 @@ def test_a_foot_off_the_ground_for_a_frame_or_two_has_not_stepped() -> None:
     phase = np.full(60, 0.3)
     phase[20:22], phase[40:46] = 0.8, 0.8
     planted = np.zeros(60, np.bool_)
-    mark_planted(rows(60, phase=phase, duty=0.65), 0, np.zeros(60, np.bool_), planted)
+    mark_contact(rows(60, phase=phase, duty=0.65), 0, np.zeros(60, np.bool_), planted)
     assert np.flatnonzero(~planted).tolist() == [40, 41, 42, 43, 44, 45]
 
 
@@ -137,15 +138,15 @@ def test_prints_lie_where_the_body_passes_over_them() -> None:
     widths = np.array([0.05, 0.09, 0.02])
     leg[FORWARD] = 0.3 - speed * (seconds % 1)  # a nominal foot that stays where it lands
     planted = np.zeros(frames, np.bool_)
-    mark_planted(root, 0, np.zeros(frames, np.bool_), planted)
+    mark_contact(root, 0, np.zeros(frames, np.bool_), planted)
     count = find_stances(planted, stances)
-    plan_prints(root, leg, 0, widths, FOOT, stances, count)
+    plan_footprints(root, leg, 0, widths, FOOT, stances, count)
     assert count == 3
     np.testing.assert_allclose(stances[:2, PRINT_Z], np.array([0.3, 0.3 + speed]) - PRINT_BACK * FOOT[1], atol=1e-3)
     np.testing.assert_allclose(stances[:3, PRINT_X], 0.05, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], 0.02, atol=1e-6)
     root[APART] = 0.1  # of which the feet are that much further out
-    plan_prints(root, leg, 1, widths, FOOT, stances, count)
+    plan_footprints(root, leg, 1, widths, FOOT, stances, count)
     np.testing.assert_allclose(stances[:3, PRINT_X], -0.15, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], -0.02, atol=1e-6)
 
@@ -163,21 +164,21 @@ def test_prints_of_side_steps_lie_apart(standing: int | None) -> None:
         stances[standing, 1, FIRST], before[standing, 1, FIRST] = 25, 25
         stances[1 - standing, 1, LAST] = before[1 - standing, 1, LAST] = 50
         root[GAIT_WEIGHT, 55] = 0
-    keep_apart(root, stances, np.array([2, 2]), 0.11)
+    separate_footprints(root, stances, np.array([2, 2]), 0.11)
     moved = stances[:, :, PRINT_X] - before[:, :, PRINT_X]
     assert moved[:, 0].tolist() == [0, 0]  # far enough apart
     wanted = {None: (0.03, -0.03), 0: (0.0, -0.06), 1: (0.06, 0.0)}[standing]
     assert moved[:, 1] == pytest.approx(wanted, abs=1e-6)
     root[ASIDE_SPEED] = 0
     again = before.copy()
-    keep_apart(root, again, np.array([2, 2]), 0.11)
+    separate_footprints(root, again, np.array([2, 2]), 0.11)
     np.testing.assert_array_equal(again, before)
 
 
 def hold(leg: Array, stances: Array, rate: float = 1.0) -> None:
-    flatten_feet(leg, stances, len(stances), np.full(leg.shape[1], rate, np.float32), 0.04)
+    flatten_stances(leg, stances, len(stances), np.full(leg.shape[1], rate, np.float32), 0.04)
     for stance in stances:
-        hold_stance(leg, stance, FOOT, np.full(leg.shape[1], stance[PRINT_YAW], np.float32), 0.0)
+        place_stance_foot(leg, stance, FOOT, np.full(leg.shape[1], stance[PRINT_YAW], np.float32), 0.0)
 
 
 def sole_points_of(leg: Array, f: int) -> tuple[Array, Array]:
@@ -240,7 +241,7 @@ def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
     nominal = (course[0] + course[1] * times / frames).astype(np.float32)
     row = np.where(times <= lift, before[0], before[1]).astype(np.float32)
     kept = row.copy()
-    swing_row(row, nominal, lift, land, early, late, 8.0, float(frames))
+    fill_swing(row, nominal, lift, land, early, late, 8.0, float(frames))
     np.testing.assert_array_equal(row[: lift + 1], kept[: lift + 1])
     np.testing.assert_array_equal(row[land:], kept[land:])
     begin, end = lift + late, land - early
@@ -260,7 +261,7 @@ def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
 def test_a_foot_long_off_the_ground_goes_its_own_way() -> None:
     row, nominal = np.zeros(100, np.float32), np.sin(np.arange(100) / 9).astype(np.float32)
     row[:11], row[90:] = 0.5 + 0.02 * np.arange(11), 2.0
-    swing_row(row, nominal, 10, 90, 0.0, 0.0, 15, 15)
+    fill_swing(row, nominal, 10, 90, 0.0, 0.0, 15, 15)
     np.testing.assert_allclose(row[26:75], nominal[26:75], atol=1e-6)
     assert np.abs(np.diff(row, 2)).max() < 0.08
 
@@ -270,7 +271,7 @@ def test_a_step_lasts_as_long_at_any_frame_rate(forward: float) -> None:
     for frames in (50, 97, 400):
         phase = forward * np.linspace(0.03, 3.98, frames)
         root, planted, stances = rows(frames, phase=phase, duty=0.62), np.zeros(frames, np.bool_), np.zeros((6, 8))
-        mark_planted(root, 1, np.zeros(frames, np.bool_), planted)
+        mark_contact(root, 1, np.zeros(frames, np.bool_), planted)
         count = find_stances(planted, stances)
         time_stances(root, 1, stances, count)
         step = 3.95 / (frames - 1)
@@ -360,7 +361,7 @@ def test_lack_is_what_keeps_a_planted_foot_from_its_print(seed: int) -> None:
     leg[ANKLE_Y] = generator.uniform(0.05, 0.1, frames)
     planted = generator.random(frames) < 0.6
     lack = np.zeros(frames, np.float32)
-    add_lack(leg, planted, reach, lack)
+    add_excess_height(leg, planted, reach, lack)
     lowered = leg.astype(np.float64)
     lowered[HIP_Y] -= lack
     distance = np.sqrt(sum((lowered[ankle] - lowered[hip]) ** 2 for ankle, hip in (
@@ -378,7 +379,7 @@ def test_a_cover_is_smooth_and_nowhere_below(seed: int, radius: int) -> None:
     frames = int(generator.integers(1, 80))
     lack = np.where(generator.random(frames) < 0.2, generator.random(frames), 0).astype(np.float32)
     cover = lack.copy()
-    smooth_cover(cover, radius, np.zeros(frames, np.float32))
+    smooth_upper_envelope(cover, radius, np.zeros(frames, np.float32))
     assert (cover >= lack - 1e-6).all()
     assert cover.max() <= lack.max() + 1e-6
     window = range(-radius, radius + 1)

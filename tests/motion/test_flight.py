@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass
-from posegen.motion.flight import centre_height, fall_freely, mark_free
-from posegen.motion.rows import GAIT_WEIGHT, HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, TOE_HEIGHT
-from posegen.motion.showing import LEG_JOINTS
+from posegen.motion.engine import LEG_JOINTS
+from posegen.motion.pelvis import centre_height, fall_freely, mark_flight
+from posegen.motion.workspace import GAIT_WEIGHT, HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, TOE_HEIGHT
 
 Array = NDArray[Any]
 
@@ -76,5 +76,5 @@ def test_who_is_in_the_air() -> None:
     root, planted = np.zeros((ROOT_ROWS, 5), np.float32), np.array([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0]], np.bool_)
     root[GAIT_WEIGHT, :4] = [1, 1, 1, 0.2]
     free = np.array([0, 0, 0, 0, 1], np.bool_)
-    mark_free(root, planted, free)
+    mark_flight(root, planted, free)
     assert free.tolist() == [True, False, False, True, True]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posegen.motion.ground import climb, fill_ground, surface_height
+from posegen.motion.feet.ground import fill_ground, stair_levels, surface_height
 from posegen.skeleton import PARENTS, sole_points
 from posegen.variants.variants import VariantParameters, apply_variant
 from tests.motion.scripted import Slot, animated, scripted
@@ -48,11 +48,11 @@ def test_prints_climb_and_the_lowest_is_on_the_floor() -> None:
     stances[0, :, 0], stances[1, :, 0] = [0, 20, 40, 60], [10, 30, 50, 70]
     stances[0, :, 3], stances[1, :, 3] = [0.0, 0.56, 1.12, 1.68], [0.28, 0.84, 1.40, 1.70]
     rising = np.zeros(90, np.float32)
-    assert not climb(rising, stances, np.array([4, 4]), levels)
+    assert not stair_levels(rising, stances, np.array([4, 4]), levels)
     rising[15:80] = 0.17
-    assert climb(rising, stances, np.array([4, 4]), levels)
+    assert stair_levels(rising, stances, np.array([4, 4]), levels)
     np.testing.assert_allclose(levels, 0.17 * np.array([[0, 1, 3, 5], [0, 2, 4, 5]]), atol=1e-6)
-    assert climb(-rising, stances, np.array([4, 4]), levels)
+    assert stair_levels(-rising, stances, np.array([4, 4]), levels)
     np.testing.assert_allclose(levels, 0.17 * np.array([[5, 4, 2, 0], [5, 3, 1, 0]]), atol=1e-6)
 
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z
-from posegen.motion.guided import glide, guide_prints, guide_swings, guided_from, mark_stretches, stretch_seconds
-from posegen.motion.rows import GUIDED, HEADING, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, ROOT_ROWS
-from posegen.motion.state import Clock
-from posegen.motion.tables import CYCLE, ENTER, EXIT, LIFTED, PLACED, tables
-from posegen.motion.tracks import repetition, slot_stages
+from posegen.motion.feet.stances import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z, guide_footprints, guided_from
+from posegen.motion.feet.swings import guide_swings
+from posegen.motion.key_poses import interval_seconds, mark_intervals, repetition_span, stage_bounds
+from posegen.motion.library_tables import CYCLE, ENTER, EXIT, LIFTED, PLACED, library_tables
+from posegen.motion.timeline import glide
+from posegen.motion.workspace import GUIDED, HEADING, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, ROOT_ROWS, Clock
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
 from tests.motion.scripted import LIBRARY, Slot, animated, person, scripted, slot
@@ -29,34 +29,34 @@ FORWARD, ASIDE, UP, PITCHED = range(4)
 
 def test_a_share_of_a_stage_is_a_moment() -> None:
     someone, lunge = person(seed=3), slot("lunge", 2.0, 8.0, repetitions=2)
-    entered, leaving = slot_stages(lunge)
-    assert stretch_seconds(lunge, ENTER, 0.5, 0, someone.draws) == pytest.approx((2.0 + entered) / 2)
-    assert stretch_seconds(lunge, EXIT, 1.0, 0, someone.draws) == pytest.approx(8.0)
-    begin, length = repetition(lunge, someone.draws, 1)
-    assert stretch_seconds(lunge, CYCLE, 0.25, 1, someone.draws) == pytest.approx(begin + 0.25 * length)
+    entered, leaving = stage_bounds(lunge)
+    assert interval_seconds(lunge, ENTER, 0.5, 0, someone.draws) == pytest.approx((2.0 + entered) / 2)
+    assert interval_seconds(lunge, EXIT, 1.0, 0, someone.draws) == pytest.approx(8.0)
+    begin, length = repetition_span(lunge, someone.draws, 1)
+    assert interval_seconds(lunge, CYCLE, 0.25, 1, someone.draws) == pytest.approx(begin + 0.25 * length)
     held = slot("kneel", 0.0, 10.0)
-    entered, leaving = slot_stages(held)
-    assert stretch_seconds(held, CYCLE, 0.5, 0, someone.draws) == pytest.approx((entered + leaving) / 2)
+    entered, leaving = stage_bounds(held)
+    assert interval_seconds(held, CYCLE, 0.5, 0, someone.draws) == pytest.approx((entered + leaving) / 2)
 
 
 @given(st.floats(-3, 3), st.sampled_from([1 / 25, 1 / 30, 1 / 120]), st.booleans())
 def test_the_frames_of_lifts_are_those_within_them(first: float, step: float, right: bool) -> None:
-    someone, known = person(seed=4), tables(LIBRARY).actions
+    someone, known = person(seed=4), library_tables(LIBRARY).actions
     lunge, clock = slot("lunge", 0.0, 6.0, repetitions=2, right=right), Clock(first, step)
     marks = np.zeros(400, np.bool_)
-    mark_stretches(lunge, known, someone.draws, clock, RIGHT_FOOT if right else LEFT_FOOT, marks)
+    mark_intervals(lunge, known, someone.draws, clock, RIGHT_FOOT if right else LEFT_FOOT, marks)
     seconds = first + step * np.arange(400)
     wanted = np.zeros(400, np.bool_)
     for number in range(2):
         for lift in LIBRARY.action("lunge").lifts:
-            ends = (stretch_seconds(lunge, CYCLE, at, number, someone.draws) for at in (lift.begin, lift.end))
+            ends = (interval_seconds(lunge, CYCLE, at, number, someone.draws) for at in (lift.begin, lift.end))
             begin, end = ends
             wanted |= (seconds >= begin) & (seconds < end)
     differing = np.flatnonzero(marks != wanted)
     # A moment that falls on a frame may round to either side.
     assert len(differing) <= 1
     other = np.zeros(400, np.bool_)
-    mark_stretches(lunge, known, someone.draws, clock, LEFT_FOOT if right else RIGHT_FOOT, other)
+    mark_intervals(lunge, known, someone.draws, clock, LEFT_FOOT if right else RIGHT_FOOT, other)
     assert not other.any()
 
 
@@ -83,7 +83,7 @@ def test_a_foot_comes_down_where_its_channels_say(side: int, out: float) -> None
     foot[FORWARD, 40:], foot[ASIDE, 40:], foot[UP, 70:] = 0.5, 0.2, 0.3
     rows = stances((0, 30), (40, 60), (70, 100))
     rows[0, [PRINT_X, PRINT_Z]] = 1.0, 2.0
-    raised = guide_prints(root, foot, np.zeros(100, np.float32), side, 0.8, 0.0, rows, 3)
+    raised = guide_footprints(root, foot, np.zeros(100, np.float32), side, 0.8, 0.0, rows, 3)
     s, c = np.sin(2 * np.pi * heading), np.cos(2 * np.pi * heading)
     forward, aside = 0.8 * 0.5, 0.8 * 0.2 * out
     assert rows[1, PRINT_X] == pytest.approx(1.0 + forward * s + aside * c, abs=1e-6)
@@ -98,7 +98,7 @@ def test_prints_go_along_with_who_crawls() -> None:
     root, foot = course(100, speed=0.5), np.zeros((4, 100), np.float32)
     root[GUIDED] = PLACED
     rows = stances((0, 30), (40, 60), (70, 100))
-    assert not guide_prints(root, foot, np.zeros(100, np.float32), 0, 0.8, 0.0, rows, 3)
+    assert not guide_footprints(root, foot, np.zeros(100, np.float32), 0, 0.8, 0.0, rows, 3)
     assert rows[:, PRINT_Z] == pytest.approx(0.5 / FPS * rows[:, FIRST], abs=1e-6)
 
 
@@ -108,7 +108,7 @@ def test_the_first_print_is_where_path_and_channels_have_it() -> None:
     foot[FORWARD] = 0.4
     rows, ahead = stances((0, 50)), np.full(50, 0.25, np.float32)
     rows[0, PRINT_Z] = 0.25  # planned as if the angles of the leg were to be believed
-    guide_prints(root, foot, ahead, 0, 0.8, 0.01, rows, 1)
+    guide_footprints(root, foot, ahead, 0, 0.8, 0.01, rows, 1)
     assert rows[0, PRINT_Z] == pytest.approx(0.8 * 0.4 + 0.01, abs=1e-6)
 
 
@@ -128,7 +128,7 @@ def test_a_swing_leads_from_print_to_print() -> None:
     rows, nominal = stances((0, 20), (40, 60)), np.full((4, 60), 7.0, np.float32)
     airborne = np.zeros(60, np.bool_)
     airborne[30:32] = True
-    guide_prints(root, foot, np.zeros(60, np.float32), 0, 0.8, 0.0, rows, 2)
+    guide_footprints(root, foot, np.zeros(60, np.float32), 0, 0.8, 0.0, rows, 2)
     guide_swings(root, foot, 0, 0.8, 0.07, airborne, rows, 2, nominal)
     assert nominal[2] == pytest.approx(0.8 * foot[FORWARD], abs=1e-6)
     assert nominal[1][~airborne] == pytest.approx((0.07 + 0.8 * foot[UP])[~airborne], abs=1e-6)
@@ -139,7 +139,7 @@ def test_a_swing_leads_from_print_to_print() -> None:
 
 def test_who_glides_travels_between_the_stages() -> None:
     crawl = slot("crawling", 1.0, 11.0, repetitions=4)._replace(speed=0.4)
-    entered, leaving = slot_stages(crawl)
+    entered, leaving = stage_bounds(crawl)
     speed, seconds = np.zeros(300, np.float32), np.arange(300) / FPS
     glide(crawl, Clock(0.0, 1 / FPS), speed)
     assert not speed[(seconds <= entered) | (seconds >= leaving)].any()

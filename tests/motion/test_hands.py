@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.hands import EASY, LONGEST, draw_wrist, eased, solve_elbow
+from posegen.motion.arms import EASY, LONGEST, pull_wrist, solve_elbow
+from posegen.motion.trigonometry import ease_towards
 from tests.motion.rotations import about_x, about_y, about_z
 
 Array = NDArray[Any]
@@ -71,7 +72,7 @@ def solved(one: Arm, weight: float = 1.0) -> tuple[Array, Array]:
     goal, elbow, wrist = one.wrist.copy(), one.elbow.copy(), one.wrist.copy()
     weights = np.full(FRAMES, weight, np.float32)
     length = one.upper + one.fore
-    draw_wrist(one.hand, one.chest, one.origin, length, one.sign, weights, one.shoulder, wrist, 0, FRAMES, goal)
+    pull_wrist(one.hand, one.chest, one.origin, length, one.sign, weights, one.shoulder, wrist, 0, FRAMES, goal)
     solve_elbow(one.upper, one.fore, one.sign, one.chest, one.shoulder, goal, 0, FRAMES, elbow, wrist)
     return elbow.astype(np.float64), wrist.astype(np.float64)
 
@@ -193,12 +194,12 @@ def test_out_of_reach_the_arm_points_there_and_never_snaps(seed: int, further: f
 
 @given(st.floats(0, 10), st.floats(0.1, 2), st.floats(0.01, 1))
 def test_easing_keeps_what_is_easy_and_never_reaches_the_last(distance: float, easy: float, room: float) -> None:
-    soft = eased(distance, easy, easy + room)
+    soft = ease_towards(distance, easy, easy + room)
     if distance <= easy:
         assert soft == distance
     else:
         assert easy < soft < min(distance, easy + room) + 1e-9
-    assert eased(distance + 0.1, easy, easy + room) > soft
+    assert ease_towards(distance + 0.1, easy, easy + room) > soft
 
 
 @given(SEEDS)

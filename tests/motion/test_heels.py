@@ -10,7 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.contacts import (
+from posegen.motion.feet.legs import (
+    HEEL_FOR_BEND,
+    MOST_BEND,
+    RETURN_SECONDS,
+    SOFT_BEND,
+    TURNS_A_METRE,
+    limit_stance_ankles,
+    limit_swing_ankles,
+    raise_heels,
+    shank_lean,
+    solve_knee,
+)
+from posegen.motion.feet.stances import (
     EARLY,
     FIRST,
     LAST,
@@ -18,23 +30,11 @@ from posegen.motion.contacts import (
     PRINT_X,
     PRINT_YAW,
     PRINT_Z,
+    place_stance_foot,
     rise_on_toes,
     roll_forward,
 )
-from posegen.motion.heels import (
-    HEEL_FOR_BEND,
-    MOST_BEND,
-    RETURN_SECONDS,
-    SOFT_BEND,
-    TURNS_A_METRE,
-    raise_heels,
-    relax_ankles,
-    shank_lean,
-    yield_heels,
-)
-from posegen.motion.legs import solve_knee
-from posegen.motion.planted import hold_stance
-from posegen.motion.rows import (
+from posegen.motion.workspace import (
     ANKLE_X,
     BEND,
     FORWARD,
@@ -60,7 +60,7 @@ def sinking(frames: int, lowest: float, ahead: float, yaw: float = 0.0) -> tuple
     """One leg whose hip sinks over its planted foot and rises again, and its stance."""
     leg, stances = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((2, 8))
     stances[0, [FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW]] = 0, frames, 0.3, -0.2, yaw
-    hold_stance(leg, stances[0], FOOT, np.full(frames, yaw, np.float32), 0.0)
+    place_stance_foot(leg, stances[0], FOOT, np.full(frames, yaw, np.float32), 0.0)
     down = np.sin(np.linspace(0, np.pi, frames))
     forward = np.array([np.sin(2 * np.pi * yaw), np.cos(2 * np.pi * yaw)])
     leg[HIP_X] = 0.3 + ahead * down * forward[0]
@@ -98,7 +98,7 @@ def test_the_lean_of_a_shank_is_that_of_the_knee_that_is_solved(lowest: float, a
 def test_a_heel_rises_before_the_ankle_bends_too_far(lowest: float, ahead: float, yaw: float) -> None:
     leg, stances = sinking(31, lowest, ahead, yaw)
     before = leg.copy()
-    yield_heels(bending(leg), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
+    limit_stance_ankles(bending(leg), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
     bent = lean(before) + before[PITCH]
     assert (lean(leg) + leg[PITCH]).max() < 24 / 360
     kept = bent < MOST_BEND - SOFT_BEND - 1e-4
@@ -117,7 +117,7 @@ def test_a_heel_rises_before_the_ankle_bends_too_far(lowest: float, ahead: float
 def test_a_heel_that_rose_comes_back_in_the_swing() -> None:
     leg, stances = sinking(40, 0.6, 0.1)
     stances[0, LAST] = 20
-    yield_heels(bending(leg), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
+    limit_stance_ankles(bending(leg), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
     at_lift = float(leg[PITCH, 19])
     assert at_lift < -0.02
     share = np.clip((np.arange(20, 40) - 19) * 0.04 / RETURN_SECONDS, 0, 1)
@@ -130,7 +130,7 @@ def test_toes_of_a_swinging_foot_hang_where_its_ankle_would_bend_too_far() -> No
     planted = np.zeros(30, np.bool_)
     planted[:16] = True
     before = leg.copy()
-    relax_ankles(bending(leg), leg, planted, THIGH, SHANK)
+    limit_swing_ankles(bending(leg), leg, planted, THIGH, SHANK)
     bent = lean(before) + before[PITCH]
     np.testing.assert_array_equal(leg[PITCH, :16], before[PITCH, :16])
     assert bent[16:].max() > MOST_BEND + 2 * SOFT_BEND
@@ -165,7 +165,7 @@ def test_the_heels_of_runners_rise_by_how_far_the_foot_is_behind(running: float)
 def test_heels_stay_down_for_longer_where_an_action_bends_ankles_further() -> None:
     leg, stances = sinking(31, 0.45, 0.1)
     before = leg.copy()
-    yield_heels(bending(leg, 16.0), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
+    limit_stance_ankles(bending(leg, 16.0), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
     bent = lean(before) + before[PITCH]
     assert bent.max() > 45 / 360
     # Where it may bend to 37 degrees; what a first rise of the heel leaves of the rest, a second takes up.
@@ -177,7 +177,7 @@ def test_the_toes_of_a_swinging_foot_point_no_further_than_they_can() -> None:
     leg, _ = sinking(60, 0.86, 0.0)
     leg[PITCH] = np.linspace(-0.1, -0.33, 60)
     before = leg.copy()
-    relax_ankles(bending(leg), leg, np.zeros(60, bool), THIGH, SHANK)
+    limit_swing_ankles(bending(leg), leg, np.zeros(60, bool), THIGH, SHANK)
     asked, bent = lean(before) + before[PITCH], lean(leg) + leg[PITCH]
     assert asked.min() < -90 / 360
     assert -62.5 / 360 < bent.min() < -58 / 360

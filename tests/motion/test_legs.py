@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.legs import ROUND, ease_reach, nominal_leg, place_foot, solve_knee
-from posegen.motion.rows import (
+from posegen.motion.feet.legs import ROUND, ease_reach, nominal_leg, place_foot, solve_knee
+from posegen.motion.workspace import (
     ANKLE_X,
     BALL_X,
     DOWN,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from posegen.library import Library
 from posegen.library.channels import CHANNELS
 from posegen.library.models import Action
-from posegen.motion.state import Scratch
-from posegen.motion.trunk import upper_body
+from posegen.motion.trunk import place_upper_body
+from posegen.motion.workspace import Workspace
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import JOINTS
 from tests.motion.acted import MARGIN, acted, rotations_of, shown
@@ -53,11 +53,11 @@ MADE = library()
 SIDES = ((LEFT, "left", 1), (RIGHT, "right", -1))
 
 
-def act(*slots: Slot, stature: float = 1.7) -> Scratch:
+def act(*slots: Slot, stature: float = 1.7) -> Workspace:
     return acted(scripted(*slots, frames=FRAMES, stature=stature, library=MADE), MADE, person(stature))
 
 
-def wanted(work: Scratch, anchor: str, sign: int, stature: float) -> Array:
+def wanted(work: Workspace, anchor: str, sign: int, stature: float) -> Array:
     """Where the wrist should be in the middle frame."""
     turned = rotations_of(work, MIDDLE)
     apart = np.array(PLACES[anchor]) * [sign, 1, 1] * (0.186 + 0.146) * stature
@@ -101,7 +101,7 @@ def test_a_gait_holds_its_hand_in_place_and_comes_to_it_smoothly() -> None:
 def test_nothing_moves_where_no_hand_has_a_place() -> None:
     work = act(Slot("walk", -3, 9, speed=1.2), Slot("wave", 1, 5, repetitions=4, layered=True, side=RIGHT))
     turns, joints = work.turns.copy(), work.joints.copy()
-    upper_body(work.channels, turns[6], person().offsets, joints, turns)
+    place_upper_body(work.channels, turns[6], person().offsets, joints, turns)
     np.testing.assert_array_equal(work.joints, joints)
 
 

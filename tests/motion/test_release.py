@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.motion.release import FARTHEST, FEWEST, ignore_touches, release
-from posegen.motion.rows import GAIT_WEIGHT, LEG_ROWS, ROOT_ROWS, ROOT_X, ROOT_Z
+from posegen.motion.feet.stances import FARTHEST_BEHIND, SHORTEST_STANCE, drop_brief_contacts, shorten_stances
+from posegen.motion.workspace import GAIT_WEIGHT, LEG_ROWS, ROOT_ROWS, ROOT_X, ROOT_Z
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS
 
 FOOT = 1.7 * np.array([HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"]])
@@ -20,7 +20,7 @@ def released(speed: float, weight: float = 1.0, over: int = 12) -> tuple[int, li
     planted = np.zeros(FRAMES, bool)
     planted[5:25] = True
     stances = np.array([[5, 25, 3.0, -2.0, 0.1, 0.0, 0.0, 0.5]])
-    release(root, leg, FOOT, LEG, planted, stances, 1)
+    shorten_stances(root, leg, FOOT, LEG, planted, stances, 1)
     return int(stances[0, 1]), planted.tolist()
 
 
@@ -33,16 +33,16 @@ def test_a_foot_within_reach_stays() -> None:
 def test_a_foot_left_behind_goes() -> None:
     end, planted = released(3.0)
     behind = 3.0 * (np.arange(FRAMES) - 12) / 25
-    assert end == int(np.flatnonzero(behind <= FARTHEST * LEG)[-1]) + 1 == 17
+    assert end == int(np.flatnonzero(behind <= FARTHEST_BEHIND * LEG)[-1]) + 1 == 17
     assert planted == [5 <= f < 17 for f in range(FRAMES)]
 
 
 def test_a_moment_of_it_remains_and_who_stands_is_let_alone() -> None:
-    assert released(300.0, over=2)[0] == 5 + FEWEST
+    assert released(300.0, over=2)[0] == 5 + SHORTEST_STANCE
     assert released(3.0, weight=0.0)[0] == 25
 
 
 def test_a_touch_is_no_stance() -> None:
     planted = np.array([1, 0, 1, 0, 1, 1, 0, 0, 1], bool)
-    ignore_touches(planted)
+    drop_brief_contacts(planted)
     assert planted.tolist() == [True, False, False, False, True, True, False, False, True]

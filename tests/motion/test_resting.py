@@ -9,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.overlap import segment_distance
-from posegen.motion.resting import EASY, forearm_gap, lies_near, press_out, rest_forearms
-from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
-from posegen.motion.state import Person, Scratch, scratch
+from posegen.motion.arms import WRIST_EASE, clear_thighs, forearm_gap, is_near_thigh, push_wrist_out
+from posegen.motion.workspace import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS, Person, Workspace, empty_workspace
 from posegen.skeleton import body_offsets
 from tests.motion.scripted import Slot, scripted
 
@@ -45,13 +44,13 @@ def test_what_is_near_is_seen(seed: int) -> None:
     point = elbow + np.float32(0.6) * (wrist - elbow)
     nearest = segment_distance(*(points.T.astype(np.float64) for points in (point, point, hip, knee)))[10:50].min()
     work = np.zeros(FRAMES, np.float32)
-    assert lies_near(elbow, wrist, hip, knee, 0.6, nearest + 1e-3, 10, 50, work)
-    assert not lies_near(elbow, wrist, hip, knee, 0.6, nearest - 1e-3, 10, 50, work)
+    assert is_near_thigh(elbow, wrist, hip, knee, 0.6, nearest + 1e-3, 10, 50, work)
+    assert not is_near_thigh(elbow, wrist, hip, knee, 0.6, nearest - 1e-3, 10, 50, work)
 
 
-def letting_down(steep: float) -> tuple[Scratch, Person]:
+def letting_down(steep: float) -> tuple[Workspace, Person]:
     """Somebody who sits and lets the left forearm down until it points `steep` downwards for each metre forward."""
-    work, offsets = scratch(FRAMES, 1), OFFSETS.copy()
+    work, offsets = empty_workspace(FRAMES, 1), OFFSETS.copy()
     work.root[HEADING_COS] = 1
     for side, sign in enumerate((1.0, -1.0)):
         work.legs[side, HIP_X], work.legs[side, KNEE_X] = 0.08 * sign, 0.1 * sign
@@ -67,7 +66,7 @@ def letting_down(steep: float) -> tuple[Scratch, Person]:
     return work, Person(offsets, none, none, none, none, 1.7, 0.0, none, none, none)
 
 
-def depth(work: Scratch) -> Array:
+def depth(work: Workspace) -> Array:
     """How deep the left forearm is in the left thigh, as slim as both are measured, in metres."""
     ends = (work.joints[18], work.joints[20], work.legs[0, HIP_X : HIP_X + 3], work.legs[0, KNEE_X : KNEE_X + 3])
     return np.asarray(0.052 / 0.491 * LEG - segment_distance(*(points.T.astype(np.float64) for points in ends)))
@@ -79,9 +78,9 @@ def test_a_hand_let_down_into_a_thigh_lies_on_it(steep: float) -> None:
     before = work.joints.copy()
     assert depth(work).max() > 0.025
     deep = depth(work)
-    rest_forearms(work, person, 0, FRAMES)
+    clear_thighs(work, person, 0, FRAMES)
     assert 0 < depth(work).max() < 0.015
-    free = deep < -EASY
+    free = deep < -WRIST_EASE
     np.testing.assert_array_equal(work.joints[:, :, free], before[:, :, free])
     np.testing.assert_array_equal(work.joints[21], before[21])  # nothing is near the other one
     # By degrees: it comes to rest on the way through what is soft, not at once.
@@ -94,7 +93,7 @@ def test_nothing_near_nothing_moved() -> None:
     hip += 2
     knee += 2
     root, goal = np.zeros((ROOT_ROWS, FRAMES), np.float32), np.zeros((3, FRAMES), np.float32)
-    assert not press_out(root, elbow, wrist, hip, knee, 0.09, 0, FRAMES, goal)
+    assert not push_wrist_out(root, elbow, wrist, hip, knee, 0.09, 0, FRAMES, goal)
     np.testing.assert_array_equal(goal, wrist)
 
 
@@ -107,6 +106,6 @@ def test_pressing_out_in_the_mirror_is_the_mirror_of_it(seed: int) -> None:
     for sign, course in ((1, root), (-1, flipped)):
         points = [p * np.array([[sign], [1], [1]], np.float32) for p in lines(seed)]
         goal = np.zeros((3, FRAMES), np.float32)
-        assert press_out(course, *points, 0.09, 0, FRAMES, goal)
+        assert push_wrist_out(course, *points, 0.09, 0, FRAMES, goal)
         sides.append(goal * np.array([[sign], [1], [1]], np.float32))
     np.testing.assert_array_equal(sides[0], sides[1])

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from posegen.constants import GRAVITY
 from posegen.library.channels import CHANNELS
-from posegen.motion.root import carry_height, hips, pelvis_path, pelvis_rotation, run_rise, soften_steps
-from posegen.motion.rows import (
+from posegen.motion.gait.running import run_rise
+from posegen.motion.pelvis import fill_pelvis_height, pelvis_path, pelvis_rotation, place_hips, soften_steps
+from posegen.motion.workspace import (
     BEATS,
     DUTY,
     GAIT_WEIGHT,
@@ -105,7 +106,7 @@ def test_stance_legs_carry_a_walk(seed: int) -> None:
     root = walking_root(40, generator)
     legs = generator.uniform(0.7, 0.9, (2, LEG_ROWS, 40)).astype(np.float32)
     tilt = np.full(40, 0.05, np.float32)
-    carry_height(root, legs, tilt, np.zeros(40, np.float32), 0.08, 0.08, 0.002, 0.95)
+    fill_pelvis_height(root, legs, tilt, np.zeros(40, np.float32), 0.08, 0.08, 0.002, 0.95)
     for f in range(40):
         phase = float(root[PHASE, f]) % 1
         left, right = legs[:, LOWEST, f] + 0.08 * np.cos(0.1 * np.pi) - 0.002
@@ -144,7 +145,7 @@ def test_running_height_is_a_body_under_its_contacts(beats: int) -> None:
     root[DUTY], root[RATE], root[GAIT_WEIGHT], root[RUN_WEIGHT], root[BEATS] = 0.36, 0.4, weight, weight, beats
     root[RUN_PERIOD], root[RUN_CONTACT], root[RUN_HEIGHT] = weight * period, weight * contact, weight * 0.9
     level = np.zeros(frames, np.float32)
-    carry_height(root, np.zeros((2, LEG_ROWS, frames), np.float32), level, level, 0.08, 0.08, 0.002, 0.95)
+    fill_pelvis_height(root, np.zeros((2, LEG_ROWS, frames), np.float32), level, level, 0.08, 0.08, 0.002, 0.95)
     # Of the steady gait, whatever the rate is while it comes to a stop.
     part = (beats * root[PHASE].astype(np.float64) % 1) * period
     run = 0.9 + rise(period, contact, part) - run_rise(0.5 * contact, contact, period)
@@ -229,7 +230,7 @@ def test_hips_hang_from_the_pelvis(seed: int) -> None:
     pelvis, place = np.zeros((9, frames), np.float32), np.zeros((3, frames), np.float32)
     legs = np.zeros((2, LEG_ROWS, frames), np.float32)
     pelvis_rotation(root, channels, pelvis)
-    hips(root, pelvis, OFFSETS, place, legs)
+    place_hips(root, pelvis, OFFSETS, place, legs)
     np.testing.assert_allclose(place, [root[ROOT_X], root[HEIGHT] - root[LOWERING], root[ROOT_Z]])
     for side in range(2):
         for f in range(frames):

@@ -12,15 +12,24 @@ from numpy.typing import NDArray
 from posegen.evaluation.gait import Walk, measure_walk
 from posegen.evaluation.recording import Recording
 from posegen.library.channels import CHANNELS
-from posegen.motion import state
-from posegen.motion.cast import cast_of
-from posegen.motion.channels import HANGING, LEAN_ASIDE, LEAN_BACK, counter_lean, ease_posture
+from posegen.motion.channels import HANGING, LEAN_ASIDE, LEAN_BACK, counter_lean, remove_style_posture
 from posegen.motion.engine import animate
-from posegen.motion.gait import HARMONICS, WALK
-from posegen.motion.manner import CADENCE, CLEARANCE, MANNERS, STANCE, WIDTH
-from posegen.motion.state import Clock, Person
-from posegen.motion.styles import BOUNCE, SIDEWAYS, add_bounce, step_in_style, style_tables
-from posegen.motion.tables import tables
+from posegen.motion.gait.steps import (
+    CADENCE,
+    CLEARANCE,
+    MORE_BOUNCE,
+    MORE_SIDEWAYS,
+    STANCE,
+    STRIDE_PARAMETERS,
+    WALK,
+    WIDTH,
+    add_bounce,
+    step_in_style,
+)
+from posegen.motion.gait.walking import HARMONICS
+from posegen.motion.library_tables import library_tables, style_tables
+from posegen.motion.scene_arrays import person_arrays
+from posegen.motion.workspace import Clock, Person, Segment
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import JOINTS, MIRROR_JOINTS, sole_points
 from tests.motion.acted import acted, rotations_of
@@ -133,7 +142,7 @@ def test_arms_swing_and_bodies_bounce_by_style(gaits: dict[str, Gait]) -> None:
 
 def test_the_neutral_style_adds_nothing() -> None:
     scenes = scripted(Slot("walk", 0, 2, speed=1.0), frames=50)
-    plain, styled = cast_of(scenes), cast_of(scenes, style_tables(LIBRARY))
+    plain, styled = person_arrays(scenes), person_arrays(scenes, style_tables(LIBRARY))
     for one, other in zip(plain, styled, strict=True):
         np.testing.assert_array_equal(one, other)
     assert not styled.posture.any()
@@ -169,7 +178,7 @@ def test_who_lies_is_borne_by_the_floor(name: str) -> None:
 @pytest.mark.parametrize(("action", "speed"), [("walk", 1.3), ("run", 3.0), ("sprint", 6.0)])
 def test_the_head_is_steadied(action: str, speed: float) -> None:
     scenes = scripted(Slot(action, -3, 9, speed=speed), frames=3 * FPS)
-    cast = cast_of(scenes)
+    cast = person_arrays(scenes)
     someone = Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
     work = acted(scenes, LIBRARY, someone._replace(sway=np.zeros_like(someone.sway)), FPS)
     frames = range(0, 3 * FPS, 3)
@@ -185,7 +194,7 @@ def test_the_head_is_steadied(action: str, speed: float) -> None:
 def test_numbers_of_a_styles_steps() -> None:
     style = style_tables(LIBRARY).steps[STYLES.index("careful")]
     wanted = LIBRARY.styles["careful"]
-    manner = np.zeros(MANNERS)
+    manner = np.zeros(STRIDE_PARAMETERS)
     manner[CADENCE], manner[CLEARANCE], manner[WIDTH] = 1.2, 0.02, 0.01
     changed = manner.copy()
     step_in_style(changed, WALK, 1.0, style)
@@ -201,7 +210,7 @@ def test_numbers_of_a_styles_steps() -> None:
 @pytest.mark.parametrize(("more", "highest", "lowest"), [(0.01, 0.0, -0.02), (-0.004, 0.0, -0.008)])
 def test_bounce_never_lifts_the_body_off_its_legs(more: float, highest: float, lowest: float) -> None:
     series, style = np.zeros(1 + 2 * HARMONICS, np.float32), np.zeros(7)
-    style[BOUNCE], style[SIDEWAYS] = more, 0.02
+    style[MORE_BOUNCE], style[MORE_SIDEWAYS] = more, 0.02
     add_bounce(CHANNELS.index("root_height"), style, series, 1 + HARMONICS)
     phase = np.linspace(0, 1, 200)
     turns = 2 * np.pi * np.outer(phase, np.arange(1, HARMONICS + 1))
@@ -220,7 +229,7 @@ CLOCK = Clock(0.0, 0.04)
 FRAMES = 200
 
 
-def hold(slot: state.Slot) -> Array:
+def hold(slot: Segment) -> Array:
     """How far a slot has taken over, by minimum jerk."""
     times = CLOCK.first + np.arange(FRAMES) * CLOCK.step
     rise, fall = (np.clip(x, 0, 1) for x in ((times - slot.start) / slot.enter, (slot.end - times) / slot.exit))
@@ -229,12 +238,12 @@ def hold(slot: state.Slot) -> Array:
 
 @pytest.mark.parametrize("action", ["squat", "lie_down", "bow"])
 def test_an_action_takes_back_the_posture_of_what_it_moves_itself(action: str) -> None:
-    actions = tables(LIBRARY).actions
+    actions = library_tables(LIBRARY).actions
     doing = slot(action, 1.0, 9.0, repetitions=1)
-    cast = cast_of(in_style("old", frames=1), style_tables(LIBRARY))
+    cast = person_arrays(in_style("old", frames=1), style_tables(LIBRARY))
     someone = Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
     channels = np.zeros((len(CHANNELS), FRAMES), np.float32)
-    ease_posture(channels, doing, actions, someone, CLOCK, np.zeros(FRAMES, np.float32))
+    remove_style_posture(channels, doing, actions, someone, CLOCK, np.zeros(FRAMES, np.float32))
     wanted = np.zeros(channels.shape)
     for c, name in enumerate(CHANNELS):
         arm = any(part in name for part in ("collar", "shoulder", "elbow"))
@@ -246,7 +255,7 @@ def test_an_action_takes_back_the_posture_of_what_it_moves_itself(action: str) -
 
 @pytest.mark.parametrize(("action", "right"), [("point", True), ("wave", False), ("whisper", True)])
 def test_the_trunk_leans_away_from_a_raised_arm(action: str, right: bool) -> None:
-    actions = tables(LIBRARY).actions
+    actions = library_tables(LIBRARY).actions
     doing = slot(action, 1.0, 6.0, repetitions=3, right=right)
     channels = np.zeros((len(CHANNELS), FRAMES), np.float32)
     sides = {"right" if right else "left": (0.24, 0.15), "left" if right else "right": (0.3, 0.02)}

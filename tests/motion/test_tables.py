@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from posegen.library import Library
 from posegen.library.channels import ANCHORS, CHANNELS
 from posegen.library.models import Action
-from posegen.motion.tables import CYCLE, ENTER, EXIT, PLANTED, SCALARS, SUPPORTS, ActionTables, tables
+from posegen.motion.library_tables import CYCLE, ENTER, EXIT, PLANTED, SCALARS, SUPPORTS, ActionTables, library_tables
 from posegen.skeleton import PARTS
 from tests.motion.scripted import LIBRARY
 
@@ -49,7 +49,7 @@ LEFT, RIGHT = 0, 1
 @pytest.fixture(scope="module")
 def salute() -> ActionTables:
     entries = {"salute": Action.model_validate(SALUTE)}
-    return tables(Library(entries=entries, families={"military": ("salute",)}, themes={}, words={})).actions
+    return library_tables(Library(entries=entries, families={"military": ("salute",)}, themes={}, words={})).actions
 
 
 def scalar(actions: ActionTables, name: str) -> Array:
@@ -141,7 +141,7 @@ def test_scalars(salute: ActionTables) -> None:
 
 
 def test_every_action_of_the_library_is_there_with_both_sides() -> None:
-    actions = tables(LIBRARY).actions
+    actions = library_tables(LIBRARY).actions
     assert len(actions.scalars) == 2 * len(LIBRARY.actions)
     for name in LIBRARY.actions:
         action, row = LIBRARY.action(name), 2 * LIBRARY.index(name)
@@ -152,4 +152,4 @@ def test_every_action_of_the_library_is_there_with_both_sides() -> None:
 
 
 def test_tables_are_made_once() -> None:
-    assert tables(LIBRARY) is tables(LIBRARY)
+    assert library_tables(LIBRARY) is library_tables(LIBRARY)

@@ -10,9 +10,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.gait import FASTEST_STEPS, HOP, RUN, STEP, WALK, run_contact_seconds, stride_rate
-from posegen.motion.manner import AHEAD, ASIDE, BOUNCES, CADENCE, CLEARANCE, LIMP, LONE, MANNERS, STANDING_LIFT, STEP_LENGTH
-from posegen.motion.rows import (
+from posegen.motion.gait.running import run_contact_seconds
+from posegen.motion.gait.steps import (
+    AHEAD,
+    ASIDE,
+    BOUNCES,
+    CADENCE,
+    CLEARANCE,
+    FASTEST_STEPS,
+    HOP,
+    LIMP,
+    LONE_SIDE,
+    RUN,
+    STANDING_LIFT,
+    STEP,
+    STEP_LENGTH,
+    STRIDE_PARAMETERS,
+    WALK,
+    stride_rate,
+)
+from posegen.motion.timeline import (
+    STANDING_DUTY,
+    STANDING_PHASE,
+    fill_ramp,
+    fill_speeds,
+    integrate_path,
+    plan_ramps,
+    plan_rates,
+    segment_rates,
+)
+from posegen.motion.trigonometry import smooth_step
+from posegen.motion.workspace import (
     APART,
     ASIDE_SPEED,
     DUTY,
@@ -35,17 +63,6 @@ from posegen.motion.rows import (
     STEP_WEIGHT,
     TURNING,
 )
-from posegen.motion.timeline import (
-    STANDING_DUTY,
-    STANDING_PHASE,
-    course,
-    fill_ramp,
-    plan_ramps,
-    plan_rates,
-    slot_rates,
-    travel,
-)
-from posegen.motion.trigonometry import smooth_step
 
 Array = NDArray[Any]
 
@@ -64,7 +81,7 @@ class Slot(NamedTuple):
 
 def manners(slots: list[Slot]) -> Array:
     """Rows of plain steps, but for what the slots say."""
-    rows = np.zeros((len(slots), MANNERS))
+    rows = np.zeros((len(slots), STRIDE_PARAMETERS))
     rows[:, AHEAD] = rows[:, CADENCE] = 1
     rows[:, CLEARANCE] = STANDING_LIFT
     rows[:, BOUNCES] = [{RUN: 2, HOP: 1}.get(slot.gait, 0) for slot in slots]
@@ -84,13 +101,13 @@ def run_course(slots: list[Slot], *, fps: int = 25, phase: float = 0.0, left_lea
     gait, turn = np.array([slot.gait for slot in slots]), np.array([slot.turn for slot in slots])
     rate, turning, ramps = np.zeros(len(slots)), np.zeros(len(slots)), np.zeros((len(slots), 8))
     manner = manners(slots)
-    slot_rates(gait, manner, start, end, speed, turn, LEG, rate)
+    segment_rates(gait, manner, start, end, speed, turn, LEG, rate)
     plan_ramps(gait, manner, start, end, speed, rate, ramps)
     phase = plan_rates(gait, manner, start, end, turn, phase, left_leads, ramps, rate, turning)
     frames = int(end[-1] * fps) + 1
     root, weights = np.zeros((ROOT_ROWS, frames), np.float32), np.zeros((len(slots), frames), np.float32)
-    course(gait, manner, speed, rate, turning, ramps, 0.0, 1.0 / fps, root, weights)
-    travel(root, 0, 1.0 / fps, phase, 0.0, 0.0, 0.0)
+    fill_speeds(gait, manner, speed, rate, turning, ramps, 0.0, 1.0 / fps, root, weights)
+    integrate_path(root, 0, 1.0 / fps, phase, 0.0, 0.0, 0.0)
     return root
 
 
@@ -156,12 +173,14 @@ def test_travel_runs_backwards_into_the_margin(margin: int, seed: int) -> None:
     root = np.zeros((ROOT_ROWS, 80), np.float32)
     root[SPEED], root[TURNING], root[RATE] = generator.random(80), generator.uniform(-0.2, 0.2, 80), generator.random(80)
     root[ASIDE_SPEED] = generator.uniform(-1, 1, 80)
-    travel(root, margin, 0.04, 0.3, 0.1, 5.0, -2.0)
+    integrate_path(root, margin, 0.04, 0.3, 0.1, 5.0, -2.0)
     assert root[PHASE, margin] == pytest.approx(0.3)
     assert root[HEADING, margin] == pytest.approx(0.1)
     assert (root[PATH_X, margin], root[PATH_Z, margin], root[ODOMETER, margin]) == (5, -2, 0)
     whole = root.copy()
-    travel(whole, 0, 0.04, float(root[PHASE, 0]), float(root[HEADING, 0]), float(root[PATH_X, 0]), float(root[PATH_Z, 0]))
+    integrate_path(
+        whole, 0, 0.04, float(root[PHASE, 0]), float(root[HEADING, 0]), float(root[PATH_X, 0]), float(root[PATH_Z, 0])
+    )
     for row in (PHASE, HEADING, PATH_X, PATH_Z):
         np.testing.assert_allclose(whole[row], root[row], atol=2e-5)
     np.testing.assert_allclose(np.diff(whole[ODOMETER]), np.diff(root[ODOMETER]), atol=2e-5)
@@ -272,7 +291,7 @@ def test_a_step_length_sets_the_cadence() -> None:
 
 
 def test_who_hops_is_on_one_foot() -> None:
-    root = run_course([Slot(STAND, 2), Slot(HOP, 4, 0.8, 0.0, ((LONE, -1.0),)), Slot(STAND, 2)])
+    root = run_course([Slot(STAND, 2), Slot(HOP, 4, 0.8, 0.0, ((LONE_SIDE, -1.0),)), Slot(STAND, 2)])
     assert (root[LONE_FOOT, 100], root[RUN_WEIGHT, 100]) == (-1, 1)
     assert (root[LONE_FOOT, 0], root[LONE_FOOT, -1]) == (0, 0)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from posegen.evaluation.overlap import body_overlap
 from posegen.library.models import Action
-from posegen.motion.cast import cast_of
-from posegen.motion.state import Person
+from posegen.motion.scene_arrays import person_arrays
+from posegen.motion.workspace import Person
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import CONTACTS, JOINTS
 from tests.motion.acted import acted, rotations_of, shown
@@ -76,7 +76,7 @@ def scene(name: str, side: int, body: tuple[float, float, float], amplitude: flo
 
 
 def someone(scenes: Scenes) -> Person:
-    cast = cast_of(scenes)
+    cast = person_arrays(scenes)
     return Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
 
 

@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.library.channels import CHANNELS
-from posegen.motion.state import KNOTS, Clock
-from posegen.motion.tables import tables
-from posegen.motion.tracks import (
+from posegen.motion.key_poses import (
     fill_times,
     fill_track,
     flight_begin,
     flight_seconds,
     knots_of_channel,
-    repetition,
-    slot_stages,
+    repetition_span,
+    root_height_unit,
+    stage_bounds,
     time_in_cycle,
-    unit_of_height,
 )
+from posegen.motion.library_tables import library_tables
+from posegen.motion.workspace import KNOTS, Clock
 from posegen.scene import DRAWS
 from tests.motion.scripted import LIBRARY, leg_length, person, slot
 
 Array = NDArray[Any]
 
-ACTIONS = tables(LIBRARY).actions
+ACTIONS = library_tables(LIBRARY).actions
 LEG = 0.85
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -84,7 +84,7 @@ seconds_of_slot = st.floats(0.3, 9)
 @given(names, seconds_of_slot, st.floats(0.7, 1.5))
 def test_stages_fit_into_their_slot(name: str, seconds: float, tempo: float) -> None:
     action = LIBRARY.action(name)
-    entered, leaving = slot_stages(slot(name, 3.0, 3.0 + seconds, tempo=tempo))
+    entered, leaving = stage_bounds(slot(name, 3.0, 3.0 + seconds, tempo=tempo))
     assert 3 <= entered < leaving <= 3 + seconds
     if action.enter + action.exit < 0.9 * seconds * tempo:
         assert entered - 3 == pytest.approx(action.enter / tempo)
@@ -95,8 +95,8 @@ def test_stages_fit_into_their_slot(name: str, seconds: float, tempo: float) -> 
 def test_repetitions_come_on_an_irregular_beat(name: str, seconds: float, count: int, seed: int) -> None:
     draws = np.random.default_rng(seed).random(DRAWS)
     doing = slot(name, 1.0, 1.0 + seconds, repetitions=count)
-    entered, leaving = slot_stages(doing)
-    begins, lengths = np.transpose([repetition(doing, draws, number) for number in range(count)])
+    entered, leaving = stage_bounds(doing)
+    begins, lengths = np.transpose([repetition_span(doing, draws, number) for number in range(count)])
     np.testing.assert_allclose(begins[1:], (begins + lengths)[:-1])  # without a gap
     assert begins[0] == pytest.approx(entered)
     assert begins[-1] + lengths[-1] == pytest.approx(leaving)
@@ -144,6 +144,6 @@ def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, ampl
 
 
 def test_on_a_seat_and_on_the_floor_height_is_told_in_ways_down_to_it() -> None:
-    assert unit_of_height(slot("sit", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.4)
-    assert unit_of_height(slot("kneel", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.94 / 0.85)
-    assert unit_of_height(slot("squat", 0.0, 5.0), 0.85, 0.6, 0.94) == 1.0
+    assert root_height_unit(slot("sit", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.4)
+    assert root_height_unit(slot("kneel", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.94 / 0.85)
+    assert root_height_unit(slot("squat", 0.0, 5.0), 0.85, 0.6, 0.94) == 1.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
-from posegen.motion.trunk import limb_rotation, place_child, trunk_rotation, turn_rotation, upper_body
+from posegen.motion.trunk import compose_rotations, limb_rotation, place_child, place_upper_body, trunk_rotation
 from posegen.scene import empty_scenes
 from posegen.skeleton import JOINTS, PARENTS, body_offsets
 from tests.motion.rotations import about_x, about_y, about_z, forward_kinematics, limb
@@ -40,7 +40,7 @@ def upper(channels: Array, pelvis: Array, root: Array) -> Array:
     frames = channels.shape[1]
     joints = np.zeros((22, 3, frames), np.float32)
     joints[0] = root
-    upper_body(channels, pelvis, OFFSETS, joints, np.zeros((7, 9, frames), np.float32))
+    place_upper_body(channels, pelvis, OFFSETS, joints, np.zeros((7, 9, frames), np.float32))
     return joints
 
 
@@ -75,7 +75,7 @@ def test_products_and_children(seed: int) -> None:
     generator = np.random.default_rng(seed)
     first, second = random_rotations(generator, 5), random_rotations(generator, 5)
     out = np.zeros((9, 5), np.float32)
-    turn_rotation(rows(first), rows(second), out)
+    compose_rotations(rows(first), rows(second), out)
     np.testing.assert_allclose(out.T.reshape(5, 3, 3), first @ second, atol=FLOAT32)
     offset, parent = generator.uniform(-1, 1, 3).astype(np.float32), generator.uniform(-3, 3, (3, 5)).astype(np.float32)
     child = np.zeros((3, 5), np.float32)

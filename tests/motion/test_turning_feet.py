@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.contacts import EARLY, FIRST, LAST, PRINT_YAW, rise_on_toes
-from posegen.motion.heels import PASSING_SECONDS, allow_bend
-from posegen.motion.planted import FREE_PITCH, PIVOT, hold_stance
-from posegen.motion.rows import (
+from posegen.motion.feet.legs import RANGE_SECONDS, widen_ankle_range
+from posegen.motion.feet.stances import EARLY, FIRST, FREE_PITCH, LAST, PIVOT, PRINT_YAW, place_stance_foot, rise_on_toes
+from posegen.motion.feet.swings import heading_changes, swing_foot, to_path_frame, to_world_frame
+from posegen.motion.library_tables import library_tables
+from posegen.motion.workspace import (
     ANKLE_X,
     ANKLE_Z,
     HEADING,
@@ -25,10 +26,8 @@ from posegen.motion.rows import (
     PITCH,
     ROOT_ROWS,
     YAW,
+    Clock,
 )
-from posegen.motion.state import Clock
-from posegen.motion.swings import see_from_floor, see_from_path, swing_foot, turns
-from posegen.motion.tables import tables
 from tests.motion.rotations import about_x, about_y
 from tests.motion.scripted import LIBRARY, slot
 
@@ -49,7 +48,7 @@ def test_a_foot_on_its_ball_pivots_after_the_body(yaw: float, turned: float) -> 
     leg[PITCH] = np.concatenate([np.linspace(0.06, 0, 15), np.linspace(0, -0.1, 15)])
     heading = np.linspace(yaw, yaw + turned, frames).astype(np.float32)
     stance = np.array([0, frames, x, z, yaw + 0.02, 0, 0, 0])
-    hold_stance(leg, stance, FOOT, heading, 0.02)
+    place_stance_foot(leg, stance, FOOT, heading, 0.02)
     ball = np.array([x + BALL * np.sin(2 * np.pi * stance[PRINT_YAW]), 0, z + BALL * np.cos(2 * np.pi * stance[PRINT_YAW])])
     for f in range(frames):
         share = np.clip(-float(leg[PITCH, f]) / FREE_PITCH, 0, 1)
@@ -76,7 +75,7 @@ def test_ankles_are_seen_from_the_path_and_from_the_floor_again(seed: int) -> No
     leg[ANKLE_X], leg[ANKLE_Z] = generator.uniform(-2, 2, (2, frames))
     nominal = generator.uniform(-2, 2, (4, frames)).astype(np.float32)
     before, nominal_before = leg.copy(), nominal.copy()
-    see_from_path(root, leg, nominal)
+    to_path_frame(root, leg, nominal)
     for f in range(frames):
         back = about_y(-float(root[HEADING, f]))
         for now, then in (
@@ -87,7 +86,7 @@ def test_ankles_are_seen_from_the_path_and_from_the_floor_again(seed: int) -> No
             np.testing.assert_allclose(now, wanted[[0, 2]], atol=1e-5)
     np.testing.assert_array_equal(nominal[[1, 3]], nominal_before[[1, 3]])
     planted = generator.random(frames) < 0.5
-    see_from_floor(root, leg, planted)
+    to_world_frame(root, leg, planted)
     np.testing.assert_array_equal(leg[:, planted], before[:, planted])
     np.testing.assert_allclose(leg, before, atol=1e-5)
 
@@ -95,8 +94,8 @@ def test_ankles_are_seen_from_the_path_and_from_the_floor_again(seed: int) -> No
 def test_a_foot_swings_round_with_a_body_that_turns() -> None:
     frames, lift, land = 31, 10, 20
     root = turning_root(frames, 0.5)
-    assert turns(root[HEADING])
-    assert not turns(np.full(5, 0.3, np.float32))
+    assert heading_changes(root[HEADING])
+    assert not heading_changes(np.full(5, 0.3, np.float32))
     leg, nominal = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((4, frames), np.float32)
     beside = 0.1  # metres to the left of the body, where the foot stands and where it would be
     nominal[0] = root[PATH_X] + beside * root[HEADING_COS]
@@ -107,9 +106,9 @@ def test_a_foot_swings_round_with_a_body_that_turns() -> None:
     stances[0, [FIRST, LAST]], stances[1, [FIRST, LAST, EARLY]] = (0, lift + 1), (land, frames, 0)
     planted = np.ones(frames, bool)
     planted[lift + 1 : land] = False
-    see_from_path(root, leg, nominal)
+    to_path_frame(root, leg, nominal)
     swing_foot(leg, nominal, stances, 2, np.zeros(frames, np.float32), 2.0, 8.0)
-    see_from_floor(root, leg, planted)
+    to_world_frame(root, leg, planted)
     away = np.hypot(leg[ANKLE_X] - root[PATH_X], leg[ANKLE_Z] - root[PATH_Z])
     ends = leg[:, [lift, land]].mean(1)
     straight = np.hypot(ends[ANKLE_X] - root[PATH_X, 0], ends[ANKLE_Z] - root[PATH_Z, 0])
@@ -118,14 +117,14 @@ def test_a_foot_swings_round_with_a_body_that_turns() -> None:
 
 
 def test_ankles_bend_as_far_as_the_action_has_it() -> None:
-    actions = tables(LIBRARY).actions
+    actions = library_tables(LIBRARY).actions
     for i, name in enumerate(LIBRARY.actions):
         range_ = LIBRARY.action(name).ranges.get("ankle_dorsiflexion")
         wider = range_.max - 20 if range_ and range_.max else 0
         assert actions.bend[2 * i : 2 * i + 2] * 360 == pytest.approx([0.8 * wider] * 2)
     row, clock = np.zeros(200, np.float32), Clock(0.0, 0.04)
-    allow_bend(slot("squat", 2.0, 5.0), 0.04, clock, row)
+    widen_ankle_range(slot("squat", 2.0, 5.0), 0.04, clock, row)
     seconds = 0.04 * np.arange(200)
     assert row[(seconds > 2.01) & (seconds < 4.99)] == pytest.approx(0.04)
-    assert (row[(seconds < 2 - PASSING_SECONDS) | (seconds > 5 + PASSING_SECONDS)] == 0).all()
+    assert (row[(seconds < 2 - RANGE_SECONDS) | (seconds > 5 + RANGE_SECONDS)] == 0).all()
     assert (np.diff(row[:60]) >= 0).all()

@@ -1,7 +1,7 @@
-"""The library's actions as flat arrays that kernels read.
+"""Flat arrays of the library's actions and styles, as kernels read them.
 
-Every action is there twice, done with the left side and with the right, with near and far resolved to left and right.
-Angles are in turns, root channels in leg lengths, the places of hands in arm lengths.
+Each action has two rows: performed with the left side and with the right side. `near` and `far` are resolved to left and right.
+Angles are in turns, root channels in leg lengths, hand positions in arm lengths. The YAML schema is :mod:`posegen.library`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from posegen.library import Library
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS
 from posegen.library.models import Action, Key
-from posegen.motion.gait import GAITS, Gaits, gait_tables
-from posegen.motion.manner import half_cycle_later, manner_row
+from posegen.library.styles import Style
+from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, half_cycle_later, stride_parameters
 from posegen.skeleton import CONTACTS, JOINT_LIMITS, PARTS
-
-__all__ = ["CYCLE", "ENTER", "EXIT", "SCALARS", "SUPPORTS", "ActionTables", "Tables", "tables"]
 
 Array = NDArray[Any]
 
@@ -34,7 +32,6 @@ LIFTED = {"left": -1, "right": -2}
 """Points of stretches in which a foot is lifted."""
 SERIES = 4
 _USED_RANGE, _USUAL_BEND = 0.8, JOINT_LIMITS["ankle_dorsiflexion"][1]
-
 SCALARS = (
     "support",
     "gait",
@@ -49,11 +46,10 @@ SCALARS = (
     "first_series",
     "last_series",
     "guided",
-    "first_stretch",
-    "last_stretch",
+    "first_interval",
+    "last_interval",
 )
 """The numbers of an action, in the order in which they end a slot; see :class:`posegen.motion.state.Slot`."""
-
 _FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*FOOT_PLACE, "foot_pitch"))
 _LEG = ("hip", "knee", "ankle", "foot")
 _FLIPPED = (
@@ -75,6 +71,7 @@ _PART_CHANNELS = {
 }
 _HELD_CHANNELS = _PART_CHANNELS | {"trunk": (*_PART_CHANNELS["trunk"], "neck_lateral", "neck_rotation")}
 """What keeps its pose with a part: a head that made up for a trunk that does not turn would turn itself."""
+_STEPS = ("arm_swing", "bounce", "sideways", "cadence", "stance", "clearance", "width")
 
 
 class ActionTables(NamedTuple):
@@ -122,13 +119,13 @@ class ActionTables(NamedTuple):
     series_channel: Array
     series_cos: Array
     series_sin: Array
-    manner: Array
+    stride: Array
     held: Array
     bend: Array
-    stretches: Array
+    intervals: Array
 
 
-class Tables(NamedTuple):
+class LibraryTables(NamedTuple):
     """All that kernels know of a library."""
 
     actions: ActionTables
@@ -183,7 +180,7 @@ def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int
     return rows
 
 
-def _stretches(action: Action, near: str) -> list[tuple[int, int, float, float]]:
+def _intervals(action: Action, near: str) -> list[tuple[int, int, float, float]]:
     far = "right" if near == "left" else "left"
     sides = {"near": (near,), "far": (far,), "both": ("left", "right"), "left": ("left",), "right": ("right",)}
     rows = []
@@ -239,15 +236,15 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
 
 def _action_tables(library: Library) -> ActionTables:
     scalars: list[tuple[float, ...]] = []
-    poses, uses, owns, anchors, parts, manners, helds, bends = [], [], [], [], [], [], [], []
+    poses, uses, owns, anchors, parts, strides, helds, bends = [], [], [], [], [], [], [], []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
-    stretches: list[tuple[int, int, float, float]] = []
+    intervals: list[tuple[int, int, float, float]] = []
     for name in library.actions:
         action = library.action(name)
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
-            first_key, first_series, first_stretch = len(keys), len(series), len(stretches)
+            first_key, first_series, first_interval = len(keys), len(series), len(intervals)
             for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
                 used = used | _row(key.pose, near)[1]
             series += _series(action, near)
@@ -255,9 +252,9 @@ def _action_tables(library: Library) -> ActionTables:
             keys += _keys(action, near, pose, used)
             flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
             end = begin + (flight / action.cycle if action.cycle else 0.0)
-            stretches += _stretches(action, near)
+            intervals += _intervals(action, near)
             guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
-            ranges = (first_key, len(keys), first_series, len(series), guided, first_stretch, len(stretches))
+            ranges = (first_key, len(keys), first_series, len(series), guided, first_interval, len(intervals))
             kind = (SUPPORTS[action.support], GAITS[action.gait])
             scalars.append((*kind, action.enter, action.exit, flight, begin, end, again, *ranges))
             own, labelled = _owned(action, near, used)
@@ -267,7 +264,7 @@ def _action_tables(library: Library) -> ActionTables:
             hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
             anchors.append(hands if near == "left" else hands[::-1])
             parts.append(labelled)
-            manners.append(manner_row(action, GAITS[action.gait], near))
+            strides.append(stride_parameters(action, GAITS[action.gait], near))
             helds.append(_held(action, near))
             bends.append(_bend(action))
     nowhere = np.zeros((0, len(CHANNELS)))
@@ -286,14 +283,60 @@ def _action_tables(library: Library) -> ActionTables:
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
-        manner=np.asarray(manners, np.float64),
+        stride=np.asarray(strides, np.float64),
         held=np.asarray(helds),
         bend=np.asarray(bends, np.float64),
-        stretches=np.asarray(stretches, np.float64).reshape(-1, 4),
+        intervals=np.asarray(intervals, np.float64).reshape(-1, 4),
     )
 
 
 @lru_cache(maxsize=8)
-def tables(library: Library) -> Tables:
+def library_tables(library: Library) -> LibraryTables:
     """Flat arrays of `library` (which hashes by identity) and of the gaits."""
-    return Tables(_action_tables(library), gait_tables())
+    return LibraryTables(_action_tables(library), gait_tables())
+
+
+class StyleTables(NamedTuple):
+    """The styles of a library.
+
+    Attributes
+    ----------
+    posture : float [styles, channels]
+        Turns by which each channel differs from the usual posture.
+    sway : float [styles]
+        Factor on how far who stands wanders.
+    steps : float [styles, 7]
+        How steps and arms differ; see the columns above.
+    """
+
+    posture: Array
+    sway: Array
+    steps: Array
+
+
+def _style_posture(style: Style) -> Array:
+    row = np.zeros(len(CHANNELS))
+    for name, degrees in style.posture.items():
+        for c, channel in enumerate(CHANNELS):
+            rest = name.removeprefix("both_")
+            if channel in (rest, f"left_{rest}", f"right_{rest}"):
+                row[c] = degrees / 360
+    return row
+
+
+def _style_tables(styles: tuple[Style, ...]) -> StyleTables:
+    return StyleTables(
+        posture=np.stack([_style_posture(style) for style in styles]),
+        sway=np.array([style.sway for style in styles]),
+        steps=np.array([[getattr(style, name) for name in _STEPS] for style in styles], np.float64),
+    )
+
+
+@lru_cache(maxsize=8)
+def style_tables(library: Library) -> StyleTables:
+    """Flat arrays of the styles of `library` (which hashes by identity)."""
+    return _style_tables(tuple(library.styles.values()))
+
+
+PLAIN = _style_tables((Style(),))
+"""The neutral style alone."""

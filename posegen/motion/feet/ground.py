@@ -1,7 +1,7 @@
-"""What feet stand on: the floor at 0, the steps of a scene, and the stairs that an action leads up or down.
+"""Ground under the feet: the floor at height 0, the steps of a scene, and the stairs of an action.
 
-Feet and pelvis are worked out as if all prints lay on the floor; each foot is then raised by the surface under its prints, and
-the pelvis by the mean of both, so that it rises while either foot does.
+Stances and pelvis are computed as if all footprints were on the floor. Each foot is then raised by the ground under its footprints,
+and the pelvis by the mean of both.
 """
 
 from __future__ import annotations
@@ -12,18 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.contacts import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_YAW, PRINT_Z
-from posegen.motion.rows import ANKLE_Y, GROUND, HEEL_HEIGHT, HEIGHT, TOE_HEIGHT
+from posegen.motion.feet.stances import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_YAW, PRINT_Z
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-
-__all__ = ["climb", "fill_ground", "raise_body", "raise_feet", "surface_height"]
+from posegen.motion.workspace import ANKLE_Y, GROUND, HEEL_HEIGHT, HEIGHT, TOE_HEIGHT
 
 Array = NDArray[Any]
 
 STEP_X, STEP_Z, STEP_HEADING, STEP_HALF_WIDTH, STEP_HALF_DEPTH, STEP_HEIGHT = range(6)
 """Columns of :attr:`posegen.scene.Scenes.steps`, the heading in turns here."""
-
-
 LEAST_TREAD = 0.1
 """Metres between two prints along the way from which on they lie on different steps."""
 
@@ -42,7 +38,7 @@ def surface_height(steps: Array, x: Scalar, z: Scalar) -> Scalar:
 
 
 @kernel
-def climb(rising: Array, stances: Array, counts: Array, levels: Array) -> bool:
+def stair_levels(rising: Array, stances: Array, counts: Array, levels: Array) -> bool:
     """How high each print lies on stairs that lead from print to print; the lowest one is on the floor.
 
     A foot that is set down beside the other one, as the last one is, stays on its step.
@@ -63,10 +59,10 @@ def climb(rising: Array, stances: Array, counts: Array, levels: Array) -> bool:
         Whether there are stairs.
     """
     levels[:] = 0.0
-    found = False
+    has_stairs = False
     for f in range(len(rising)):
-        found = found or rising[f] != 0
-    if not found:
+        has_stairs = has_stairs or rising[f] != 0
+    if not has_stairs:
         return False
     left, right, level, lowest = 0, 0, 0.0, 0.0
     x, z = np.nan, np.nan
@@ -115,21 +111,21 @@ def fill_ground(steps: Array, stances: Array, count: int, levels: Array, row: Ar
 
 
 @kernel
-def raise_body(root: Array, legs: Array, planted: Array) -> None:
+def raise_body(root: Array, legs: Array, contact: Array) -> None:
     """Raise planted ankles by their ground, and the pelvis by the mean of both grounds."""
     for f in range(root.shape[1]):
         root[HEIGHT, f] += np.float32(0.5) * (legs[0, GROUND, f] + legs[1, GROUND, f])
         for side in range(2):
-            if planted[side, f]:
+            if contact[side, f]:
                 legs[side, ANKLE_Y, f] += legs[side, GROUND, f]
 
 
 @kernel
-def raise_feet(leg: Array, planted: Array, sign: Scalar, swinging: bool) -> None:
+def raise_feet(leg: Array, contact: Array, sign: Scalar, swinging: bool) -> None:
     """Take heights of swinging feet, or heights of soles, from the world to the ground (`sign` -1) or back (1)."""
     change = np.float32(sign)
     for f in range(leg.shape[1]):
-        if swinging and not planted[f]:
+        if swinging and not contact[f]:
             leg[ANKLE_Y, f] += change * leg[GROUND, f]
         if not swinging:
             leg[HEEL_HEIGHT, f] += change * leg[GROUND, f]

@@ -1,7 +1,8 @@
-"""Swinging feet: from one print to the next along the course that the angles say, clear of the floor.
+"""Swings: the course of a foot from one footprint to the next.
 
-While a foot swings, the difference between where it was held and where its course has it passes smoothly from what it was at
-the lift to what it will be at the landing. Of who turns that is so as seen from the body, so that feet go round with it.
+The channels give a nominal course. The difference between the foot and its nominal course passes smoothly from its value at
+lift-off to its value at landing. While the body turns, the course is computed in the frame of the path, so that feet turn with
+the body.
 """
 
 from __future__ import annotations
@@ -12,13 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
-from posegen.motion.contacts import EARLY, FIRST, LAST, LATE
-from posegen.motion.leaving import RATE_LANDS, RATE_LIFTS, RATE_OF_PASSING, leave_row
-from posegen.motion.legs import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL
-from posegen.motion.rows import (
+from posegen.motion.feet.stances import (
+    EARLY,
+    FIRST,
+    FOOT_ASIDE,
+    FOOT_FORWARD,
+    FOOT_UP,
+    LAST,
+    LATE,
+    PRINT_X,
+    PRINT_Z,
+    guided_from,
+)
+from posegen.motion.library_tables import PLACED
+from posegen.motion.trigonometry import cos_turns, sin_turns
+from posegen.motion.workspace import (
     ANKLE_X,
     ANKLE_Y,
     ANKLE_Z,
+    FOOT_ANKLE_HEIGHT,
+    FOOT_BALL,
+    FOOT_HEEL,
+    GUIDED,
     HEADING_COS,
     HEADING_SIN,
     PATH_X,
@@ -29,19 +45,27 @@ from posegen.motion.rows import (
     between,
     copy_row,
 )
-from posegen.motion.trigonometry import cos_turns, sin_turns
-
-__all__ = ["clear_floor", "clear_swings", "see_from_floor", "see_from_path", "swing_foot", "swing_row", "turns"]
 
 Array = NDArray[Any]
 
 RUN_HASTE = 0.5
 """By what share of its time a runner's foot is sooner on its own course."""
+RATE_WINDOW = 0.125
+"""Share of the time that a foot takes to pass to its free course, over which its rate before that is taken."""
+LIFT_OFF_RATE, LANDING_RATE = 0.25, 0.4
+"""Shares of it in which the rate that a foot has at the lift passes off, and in which that at the landing comes about."""
 
 
 @kernel
-def swing_row(
-    row: Array, nominal: Array, lift: int, land: int, early: Scalar, late: Scalar, leaving: Scalar, longest: Scalar
+def fill_swing(
+    row: Array,
+    nominal: Array,
+    lift: int,
+    land: int,
+    early: Scalar,
+    late: Scalar,
+    fade_out: Scalar,
+    fade_in: Scalar,
 ) -> None:
     """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
 
@@ -52,10 +76,13 @@ def swing_row(
     """
     begin, end = lift + late, land - early
     whole = max(end - begin, 1.0)
-    away, span = min(whole, leaving), min(whole, longest)
-    away_rate, span_rate = max(min(whole, RATE_LIFTS * leaving), 1.0), max(min(whole, RATE_LANDS * longest), 1.0)
+    away, span = min(whole, fade_out), min(whole, fade_in)
+    away_rate, span_rate = (
+        max(min(whole, LIFT_OFF_RATE * fade_out), 1.0),
+        max(min(whole, LANDING_RATE * fade_in), 1.0),
+    )
     # Rates are taken over the same time at any frame rate: of the foot while it is planted, of its course while it is not.
-    over = min(max(int(RATE_OF_PASSING * longest + 0.5), 1), land - lift)
+    over = min(max(int(RATE_WINDOW * fade_in + 0.5), 1), land - lift)
     held = (row[lift] - row[lift - over]) / over if lift >= over else np.float32(0.0)
     free = (nominal[lift + over] - nominal[lift]) / over
     here, v0 = np.float32(row[lift] - nominal[lift] + (held - free) * late), np.float32((held - free) * away_rate)
@@ -74,7 +101,7 @@ def swing_row(
 
 
 @kernel
-def turns(heading: Array) -> bool:
+def heading_changes(heading: Array) -> bool:
     """Whether a heading, in turns over the frames, changes at all."""
     changes = np.float32(0.0)
     for f in range(len(heading)):
@@ -83,7 +110,7 @@ def turns(heading: Array) -> bool:
 
 
 @kernel
-def see_from_path(root: Array, leg: Array, nominal: Array) -> None:
+def to_path_frame(root: Array, leg: Array, nominal: Array) -> None:
     """Pass ankles from places on the floor to places to the left of the path and ahead on it; WORK rows keep the leg's.
 
     As seen from the floor, a foot would go straight from print to print, through the other leg, while the body turns over it.
@@ -106,10 +133,10 @@ def see_from_path(root: Array, leg: Array, nominal: Array) -> None:
 
 
 @kernel
-def see_from_floor(root: Array, leg: Array, planted: Array) -> None:
+def to_world_frame(root: Array, leg: Array, contact: Array) -> None:
     """Pass a leg's ankle back to places on the floor; while the foot is planted to the very ones that it had."""
     for f in range(leg.shape[1]):
-        if planted[f]:
+        if contact[f]:
             leg[ANKLE_X, f], leg[ANKLE_Z, f] = root[WORK, f], root[WORK2, f]
         else:
             s, c, left, ahead = root[HEADING_SIN, f], root[HEADING_COS, f], leg[ANKLE_X, f], leg[ANKLE_Z, f]
@@ -140,7 +167,7 @@ def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, f
 
 
 @kernel
-def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: Array, rising: Scalar, longest: Scalar) -> None:
+def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: Array, rising: Scalar, fade_in: Scalar) -> None:
     """Ankle and yaw of one foot while it is off the ground.
 
     Parameters
@@ -166,12 +193,12 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: 
             row = leg[ANKLE_X + r]
             if lift >= 0 and land < frames:
                 early, late = stances[i, EARLY], stances[i - 1, LATE]
-                leaving = rising if r == 1 else longest * (1.0 - RUN_HASTE * running[lift])
-                swing_row(row, nominal[r], lift, land, early, late, leaving, longest)
+                fade_out = rising if r == 1 else fade_in * (1.0 - RUN_HASTE * running[lift])
+                fill_swing(row, nominal[r], lift, land, early, late, fade_out, fade_in)
             elif lift >= 0:
-                leave_row(row, nominal[r], lift, -1, stances[i - 1, LATE], rising if r == 1 else longest, longest)
+                fill_open_swing(row, nominal[r], lift, -1, stances[i - 1, LATE], rising if r == 1 else fade_in, fade_in)
             elif land < frames:
-                leave_row(row, nominal[r], land, 1, stances[i, EARLY], longest, longest)
+                fill_open_swing(row, nominal[r], land, 1, stances[i, EARLY], fade_in, fade_in)
             else:
                 copy_row(nominal[r], 0, frames, row)
 
@@ -185,3 +212,89 @@ def clear_swings(leg: Array, stances: Array, count: int, foot: Array, clearance:
         if land - lift > 1:
             early, late = stances[i, EARLY] if i < count else 0.0, stances[i - 1, LATE] if i > 0 else 0.0
             clear_floor(leg, lift, land, early, late, foot, clearance[(lift + land) // 2])
+
+
+@kernel
+def fill_open_swing(
+    row: Array, nominal: Array, edge: int, inward: int, beyond: Scalar, fade_out: Scalar, fade_in: Scalar
+) -> None:
+    """Fill a row before the first stance or behind the last one, as `swing_row` does where the other one is far away.
+
+    So what is shown does not depend on how far behind it the scratch goes on: who dives in the last second swims free of where
+    he stood.
+
+    Parameters
+    ----------
+    row, nominal, leaving, longest : see `swing_row` of :mod:`posegen.motion.swings`
+    edge : int
+        Last planted frame, or the first one.
+    inward : int
+        From there to the next planted frame: -1 or 1.
+    beyond : float
+        Frames by which the stance lasts longer than to `edge`.
+    """
+    first, last, one = 0 if inward > 0 else edge + 1, edge if inward > 0 else len(row), np.float32(1.0)
+    over, rate_frames = (
+        max(int(RATE_WINDOW * fade_in + 0.5), 1),
+        max((LANDING_RATE if inward > 0 else LIFT_OFF_RATE) * fade_out, 1.0),
+    )
+    inner, outer, change = edge + inward * over, edge - inward * over, np.float32(0.0)
+    if 0 <= inner < len(row) and 0 <= outer < len(row):
+        change = (row[edge] - row[inner] - nominal[outer] + nominal[edge]) / over
+    keep, rate = np.float32(row[edge] - nominal[edge] + change * beyond), np.float32(change * rate_frames)
+    for f in between(first, last):
+        since = max(abs(np.int64(f) - edge) - beyond, 0.0)
+        x, y = np.float32(min(since / fade_out, 1.0)), np.float32(min(since / rate_frames, 1.0))
+        row[f] = nominal[f] + keep * ((one - x) * (one - x) * (one + np.float32(2.0) * x)) + rate * (y * (one - y) * (one - y))
+
+
+@kernel
+def guide_swings(
+    root: Array,
+    foot: Array,
+    side: int,
+    leg: Scalar,
+    ankle_height: Scalar,
+    airborne: Array,
+    stances: Array,
+    count: int,
+    nominal: Array,
+) -> None:
+    """Have the nominal course of a guided foot lead from print to print, as high as its channel says.
+
+    In the air after a jump, where the body carries the feet, its height is left to the angles of the leg.
+
+    Parameters
+    ----------
+    root : float32 [rows, frames]
+    foot : float32 [4, frames]
+    side : int
+    leg, ankle_height : float
+        Metres.
+    airborne : bool [frames]
+    stances : float [stances, 6]
+    count : int
+    nominal : float32 [4, frames], changed
+        Ankle x, y, z in metres and yaw in turns.
+    """
+    out = np.float32(leg if side == 0 else -leg)
+    ahead, high = np.float32(leg), np.float32(ankle_height)
+    for i in range(count + 1):
+        # Frames from the last stance's first to the next one's last but one: the rates at lift and landing count, too.
+        tables = i - 1 if i > 0 else 0
+        if count == 0:
+            return
+        begin = int(stances[i - 1, FIRST]) if i > 0 else 0
+        end = int(stances[i, FIRST]) + 1 if i < count else root.shape[1]
+        still = guided_from(root, stances[tables])
+        x, z = np.float32(stances[tables, PRINT_X]), np.float32(stances[tables, PRINT_Z])
+        for f in range(begin, min(end + 1, root.shape[1])):
+            if root[GUIDED, f] != PLACED:
+                continue
+            forward = ahead * (foot[FOOT_FORWARD, f] - foot[FOOT_FORWARD, still])
+            aside = out * (foot[FOOT_ASIDE, f] - foot[FOOT_ASIDE, still])
+            s, c = root[HEADING_SIN, f], root[HEADING_COS, f]
+            nominal[0, f] = x + (root[PATH_X, f] - root[PATH_X, still]) + forward * s + aside * c
+            nominal[2, f] = z + (root[PATH_Z, f] - root[PATH_Z, still]) + forward * c - aside * s
+            if not airborne[f]:
+                nominal[1, f] = high + ahead * foot[FOOT_UP, f]

@@ -1,0 +1,532 @@
+"""Arms whose hands have a target, or come too near a thigh: wrist targets and two-bone inverse kinematics of the elbow.
+
+Forward kinematics (:mod:`posegen.motion.trunk`) positions each wrist by the arm channels. An action may define a target for a hand
+instead; the channel `hand_reach` moves the wrist from the one position towards the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.kernels import Scalar, inline_kernel, kernel
+from posegen.library.channels import ANCHORS, HAND_CHANNELS
+from posegen.motion.channels import add_cycle_harmonics, fill_layer_weight
+from posegen.motion.feet.stances import FIRST, LAST, find_stances
+from posegen.motion.feet.swings import fill_swing
+from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten_ends, knots_of_channel, mark_intervals
+from posegen.motion.library_tables import SUPPORTS, ActionTables
+from posegen.motion.trigonometry import ease_towards
+from posegen.motion.workspace import (
+    GROUND,
+    HEADING_COS,
+    HEADING_SIN,
+    HIP_X,
+    KNEE_X,
+    PARTNER_UNIT,
+    PARTNER_Y,
+    PATH_X,
+    PATH_Z,
+    POINT_COS,
+    POINT_SIN,
+    POINT_UNIT,
+    POINT_X,
+    POINT_Y,
+    POINT_Z,
+    WORK,
+    WORK2,
+    Clock,
+    Person,
+    Role,
+    Segment,
+    Workspace,
+    between,
+    copy_row,
+    fill_row,
+    segment_at,
+)
+from posegen.skeleton import CONTACTS, PROPORTIONS
+
+Array = NDArray[Any]
+
+SHOULDER_HEIGHT = PROPORTIONS["shoulder_height"]
+ALONE_AHEAD = 0.72
+"""Lengths of the arm by which the point is ahead of somebody who only acts as if there were a partner."""
+HAND = len(HAND_CHANNELS)
+HAND_ASIDE, HAND_UP, HAND_FORWARD, HAND_REACH = range(HAND)
+SUPPORTED_BY_FLOOR = SUPPORTS["floor"]
+HAND_POINTS = (CONTACTS.index("left_hand"), CONTACTS.index("right_hand"))
+PASSING_SECONDS = 0.6
+"""Longest time that a hand takes from where it leans to its free course."""
+HEAD_ANCHOR, FLOOR_ANCHOR, MEETING_ANCHOR, PARTNER_ANCHOR = (
+    ANCHORS.index(name) for name in ("head", "floor", "meeting", "partner")
+)
+SPINE3_JOINT, HEAD_JOINT, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = 9, 15, 16, 18, 20
+EASY, LONGEST = 0.97, 0.998
+"""Shares of the arm's length: beyond the first a wrist gives way, and it never comes to the second (7 degrees of flexion)."""
+COS_FOLDED = -0.8660254
+"""Cosine of 150 degrees, the most that an elbow bends."""
+ROOMY = 1.1
+"""Times the shortest distance between shoulder and wrist from which a folding arm gives way."""
+STRAIGHT = 0.05
+"""How far off the line from shoulder to wrist, in upper arms, an elbow must be for its side to be known."""
+FLESH_RADII = 0.106
+"""Radii of a slim thigh and forearm together, in lengths of the leg: .034 and .018 of stature."""
+FLESH_GIVES, WRIST_EASE = 0.006, 0.014
+"""Metres by which flesh gives way, and before which a wrist begins to."""
+TILTED = 0.02
+"""Metres towards the front of the thigh by which the way out is tilted: an arm through the middle of it has none of its own."""
+PUSH_PASSES = 5
+"""How often a wrist is moved: as it goes out, the elbow comes along, and what was deep inside is not quite out."""
+
+
+@kernel
+def anchor_axes(anchor: int, work: Workspace, level: Scalar, axes: Array, origin: Array) -> tuple[Array, Array]:
+    """Rotation [9, frames] and origin [3, frames] of an anchor; those of the floor are written to `axes` and `origin`.
+
+    `level` is how high the floor is, in metres.
+    """
+    if anchor == HEAD_ANCHOR:
+        return work.turns[4], work.joints[HEAD_JOINT]
+    if anchor != FLOOR_ANCHOR:
+        return work.turns[5], work.joints[SPINE3_JOINT]
+    root = work.root
+    for i in range(9):
+        fill_row(axes[i], np.float32(1.0 if i == 4 else 0.0))
+    fill_row(origin[1], np.float32(level))
+    for f in range(root.shape[1]):
+        axes[0, f] = axes[8, f] = root[HEADING_COS, f]
+        axes[2, f] = root[HEADING_SIN, f]
+        axes[6, f] = -root[HEADING_SIN, f]
+        origin[0, f], origin[2, f] = root[PATH_X, f], root[PATH_Z, f]
+    return axes, origin
+
+
+@kernel
+def fill_hand_channels(
+    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, first: int, layered: bool, clock: Clock
+) -> None:
+    """Write the channels of one hand over a slot, from `first` on: its place stands still while it is not followed.
+
+    In a gait the hand holds its place throughout.
+    """
+    fill_times(segment, actions, draws, work.times)
+    for c in range(first, first + HAND):
+        row = work.channels[c]
+        fill_row(row, np.float32(actions.pose[segment.kind, c] if segment.gait else 0.0))
+        if actions.used[segment.kind, c] and not segment.gait:
+            n = knots_of_channel(segment, actions, draws, 1.0, c, 1.0, work.times, work.knots, work.moving)
+            if layered or c != first + HAND_REACH:
+                flatten_ends(work.knots, work.moving, n)
+            fill_track(row, work.knots, n, clock)
+            add_cycle_harmonics(row, segment, actions, draws, c, clock)
+
+
+@kernel
+def pull_wrist(
+    hand: Array,
+    axes: Array,
+    origin: Array,
+    arm: Scalar,
+    sign: Scalar,
+    weight: Array,
+    shoulder: Array,
+    wrist: Array,
+    first: int,
+    last: int,
+    goal: Array,
+) -> None:
+    """Draw the wrist to its place, no further than the arm reaches.
+
+    Parameters
+    ----------
+    hand : float32 [4, frames]
+        The hand's channels: aside, up, forward in arm lengths, and reach.
+    axes, origin : float32 [9, frames], [3, frames]
+        Of the anchor; metres.
+    arm : float
+        Length of the arm, metres.
+    sign : float
+        1 on the left, -1 on the right.
+    weight : float32 [frames]
+        How far the slot has taken over from what lies below it.
+    shoulder, wrist : float32 [3, frames]
+        As forward kinematics put them, metres.
+    first, last : int
+        Frames of the slot.
+    goal : float32 [3, frames], changed
+        Where the wrist is to be, metres.
+    """
+    length, mirror, one = np.float32(arm), np.float32(sign), np.float32(1.0)
+    easy, longest = np.float32(EASY) * length, np.float32(LONGEST) * length
+    for f in between(first, last):
+        a, u, w = mirror * length * hand[HAND_ASIDE, f], length * hand[HAND_UP, f], length * hand[HAND_FORWARD, f]
+        x = origin[0, f] + axes[0, f] * a + axes[1, f] * u + axes[2, f] * w - shoulder[0, f]
+        y = origin[1, f] + axes[3, f] * a + axes[4, f] * u + axes[5, f] * w - shoulder[1, f]
+        z = origin[2, f] + axes[6, f] * a + axes[7, f] * u + axes[8, f] * w - shoulder[2, f]
+        distance = np.sqrt(x * x + y * y + z * z)
+        fit = ease_towards(distance, easy, longest) / distance if distance > easy else one
+        reach = min(max(hand[HAND_REACH, f], np.float32(0.0)), one)
+        here = wrist[0, f], wrist[1, f], wrist[2, f]
+        there = shoulder[0, f] + fit * x, shoulder[1, f] + fit * y, shoulder[2, f] + fit * z
+        for i in range(3):
+            goal[i, f] += weight[f] * (here[i] + reach * (there[i] - here[i]) - goal[i, f])
+
+
+@kernel
+def perpendicular_part(x: Scalar, y: Scalar, z: Scalar, ux: Scalar, uy: Scalar, uz: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """Part of a vector that is square to the direction (ux, uy, uz)."""
+    along = x * ux + y * uy + z * uz
+    return x - along * ux, y - along * uy, z - along * uz
+
+
+@kernel
+def elbow_direction(
+    shoulder: Array,
+    elbow: Array,
+    wrist: Array,
+    f: int,
+    bx: Scalar,
+    by: Scalar,
+    bz: Scalar,
+    sign: Scalar,
+    least: Scalar,
+    chest: Array,
+) -> tuple[Scalar, Scalar, Scalar]:
+    """Which way the elbow goes from the line along (bx, by, bz): as the arm would bring it that is turned there as a whole.
+
+    Where the elbow was off the line to the wrist by less than `least` metres, downwards and outwards comes in the more the
+    nearer it was. Seen from the new line instead, an elbow that was near that line would change its side from frame to frame.
+    """
+    ax, ay, az = wrist[0, f] - shoulder[0, f], wrist[1, f] - shoulder[1, f], wrist[2, f] - shoulder[2, f]
+    size = np.float32(1.0) / np.sqrt(ax * ax + ay * ay + az * az)
+    ax, ay, az = size * ax, size * ay, size * az
+    x, y, z = perpendicular_part(
+        elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f], ax, ay, az
+    )
+    lack = least - np.sqrt(x * x + y * y + z * z)
+    if lack > 0:
+        out = np.float32(0.5) * sign
+        dx, dy, dz = out * chest[0, f] - chest[1, f], out * chest[3, f] - chest[4, f], out * chest[6, f] - chest[7, f]
+        dx, dy, dz = perpendicular_part(dx, dy, dz, ax, ay, az)
+        x, y, z = x + lack * dx, y + lack * dy, z + lack * dz
+    # The shortest turn from the old line to the new one; to the opposite there is none, so there it is bounded.
+    turned = (x * bx + y * by + z * bz) / max(np.float32(1.0) + ax * bx + ay * by + az * bz, np.float32(1e-3))
+    x, y, z = perpendicular_part(x - turned * (ax + bx), y - turned * (ay + by), z - turned * (az + bz), bx, by, bz)
+    # An arm that is straight just along the chosen way has no side at all, but must not become NaN.
+    size = np.float32(1.0) / np.sqrt(max(x * x + y * y + z * z, np.float32(1e-20)))
+    return size * x, size * y, size * z
+
+
+@kernel
+def solve_elbow(
+    upper_length: Scalar,
+    fore_length: Scalar,
+    sign: Scalar,
+    chest: Array,
+    shoulder: Array,
+    goal: Array,
+    first: int,
+    last: int,
+    elbow: Array,
+    wrist: Array,
+) -> None:
+    """Two-bone inverse kinematics: wrist at its goal, elbow on the side of the arm where it was.
+
+    Parameters
+    ----------
+    upper_length, fore_length : float
+        Metres.
+    sign : float
+        1 on the left, -1 on the right.
+    chest : float32 [9, frames]
+        Rotation of the uppermost spine joint.
+    shoulder, goal : float32 [3, frames]
+        Metres.
+    first, last : int
+        Frames to solve; those in which the goal is where the wrist is stay as they are.
+    elbow, wrist : float32 [3, frames], changed
+        As forward kinematics put them, metres.
+    """
+    upper, fore, mirror, half = np.float32(upper_length), np.float32(fore_length), np.float32(sign), np.float32(0.5)
+    longest, least = np.float32(LONGEST) * (upper + fore), np.float32(STRAIGHT) * upper
+    shortest = np.sqrt(upper * upper + fore * fore + np.float32(2.0 * COS_FOLDED) * upper * fore)
+    for f in between(first, last):
+        if goal[0, f] == wrist[0, f] and goal[1, f] == wrist[1, f] and goal[2, f] == wrist[2, f]:
+            continue
+        x, y, z = goal[0, f] - shoulder[0, f], goal[1, f] - shoulder[1, f], goal[2, f] - shoulder[2, f]
+        distance = np.sqrt(x * x + y * y + z * z)
+        if distance < np.float32(1e-4):
+            # In the shoulder itself there is no direction: ahead will do.
+            x, y, z, distance = chest[2, f], chest[5, f], chest[8, f], np.float32(1.0)
+            distance_kept = shortest
+        else:
+            # A folding arm gives way like a stretched one does: the same, seen from behind.
+            distance_kept = min(-ease_towards(-distance, np.float32(-ROOMY) * shortest, -shortest), longest)
+        x, y, z = x / distance, y / distance, z / distance
+        along = (upper * upper - fore * fore + distance_kept * distance_kept) * half / distance_kept
+        out = np.sqrt(max(upper * upper - along * along, np.float32(0.0)))
+        px, py, pz = elbow_direction(shoulder, elbow, wrist, f, x, y, z, mirror, least, chest)
+        elbow[0, f] = shoulder[0, f] + along * x + out * px
+        elbow[1, f] = shoulder[1, f] + along * y + out * py
+        elbow[2, f] = shoulder[2, f] + along * z + out * pz
+        wrist[0, f] = shoulder[0, f] + distance_kept * x
+        wrist[1, f] = shoulder[1, f] + distance_kept * y
+        wrist[2, f] = shoulder[2, f] + distance_kept * z
+
+
+@kernel
+def fix_floor_anchor(
+    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, clock: Clock, side: int, origin: Array
+) -> None:
+    """Keep the anchor of a hand from going along with the body while the hand leans on the floor.
+
+    Where it leans it stays where it is half way through; in between it passes from the one place to the next like a foot does.
+
+    Parameters
+    ----------
+    scratch, slot, actions, clock : see there
+    draws : float [DRAWS]
+    side : int
+    origin : float32 [3, frames], changed
+        Of the anchor on the floor, metres.
+    """
+    leaning, stances = work.lifted[side], work.stances[side]
+    fill_row(leaning, False)
+    mark_intervals(segment, actions, draws, clock, HAND_POINTS[side], leaning)
+    count = find_stances(leaning, stances)
+    longest = PASSING_SECONDS / clock.step
+    for axis, path in ((0, PATH_X), (2, PATH_Z)):
+        row, going = origin[axis], work.root[path]
+        for i in range(count):
+            first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+            row[first:last] = going[(first + last) // 2]
+        for i in range(count - 1):
+            fill_swing(row, going, int(stances[i, LAST]) - 1, int(stances[i + 1, FIRST]), 0.0, 0.0, longest, longest)
+
+
+@kernel
+def ground_level(work: Workspace, segment: Segment, clock: Clock) -> Scalar:
+    """Height of what the feet stand on as a slot begins, metres: behind stairs the floor is another one."""
+    at = min(max(0, int(np.ceil((segment.start - clock.first) / clock.step))), work.legs.shape[2] - 1)
+    return 0.5 * (work.legs[0, GROUND, at] + work.legs[1, GROUND, at])
+
+
+@kernel
+def place_hand(
+    work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, side: int, first: int, last: int
+) -> None:
+    """Put one hand (0 left, 1 right) where the slots want it, in the order in which they lie over one another."""
+    joints, offsets, channel = work.joints, person.offsets, FIRST_HAND + HAND * side
+    shoulder, elbow, wrist = joints[LEFT_SHOULDER + side], joints[LEFT_ELBOW + side], joints[LEFT_WRIST + side]
+    upper, fore = -offsets[LEFT_ELBOW + side, 1], -offsets[LEFT_WRIST + side, 1]
+    sign = np.float32(1.0 - 2.0 * side)
+    goal, weight, hand = work.turns[2], work.root[WORK2], work.channels[channel : channel + HAND]
+    drawn = False
+    for k in range(len(role.kinds)):
+        segment, layered = segment_at(role, k), k >= role.base
+        follows = actions.used[segment.kind, channel + HAND_REACH]
+        # A layer without a place for the hand takes it away from the place that the base slot gave it.
+        if not (follows or (drawn and layered and actions.owned[segment.kind, channel + HAND_REACH])):
+            continue
+        f0, f1 = first, last
+        if not segment.gait:
+            f0 = max(f0, int(np.ceil((segment.start - clock.first) / clock.step)))
+            f1 = min(f1, int(np.ceil((segment.end - clock.first) / clock.step)))
+        if f1 <= f0:
+            continue
+        if not drawn:
+            for axis in range(3):
+                copy_row(wrist[axis], first, last, goal[axis])
+            drawn = True
+        # A gait passes smoothly into its neighbours, other base slots begin and end with a reach of 0.
+        if segment.gait:
+            copy_row(work.weights[k], 0, len(weight), weight)
+        elif layered:
+            fill_layer_weight(weight, segment, f0, f1, clock)
+        else:
+            fill_row(weight, np.float32(1.0))
+        anchor = actions.anchors[segment.kind, side]
+        meets = anchor in (MEETING_ANCHOR, PARTNER_ANCHOR)
+        fill_hand_channels(work, segment, actions, role.shared if meets else person.draws, channel, layered, clock)
+        level = ground_level(work, segment, clock)
+        axes, origin = anchor_axes(anchor, work, level, work.turns[0], work.turns[1])
+        if meets:
+            axes, origin = work.turns[0], work.turns[1]
+            meeting_axes(role.point, work.root, f0, person.stature, upper + fore, anchor == PARTNER_ANCHOR, axes, origin)
+        if segment.support == SUPPORTED_BY_FLOOR and segment.speed > 0:
+            fix_floor_anchor(work, segment, actions, person.draws, clock, side, origin)
+        pull_wrist(hand, axes, origin, upper + fore, sign, weight, shoulder, wrist, f0, f1, goal)
+    if drawn:
+        solve_elbow(upper, fore, sign, work.turns[5], shoulder, goal, first, last, elbow, wrist)
+
+
+@kernel
+def place_hands(
+    work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, first: int, last: int
+) -> None:
+    """Put both hands where the slots want them, in scratch frames `first` to `last`; bodies without such slots cost nothing.
+
+    Parameters
+    ----------
+    scratch : Scratch
+        As :func:`posegen.motion.trunk.upper_body` leaves it; elbows and wrists are changed.
+    role, person, actions, clock : see there
+    first, last : int
+    """
+    for side in range(2):
+        place_hand(work, role, person, actions, clock, side, first, last)
+
+
+@inline_kernel
+def forearm_gap(
+    elbow: Array, wrist: Array, hip: Array, knee: Array, f: int
+) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:
+    """Shortest way from a thigh's line to a forearm's, and where it meets them (Ericson, Real-Time Collision Detection, 5.1.9).
+
+    Returns its x, y, z in metres, its length, and the shares of forearm and thigh that lie before its ends.
+    """
+    none, one = np.float32(0.0), np.float32(1.0)
+    ax, ay, az = wrist[0, f] - elbow[0, f], wrist[1, f] - elbow[1, f], wrist[2, f] - elbow[2, f]
+    bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
+    rx, ry, rz = elbow[0, f] - hip[0, f], elbow[1, f] - hip[1, f], elbow[2, f] - hip[2, f]
+    a, b, e = ax * ax + ay * ay + az * az, ax * bx + ay * by + az * bz, bx * bx + by * by + bz * bz
+    c, d = ax * rx + ay * ry + az * rz, bx * rx + by * ry + bz * rz
+    # Almost parallel lines have no nearest points; some of them will do.
+    along = min(max((b * d - c * e) / max(a * e - b * b, np.float32(1e-8)), none), one)
+    beside = min(max((b * along + d) / e, none), one)
+    along = min(max((b * beside - c) / a, none), one)
+    x, y, z = rx + along * ax - beside * bx, ry + along * ay - beside * by, rz + along * az - beside * bz
+    return x, y, z, np.sqrt(x * x + y * y + z * z), along, beside
+
+
+@kernel
+def is_near_thigh(
+    elbow: Array, wrist: Array, hip: Array, knee: Array, share: Scalar, reach: Scalar, first: int, last: int, work: Array
+) -> bool:
+    """Whether the point at `share` of a forearm comes within `reach` metres of a thigh in any frame; cheaper than all gaps."""
+    none, one, part = np.float32(0.0), np.float32(1.0), np.float32(share)
+    for f in between(first, last):
+        bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
+        x = elbow[0, f] + part * (wrist[0, f] - elbow[0, f]) - hip[0, f]
+        y = elbow[1, f] + part * (wrist[1, f] - elbow[1, f]) - hip[1, f]
+        z = elbow[2, f] + part * (wrist[2, f] - elbow[2, f]) - hip[2, f]
+        beside = min(max((x * bx + y * by + z * bz) / (bx * bx + by * by + bz * bz), none), one)
+        x, y, z = x - beside * bx, y - beside * by, z - beside * bz
+        work[f] = x * x + y * y + z * z
+    closest = work[first]
+    for f in between(first + 1, last):
+        closest = min(closest, work[f])
+    return bool(closest < np.float32(reach * reach))
+
+
+@kernel
+def push_wrist_out(
+    root: Array, elbow: Array, wrist: Array, hip: Array, knee: Array, least: Scalar, first: int, last: int, goal: Array
+) -> bool:
+    """Move a wrist out of a thigh, so that the forearm keeps `least` metres between their lines, coming to it by degrees.
+
+    Parameters
+    ----------
+    root : float32 [rows, frames]
+        A row of it is scratch.
+    elbow, wrist, hip, knee : float32 [3, frames]
+        Metres.
+    least : float
+    first, last : int
+    goal : float32 [3, frames], written
+        Where the wrist should be; where nothing is near, where it is.
+
+    Returns
+    -------
+    bool
+        Whether there is anything to move.
+    """
+    closest, easy, tilted, moved = np.float32(least), np.float32(least + WRIST_EASE), np.float32(TILTED), False
+    distances = root[WORK]
+    for f in between(first, last):
+        goal[0, f], goal[1, f], goal[2, f] = wrist[0, f], wrist[1, f], wrist[2, f]
+        distances[f] = forearm_gap(elbow, wrist, hip, knee, f)[3]
+    for f in range(first, last):
+        if distances[f] >= easy:
+            continue
+        x, y, z, distance, along, _ = forearm_gap(elbow, wrist, hip, knee, f)
+        moved = True
+        # Near the elbow the wrist has to move further for as much.
+        push = (-ease_towards(-distance, -easy, -closest) - distance) / (np.float32(0.4) + np.float32(0.6) * along)
+        # The front of the thigh, as the knee has it that bends: ahead where it hangs, up where it is laid out forward.
+        bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
+        size = np.float32(1.0) / np.sqrt(bx * bx + by * by + bz * bz)
+        s, c = root[HEADING_SIN, f], root[HEADING_COS, f]
+        ahead = -size * by
+        x, y, z = x + tilted * s * ahead, y + tilted * size * (bx * s + bz * c), z + tilted * c * ahead
+        push /= max(np.sqrt(x * x + y * y + z * z), np.float32(1e-4))
+        goal[0, f] += push * x
+        goal[1, f] += push * y
+        goal[2, f] += push * z
+    return moved
+
+
+@kernel
+def clear_thighs(work: Workspace, person: Person, first: int, last: int) -> None:
+    """Keep both forearms out of both thighs, in scratch frames `first` to `last`; elbows and wrists in `joints` are changed."""
+    joints, offsets, goal = work.joints, person.offsets, work.turns[2]
+    least = FLESH_RADII * float(-offsets[4, 1] - offsets[7, 1]) - FLESH_GIVES
+    for side in range(2):
+        shoulder, elbow, wrist = joints[LEFT_SHOULDER + side], joints[LEFT_ELBOW + side], joints[LEFT_WRIST + side]
+        upper, fore = -offsets[LEFT_ELBOW + side, 1], -offsets[LEFT_WRIST + side, 1]
+        for other in range(2):
+            leg = work.legs[side if other == 0 else 1 - side]
+            hip, knee = leg[HIP_X : HIP_X + 3], leg[KNEE_X : KNEE_X + 3]
+            near = is_near_thigh(elbow, wrist, hip, knee, 1.0, least + 2.0 * WRIST_EASE, first, last, work.root[WORK])
+            near = near or is_near_thigh(elbow, wrist, hip, knee, 0.6, least + 2.0 * WRIST_EASE, first, last, work.root[WORK])
+            for again in range(PUSH_PASSES if near else 0):
+                deep = least - 0.5 * WRIST_EASE if again else least
+                if push_wrist_out(work.root, elbow, wrist, hip, knee, deep, first, last, goal):
+                    solve_elbow(
+                        upper, fore, np.float32(1.0 - 2.0 * side), work.turns[5], shoulder, goal, first, last, elbow, wrist
+                    )
+
+
+@kernel
+def meeting_axes(
+    point: Array, root: Array, first: int, stature: Scalar, arm: Scalar, holds: bool, axes: Array, origin: Array
+) -> None:
+    """Write rotation and origin of a meeting point, or of the partner there, which stand still.
+
+    Parameters
+    ----------
+    point : float [POINT]
+    root : float32 [rows, frames]
+    first : int
+        Frame in which the slot begins: where nobody is met, the point lies ahead of where the path is then.
+    stature, arm : float
+        Of this actor, metres.
+    holds : bool
+        Whether the hand holds the partner.
+    axes : float32 [9, frames], written
+        Times what a hand's place must be stretched by, which is told in lengths of this actor's arm.
+    origin : float32 [3 or more, frames], written
+        Metres.
+    """
+    x, y, z, s, c, unit = point[POINT_X], point[POINT_Y], point[POINT_Z], point[POINT_SIN], point[POINT_COS], point[POINT_UNIT]
+    if holds:
+        y, unit = point[PARTNER_Y], point[PARTNER_UNIT]
+    if unit == 0:
+        f = min(first, root.shape[1] - 1)
+        s, c, unit = float(root[HEADING_SIN, f]), float(root[HEADING_COS, f]), float(arm)
+        ahead = ALONE_AHEAD * unit
+        x, y, z = root[PATH_X, f] + ahead * s, SHOULDER_HEIGHT * stature, root[PATH_Z, f] + ahead * c
+    stretch = unit / arm
+    for i in range(9):
+        fill_row(axes[i], np.float32(0.0))
+    fill_row(axes[0], np.float32(stretch * c))
+    fill_row(axes[8], np.float32(stretch * c))
+    fill_row(axes[2], np.float32(stretch * s))
+    fill_row(axes[6], np.float32(-stretch * s))
+    fill_row(axes[4], np.float32(stretch))
+    fill_row(origin[0], np.float32(x))
+    fill_row(origin[1], np.float32(y))
+    fill_row(origin[2], np.float32(z))

@@ -1,0 +1,1 @@
+"""Feet and legs: footsteps, stances, swings and leg kinematics."""

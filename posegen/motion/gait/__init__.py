@@ -1,0 +1,1 @@
+"""Gait: curves of walking and running, cadence and step parameters."""

@@ -1,0 +1,115 @@
+"""Walking: joint angles over the stride at each published speed.
+
+Angles are Fourier series over the gait cycle in degrees: a0 + sum a_k cos(2 pi k phi) + b_k sin(2 pi k phi), where phi = 0 at the
+contact of the own foot. Sources: legs and pelvis Schwartz et al. 2008, fitted, by dimensionless speed v / sqrt(g L); trunk and
+arms CGM 2.3 normative data. Cadence and step parameters are in :mod:`posegen.motion.gait.steps`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.library.channels import CHANNELS
+
+Array = NDArray[Any]
+
+HARMONICS = 8
+# Centres of the five speed bins of Schwartz et al., v / sqrt(g L); 0 is stepping on the spot.
+WALK_SPEEDS = (0.0, 0.18, 0.295, 0.43, 0.565, 0.70)
+HIP = (
+    (13.0, [3.0, 0.0], [-1.0, -2.0]),
+    (16.78, [14.20, -0.09, -0.49, 0.02], [-1.13, -3.08, 0.46, -0.07]),
+    (17.70, [17.41, -2.16, -0.07, 0.09], [-3.32, -2.44, 1.48, -0.17]),
+    (18.45, [20.87, -3.14, -0.10, -0.10, -0.27], [-3.19, -1.54, 1.62, -0.09, 0.27]),
+    (20.01, [24.01, -3.90, -0.08, -0.12], [-3.32, -0.89, 1.71, -0.05]),
+    (22.44, [25.71, -4.29, -0.31, -0.19], [-4.96, -1.22, 1.48, 0.03]),
+)
+KNEE = (
+    (14.0, [0.0, -6.0], [-11.0, 1.0]),
+    (16.13, [-0.35, -9.39, -1.68, 0.20], [-15.44, -0.36, 3.65, 0.70]),
+    (20.02, [-2.94, -12.21, -0.04, -0.17], [-18.26, 4.51, 4.59, 0.30]),
+    (22.87, [-1.91, -13.63, -0.70, -0.87, -0.54], [-18.75, 7.00, 4.31, 0.63, 0.73]),
+    (24.00, [-0.39, -14.04, -0.73, -1.12], [-18.99, 9.08, 4.20, 0.52]),
+    (23.43, [1.13, -13.81, -0.82, -1.29], [-21.48, 9.22, 3.69, 0.38]),
+)
+ANKLE = (
+    (3.5, [-1.0, 1.0], [1.0, -2.0]),
+    (3.15, [-6.09, 1.83, -2.73, -0.14], [1.22, -3.30, -1.73, 0.94]),
+    # The slow bin is not published; midway between its neighbours.
+    (1.95, [-4.07, 1.33, -3.67, 1.03, -0.26, 0.13, 0.26, -0.04], [4.16, -5.26, -0.44, 0.59, -0.69, 0.28, -0.25, -0.02]),
+    (0.75, [-2.05, 0.82, -4.60, 2.20, -0.52, 0.26, 0.53, -0.08], [7.09, -7.22, 0.86, 0.24, -1.38, 0.55, -0.49, -0.04]),
+    (-0.62, [0.16, -1.13, -4.15, 2.09], [7.49, -7.48, 1.72, -0.76]),
+    (-1.29, [2.52, -3.35, -2.97, 1.38], [6.80, -7.57, 2.03, -1.27]),
+)
+OBLIQUITY: Series = (-0.02, [1.85, 0.02, -1.19], [2.12, 0.04, 0.22])
+OBLIQUITY_BY_SPEED = (0.30, 0.54, 0.75, 1.0, 1.34, 1.56)
+ROTATION: Series = (-0.04, [3.74, 0.01, 0.34, 0.01, 0.26], [2.10, 0.01, -0.37])
+ROTATION_BY_SPEED = (0.30, 0.98, 0.99, 1.0, 1.45, 1.82)
+TILT: Series = (11.59, [0.0, 0.41], [0.0, -0.72])
+HIP_ADDUCTION: Series = (-0.34, [0.48, -0.05, -1.59], [4.94, -0.50, 0.46])
+SHOULDER: Series = (-9.32, [-14.40, 0.19, -0.53], [-0.31, -1.32, 0.48])
+ELBOW: Series = (36.22, [-12.16, 2.46, 0.08], [-1.79, 0.27, -0.67])
+SHOULDER_ABDUCTION: Series = (11.1, [-3.22], [0.0])
+TRUNK_ROTATION: Series = (0.0, [7.43], [0.0])
+HEAD_STEADIED = 0.9
+"""Share of the swing of pelvis and trunk that the neck makes up for."""
+ARMS_BY_SPEED = (0.08, 0.55, 0.78, 1.0, 1.22, 1.45)
+Series = tuple[float, list[float], list[float]]
+
+
+def series_row(series: Series, factor: float = 1.0) -> Array:
+    constant, cosines, sines = series
+    row = np.zeros(1 + 2 * HARMONICS)
+    row[0] = constant
+    row[1 : 1 + len(cosines)] = np.asarray(cosines) * factor
+    row[1 + HARMONICS : 1 + HARMONICS + len(sines)] = np.asarray(sines) * factor
+    return row / 360
+
+
+def _half_cycle_later(row: Array) -> Array:
+    """The same series seen from the other leg, half a cycle later."""
+    other = row.copy()
+    other[1 : 1 + HARMONICS : 2] *= -1
+    other[1 + HARMONICS :: 2] *= -1
+    return other
+
+
+def set_both_sides(table: Array, channel: str, row: Array) -> None:
+    """Set a channel of both sides from the left leg's phase."""
+    table[CHANNELS.index(f"left_{channel}")] = row
+    table[CHANNELS.index(f"right_{channel}")] = _half_cycle_later(row)
+
+
+def steady_head(table: Array) -> None:
+    """Let the neck make up for how pelvis and trunk swing: in walking and running the head hardly does (Pozzo et al. 1990)."""
+    pelvis = {name: table[CHANNELS.index(f"pelvis_{name}")] for name in ("rotation", "obliquity", "tilt")}
+    trunk = {name: table[CHANNELS.index(f"trunk_{name}")] for name in ("rotation", "lateral", "flexion")}
+    turning = -(pelvis["rotation"] + trunk["rotation"])
+    leaning = pelvis["obliquity"] - trunk["lateral"]
+    nodding = -(pelvis["tilt"] + trunk["flexion"])
+    for name, swing in (("rotation", turning), ("lateral", leaning), ("flexion", nodding)):
+        table[CHANNELS.index(f"neck_{name}"), 1:] = HEAD_STEADIED * swing[1:]
+
+
+def walk_table(knot: int) -> Array:
+    table = np.zeros((len(CHANNELS), 1 + 2 * HARMONICS))
+    arms = ARMS_BY_SPEED[knot]
+    set_both_sides(table, "hip_flexion", series_row(HIP[knot]))
+    set_both_sides(table, "knee_flexion", series_row(KNEE[knot]))
+    set_both_sides(table, "ankle_dorsiflexion", series_row(ANKLE[knot]))
+    set_both_sides(table, "hip_abduction", -series_row(HIP_ADDUCTION))
+    set_both_sides(table, "shoulder_flexion", series_row(SHOULDER, arms))
+    set_both_sides(table, "shoulder_abduction", series_row(SHOULDER_ABDUCTION, arms))
+    set_both_sides(table, "elbow_flexion", series_row((14.0 + 22.2 * min(arms, 1.0), ELBOW[1], ELBOW[2]), arms))
+    # The published signs are "own side forward"; ours is "to the left", which is the left side backward.
+    table[CHANNELS.index("pelvis_rotation")] = -series_row(ROTATION, ROTATION_BY_SPEED[knot])
+    table[CHANNELS.index("pelvis_obliquity")] = series_row(OBLIQUITY, OBLIQUITY_BY_SPEED[knot])
+    table[CHANNELS.index("pelvis_tilt")] = series_row(TILT)
+    table[CHANNELS.index("trunk_rotation")] = series_row(TRUNK_ROTATION, arms)
+    table[CHANNELS.index("trunk_flexion")] = series_row((-8.5, [], []))
+    table[CHANNELS.index("trunk_lateral")] = series_row(OBLIQUITY, 0.9 * OBLIQUITY_BY_SPEED[knot])
+    steady_head(table)
+    return table
