@@ -1,4 +1,4 @@
-"""``posegen actions``: what people can do, and what it looks like."""
+"""``posegen actions``: list the actions of a library and draw them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["actions"]
 
 @click.group(epilog=example("posegen actions show wave -o wave.gif"))
 def actions() -> None:
-    """Look at the actions that samples are made of."""
+    """List and draw actions."""
 
 
 @actions.command("list", epilog=example("posegen actions list"))
@@ -37,62 +37,71 @@ def list_actions(config: str | None, as_json: bool) -> None:
         click.echo(printable(family))
         for entry in entries:
             if entry["name"] in names:
-                click.echo(printable(f"  {entry['name']:<{width}}  {_told(entry)}"))
+                click.echo(printable(f"  {entry['name']:<{width}}  {_summary(entry)}"))
 
 
 @actions.command(epilog=example("posegen actions show wave -o wave.gif"))
 @click.argument("name", metavar="NAME")
 @click.option(
-    "-o", "out", metavar="FILE", type=click.Path(path_type=Path), help="A .gif, or a .png of poses.  [default: NAME.gif]"
+    "-o",
+    "out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Output file: .gif (animation) or .png (poses).  [default: NAME.gif]",
 )
 @config_option
 @json_option
 @quiet_option
 def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: bool) -> None:
-    """Draw one action by itself, done by somebody of average build."""
+    """Draw one action, performed by a person of average build."""
     from posegen.library.ranges import widest
     from posegen.viewing.render import check_path, render_all
 
     library = _library(config)
-    library.index(name)  # before it becomes the name of a file
-    place = check_path(out or Path(f"{name}.gif"))
-    # Only now, since the kernels take a moment to load.
+    library.index(name)  # before it becomes part of a file name
+    path = check_path(out or Path(f"{name}.gif"))
+    # Imported after the checks, because kernels take a moment to load.
     from posegen.viewing.gallery import demonstrate
 
     clip = demonstrate(library, name)
-    render_all([clip], place)
+    render_all([clip], path)
     widened = library.action(name).ranges.items()
     ranges = {channel: (*widest(channel, wide.min, wide.max), wide.source) for channel, wide in widened}
     if as_json:
-        print_json({"path": str(place), "name": name, "frames": clip.joints.shape[1], "fps": clip.fps, "ranges": ranges})
+        print_json({"path": str(path), "name": name, "frames": clip.joints.shape[1], "fps": clip.fps, "ranges": ranges})
         return
-    note(f"wrote {place}", quiet=quiet)
+    note(f"wrote {path}", quiet=quiet)
     for channel, (low, high, source) in ranges.items():
-        note(f"{channel} goes from {low:g} to {high:g} degrees: {source}", quiet=quiet)
+        note(f"{channel} ranges from {low:g} to {high:g} degrees: {source}", quiet=quiet)
 
 
 @actions.command(epilog=example("posegen actions page -o docs"))
 @click.option(
-    "-o", "out", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="[default: here]"
+    "-o",
+    "out",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Output folder.  [default: current folder]",
 )
 @config_option
 @json_option
 @quiet_option
 def page(out: Path, config: str | None, as_json: bool, quiet: bool) -> None:
-    """Write a page, actions.md, with a picture of each action."""
+    """Write the page actions.md with a picture of each action."""
     library = _library(config)
-    # Only now, since the kernels take a moment to load.
+    # Imported after the checks, because kernels take a moment to load.
     from posegen.viewing.gallery import write_gallery
 
     try:
         written = list(write_gallery(library, out))
     except OSError as error:
-        msg = f"{out}: cannot write the page there ({error.strerror}). Name a folder that you may write to with -o"
+        msg = f"{out}: cannot be written ({error.strerror}). Choose a writable folder with -o"
         raise PosegenError(msg) from error
     if as_json:
         print_json({"path": str(written[-1]), "pictures": len(written) - 1})
         return
-    note(f"wrote {written[-1]} and {len(written) - 1} pictures beside it", quiet=quiet)
+    note(f"wrote {written[-1]} and {len(written) - 1} pictures", quiet=quiet)
 
 
 def _library(config: str | None) -> Library:
@@ -116,6 +125,6 @@ def _entry(library: Library, family: str, name: str) -> dict[str, Any]:
     }
 
 
-def _told(entry: dict[str, Any]) -> str:
-    remarks = [remark for key, remark in (("layered", "over another"), ("sided", "either side")) if entry[key]]
+def _summary(entry: dict[str, Any]) -> str:
+    remarks = [remark for key, remark in (("layered", "layered over another"), ("sided", "either side")) if entry[key]]
     return ", ".join([entry["support"], " ".join(entry["parts"]), *remarks])

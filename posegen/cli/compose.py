@@ -1,4 +1,4 @@
-"""``posegen compose``: motion for a text."""
+"""``posegen compose``: generate motion for a text, without a model."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ _MOST_SECONDS = 400.0
     metavar="FILE",
     type=click.Path(path_type=Path),
     required=True,
-    help="A .gif (animation), .png (poses over time) or .npz (arrays).",
+    help="Output file: .gif (animation), .png (poses over time) or .npz (arrays).",
 )
-@click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Of all that the text leaves open.")
-@click.option("--seconds", type=float, metavar="T", help="How long it is to be.  [default: as long as it takes]")
-@click.option("--strict", is_flag=True, help="Make nothing unless every word is understood.")
+@click.option(
+    "--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Random seed for what the text leaves open."
+)
+@click.option("--seconds", type=float, metavar="T", help="Duration in seconds.  [default: the natural duration of the actions]")
+@click.option("--strict", is_flag=True, help="Fail if any word is not understood.")
 @json_option
 @quiet_option
 def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, as_json: bool, quiet: bool) -> None:
-    """Make the motion that TEXT tells of, in the words of captions, and say what of it was not understood."""
+    """Generate the motion described by TEXT, which uses the words of captions, and report words that were not understood."""
     from posegen.captions.reading import read_caption
     from posegen.captions.reading.suggest import suggestions
     from posegen.library import load_library
@@ -56,7 +58,7 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
         unclear = suggestions(read_caption(text, load_library()), load_library())
         if unclear:
             raise UsageError("\n".join(unclear))
-    # Only now, since the kernels take a moment to load.
+    # Imported after the checks, because kernels take a moment to load.
     from posegen.composition import compose as make
 
     made = make(text, seed=seed, seconds=seconds)
@@ -67,8 +69,8 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
             for number, actor in enumerate(made.row["actors"])
             for segment in actor["segments"]
         ]
-        said = {"not_understood": list(made.not_understood), "notes": list(made.notes)}
-        print_json({"path": str(out), "frames": made.joints.shape[1], "fps": made.fps, "segments": segments, **said})
+        report = {"not_understood": list(made.not_understood), "notes": list(made.notes)}
+        print_json({"path": str(out), "frames": made.joints.shape[1], "fps": made.fps, "segments": segments, **report})
         return
     for line in made.notes:
         note(line, quiet=False)
@@ -80,7 +82,7 @@ def _write(made: Composition, out: Path) -> None:
         try:
             _write_arrays(made, out)
         except OSError as error:
-            msg = f"{out}: cannot write there ({error.strerror}). Name a file that you may write to with -o"
+            msg = f"{out}: cannot be written ({error.strerror}). Choose a writable file with -o"
             raise PosegenError(msg) from error
         return
     from dataclasses import replace

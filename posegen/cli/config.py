@@ -1,4 +1,4 @@
-"""``posegen config``: show a config as it resolves, compare two, list the presets."""
+"""``posegen config``: show a resolved config, compare two, list the presets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["config"]
 
 @click.group(epilog=example("posegen config show smoke --set story.actors.max=2"))
 def config() -> None:
-    """Look at configs."""
+    """Show and compare configs; list presets."""
 
 
 @config.command(epilog=example("posegen config show smoke --set story.actors.max=2"))
@@ -23,7 +23,7 @@ def config() -> None:
 @set_option
 @json_option
 def show(source: str, overrides: Sequence[str], as_json: bool) -> None:
-    """Print all keys of a config as they resolve, and the identity of its datasets."""
+    """Print all keys of a resolved config, and the identity of its datasets."""
     import yaml
 
     from posegen.config.schema import load_config
@@ -43,12 +43,12 @@ def show(source: str, overrides: Sequence[str], as_json: bool) -> None:
 @click.argument("second", metavar="B")
 @json_option
 def diff(first: str, second: str, as_json: bool) -> None:
-    """List the keys in which the configs A and B differ."""
+    """List the keys whose values differ between the configs A and B."""
     from posegen.config.identity import differences
     from posegen.config.schema import load_config
 
     one, other = load_config(first).as_data(), load_config(second).as_data()
-    # Two configs are hardly ever called the same, which says nothing about them.
+    # Names almost always differ and do not matter.
     found = [(key, a, b) for key, a, b in differences(one, other) if key != "name"]
     if as_json:
         print_json([{"key": key, "a": a, "b": b, "content": _decides_content(key)} for key, a, b in found])

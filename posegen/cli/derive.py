@@ -1,4 +1,4 @@
-"""``posegen derive``: add fields to a dataset that are computed from what it holds."""
+"""``posegen derive``: compute fields from the motion of a dataset and store them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = ["derive"]
 @json_option
 @quiet_option
 def derive(dataset: Path, names: Sequence[str], workers: int | None, as_json: bool, quiet: bool) -> None:
-    """Compute fields of all samples of DATASET and store them beside the others.
+    """Compute fields of all samples of DATASET and store them with the others.
 
-    Run again, the same command goes on where it was stopped, and derives what samples were added since. Without --add, it
-    does that for all fields that were ever added. docs/fields.md tells which there are.
+    The same command resumes an interrupted run, and covers samples that were added since. Without --add, it updates all
+    fields that were added before. docs/fields.md describes the fields.
     """
     from posegen.generation.derive import derive as compute
     from posegen.generation.progress import reporter
@@ -38,7 +38,7 @@ def derive(dataset: Path, names: Sequence[str], workers: int | None, as_json: bo
     try:
         result = compute(dataset, names, workers=workers, progress=reporter(quiet=quiet))
     except KeyboardInterrupt:
-        note(f"stopped; what is complete stays in {dataset}, and the same command goes on from there", quiet=quiet)
+        note(f"stopped; complete shards stay in {dataset}; run the same command to resume", quiet=quiet)
         raise
     if as_json:
         print_json(_document(result))
@@ -53,7 +53,7 @@ def _document(result: DerivationResult) -> dict[str, Any]:
 def _summary(result: DerivationResult) -> str:
     from posegen.quantities import human_bytes, human_time
 
-    names = ", ".join(result.layers) or "what was asked for"
+    names = ", ".join(result.layers) or "all derived fields"
     if result.nothing_to_do:
         return f"Nothing to do: {names} of {result.path} is complete."
     made = f"{result.shards_made:,} shard{'s' if result.shards_made > 1 else ''}"

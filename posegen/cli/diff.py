@@ -1,4 +1,4 @@
-"""``posegen diff``: whether two datasets hold the same, and where they do not."""
+"""``posegen diff``: compare the contents of two datasets."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ DIFFERENT = 1
 @click.command(epilog=example("posegen diff data/default-0 elsewhere/default-0"))
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
-@click.option("--deep", is_flag=True, help="Hash all values anew instead of believing the receipts.")
+@click.option("--deep", is_flag=True, help="Recompute the hashes of all values instead of reading them from the receipts.")
 @json_option
 def diff(a: Path, b: Path, deep: bool, as_json: bool) -> int:
-    """Tell whether the datasets A and B hold the same, and in which fields, samples and variants they do not.
+    """Compare the datasets A and B, and list the fields, samples and variants that differ.
 
-    Shard size, compression and order of making do not matter. Ends with 0 if they hold the same, and with 1 if not.
+    Shard size, compression and order of generation are ignored. The exit code is 0 if the contents are equal, else 1.
     """
     from posegen.dataset.compare import compare
     from posegen.dataset.read import open_dataset
@@ -54,7 +54,7 @@ def diff(a: Path, b: Path, deep: bool, as_json: bool) -> int:
 
 
 def _identity(first: Header, second: Header) -> dict[str, list[Any]]:
-    """List in what the headers differ that decides what samples hold: for each key the value in A and in B."""
+    """Return the keys of the headers that determine content and differ, with their values in A and in B."""
     from posegen.config.identity import differences
     from posegen.config.schema import NOT_IDENTITY
 
@@ -75,30 +75,30 @@ def _identity_lines(identity: dict[str, list[Any]]) -> list[str]:
         return []
     lines = [f"  {key}: {json.dumps(one)} -> {json.dumps(other)}" for key, (one, other) in identity.items()]
     if len(lines) == 1:
-        lines.append("  the files of actions, themes or words")
-    return ["They are made from different configs, A -> B:", *lines]
+        lines.append("  the library files (actions, themes or words)")
+    return ["The configs differ, A -> B:", *lines]
 
 
 def _lines(a: Path, b: Path, samples: int, comparison: Comparison) -> list[str]:
     if not comparison.samples:
-        return [f"{a} and {b} hold the same: {samples:,} samples."]
-    lines = [_told(found) for found in comparison.differences]
+        return [f"{a} and {b} have equal content: {samples:,} samples."]
+    lines = [_difference_line(found) for found in comparison.differences]
     if len(comparison.differences) == DIFFERENCES_SHOWN:
-        lines.append(f"these are the first {DIFFERENCES_SHOWN}")
-    counts = ", ".join(_counted(name, count) for name, count in comparison.samples.items())
+        lines.append(f"(the first {DIFFERENCES_SHOWN} differences)")
+    counts = ", ".join(_count(name, count) for name, count in comparison.samples.items())
     return [*lines, f"{a} and {b} differ: {counts}."]
 
 
-def _told(found: Difference) -> str:
+def _difference_line(found: Difference) -> str:
     if found.sample is None:
-        return f"{found.field}: not the same ones" if found.field == "variants" else f"{found.field}: only one of them has it"
+        return f"{found.field}: different lists" if found.field == "variants" else f"{found.field}: in one dataset only"
     if found.field == "samples":
-        return f"sample {found.sample}: only one of them has it"
+        return f"sample {found.sample}: in one dataset only"
     variant = "" if found.variant is None else f", variant {found.variant}"
     return f"{found.field}: sample {found.sample}{variant}"
 
 
-def _counted(name: str, count: int) -> str:
+def _count(name: str, count: int) -> str:
     if name == "samples":
-        return f"only one of them has {count:,} sample{'s' if count > 1 else ''}"
+        return f"{count:,} sample{'s' if count > 1 else ''} in one dataset only"
     return f"{name} in {count:,} sample{'s' if count > 1 else ''}" if count else name

@@ -1,8 +1,11 @@
-"""``posegen embed``: captions to vectors, each distinct text once."""
+"""``posegen embed``: compute text embeddings of the captions, and optionally pairs of texts and a report."""
 
 from __future__ import annotations
 
 import shlex
+import time
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +22,19 @@ __all__ = ["embed"]
 
 @click.command(epilog=example("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5"))
 @click.argument("dataset", type=click.Path(path_type=Path))
-@click.option("--encoder", metavar="NAME|PATH", help="Which model.  [default: one that needs no download]")
-@click.option("--workers", type=WHOLE, metavar="N", help="Batches embedded at once.  [default: as the cores suggest]")
-@click.option("--name", metavar="NAME", help="Of the vectors, if not that of the encoder.")
-@click.option("--precision", metavar="P", help="float32, int8 (CPU) or bf16 (GPU).  [default: what suits the machine]")
-@click.option("--max-tokens", type=WHOLE, metavar="N", help="Look at no more tokens of a text.  [default: as the model does]")
-@click.option("--tokens", is_flag=True, help="Keep the vectors of tokens, too, with masks.")
-@click.option("--float16", is_flag=True, help="Keep vectors in half precision.")
-@click.option("--shard", type=WHOLE, metavar="N", help="Texts in a shard, which is what a kill loses at most.  [default: 2048]")
-@click.option("--no-cache", is_flag=True, help="Neither take vectors made for other datasets, nor keep these for others.")
-@click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives among the texts.")
-@click.option("--report", is_flag=True, help="Also write a page with a map of the texts.")
+@click.option("--encoder", metavar="NAME|PATH", help="Encoder model.  [default: one that needs no download]")
+@click.option("--workers", type=WHOLE, metavar="N", help="Batches embedded in parallel.  [default: from the number of cores]")
+@click.option("--name", metavar="NAME", help="Name of the embeddings.  [default: name of the encoder]")
+@click.option("--precision", metavar="P", help="float32, int8 (CPU) or bf16 (GPU).  [default: chosen for the machine]")
+@click.option(
+    "--max-tokens", type=WHOLE, metavar="N", help="Maximum number of tokens per text.  [default: the limit of the model]"
+)
+@click.option("--tokens", is_flag=True, help="Also store token embeddings and masks.")
+@click.option("--float16", is_flag=True, help="Store embeddings in half precision.")
+@click.option("--shard", type=WHOLE, metavar="N", help="Texts per shard; a kill loses at most one shard.  [default: 2048]")
+@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of embeddings shared between datasets.")
+@click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives.")
+@click.option("--report", is_flag=True, help="Also write an HTML page with a map of the texts.")
 @json_option
 @quiet_option
 def embed(
@@ -42,12 +47,11 @@ def embed(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Turn the captions of DATASET into vectors, each distinct text once.
+    """Compute text embeddings of the captions of DATASET, once per distinct text.
 
-    They lie beside the dataset, in embeddings/ENCODER, and are joined to its sequences when it is read. The same command run
-    again goes on where it was stopped, and embeds what is new when the dataset has grown.
+    They are stored in embeddings/ENCODER of the dataset, and joined to its sequences when it is read. The same command resumes
+    an interrupted run, and embeds new captions after the dataset was extended.
     """
-    from posegen.cli.embed_more import more
     from posegen.embedding.finding import DEFAULT
     from posegen.embedding.progress import reporter
     from posegen.embedding.stage import embed as embedded
@@ -56,9 +60,9 @@ def embed(
         with reporter(quiet=quiet) as (progress, notify):
             result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, notify=notify, **options)
     except KeyboardInterrupt:
-        note("stopped; shards of texts that are complete stay, and the same command goes on from there", quiet=quiet)
+        note("stopped; complete shards stay; run the same command to resume", quiet=quiet)
         raise
-    document, lines = more(dataset, result.path.name, pairs=pairs, report=report, quiet=quiet)
+    document, lines = _pairs_and_report(dataset, result.path.name, pairs=pairs, report=report, quiet=quiet)
     if as_json:
         print_json(_document(result) | document)
     elif not quiet:
@@ -77,18 +81,76 @@ def _summary(dataset: Path, result: EmbeddingResult) -> str:
     if result.nothing_to_do:
         first = f"Nothing to do: {result.path} is complete."
     else:
-        known = f", {result.known:,} were known" if result.known else ""
+        known = f", {result.known:,} from the cache" if result.known else ""
         rate = f" ({result.texts_per_second:,.0f} a second)" if result.embedded else ""
         first = f"Embedded {result.embedded:,} texts in {result.seconds:.1f} s{rate}{known}, in {result.path}."
     precision = result.precision
     if result.agreement is not None:
-        precision += f", which agrees with float32 to a cosine of at least {result.agreement:.3f}"
+        precision += f", minimum cosine to float32 {result.agreement:.3f}"
     return "\n".join(
         [
             first,
-            f"{result.captions:,} captions are {result.distinct:,} distinct texts, {result.dimension} dimensions each.",
-            f"By {result.encoder} in {precision}.",
+            f"{result.captions:,} captions with {result.distinct:,} distinct texts, {result.dimension} dimensions each.",
+            f"Encoder: {result.encoder}, {precision}.",
             "Next:",
             f'  posegen search {shlex.quote(str(dataset))} "a person waves"',
         ]
     )
+
+
+SECONDS_BETWEEN_NOTES = 5.0
+
+
+def _pairs_and_report(
+    dataset: Path, encoder: str, *, pairs: bool, report: bool, quiet: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Mine pairs and write the report, if requested.
+
+    Parameters
+    ----------
+    dataset : Path
+    encoder : str
+        Name of the embeddings.
+    pairs, report : bool
+        Whether to mine pairs, and to write the report.
+    quiet : bool
+
+    Returns
+    -------
+    document : dict
+        Results for `--json`.
+    lines : list of str
+        Results as text.
+    """
+    document: dict[str, Any] = {}
+    lines = []
+    if pairs:
+        from posegen.embedding.pairs import mine_pairs
+
+        found = mine_pairs(dataset, encoder, progress=_progress(quiet=quiet))
+        document["pairs"] = asdict(found) | {"path": str(found.path), "nothing_to_do": found.nothing_to_do}
+        work = "nothing to do" if found.nothing_to_do else f"{found.made:,} of {found.shards:,} shards in {found.seconds:.1f} s"
+        lines += [
+            f"Pairs of texts in {found.path}: {work}.",
+            f"{found.duplicates:,} near-duplicates and {found.negatives:,} hard negatives of {found.texts:,} texts.",
+        ]
+    if report:
+        from posegen.embedding.report import write_report
+
+        note("computing the map of the texts", quiet=quiet)
+        path = write_report(dataset, encoder)
+        document["report"] = str(path)
+        lines.append(f"Report: {path} (open it in a browser).")
+    return document, lines
+
+
+def _progress(*, quiet: bool) -> Callable[[str, int, int], None]:
+    last = time.monotonic()
+
+    def report(what: str, done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > SECONDS_BETWEEN_NOTES:
+            last = time.monotonic()
+            note(f"{what}: {done:,} of {total:,}", quiet=quiet)
+
+    return report

@@ -1,4 +1,4 @@
-"""``posegen evaluate``: how plausible a dataset's motion is, and how close to captured motion."""
+"""``posegen evaluate``: measure plausibility of motion, truth of captions, and the distance to mocap."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posegen.errors import UsageError
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.cli.evaluation_encoder import Seen
+    from posegen.cli.evaluation_models import Seen
     from posegen.evaluation.evaluate import Evaluation
 
 __all__ = ["evaluate"]
@@ -26,20 +26,20 @@ SECONDS_BETWEEN_NOTES = 5.0
 @click.command(epilog=example("posegen evaluate data/default-0", "posegen evaluate data/default-0 --samples 200 --json"))
 @click.argument("dataset", type=click.Path(path_type=Path))
 @click.option(
-    "--reference", type=click.Path(path_type=Path), help="Motion to compare with: an .npz file, a dataset, a folder of .bvh."
+    "--reference", type=click.Path(path_type=Path), help="Mocap to compare with: .npz file, dataset, or folder of .bvh files."
 )
 @click.option(
-    "--encoder", "run", type=click.Path(path_type=Path), metavar="RUN", help="A trained retrieval model, to measure by, too."
+    "--encoder", "run", type=click.Path(path_type=Path), metavar="RUN", help="Run of a retrieval model to also measure with."
 )
 @click.option(
     "--animated",
     "model",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="A motion model, whose motion is judged instead.",
+    help="Run of a motion model to evaluate instead of DATASET.",
 )
-@click.option("--samples", type=WHOLE, metavar="N", help="How many samples, from the first.  [default: all]")
-@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw a picture of it, too.")
+@click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples.  [default: all]")
+@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.png", help="Also draw the main measures.")
 @json_option
 @quiet_option
 def evaluate(
@@ -52,26 +52,26 @@ def evaluate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Measure how plausible the motion in DATASET is, from its joints alone: feet, joint ranges, flight, balance, gait.
+    """Measure the motion in DATASET by its joints: feet, joint ranges, flight, balance, gait.
 
-    What its captions say is held against the joints, too: sides, counts, directions, speeds, order. And how varied captions and
-    stories are is told beside what is published of HumanML3D.
+    The statements of captions (sides, counts, directions, speeds, order) are checked against the joints. The diversity of
+    captions and scenes is reported with the published values of HumanML3D.
 
-    With --reference also how close it is to captured motion, next to the same figures of the reference itself, parted
-    by its persons, and of the reference with joints 5 mm off. An .npz file has the arrays joints [frames, 22, 3] in metres
-    with y up, offsets [clips + 1], subjects [clips], fps and, where it is known what each clip shows, classes [clips]. Of
-    .bvh files, how their joints and their unit were taken is told.
+    --reference also measures the distance to mocap, with the same measures of the reference split by subject, and of the
+    reference with joints shifted by 5 mm. An .npz file has the arrays joints [frames, 22, 3] in metres with y up, offsets
+    [clips + 1], subjects [clips], fps and, if known, classes [clips]. The detected joint names and unit of each .bvh file are
+    printed.
 
-    With --encoder also how the motion looks to a model that `posegen train --task retrieval` made: how well it goes with its
-    captions (R-precision in pools of 32), how varied it is, and with --reference its Fréchet distance (FID) from that.
+    --encoder also measures with a model of `posegen train --task retrieval`: R-precision in pools of 32, diversity, and with
+    --reference the Fréchet distance (FID).
 
-    With --animated and --encoder, what a model that `posegen train --task motion` made makes of captions of the test split is
-    measured instead, beside the real motion.
+    --animated with --encoder evaluates a model of `posegen train --task motion` instead: motion generated for captions of the
+    test split, with the real motion as reference.
     """
     if model is not None:
         _animated(model, dataset, run, samples, others=reference or figure, as_json=as_json, quiet=quiet)
         return
-    from posegen.cli.references import reference_at
+    from posegen.cli.evaluation_models import reference_at
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.chart import check_chart, draw_chart
     from posegen.evaluation.evaluate import evaluate as measured
@@ -79,8 +79,8 @@ def evaluate(
     if figure is not None:
         check_chart(figure)
     fps = float(open_dataset(dataset).header.fps)
-    captured = reference_at(reference, fps, lambda told: note(told, quiet=quiet)) if reference else None
-    evaluation = measured(dataset, captured, samples, _progress(quiet=quiet))
+    mocap = reference_at(reference, fps, lambda text: note(text, quiet=quiet)) if reference else None
+    evaluation = measured(dataset, mocap, samples, _progress(quiet=quiet))
     seen = _by_encoder(run, dataset, reference, samples, quiet=quiet) if run else None
     if figure is not None:
         draw_chart(evaluation, figure)
@@ -94,12 +94,12 @@ def evaluate(
 def _animated(
     model: Path, dataset: Path, run: Path | None, samples: int | None, *, others: Path | None, as_json: bool, quiet: bool
 ) -> None:
-    from posegen.cli.evaluation_motion import judge_motion
+    from posegen.cli.evaluation_models import judge_motion
 
     if run is None or others is not None:
-        msg = "--animated goes with --encoder RUN, a retrieval model to judge by, and not with --reference or --figure"
+        msg = "--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure"
         raise UsageError(msg)
-    judged = judge_motion(model, dataset, run, samples, lambda told: note(told, quiet=quiet))
+    judged = judge_motion(model, dataset, run, samples, lambda text: note(text, quiet=quiet))
     if as_json:
         print_json({"path": str(dataset), "run": str(model), "encoder": str(run)} | _plain(judged.document()))
     else:
@@ -107,21 +107,21 @@ def _animated(
 
 
 def _by_encoder(run: Path, dataset: Path, reference: Path | None, samples: int | None, *, quiet: bool) -> Seen:
-    from posegen.cli.evaluation_encoder import seen_by_encoder
+    from posegen.cli.evaluation_models import seen_by_encoder
 
-    return seen_by_encoder(run, dataset, reference, samples, lambda told: note(told, quiet=quiet))
+    return seen_by_encoder(run, dataset, reference, samples, lambda text: note(text, quiet=quiet))
 
 
 def _progress(*, quiet: bool) -> Callable[[int, int], None]:
-    told = time.monotonic()
+    last = time.monotonic()
 
-    def tell(done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > SECONDS_BETWEEN_NOTES:
-            told = time.monotonic()
-            note(f"{done:,} of some {total:,} clips measured", quiet=quiet)
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > SECONDS_BETWEEN_NOTES:
+            last = time.monotonic()
+            note(f"{done:,} of about {total:,} clips measured", quiet=quiet)
 
-    return tell
+    return report
 
 
 def _document(evaluation: Evaluation) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _document(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON knows no NaN: what is not known is null."""
+    """Replace NaN and infinity by None, because JSON has neither."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -147,8 +147,7 @@ def _plain(value: Any) -> Any:
 
 
 def _lines(path: Path, evaluation: Evaluation) -> list[str]:
-    from posegen.cli.evaluation_text import claim_lines, figure_lines, gait_lines, people_lines, realism_lines
-    from posegen.cli.variety_text import variety_lines
+    from posegen.cli.evaluation_text import claim_lines, figure_lines, gait_lines, people_lines, realism_lines, variety_lines
 
     head = f"{path}: {evaluation.samples:,} samples, {evaluation.clips:,} clips"
     realism = realism_lines(evaluation.realism) if evaluation.realism else []

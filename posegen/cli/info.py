@@ -1,4 +1,4 @@
-"""``posegen info``: what is in a dataset, how much of it there is, and how to read it."""
+"""``posegen info``: describe a dataset: contents, size, and how to read it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACTIONS_SHOWN = 30
 @click.argument("dataset", type=click.Path(path_type=Path))
 @json_option
 def info(dataset: Path, as_json: bool) -> None:
-    """Tell what is in DATASET, how large it is, which actions and captions it has, and how to read it."""
+    """Describe DATASET: contents, size, actions, captions, and how to read it."""
     from posegen.generation.describe import describe
 
     description = describe(dataset)
@@ -54,25 +54,25 @@ def _lines(description: Description) -> list[str]:
         f"{d.path}: config {d.name}, seed {d.seed}, identity {d.identity}, content version {d.content_version}, {d.licence}",
         "",
         f"  {d.samples:,} samples in {len(d.variants)} variants ({', '.join(d.variants)}): {d.sequences:,} sequences",
-        f"  up to {d.frames} frames at {d.fps} a second, {d.hours:,.2f} hours of motion",
-        f"  {human_bytes(d.bytes)} on disk ({sizes}), {human_bytes(d.bytes / max(d.sequences, 1))} a sequence",
+        f"  up to {d.frames} frames at {d.fps} FPS, {d.hours:,.2f} hours of motion",
+        f"  {human_bytes(d.bytes)} on disk ({sizes}), {human_bytes(d.bytes / max(d.sequences, 1))} per sequence",
         "",
         *(f"  {name:<{width}} {text}" for name, text in d.fields.items()),
-        f"  {'sequences':<{width}} a row for each sample and variant: captions, theme, length, actors, "
+        f"  {'sequences':<{width}} one row per sample and variant: captions, theme, length, actors, "
         "parameters, attempt, dropped",
     ]
     if d.replanned is not None and d.dropped is not None:
         share = d.replanned / max(d.samples, 1)
         lines += [
-            f"  {d.replanned:,} samples ({share:.2%}) planned again for the sake of truth or limits, "
+            f"  {d.replanned:,} samples ({share:.2%}) resampled after failed caption or joint-limit checks, "
             f"{d.dropped:,} statements dropped"
         ]
     if d.actions:
-        lines += ["", "Actions, share of frames on the legs and on any part:"]
+        lines += ["", "Actions, share of frames on the legs and on any body part:"]
         lines += [f"  {share.action:<20} {share.legs:6.1%} {share.any:6.1%}" for share in d.actions[:ACTIONS_SHOWN]]
     if len(d.actions) > ACTIONS_SHOWN:
-        lines.append(f"  and {len(d.actions) - ACTIONS_SHOWN} more; --json gives all")
+        lines.append(f"  and {len(d.actions) - ACTIONS_SHOWN} more; use --json for all")
     if d.captions:
         lines += ["", "Captions:"]
         lines += [f"  {caption.sample} {caption.variant:<9} {caption.text}" for caption in d.captions]
-    return [*lines, "", "To read it in Python:", "", *(f"    {line}" for line in reading_lines(d))]
+    return [*lines, "", "Read it in Python:", "", *(f"    {line}" for line in reading_lines(d))]

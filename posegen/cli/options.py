@@ -1,4 +1,4 @@
-"""Options that several commands share, and the ways in which all of them print."""
+"""Options and output functions that several commands share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LONGEST_NAME = 255
 
 
 class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2, for mypy only
-    """A whole number; in which range it must be, the config says."""
+    """An integer. The config model checks its range."""
 
     name = "whole number"
 
@@ -52,44 +52,46 @@ WHOLE = _Whole()
 
 def config_option(command: Command) -> Command:
     """Add ``--config``; the command takes `config`."""
-    text = "A preset, or the path of a YAML file."
+    text = "Name of a preset, or path of a YAML file."
     return click.option("--config", metavar="NAME|PATH", default="default", show_default=True, help=text)(command)
 
 
 def set_option(command: Command) -> Command:
     """Add ``--set``, which may be repeated; the command takes `overrides`."""
-    text = "Change a key of the config, such as story.actors.max=2; may be repeated."
+    text = "Override a config key, for example story.actors.max=2; may be repeated."
     return click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help=text)(command)
 
 
 def samples_option(command: Command) -> Command:
-    """Add ``--samples``; the command takes `samples`, None where it is not given."""
-    return click.option("--samples", type=WHOLE, metavar="N", help="How many samples.  [default: as the config says]")(command)
+    """Add ``--samples``; the command takes `samples`, None if it is not given."""
+    return click.option("--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")(command)
 
 
 def workers_option(command: Command) -> Command:
-    """Add ``--workers``; the command takes `workers`, None where it is not given."""
-    return click.option("--workers", type=WHOLE, metavar="W", help="Processes at once.  [default: one for each core]")(command)
+    """Add ``--workers``; the command takes `workers`, None if it is not given."""
+    return click.option("--workers", type=WHOLE, metavar="W", help="Number of worker processes.  [default: one per core]")(
+        command
+    )
 
 
 def seed_option(command: Command) -> Command:
-    """Add ``--seed``; the command takes `seed`, None where it is not given."""
-    return click.option("--seed", type=WHOLE, metavar="S", help="Start of all draws.  [default: as the config says]")(command)
+    """Add ``--seed``; the command takes `seed`, None if it is not given."""
+    return click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")(command)
 
 
 def out_option(command: Command) -> Command:
-    """Add ``--out``; the command takes `out`, None where it is not given."""
-    text = "Folder to write to.  [default: data/CONFIG-SEED]"
+    """Add ``--out``; the command takes `out`, None if it is not given."""
+    text = "Output folder.  [default: data/CONFIG-SEED]"
     return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", callback=_short_names, help=text)(command)
 
 
-def _short_names(ctx: click.Context, parameter: click.Parameter, place: Path | None) -> Path | None:
-    """Refuse a name that no file system takes, before the folders around it are made."""
+def _short_names(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file name that is too long, before parent folders are created."""
     del ctx, parameter
-    if place is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in place.parts):
-        msg = f"--out {shown(str(place))}: has a name of more than {_LONGEST_NAME} bytes; shorten it"
+    if path is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.parts):
+        msg = f"--out {shown(str(path))}: contains a name of more than {_LONGEST_NAME} bytes; shorten it"
         raise UsageError(msg)
-    return place
+    return path
 
 
 def seconds_of(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
@@ -115,17 +117,17 @@ def quiet_option(command: Command) -> Command:
 
 
 def example(*lines: str) -> str:
-    """Write the end of a command's help.
+    """Return the examples at the end of a command's help.
 
     Parameters
     ----------
     *lines : str
-        Commands that work as they are.
+        Commands that work as printed.
 
     Returns
     -------
     str
-        To be given to click as `epilog`.
+        The `epilog` for click.
     """
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
@@ -139,12 +141,12 @@ def print_json(document: object) -> None:
         Plain data with finite numbers.
     """
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    # What a terminal would obey is written as JSON writes any character: by its number.
+    # Characters that a terminal would interpret are escaped as in JSON.
     click.echo(re.sub(r"[^\n -~]", lambda char: char[0] if char[0].isprintable() else json.dumps(char[0])[1:-1], text))
 
 
 def note(text: str, *, quiet: bool) -> None:
-    """Tell the user something on standard error, unless asked to be quiet.
+    """Print a line on standard error, unless `quiet` is set.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``posegen search``: samples that show what a text tells of."""
+"""``posegen search``: find samples that match a text."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ __all__ = ["search"]
 @click.command(epilog=example('posegen search data/default-0 "someone kicks a ball"'))
 @click.argument("dataset", type=click.Path(path_type=Path))
 @click.argument("text")
-@click.option("--encoder", metavar="NAME", help="Whose vectors, where there are several.  [default: the only ones]")
-@click.option("--top", type=WHOLE, metavar="N", default=10, show_default=True, help="How many samples.")
+@click.option("--encoder", metavar="NAME", help="Encoder whose embeddings are searched.  [default: the only one]")
+@click.option("--top", type=WHOLE, metavar="N", default=10, show_default=True, help="Number of samples.")
 @json_option
 @quiet_option
 def search(dataset: Path, text: str, encoder: str | None, top: int, as_json: bool, quiet: bool) -> None:
-    """Find the samples of DATASET that show what TEXT tells of, best first.
+    """Find the samples of DATASET that match TEXT, best first.
 
-    The captions must have been embedded. A sample is found by what it shows, in whatever words: of each, the caption nearest
-    to the text is printed, and of the segment that fits best the action. Its variants, which show the same, are one.
+    The captions must have been embedded. The search compares meanings, not words. For each sample the closest caption and the
+    action of the best segment are printed. Variants of a sample count as one result.
     """
     from posegen.embedding.search import open_search
 
-    note("opening the dataset and its encoder; the first search of a dataset takes up to a minute more", quiet=quiet)
-    opened = open_search(dataset, encoder, lambda told: note(told, quiet=quiet))
+    note("opening the dataset and its encoder; the first search of a dataset takes up to a minute longer", quiet=quiet)
+    opened = open_search(dataset, encoder, lambda text: note(text, quiet=quiet))
     found = opened.find(text, top)
     if as_json:
         document = {"path": str(dataset), "encoder": opened.embeddings.encoder, "text": text}
@@ -44,13 +44,13 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, as_json: boo
 
 def _lines(dataset: Path, found: list[Found]) -> list[str]:
     if not found:
-        return [f"{dataset}: has no samples that do anything"]
+        return [f"{dataset}: contains no actions to search for"]
     width = max(len(one.action) for one in found)
     lines = [f"{'sample':>8}  score  {'action':<{width}}  caption"]
-    lines += [f"{one.sample:>8}  {one.score:.3f}  {one.action:<{width}}  {one.caption}{_aside(one)}" for one in found]
+    lines += [f"{one.sample:>8}  {one.score:.3f}  {one.action:<{width}}  {one.caption}{_variant_note(one)}" for one in found]
     return [*lines, "Next:", f"  posegen show {dataset} --sample {found[0].sample} -o found.gif"]
 
 
-def _aside(one: Found) -> str:
-    """Say where it is seen if the base does not show it."""
+def _variant_note(one: Found) -> str:
+    """Return the variant if it is not the base."""
     return "" if one.variant == "base" else f" ({one.variant})"

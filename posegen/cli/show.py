@@ -1,4 +1,4 @@
-"""``posegen show``: draw samples of a dataset, or of a config without any dataset."""
+"""``posegen show``: draw samples of a dataset or of a config."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ __all__ = ["show"]
     )
 )
 @click.argument("dataset", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
-@click.option("--config", metavar="NAME|PATH", help="Draw what this preset or YAML file makes, with no dataset.")
+@click.option("--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
 @click.option(
     "--sample",
     "samples",
     type=WHOLE,
     metavar="I",
     multiple=True,
-    help="Which sample; may be repeated for a .png.  [default: 0]",
+    help="Index of the sample; may be repeated for a .png.  [default: 0]",
 )
 @click.option(
-    "--variant", metavar="NAME", default="base", show_default=True, help="Which variant; 'all' for a .png of them all."
+    "--variant",
+    metavar="NAME",
+    default="base",
+    show_default=True,
+    help="Name of the variant, or 'all' for a .png of every variant.",
 )
 @click.option(
     "-o",
@@ -38,7 +42,7 @@ __all__ = ["show"]
     type=click.Path(path_type=Path),
     metavar="FILE",
     required=True,
-    help="A .gif (animation) or .png (poses over time).",
+    help="Output file: .gif (animation) or .png (poses over time).",
 )
 @seed_option
 @set_option
@@ -55,26 +59,26 @@ def show(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Draw a sample with its captions, actions and contacts: an animation, or its poses over time."""
+    """Draw a sample with its captions, actions and contacts, as an animation or as poses over time."""
     from posegen.config.schema import MOST_SAMPLES
     from posegen.viewing.clip import clips_of_config, clips_of_dataset
     from posegen.viewing.render import check_path, render_all
 
-    # Before anything is computed, which may take seconds.
+    # Checked before anything is computed, which may take seconds.
     check_path(out)
-    wanted = list(dict.fromkeys(samples or (0,)))
-    if max(wanted) >= MOST_SAMPLES:
-        msg = f"sample {max(wanted)} cannot be: a dataset has at most {MOST_SAMPLES:,} samples"
+    indices = list(dict.fromkeys(samples or (0,)))
+    if max(indices) >= MOST_SAMPLES:
+        msg = f"sample {max(indices)} does not exist; a dataset has at most {MOST_SAMPLES:,} samples"
         raise UsageError(msg)
     if dataset is not None:
         if config is not None or overrides or seed is not None:
-            msg = "a dataset has its own config and seed: give either DATASET, or --config with --seed and --set"
+            msg = "DATASET has its own config and seed; pass either DATASET, or --config with --seed and --set"
             raise UsageError(msg)
-        clips = clips_of_dataset(dataset, wanted, variant)
+        clips = clips_of_dataset(dataset, indices, variant)
     elif config is not None:
-        clips = clips_of_config(config, wanted, variant, overrides=overrides, seed=seed)
+        clips = clips_of_config(config, indices, variant, overrides=overrides, seed=seed)
     else:
-        msg = "nothing to draw from: name a dataset, or a config as in --config default"
+        msg = "nothing to draw; pass a dataset, or a config such as --config default"
         raise UsageError(msg)
     render_all(clips, out)
     if as_json:

@@ -119,8 +119,8 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
         ("--config=\x1b[31mred", r"'--config=\x1b[31mred': must be one line"),
         ("--config=a\0b", r"'--config=a\x00b': must be one line"),
         ("--out=a\0b", r"'--out=a\x00b': must be one line"),
-        ("--out=" + "x" * 300, "has a name of more than 255 bytes; shorten it"),
-        ("--out=new/" + "ü" * 128, "has a name of more than 255 bytes; shorten it"),
+        ("--out=" + "x" * 300, "contains a name of more than 255 bytes; shorten it"),
+        ("--out=new/" + "ü" * 128, "contains a name of more than 255 bytes; shorten it"),
         ("--out=/dev/null", "is a file or lies in one. Choose a folder with --out"),
     ],
 )  # fmt: skip
@@ -266,7 +266,7 @@ def test_a_read_only_place(place: str, read_only: Path, refused: Refused) -> Non
     line = refused(*GENERATE, "--out", str(read_only / place))
     assert f"{read_only}" in line
     assert "Read-only file system" in line or "Permission denied" in line
-    assert "name another place" in line or "Choose a folder" in line
+    assert "choose another path" in line or "Choose a folder" in line
 
 
 # Libraries
@@ -356,11 +356,11 @@ def test_what_is_no_dataset(command: list[str], place: str, refused: Refused, tm
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--sample=-1"], "sample -1 cannot be: samples are counted from 0"),
+        (["--sample=-1"], "sample -1 does not exist; samples are numbered from 0"),
         (["--sample=" + "9" * 30], "a dataset has at most 1,000,000,000 samples"),
         (["--variant=\x1b[2J"], r"'--variant=\x1b[2J': must be one line"),
         (["-o", "a.txt"], "the name must end in .gif or .png"),
-        (["-o", "nowhere/a.gif"], "there is no folder 'nowhere'; make it first"),
+        (["-o", "nowhere/a.gif"], "the folder 'nowhere' does not exist; create it first"),
         (["-o", "x" * 300 + ".gif"], "cannot be used (File name too long)"),
     ],
 )
@@ -377,7 +377,7 @@ def test_pictures(options: list[str], told: str, refused: Refused) -> None:
         (["diff", "one"], "Missing argument 'B'"),
         (["config", "diff", "smoke", "smok"], "did you mean 'smoke'?"),
         (["config", "show", "smoke", "--set=frames=1"], "--set frames: must be at least 20 (got 1)"),
-        (["show", "-o", "a.gif"], "nothing to draw from"),
+        (["show", "-o", "a.gif"], "nothing to draw; pass"),
     ],
 )
 def test_commands(arguments: list[str], told: str, refused: Refused) -> None:

@@ -44,7 +44,7 @@ def _beside_them(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     for options in ([], ["--deep"]):
         assert main(["diff", "a", "same", *options]) == 0
-        assert capsys.readouterr() == ("a and same hold the same: 8 samples.\n", "")
+        assert capsys.readouterr() == ("a and same have equal content: 8 samples.\n", "")
     assert main(["diff", "a", "same", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document == {"a": "a", "b": "same", "equal": True, "samples_different": {}, "differences": [], "identity": {}}
@@ -67,18 +67,18 @@ def test_samples_that_only_one_has_are_named(capsys: pytest.CaptureFixture[str])
     assert document["differences"] == [{"field": "samples", "sample": sample, "variant": None} for sample in (6, 7)]
     assert main(["diff", "shorter", "a"]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("sample 6: only one of them has it\n")
-    assert out.endswith("shorter and a differ: only one of them has 2 samples.\n")
+    assert out.startswith("sample 6: in one dataset only\n")
+    assert out.endswith("shorter and a differ: 2 samples in one dataset only.\n")
 
 
 def test_another_config_is_shown_and_differences_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "a", "other"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "They are made from different configs, A -> B:"
+    assert lines[0] == "The configs differ, A -> B:"
     assert lines[1].startswith("  identity: ")
     assert lines[2] == "  seed: 0 -> 9"
     assert lines[3].startswith("joints: sample 0, variant ")
-    assert lines[23] == "these are the first 20"
+    assert lines[23] == "(the first 20 differences)"
     assert lines[24].startswith("a and other differ: joints in 8 samples, ")
     assert len(lines) == 25
 

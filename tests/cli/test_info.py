@@ -27,16 +27,16 @@ def test_it_tells_what_is_there(dataset: Path, capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert "config smoke, seed 5, identity " in out
     assert "6 samples in 5 variants (base, speed, position, scale, mirror): 30 sequences" in out
-    assert "up to 40 frames at 25 a second" in out
+    assert "up to 40 frames at 25 FPS" in out
     assert "float32 (sample, variant, actor, frame, joint, axis)" in out
-    assert "0 samples (0.00%) planned again for the sake of truth or limits, 0 statements dropped" in out
+    assert "0 samples (0.00%) resampled after failed caption or joint-limit checks, 0 statements dropped" in out
     captions = [c["text"] for row in posegen.open(dataset).rows(0) for c in row["captions"]]
     assert any(f"  0 base      {text}\n" in out for text in captions)
 
 
 def test_its_lines_of_python_read_the_dataset_without_posegen(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(dataset)]) == 0
-    printed = capsys.readouterr().out.partition("To read it in Python:")[2]
+    printed = capsys.readouterr().out.partition("Read it in Python:")[2]
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     assert len(lines) == 5
     result = subprocess.run([sys.executable, "-I", "-c", "\n".join(lines)], capture_output=True, text=True, check=True)

@@ -84,7 +84,7 @@ def test_misuse(arguments: list[str], message: str, capsys: pytest.CaptureFixtur
         (UsageError("no such thing"), 2, "posegen: error: no such thing"),
         (click.UsageError("Bad option."), 2, "posegen: error: Bad option; see posegen --help"),
         (click.FileError("a.txt", "gone"), 1, "posegen: error: Could not open file 'a.txt': gone"),
-        (PermissionError(13, "Denied", "/x"), 2, "posegen: error: /x: cannot be used (Denied); name another place"),
+        (PermissionError(13, "Denied", "/x"), 2, "posegen: error: /x: cannot be used (Denied); choose another path"),
         (OSError(5, "Input/output error", "/x"), 1, "posegen: error: [Errno 5] Input/output error: '/x'"),
         (KeyboardInterrupt(), 130, "posegen: interrupted"),
     ],

@@ -115,20 +115,20 @@ def test_all_variants_and_several_samples_on_one_sheet(
     assert heights[1] == heights[2]
 
 
-def test_mistakes_are_told(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_explained(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     png, gif = str(tmp_path / "a.png"), str(tmp_path / "a.gif")
     for arguments, code, message in (
-        ([str(dataset), "--sample", "3", "-o", png], 2, "has no sample 3; its 3 samples are counted from 0"),
+        ([str(dataset), "--sample", "3", "-o", png], 2, "has no sample 3; its 3 samples are numbered from 0"),
         ([str(dataset), "--sample", "-1", "-o", png], 2, "has no sample -1"),
-        ([str(dataset), "--variant", "mirrored", "-o", png], 2, "there is no variant 'mirrored' here; did you mean 'mirror'?"),
+        ([str(dataset), "--variant", "mirrored", "-o", png], 2, "there is no variant 'mirrored'; did you mean 'mirror'?"),
         ([str(dataset), "--variant", "all", "-o", gif], 2, "a GIF shows one sequence, and 2 were asked for"),
         ([str(dataset), "-o", str(tmp_path / "a.mp4")], 2, "must end in .gif or .png"),
-        ([str(dataset), "--config", "default", "-o", png], 2, "give either DATASET, or --config"),
-        (["-o", png], 2, "name a dataset, or a config"),
+        ([str(dataset), "--config", "default", "-o", png], 2, "pass either DATASET, or --config"),
+        (["-o", png], 2, "pass a dataset, or a config"),
         ([str(dataset)], 2, "Missing option '-o'"),
         ([str(tmp_path), "-o", png], 2, "is not a dataset"),
         (["--config", "defualt", "-o", png], 2, "did you mean 'default'?"),
-        (["--config", "default", "--sample", "-2", "-o", png], 2, "sample -2 cannot be"),
+        (["--config", "default", "--sample", "-2", "-o", png], 2, "sample -2 does not exist"),
     ):
         assert main(["show", *arguments]) == code
         printed = capsys.readouterr()

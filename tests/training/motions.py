@@ -44,7 +44,7 @@ def main(folder: Path) -> dict[str, Any]:
 
 def _made(folder: Path) -> dict[str, Any]:
     """What the finished model makes of texts, how it is judged, and what is refused."""
-    from posegen.cli.evaluation_motion import judge_motion
+    from posegen.cli.evaluation_models import judge_motion
     from posegen.errors import UsageError
     from posegen.training.animation import evaluation
     from posegen.training.animation.animate import animate, encoder_for, motion_model

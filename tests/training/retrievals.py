@@ -62,7 +62,7 @@ def _said(folder: Path) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     import posegen
-    from posegen.cli.evaluation_encoder import seen_by_encoder
+    from posegen.cli.evaluation_models import seen_by_encoder
     from posegen.training.trained.encoding import encode_clips, encode_dataset
     from posegen.training.trained.predict import predict
 

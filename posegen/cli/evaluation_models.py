@@ -1,0 +1,302 @@
+"""Measurements of ``posegen evaluate`` that need mocap or trained models: --reference, --encoder and --animated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posegen.errors import UsageError
+
+if TYPE_CHECKING:
+    from posegen.evaluation.distances import EncodedSpread
+if TYPE_CHECKING:
+    from posegen.training.measures.ranking import Ranking
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from posegen.training.animation.animate import MotionClip
+if TYPE_CHECKING:
+    from posegen.training.animation.evaluation import GeneratedSet
+if TYPE_CHECKING:
+    from posegen.evaluation.evaluate import Reference
+if TYPE_CHECKING:
+    from posegen.evaluation.recording import Recording
+
+__all__ = ["JudgedMotion", "Seen", "Side", "judge_motion", "reference_at", "seen_by_encoder"]
+
+_RANKS = (1, 2, 3)
+_WAYS = {"text_to_motion": "caption to motion", "motion_to_text": "motion to caption"}
+_EVERY = 1000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Measures of a dataset by a trained encoder.
+
+    Attributes
+    ----------
+    run : Path
+        Folder of the training run.
+    spread : EncodedSpread
+    precision : dict of str to Ranking
+    distance : float
+        Mean distance of a motion to its captions.
+    """
+
+    run: Path
+    spread: EncodedSpread
+    precision: dict[str, Ranking]
+    distance: float
+
+    def document(self) -> dict[str, Any]:
+        """Return all values as plain data."""
+        ranked = {way: asdict(ranking) for way, ranking in self.precision.items()}
+        return {"run": str(self.run), **asdict(self.spread), "precision": ranked, "distance": self.distance}
+
+    def lines(self) -> list[str]:
+        """Return the lines to print."""
+        spread, pool = self.spread, self.precision["text_to_motion"].pool
+        lines = ["", f"Encoder {self.run}, {spread.clips:,} clips (first variant of each sample):"]
+        heads = [f"top {k}" for k in _RANKS if k <= pool]
+        lines.append(f"  {f'R-precision, pool of {pool}':<34}" + "".join(f"{head:>9}" for head in heads))
+        for way, told in _WAYS.items():
+            ranking = self.precision[way]
+            shares = "".join(f"{100 * ranking.recall[k]:8.1f}%" for k in _RANKS if k in ranking.recall)
+            lines.append(f"  {told:<34}{shares}")
+        chance = self.precision["text_to_motion"].chance
+        lines.append(f"  {'chance':<34}" + "".join(f"{100 * chance[k]:8.1f}%" for k in _RANKS if k in chance))
+        lines.append(f"  distance of a motion to its captions {self.distance:.3f}; between two motions {spread.diversity:.3f}")
+        if spread.halves is not None:
+            lines.append(f"  Fréchet distance between two halves of the clips {spread.halves:.4f}")
+        if spread.frechet is not None:
+            lines.append(
+                f"  Fréchet distance to the reference {spread.frechet:.4f} ({spread.reference_clips:,} intervals, mean distance"
+                f" {spread.reference_diversity:.3f})"
+            )
+        return lines
+
+
+def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: int | None, log: Callable[[str], None]) -> Seen:
+    """Encode a dataset and an optional reference, and measure the vectors.
+
+    Raises
+    ------
+    UsageError
+        If the model, or data that it needs, is missing.
+    """
+    from posegen.cli.evaluation_models import reference_at
+    from posegen.dataset.read import open_dataset
+    from posegen.evaluation.distances import encoded_spread
+    from posegen.training.trained.encoding import encode_clips, encode_dataset
+
+    def progress(done: int, total: int) -> None:
+        if done // _EVERY > (done - 1) // _EVERY:
+            log(f"{done:,} of {total:,} clips encoded")
+
+    encoded = encode_dataset(run, dataset, samples, progress)
+    other = None
+    if reference is not None:
+        mocap = reference_at(reference, float(open_dataset(dataset).header.fps), lambda text: None)
+        other = encode_clips(run, ((clip.joints, clip.fps) for clip in mocap.recordings), mocap.name)
+    return Seen(run, encoded_spread(encoded.motion, other), encoded.precision(), encoded.distance())
+
+
+_PRECISE = 3
+_ACTIONS = ("no action", "one action", "two actions", "three actions", "four actions or more")
+_MEASURED = 150
+"""Maximum number of clips whose plausibility is measured."""
+_SHOWN = ("skate, strict", "skate, GMD", "penetration", "bone length", "limits", "overlap", "jerk")
+
+
+@dataclass(frozen=True)
+class Side:
+    """How well a set of motions matches captions, and how plausible it is.
+
+    Attributes
+    ----------
+    frechet : float
+        Fréchet distance to the real set; for the real set, between its two halves.
+    precision : float
+        Share of the motions whose caption ranks among the first three of 32.
+    precision_by_actions : dict of str to float
+        The same for captions with one action, two actions and so on, in the same pools.
+    diversity : float
+        Mean distance between two motions.
+    figures : dict of str to float
+        Means over the clips for which they are defined; see :data:`posegen.evaluation.clip_measures.MEASURES`. Empty for the
+        mean motion.
+    """
+
+    frechet: float
+    precision: float
+    precision_by_actions: dict[str, float]
+    diversity: float
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True)
+class JudgedMotion:
+    """Evaluation of the motion that a model generates for captions, with the real motion and the mean motion as controls.
+
+    Attributes
+    ----------
+    clips : int
+    made, real, mean : Side
+    chance : float
+        Precision of a random ranking.
+    multimodality : float
+        Mean distance between two motions generated for the same caption.
+    """
+
+    clips: int
+    made: Side
+    real: Side
+    mean: Side
+    chance: float
+    multimodality: float
+
+    def document(self) -> dict[str, Any]:
+        """Return all values as plain data."""
+        return asdict(self)
+
+    def lines(self, run: Path) -> list[str]:
+        """Return the lines to print."""
+        lines = ["", f"Motion of {run} for {self.clips:,} captions of the test split, one per sample:"]
+        lines.append(f"  {'':<34}{'generated':>10}{'real':>10}{'mean pose':>10}")
+        sides = self.made, self.real, self.mean
+        rows = {"Fréchet distance to the real": [f"{side.frechet:.4f}" for side in sides]}
+        rows["R-precision, top 3 of 32"] = [f"{100 * side.precision:.1f}%" for side in sides]
+        for count in self.made.precision_by_actions:
+            rows[f"  captions with {count}"] = [f"{100 * side.precision_by_actions[count]:.1f}%" for side in sides]
+        rows["distance of two motions"] = [f"{side.diversity:.3f}" for side in sides]
+        rows |= {name: [f"{side.figures[name]:.4g}" for side in (self.made, self.real)] for name in _SHOWN}
+        lines += [f"  {name:<34}" + "".join(f"{value:>10}" for value in values) for name, values in rows.items()]
+        lines.append("  The Fréchet distance of the real motion is between its two halves.")
+        lines.append(
+            f"  R-precision by chance {100 * self.chance:.1f}%; "
+            f"distance of two motions for one caption {self.multimodality:.3f}"
+        )
+        return lines
+
+
+def judge_motion(
+    run: Path, dataset: Path, judge: Path, samples: int | None, log: Callable[[str], None], **how: Any
+) -> JudgedMotion:
+    """Generate motion for captions with a model and measure it.
+
+    Raises
+    ------
+    UsageError
+        If the runs do not match the dataset.
+    """
+    import numpy as np
+
+    from posegen.evaluation.distances import diversity, encoded_spread
+    from posegen.training.animation.evaluation import generate_for_test_captions
+    from posegen.training.measures.ranking import rank_pairs
+    from posegen.training.trained.encoding import PRECISION_POOL
+
+    made = generate_for_test_captions(run, dataset, judge, log, samples=samples, **how)
+    chance = 0.0
+
+    def side(vectors: NDArray[Any], figures: dict[str, float], reference: NDArray[Any] | None) -> Side:
+        nonlocal chance
+        ranking = rank_pairs(vectors, made.text[:, None], made.words[:, None], pool=PRECISION_POOL, times=1)["motion_to_text"]
+        chance = ranking.chance[_PRECISE]
+        spread = encoded_spread(vectors, reference)
+        frechet = spread.halves if reference is None else spread.frechet
+        by_actions = _by_actions(vectors, made)
+        return Side(float(frechet or 0.0), ranking.recall[_PRECISE], by_actions, spread.diversity, figures)
+
+    log("measuring plausibility")
+    return JudgedMotion(
+        clips=len(made.numbers),
+        made=side(made.made_vectors, _figures(made.made, made.fps), made.real_vectors),
+        real=side(made.real_vectors, _figures(made.real, made.fps), None),
+        mean=side(made.mean_vectors, {}, made.real_vectors),
+        chance=chance,
+        multimodality=float(np.mean([diversity(turns) for turns in made.again])),
+    )
+
+
+def _by_actions(vectors: NDArray[Any], made: GeneratedSet) -> dict[str, float]:
+    import numpy as np
+
+    from posegen.training.measures.ranking import pools, ranks_of
+    from posegen.training.trained.encoding import PRECISION_POOL
+
+    found: dict[int, list[bool]] = {}
+    for chosen in pools(0, len(vectors), PRECISION_POOL):
+        same = made.words[chosen][:, None] == made.words[chosen]
+        ranks = ranks_of(vectors[chosen] @ made.text[chosen].T, same)
+        for count, rank in zip(np.minimum(made.actions[chosen], len(_ACTIONS) - 1).tolist(), ranks.tolist(), strict=True):
+            found.setdefault(count, []).append(rank <= _PRECISE)
+    return {_ACTIONS[count]: float(np.mean(found[count])) for count in sorted(found)}
+
+
+def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
+    import numpy as np
+
+    from posegen.evaluation.clip_measures import MEASURES, measure_clip
+    from posegen.evaluation.recording import Recording
+
+    found = [
+        measure_clip(Recording("", "", figure.joints.astype(np.float64), fps, figure.contact.astype(np.uint8)))
+        for figure in figures[:_MEASURED]
+    ]
+    columns = {name: np.array([clip[name] for clip in found]) for name in MEASURES}
+    return {name: float(np.nanmean(values)) for name, values in columns.items() if np.isfinite(values).any()}
+
+
+MOST_FILES = 10_000
+
+
+def reference_at(path: Path, fps: float, log: Callable[[str], None]) -> Reference:
+    """Open the mocap at a path.
+
+    Parameters
+    ----------
+    path : Path
+    fps : float
+        Frame rate to which .bvh files are resampled.
+    tell : callable
+        Called with the detected joint names and unit of each .bvh file.
+
+    Raises
+    ------
+    UsageError
+        If the clips cannot be read; raised while reading them.
+    """
+    from posegen.evaluation.evaluate import Reference
+    from posegen.evaluation.recording import read_reference
+
+    files = _bvh_files(path)
+    return Reference(str(path), _recordings(path, files, fps, log) if files else read_reference(path))
+
+
+def _bvh_files(path: Path) -> list[Path]:
+    if not path.is_dir() or (path / "dataset.json").exists():
+        return []
+    files: list[Path] = []
+    for file in path.rglob("*"):
+        if file.suffix.lower() == ".bvh":
+            files.append(file)
+        if len(files) > MOST_FILES:
+            msg = f"{path}: contains more than {MOST_FILES:,} .bvh files; choose a folder with fewer"
+            raise UsageError(msg)
+    return sorted(files)
+
+
+def _recordings(path: Path, files: list[Path], fps: float, log: Callable[[str], None]) -> Iterator[Recording]:
+    from posegen.evaluation.recording import Recording
+    from posegen.evaluation.signals import resample
+    from posegen.exchange.bvh import read_bvh_figure
+
+    for file in files:
+        figure = read_bvh_figure(file)
+        log(f"{file}: {figure.convention}, {figure.unit}, {len(figure.joints):,} frames at {figure.fps:.4g} FPS")
+        # The subject is the folder, or the prefix of the file name, as in 07_01.bvh.
+        person = file.stem.partition("_")[0] if file.parent == path else str(file.parent.relative_to(path))
+        yield Recording(str(file.relative_to(path)), person, resample(figure.joints, figure.fps, fps), fps)
