@@ -46,7 +46,6 @@ WITHOUT_KERNELS = (
     "planning",
     "synthesis",
     "training",
-    "variants",
     "viewing",
 )
 """Packages that kernels import nothing from (a test checks that), so that editing these does not recompile kernels."""

@@ -1,4 +1,4 @@
-"""Records by name, extended by other packages through Python entry points.
+"""Tables of the variants and derived fields, which other packages extend through Python entry points.
 
 A registry names its own records as ``module:attribute`` and imports one when it is asked for. It imports no module that defines
 records itself, so that the config can validate names without importing what they stand for.
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-__all__ = ["Registry"]
+__all__ = ["FIELDS", "STORED_ARRAYS", "VARIANTS", "Registry"]
 
 Record = TypeVar("Record")
 
@@ -63,3 +63,35 @@ class Registry(Generic[Record]):
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=self.group) if entry.name not in self.built_in}
+
+
+VARIANTS: Registry[Any] = Registry(
+    "posegen.variants",
+    {
+        "base": "posegen.variants.variant:BASE",
+        "speed": "posegen.variants.speed:SPEED",
+        "position": "posegen.variants.position:POSITION",
+        "scale": "posegen.variants.scale:SCALE",
+        "mirror": "posegen.variants.mirror:MIRROR",
+    },
+)
+"""A :class:`posegen.variants.variant.Variant` by name, in the order in which sequences are stored."""
+
+STORED_ARRAYS = ("joints", "action", "contact")
+"""Arrays of the motion itself, which every sample has."""
+
+FIELDS: Registry[Any] = Registry(
+    "posegen.fields",
+    {
+        "rotation": "posegen.fields.rotation:ROTATION",
+        "velocity": "posegen.fields.velocity:VELOCITY",
+        "momentum": "posegen.fields.momentum:MOMENTUM",
+        "stick": "posegen.fields.stick:STICK",
+        "camera": "posegen.fields.camera:CAMERA",
+        "keypoints": "posegen.fields.keypoints:KEYPOINTS",
+        "face": "posegen.fields.face:FACE",
+        "objects": "posegen.fields.objects:OBJECTS_FIELD",
+        "quality": "posegen.fields.quality:QUALITY",
+    },
+)
+"""A :class:`posegen.fields.field.DerivedField` by name. Records are imported when they are used."""

@@ -64,7 +64,7 @@ def parse_bytes(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        msg = f"must be an amount of memory such as 500MB or 4GB (got {shown(text)})"
+        msg = f"must be an amount of memory such as 4GB or 500MB (got {shown(text)})"
         raise ValueError(msg)
     return int(float(match[1]) * _SIZE_UNITS[match[2].upper()])
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BOTH", "DRAWS", "LEFT", "NOTHING", "RIGHT", "Persons", "Scenes", "empty_scenes"]
+from posegen.constants import GRID
+
+__all__ = ["BOTH", "DRAWS", "LEFT", "NOTHING", "RIGHT", "Persons", "Scenes", "empty_scenes", "on_grid"]
 
 LEFT, RIGHT, BOTH = 0, 1, 2
 """Values of :attr:`Scenes.side`."""
@@ -148,6 +150,11 @@ class Scenes:
 
     def __len__(self) -> int:
         return len(self.sample)
+
+
+def on_grid(values: ArrayLike) -> Array:
+    """Round positions in metres to multiples of :data:`posegen.constants.GRID`; return float32."""
+    return (np.rint(np.asarray(values, np.float64) / GRID) * GRID).astype(np.float32)
 
 
 def empty_scenes(n: int, actors: int, slots: int) -> Scenes:

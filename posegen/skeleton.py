@@ -28,6 +28,7 @@ Limbs combine as flexion . abduction . rotation, the trunk as rotation . flexion
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ __all__ = [
     "PARTS",
     "PROPORTIONS",
     "body_offsets",
+    "mirror_name",
+    "mirror_order",
     "sole_points",
 ]
 
@@ -88,16 +91,28 @@ CONTACTS = ("left_heel", "left_toe", "right_heel", "right_toe", "left_hand", "ri
 """Points that may touch a surface. The toe point lies under the ball of the foot (the joint ``left_foot``)."""
 
 
-def _mirrored(names: tuple[str, ...]) -> tuple[int, ...]:
-    other = {"left": "right", "right": "left"}
-    sides = [name.partition("_") for name in names]
-    return tuple(names.index(f"{other[side]}_{rest}") if side in other else i for i, (side, _, rest) in enumerate(sides))
+def mirror_name(name: str) -> str:
+    """Exchange left and right in a name or word.
+
+    Examples
+    --------
+    >>> mirror_name("left_knee"), mirror_name("right"), mirror_name("head")
+    ('right_knee', 'left', 'head')
+    """
+    side, separator, rest = name.partition("_")
+    return f"{_OTHER_SIDE.get(side, side)}{separator}{rest}"
 
 
-MIRROR_JOINTS = _mirrored(JOINTS)
+def mirror_order(names: Sequence[str]) -> tuple[int, ...]:
+    """Return, for each name, the index of the name that replaces it in the mirror."""
+    return tuple(names.index(mirror_name(name)) for name in names)
+
+
+_OTHER_SIDE = {"left": "right", "right": "left"}
+MIRROR_JOINTS = mirror_order(JOINTS)
 """Joint that takes each joint's place in the mirror."""
-MIRROR_PARTS = _mirrored(PARTS)
-MIRROR_CONTACTS = _mirrored(CONTACTS)
+MIRROR_PARTS = mirror_order(PARTS)
+MIRROR_CONTACTS = mirror_order(CONTACTS)
 
 PROPORTIONS = {
     "thigh": 0.245,

@@ -16,9 +16,9 @@ import xxhash
 
 from posegen.config.schema import CONTENT_VERSION, load_config
 from posegen.fields.field import Sequences, compute_fields
-from posegen.fields.registry import FIELDS
 from posegen.hashing import canonical
 from posegen.library import load_library
+from posegen.plugins import FIELDS
 from posegen.synthesis import Batch, synthesize
 from tests.masking import machine_arithmetic
 

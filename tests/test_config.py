@@ -67,10 +67,10 @@ def test_presets_state_only_what_differs() -> None:
 
 @pytest.mark.parametrize("place", ["package", "repository"])
 def test_presets_are_found_from_a_wheel_and_from_a_repository(tmp_path: Path, place: str) -> None:
-    package = tmp_path / "posegen"
-    package.mkdir()
-    for name in ("errors.py", "wording.py", "presets.py"):
-        shutil.copy(Path(posegen.config.presets.__file__).with_name(name), package)
+    package, source = tmp_path / "posegen", Path(posegen.config.presets.__file__).parents[1]
+    (package / "config").mkdir(parents=True)
+    for name in ("errors.py", "wording.py", "config/__init__.py", "config/presets.py"):
+        shutil.copy(source / name, package / name)
     (package / "__init__.py").touch()
     script = "from posegen.config.presets import presets; print(presets()['default'])"
     folder = (package if place == "package" else tmp_path) / "configs"

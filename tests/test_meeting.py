@@ -23,9 +23,10 @@ from posegen.scene import NOTHING, Scenes
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
 from posegen.synthesis.scenes import end_to_end
-from posegen.variants.variants import apply_variant, variant_parameters
-from tests.motion.copied import mirrored
+from posegen.variants.variant import draw_parameters
 from tests.motion.scripted import pick
+from tests.variants.applied import apply_variant
+from tests.variants.copied import mirrored
 
 Array = NDArray[Any]
 
@@ -187,7 +188,7 @@ def test_who_meets_does_so_whatever_else_is_made() -> None:
 
 def test_the_mirror_of_a_meeting_is_the_meeting_of_the_mirrored() -> None:
     some = plan(config(), LIBRARY, np.arange(24))
-    parameters = variant_parameters(config(), some.sample)
+    parameters = draw_parameters(config(), some.sample)
     plain = animate(some, LIBRARY, 250, FPS)
     mirror = animate(apply_variant(some, "mirror", parameters), LIBRARY, 250, FPS)
     far = np.abs(mirror.joints[:, :, :, 0] - mirrored(plain).joints[:, :, :, 0])
@@ -201,7 +202,7 @@ def test_the_mirror_of_a_meeting_is_the_meeting_of_the_mirrored() -> None:
 def test_a_meeting_can_be_elsewhere() -> None:
     some = plan(config(), LIBRARY, np.arange(24))
     offset = np.full(24, 1.5, np.float32)
-    parameters = replace(variant_parameters(config(), some.sample), offset_x=offset, offset_z=-offset)
+    parameters = draw_parameters(config(), some.sample) | {"offset_x": offset, "offset_z": -offset}
     plain = animate(some, LIBRARY, 250, FPS)
     moved = animate(apply_variant(some, "position", parameters), LIBRARY, 250, FPS)
     np.testing.assert_allclose(moved.joints, plain.joints + np.float32([1.5, 0, -1.5]), atol=1e-3)

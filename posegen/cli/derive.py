@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import example, json_option, note, print_json, quiet_option, workers_option
-from posegen.fields.registry import FIELDS
+from posegen.plugins import FIELDS
 from posegen.wording import printable
 
 if TYPE_CHECKING:

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Protocol, Self, TypeVar
+from typing import Annotated, Any, Protocol, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    create_model,
+    model_validator,
+)
 
-from posegen.fields.registry import FIELDS, STORED_ARRAYS
+from posegen.plugins import FIELDS, STORED_ARRAYS, VARIANTS
 from posegen.wording import shown
 
-__all__ = ["Frames", "Group", "Length", "Population", "Store", "Story", "Variants", "Whole", "ordered", "whole"]
+__all__ = [
+    "Frames",
+    "Group",
+    "Length",
+    "Population",
+    "ScaleRange",
+    "Shift",
+    "SpeedRange",
+    "Store",
+    "Story",
+    "Variants",
+    "Whole",
+    "ordered",
+    "whole",
+]
 
 SHORTEST = 20
 """Frames of the shortest clip."""
@@ -117,7 +140,10 @@ class Shift(Group):
 
 
 class Variants(Group):
-    """Which variants of each sample are made beside the base, and their ranges; null leaves one out."""
+    """Variants beside the base, with their ranges; null or false disables one.
+
+    A variant that another package registers in the entry point group ``posegen.variants`` is a key like those below.
+    """
 
     speed: Annotated[SpeedRange, AfterValidator(ordered)] | None = SpeedRange()
     position: Shift | None = Shift()
@@ -126,9 +152,20 @@ class Variants(Group):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variants, in the order in which they are stored."""
-        made = (name for name in ("speed", "position", "scale", "mirror") if getattr(self, name) not in (None, False))
-        return ("base", *made)
+        """Names of the enabled variants, in the order in which they are stored."""
+        enabled = (name for name in type(self).model_fields if getattr(self, name) not in (None, False))
+        return ("base", *enabled)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_plugins(cls, data: Any, validate: ModelWrapValidatorHandler[Variants]) -> Variants:
+        names = [name for name in data if name not in cls.model_fields] if isinstance(data, dict) else []
+        settings = {name: VARIANTS.load(name).settings or bool for name in names if name in VARIANTS and name != "base"}
+        if not settings:
+            return validate(data)
+        # Without a plug-in's key, its variant is off.
+        fields: dict[str, Any] = {name: (kind | None, None) for name, kind in settings.items()}
+        return create_model(cls.__name__, __base__=cls, **fields).model_validate(data)
 
 
 class AgeRange(Group):

@@ -12,9 +12,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator
 
-from posegen.config.groups import Frames, Group, Length, Population, Store, Story, Variants, Whole, ordered, whole
+from posegen.config.groups import (
+    Frames,
+    Group,
+    Length,
+    Population,
+    ScaleRange,
+    Shift,
+    SpeedRange,
+    Store,
+    Story,
+    Variants,
+    Whole,
+    ordered,
+    whole,
+)
 from posegen.config.identity import digest
 from posegen.config.overrides import apply_overrides
 from posegen.config.presets import find_config
@@ -27,7 +41,16 @@ from posegen.wording import did_you_mean, shown
 if TYPE_CHECKING:
     from posegen.library import Library
 
-__all__ = ["CONTENT_VERSION", "MOST_SAMPLES", "NOT_IDENTITY", "Config", "load_config"]
+__all__ = [
+    "CONTENT_VERSION",
+    "MOST_SAMPLES",
+    "NOT_IDENTITY",
+    "Config",
+    "ScaleRange",
+    "Shift",
+    "SpeedRange",
+    "load_config",
+]
 
 CONTENT_VERSION = 6
 """Changes whenever any sample of any config would come out differently."""
@@ -69,7 +92,7 @@ class Config(Group):
     frames: Frames = 250
     fps: Annotated[Literal[20, 25, 30, 60, 120], BeforeValidator(whole)] = 25
     length: Annotated[Length, AfterValidator(ordered)] | None = None
-    variants: Variants = Variants()
+    variants: SerializeAsAny[Variants] = Variants()
     population: Population = Population()
     story: Story = Story()
     quotas: Quotas | None = None

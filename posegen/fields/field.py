@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.fields.registry import FIELDS
 from posegen.library import Library
+from posegen.plugins import FIELDS
 from posegen.wording import did_you_mean
 
 __all__ = ["ABSENT", "AXES", "DerivedField", "FieldArray", "Sequences", "compute_fields", "fields_with_arrays", "select_fields"]

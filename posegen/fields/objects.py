@@ -30,7 +30,7 @@ from posegen.constants import GRAVITY
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.fields.velocity import differences
 from posegen.library.objects import OBJECTS, Object
-from posegen.skeleton import JOINTS
+from posegen.skeleton import JOINTS, mirror_name
 
 __all__ = ["FLYING", "HELD", "LYING", "OBJECTS_FIELD", "RADIUS"]
 
@@ -76,7 +76,7 @@ def _palm(joints: Array, side: str, stature: float) -> Array:
 
 
 def _spot(joints: Array, item: Object, side: str, stature: float) -> Array:
-    other = {"left": "right", "right": "left"}[side]
+    other = mirror_name(side)
     if item.at == "both_hands":
         return (_palm(joints, "left", stature) + _palm(joints, "right", stature)) * 0.5
     if item.at == "seat":

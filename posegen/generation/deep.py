@@ -158,4 +158,4 @@ def _content(job: _Job, start: int, stop: int, names: list[str]) -> dict[str, st
         raise SampleError(msg) from error
     arrays = made_arrays(job.config, batch, (name for name in names if name != ROWS))
     content = {name: content_hashes(canonical(values)) for name, values in arrays.items()}
-    return content | {ROWS: row_hashes(table_of(batch.rows, rows_schema()), len(job.header.variants))}
+    return content | {ROWS: row_hashes(table_of(batch.rows, rows_schema(job.header.variants)), len(job.header.variants))}

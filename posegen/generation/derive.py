@@ -28,7 +28,6 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write_layers import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
-from posegen.fields.registry import FIELDS
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.fields import layer_of_family
 from posegen.generation.plan import bytes_per_sample
@@ -41,6 +40,7 @@ from posegen.generation.watching import Limit
 from posegen.generation.worker import Failure
 from posegen.library import load_library
 from posegen.machine import available_cores
+from posegen.plugins import FIELDS
 
 __all__ = ["DerivationResult", "derive"]
 
@@ -103,7 +103,7 @@ def derive(
     path : str or Path
         Of the dataset.
     add : iterable of str
-        Names of families, see :data:`posegen.fields.registry.FIELDS`; none completes those that were begun.
+        Names of families, see :data:`posegen.plugins.FIELDS`; none completes those that were begun.
     workers : int, optional
         How many processes work at once; one for each core unless given.
     progress : Reporter, optional

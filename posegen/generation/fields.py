@@ -20,8 +20,8 @@ from posegen.fields.field import (
     fields_with_arrays,
     select_fields,
 )
-from posegen.fields.registry import STORED_ARRAYS
 from posegen.library import Library
+from posegen.plugins import STORED_ARRAYS
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 
 if TYPE_CHECKING:

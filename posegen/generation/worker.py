@@ -90,7 +90,7 @@ def make_shard(job: Job) -> Receipt:
     with no_collecting():  # rows are a million small objects without any cycles
         arrays, rows = _collect(job)
     seconds = time.monotonic() - started
-    return commit_shard(job.path, job.header, job.span.shard, arrays, rows, rows_schema(), job.run, seconds)
+    return commit_shard(job.path, job.header, job.span.shard, arrays, rows, rows_schema(job.header.variants), job.run, seconds)
 
 
 def make_shard_or_say(job: Job) -> Made | Failure:

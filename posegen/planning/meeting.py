@@ -23,7 +23,7 @@ from posegen.planning.track import UNUSED
 from posegen.randomness import Stream, choose, uniform
 from posegen.scene import DRAWS, LEFT, NOTHING, RIGHT, Persons, Scenes
 from posegen.skeleton import CAPSULES
-from posegen.variants.variants import variant_parameters
+from posegen.variants.variant import largest_bodies, longest_time
 
 __all__ = ["bodies_fit", "longest_least", "meet"]
 
@@ -90,9 +90,7 @@ def meet(
 
 def _seconds(config: Config, scenes: Scenes) -> tuple[Array, float]:
     """Seconds that each clip shows, and that plans must cover."""
-    speed = config.variants.speed
-    fastest = 1.0 if speed is None else max(1.0, speed.max)
-    return scenes.length / config.fps, config.frames / config.fps * fastest + 2.0
+    return scenes.length / config.fps, config.frames / config.fps * longest_time(config) + 2.0
 
 
 def _kinds(
@@ -102,7 +100,7 @@ def _kinds(
     factors = config.story.interactions.weights
     shown, _ = _seconds(config, scenes)
     # The larger the bodies of a variant, the deeper hands that meet are in one another.
-    larger = np.maximum(variant_parameters(config, scenes.sample).scale.astype(np.float64), 1.0)
+    larger = largest_bodies(config, scenes.sample)
     sizes = larger[:, None] * (scenes.persons.stature * scenes.persons.legs)[:, :2]
     columns = []
     for name, interaction in library.interactions.items():

@@ -6,21 +6,16 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from posegen.constants import GRID
+from posegen.scene import on_grid
 
-__all__ = ["on_grid", "places"]
+__all__ = ["places"]
 
 Array = NDArray[Any]
 
 _SPACING, _LOOSENESS = 3.2, 0.3
 _DRAWS = 4
-
-
-def on_grid(values: ArrayLike) -> Array:
-    """Round to multiples of :data:`GRID`, as float32."""
-    return (np.rint(np.asarray(values, np.float64) / GRID) * GRID).astype(np.float32)
 
 
 def places(actors: Array, draws: Array) -> tuple[Array, Array]:

@@ -25,6 +25,7 @@ from posegen.planning.track import Actor, Slots, plan_track
 from posegen.planning.wanted import Wanted
 from posegen.randomness import Stream, choose, integers, uniform
 from posegen.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes
+from posegen.variants.variant import longest_time
 
 __all__ = ["plan"]
 
@@ -151,9 +152,7 @@ def _as_wanted(config: Config, actor: Actor, asked: Allotment) -> Actor:
 
 
 def _needed(config: Config) -> float:
-    speed = config.variants.speed
-    fastest = 1.0 if speed is None else max(1.0, speed.max)
-    return config.frames / config.fps * fastest + _SPARE
+    return config.frames / config.fps * longest_time(config) + _SPARE
 
 
 def _assemble(n: int, most: int, tracks: list[tuple[Array, Slots, Slots]]) -> Scenes:

@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from posegen.variants.variant import neutral_parameters
+
 __all__ = ["Batch", "Row", "rows_schema"]
 
 Array = NDArray[Any]
@@ -43,15 +45,21 @@ class Batch:
     @property
     def sequences(self) -> pa.Table:
         """The rows as an Arrow table."""
-        return pa.Table.from_pylist(self.rows, schema=rows_schema())
+        return pa.Table.from_pylist(self.rows, schema=rows_schema(self.variants))
 
 
-def rows_schema() -> pa.Schema:
-    """Columns of the table of sequences: a row for each sample and variant."""
+def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
+    """Columns of the table of sequences: a row for each sample and variant.
+
+    `variants` names those of the dataset; those of other packages add their parameters.
+    """
     statement = _statement()
     caption = pa.struct([("text", pa.string()), ("kind", pa.string()), ("statements", pa.list_(statement))])
     parameters = pa.struct(
-        [(name, pa.float32()) for name in ("speed", "scale", "offset_x", "offset_z")] + [("mirrored", pa.bool_())]
+        [
+            (name, pa.bool_() if isinstance(value, bool) else pa.float32())
+            for name, value in neutral_parameters(variants).items()
+        ]
     )
     return pa.schema(
         [

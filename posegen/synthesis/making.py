@@ -12,7 +12,6 @@ from posegen.captions.telling import tell, visible_segments
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library import Library, load_library
-from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.motion.placement import separate_actors
 from posegen.planning.planning import plan
@@ -25,7 +24,7 @@ from posegen.synthesis.meeting_quotas import not_shown, told_unmet
 from posegen.synthesis.rows import Described, actor_rows, sequence_rows
 from posegen.synthesis.scenes import end_to_end
 from posegen.synthesis.seeing import Seen, joined, mirrored, restore_parts, see, without_false
-from posegen.variants.variants import VariantParameters, apply_variant, variant_names, variant_parameters
+from posegen.variants.variant import Parameters, Variant, draw_parameters, enabled_variants, parameter_rows
 
 __all__ = ["FURTHER_ATTEMPTS", "synthesize"]
 
@@ -93,7 +92,7 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
             break
         made.put(again, _attempt(config, library, samples[again], attempt))
     motion = made.motion
-    return Batch(samples, variant_names(config), motion.joints, motion.action, motion.contact, made.rows)
+    return Batch(samples, config.variants.names, motion.joints, motion.action, motion.contact, made.rows)
 
 
 def _checked(indices: ArrayLike) -> Array:
@@ -110,15 +109,15 @@ def _checked(indices: ArrayLike) -> Array:
 @stage("attempt")
 def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> _Made:
     """Make samples by one attempt at planning them; by the last one, what is false is left untold."""
-    names = variant_names(config)
+    variants, names = enabled_variants(config), config.variants.names
     with stage("plan"):
         base = separate_actors(plan(config, library, samples, attempt), library, config.fps)
-    parameters = variant_parameters(config, samples)
+    parameters = draw_parameters(config, samples)
     motion = empty_motion(len(samples), len(names), config.story.actors.max, config.frames)
-    scenes = {name: apply_variant(base, name, parameters) for name in names}
-    for v, name in enumerate(names):
-        _move(name, v, scenes[name], parameters, motion, library, config.fps)
-    looked = [name for name in names if name not in ("position", "mirror")]
+    scenes = {variant.name: variant.transform(base, parameters) for variant in variants}
+    for v, variant in enumerate(variants):
+        _move(variant, v, scenes[variant.name], parameters, motion, library, config.fps)
+    looked = [variant.name for variant in variants if variant.copy is None]
     seen = _seen(scenes, looked, names, motion, library, config.fps)
     failed = _failed(seen, len(samples))
     with stage("checks"):
@@ -133,19 +132,19 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         failed |= unmet
         if attempt == FURTHER_ATTEMPTS:
             seen = told_unmet(seen, asked, unmet, library)
-    described = _described(scenes, looked, seen, library, config)
+    described = _described(scenes, variants, looked, seen, library, config)
     with stage("captions"):
-        rows = [sequence_rows(name, scenes[name], library, parameters, described[name], attempt, config.fps) for name in names]
+        rows = []
+        for variant in variants:
+            name, own = variant.name, parameter_rows(variant, parameters, names, len(samples))
+            rows.append(sequence_rows(name, scenes[name], library, own, described[name], attempt, config.fps))
     return _Made(motion, [variant[i] for i in range(len(samples)) for variant in rows], failed)
 
 
-def _move(name: str, v: int, scenes: Scenes, parameters: VariantParameters, motion: Motion, library: Library, fps: int) -> None:
-    # Position and mirror are defined on the base as stored, so they cost a copy; the others move differently.
-    with stage("variants" if name in ("mirror", "position") else "motion"):
-        if name == "mirror":
-            mirror(motion, 0, v)
-        elif name == "position":
-            shift(motion, 0, v, parameters.offset_x, parameters.offset_z)
+def _move(variant: Variant, v: int, scenes: Scenes, parameters: Parameters, motion: Motion, library: Library, fps: int) -> None:
+    with stage("variants" if variant.copy is not None else "motion"):
+        if variant.copy is not None:
+            variant.copy(motion, 0, v, parameters)
         else:
             animate_into(scenes, library, fps, motion, v)
 
@@ -170,15 +169,17 @@ def _failed(seen: Seen, n: int) -> Array:
 
 @stage("captions")
 def _described(
-    scenes: dict[str, Scenes], looked: list[str], seen: Seen, library: Library, config: Config
+    scenes: dict[str, Scenes], variants: tuple[Variant, ...], looked: list[str], seen: Seen, library: Library, config: Config
 ) -> dict[str, Described]:
     """Say who does what in each sequence."""
-    names = looked
-    if "mirror" in scenes:
-        names, seen = [*looked, "mirror"], joined(seen, mirrored(seen, len(scenes["base"])))
+    copied = [variant for variant in variants if variant.copy is not None]
+    mirrors = [variant.name for variant in copied if variant.exchanges_sides]
+    names, base = [*looked, *mirrors], seen
+    for _ in mirrors:
+        seen = joined(seen, mirrored(base, len(scenes["base"])))
     described = _words(end_to_end([scenes[name] for name in names]), names, seen, library, config)
-    # Elsewhere, the same is done by the same people: the words of the base serve.
-    return described | {"position": described["base"]}
+    # Copies that keep the sides share the descriptions of the base.
+    return described | {variant.name: described["base"] for variant in copied if not variant.exchanges_sides}
 
 
 def _words(scenes: Scenes, names: list[str], seen: Seen, library: Library, config: Config) -> dict[str, Described]:

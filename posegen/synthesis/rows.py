@@ -9,7 +9,6 @@ import numpy as np
 from posegen.library import Library
 from posegen.scene import Scenes
 from posegen.synthesis.batch import Row
-from posegen.variants.variants import VariantParameters
 
 __all__ = ["Described", "actor_rows", "sequence_rows"]
 
@@ -56,16 +55,12 @@ def actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]
 
 
 def sequence_rows(
-    name: str, scenes: Scenes, library: Library, parameters: VariantParameters, described: Described, attempt: int, fps: int
+    name: str, scenes: Scenes, library: Library, parameters: list[Row], described: Described, attempt: int, fps: int
 ) -> list[Row]:
     """Make the rows of one variant."""
-    one, zero = np.ones_like(parameters.speed), np.zeros_like(parameters.speed)
-    speed = (parameters.speed if name == "speed" else one).tolist()
-    scale = (parameters.scale if name == "scale" else one).tolist()
-    x, z = ((o if name == "position" else zero).tolist() for o in (parameters.offset_x, parameters.offset_z))
-    themes, mirrored = list(library.themes), name == "mirror"
+    themes = list(library.themes)
     numbers = (scenes.sample, scenes.theme, scenes.length, (scenes.length / np.float32(fps)).astype(np.float32))
-    columns = (*(column.tolist() for column in numbers), speed, scale, x, z)
+    columns = (*(column.tolist() for column in numbers), parameters)
     said = (described.captions, described.actors, described.dropped)
     return [
         {
@@ -76,17 +71,9 @@ def sequence_rows(
             "duration": duration,
             "captions": captions,
             "actors": actors,
-            "parameters": {
-                "speed": speed,
-                "scale": scale,
-                "offset_x": offset_x,
-                "offset_z": offset_z,
-                "mirrored": mirrored,
-            },
+            "parameters": own_parameters,
             "attempt": attempt,
             "dropped": dropped,
         }
-        for sample, theme, length, duration, speed, scale, offset_x, offset_z, captions, actors, dropped in zip(
-            *columns, *said, strict=True
-        )
+        for sample, theme, length, duration, own_parameters, captions, actors, dropped in zip(*columns, *said, strict=True)
     ]

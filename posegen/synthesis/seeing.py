@@ -21,6 +21,7 @@ from posegen.library import Library
 from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
 from posegen.planning.repertoire import parts_of
 from posegen.scene import BOTH, LEFT, RIGHT
+from posegen.skeleton import mirror_name, mirror_order
 from posegen.synthesis.batch import Row
 
 __all__ = ["Seen", "joined", "mirrored", "restore_parts", "see", "without_false"]
@@ -32,8 +33,7 @@ _WHOLE = ("bounds", "complete")
 _COLUMNS = tuple(field.name for field in fields(Told) if field.name not in _WHOLE)
 _ACTION = KINDS.index("action")
 _OTHER_SIDE = np.array([RIGHT, LEFT, BOTH])
-_OTHER_PATH = np.array([PATHS.index({"left": "right", "right": "left"}.get(word, word)) for word in PATHS])
-_OTHER_DIRECTION = np.array([DIRECTIONS.index({"left": "right", "right": "left"}.get(word, word)) for word in DIRECTIONS])
+_OTHER_PATH, _OTHER_DIRECTION = np.array(mirror_order(PATHS)), np.array(mirror_order(DIRECTIONS))
 _SIDE_WORDS = {LEFT: "left", RIGHT: "right"}
 
 
@@ -129,8 +129,7 @@ def mirrored(seen: Seen, sequences: int) -> Seen:
         path=_OTHER_PATH[base.path],
         direction=_OTHER_DIRECTION[base.direction],
     )
-    other = {"left": "right", "right": "left"}
-    dropped = [[row | {"value": other.get(row["value"], row["value"])} for row in rows] for rows in seen.dropped[:sequences]]
+    dropped = [[row | {"value": mirror_name(row["value"])} for row in rows] for rows in seen.dropped[:sequences]]
     return Seen(told, seen.actors, seen.owner[rows], seen.false[rows], dropped)
 
 

@@ -6,8 +6,8 @@ import pytest
 import posegen
 from posegen.config.schema import Config, load_config
 from posegen.fields.field import Sequences
-from posegen.fields.registry import FIELDS
 from posegen.library import load_library
+from posegen.plugins import FIELDS
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,7 @@ from posegen.dataset.compare import differences
 from posegen.dataset.verify import verify
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, select_fields
-from posegen.fields.registry import FIELDS, STORED_ARRAYS
-from posegen.plugins import Registry
+from posegen.plugins import FIELDS, STORED_ARRAYS, Registry
 from tests.fields.conftest import computed
 
 SMALL = ["frames=30", "variants.speed=null", "store.shard=4", "store.chunk=2"]
@@ -107,7 +106,7 @@ def test_a_plugin_adds_a_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(str(package))
     # The plug-ins that a registry has found are kept: look again, and again after the test.
     fresh: Registry[DerivedField] = Registry(FIELDS.group, FIELDS.built_in)
-    for module in ("posegen.config.groups", "posegen.fields.field", "posegen.fields.registry"):
+    for module in ("posegen.config.groups", "posegen.fields.field", "posegen.plugins"):
         monkeypatch.setattr(f"{module}.FIELDS", fresh)
     posegen.generate(load_config("smoke", SMALL), samples=2, workers=1, out=tmp_path / "derived")
     posegen.derive(tmp_path / "derived", ["height"], workers=1)

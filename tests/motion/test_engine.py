@@ -16,9 +16,10 @@ from posegen.motion.engine import Motion
 from posegen.planning.planning import plan
 from posegen.scene import Scenes
 from posegen.skeleton import JOINTS
-from posegen.variants.variants import apply_variant, variant_parameters
-from tests.motion.copied import mirrored, shifted
+from posegen.variants.variant import draw_parameters
 from tests.motion.scripted import LIBRARY, animated, pick
+from tests.variants.applied import apply_variant
+from tests.variants.copied import mirrored, translated
 
 Array = NDArray[Any]
 
@@ -142,10 +143,10 @@ def test_faster_frames_show_the_same_motion(scenes: Scenes) -> None:
 
 
 def test_position_variant_is_the_shifted_scene(scenes: Scenes, motion: Motion) -> None:
-    parameters = variant_parameters(CONFIG, SAMPLES)
+    parameters = draw_parameters(CONFIG, SAMPLES)
     elsewhere = animated(apply_variant(scenes, "position", parameters), CONFIG.frames, CONFIG.fps)
-    copied = shifted(motion, parameters.offset_x, parameters.offset_z)
-    assert np.abs(parameters.offset_x).min() > 0
+    copied = translated(motion, parameters["offset_x"], parameters["offset_z"])
+    assert np.abs(parameters["offset_x"]).min() > 0
     assert np.abs(elsewhere.joints - copied.joints).max() <= 1e-3
     np.testing.assert_array_equal(elsewhere.action, copied.action)
     assert (elsewhere.contact == copied.contact).mean() > 0.999
@@ -154,7 +155,7 @@ def test_position_variant_is_the_shifted_scene(scenes: Scenes, motion: Motion) -
 
 
 def test_the_mirrored_scene_goes_where_the_mirrored_motion_does(scenes: Scenes, motion: Motion) -> None:
-    other = animated(apply_variant(scenes, "mirror", variant_parameters(CONFIG, SAMPLES)), CONFIG.frames, CONFIG.fps)
+    other = animated(apply_variant(scenes, "mirror", draw_parameters(CONFIG, SAMPLES)), CONFIG.frames, CONFIG.fps)
     apart = np.abs(other.joints[:, :, :, 0] - mirrored(motion).joints[:, :, :, 0])
     # Sway is drawn anew, and so is how much larger or smaller each repetition is; the path is not. A hop is 10 cm either way.
     assert apart.max() < 0.12
@@ -165,5 +166,5 @@ def test_the_mirrored_scene_goes_where_the_mirrored_motion_does(scenes: Scenes, 
 @pytest.mark.parametrize("name", ["speed", "scale"])
 def test_variants_are_plausible(scenes: Scenes, name: str) -> None:
     some = pick(scenes, np.arange(30))
-    changed = apply_variant(some, name, variant_parameters(CONFIG, SAMPLES[:30]))
+    changed = apply_variant(some, name, draw_parameters(CONFIG, SAMPLES[:30]))
     assert_plausible(animated(changed, CONFIG.frames, CONFIG.fps), CONFIG.fps)

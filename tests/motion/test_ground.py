@@ -9,8 +9,8 @@ import pytest
 
 from posegen.motion.feet.ground import fill_ground, stair_levels, surface_height
 from posegen.skeleton import PARENTS, sole_points
-from posegen.variants.variants import VariantParameters, apply_variant
 from tests.motion.scripted import Slot, animated, scripted
+from tests.variants.applied import apply_variant
 
 HEIGHT = 0.16
 # Centre x, z, heading, half width, half depth, height: a platform across the path, 2 to 4 m ahead.
@@ -94,7 +94,7 @@ def test_bones_keep_their_length_on_the_way_up(crossing: tuple[np.ndarray, np.nd
 def test_variants_take_the_steps_along() -> None:
     scenes = replace(scripted(Slot("walk", 0, 12, speed=1.0), frames=FRAMES), steps=STEP + np.float32(0.25))
     one = np.ones(1, np.float32)
-    parameters = VariantParameters(1.2 * one, 0.9 * one, 0.5 * one, -0.25 * one)
+    parameters = {"speed": 1.2 * one, "scale": 0.9 * one, "offset_x": 0.5 * one, "offset_z": -0.25 * one}
     x, z, heading, *size, height = scenes.steps[0, 0]
     assert apply_variant(scenes, "position", parameters).steps[0, 0] == pytest.approx(
         [x + 0.5, z - 0.25, heading, *size, height]

@@ -17,7 +17,8 @@ from posegen.captions.telling import tell, visible_segments
 from posegen.config.schema import Config
 from posegen.library import load_library
 from posegen.planning.planning import plan
-from posegen.variants.variants import apply_variant, variant_names, variant_parameters
+from posegen.variants.variant import draw_parameters
+from tests.variants.applied import apply_variant
 
 LIBRARY = load_library()
 COUNT = 400
@@ -118,7 +119,7 @@ def config_of(name):
 @cache
 def scenes_of(name, variant):
     config, samples = config_of(name), np.arange(COUNT)
-    return apply_variant(plan(config, LIBRARY, samples), variant, variant_parameters(config, samples))
+    return apply_variant(plan(config, LIBRARY, samples), variant, draw_parameters(config, samples))
 
 
 @cache
@@ -129,7 +130,7 @@ def captions_of(name, variant):
 def everything(name):
     return [
         (caption, segments)
-        for variant in variant_names(config_of(name))
+        for variant in config_of(name).variants.names
         for row, segments in zip(
             captions_of(name, variant),
             visible_segments(scenes_of(name, variant), LIBRARY, config_of(name).fps),

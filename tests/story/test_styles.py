@@ -18,7 +18,8 @@ from posegen.planning.planning import plan
 from posegen.planning.population import leg_height, persons
 from posegen.planning.repertoire import NO_GAIT, RUN, WALK, repertoire
 from posegen.scene import NOTHING, Persons, Scenes
-from posegen.variants.variants import apply_variant, variant_parameters
+from posegen.variants.variant import draw_parameters
+from tests.variants.applied import apply_variant
 
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)
@@ -196,7 +197,7 @@ def test_a_style_is_told_only_where_it_shows():
 
 def test_words_for_speed_are_true_of_the_tired():
     config = all_of("tired", variants={"mirror": False})
-    parameters = variant_parameters(config, SAMPLES)
+    parameters = draw_parameters(config, SAMPLES)
     for variant in ("base", "speed"):
         scenes = apply_variant(scenes_of(config), variant, parameters)
         facts = tell(scenes, LIBRARY, config.fps)
@@ -213,5 +214,5 @@ def test_words_for_speed_are_true_of_the_tired():
 
 def test_mirrored_people_keep_their_style():
     scenes = scenes_of(Config())
-    mirrored = apply_variant(scenes, "mirror", variant_parameters(Config(), SAMPLES))
+    mirrored = apply_variant(scenes, "mirror", draw_parameters(Config(), SAMPLES))
     assert np.array_equal(mirrored.persons.style, scenes.persons.style)

@@ -13,13 +13,14 @@ from posegen.library import load_library
 from posegen.planning.planning import plan
 from posegen.planning.repertoire import repertoire
 from posegen.scene import LEFT, NOTHING, RIGHT, Scenes, empty_scenes
-from posegen.variants.variants import apply_variant, variant_names, variant_parameters
+from posegen.variants.variant import draw_parameters
+from tests.variants.applied import apply_variant
 
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)
 CONFIG = Config.model_validate({"story": {"actors": {"max": 2}}, "length": {"min": 40, "max": 250}})
 SCENES = plan(CONFIG, LIBRARY, np.arange(400))
-PARAMETERS = variant_parameters(CONFIG, np.arange(400))
+PARAMETERS = draw_parameters(CONFIG, np.arange(400))
 
 
 def one(length: float, *slots: dict) -> Scenes:
@@ -132,7 +133,7 @@ def test_stand_is_not_told_for_a_moment():
     assert told(one(1.2, {"action": "stand", "end": 3.0}))[0]["action"] == "stand"
 
 
-@pytest.mark.parametrize("variant", variant_names(CONFIG))
+@pytest.mark.parametrize("variant", CONFIG.variants.names)
 def test_told_segments_lie_within_the_clip_in_order(variant):
     scenes = apply_variant(SCENES, variant, PARAMETERS)
     rows = visible_segments(scenes, LIBRARY, CONFIG.fps)

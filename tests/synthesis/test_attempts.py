@@ -14,15 +14,16 @@ from posegen.captions.telling import Told, tell
 from posegen.checks.check import check_statement, see_actors, statements_of
 from posegen.config.schema import Config
 from posegen.library import load_library
-from posegen.motion.copies import mirror, shift
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.planning.planning import plan
 from posegen.scene import Scenes
 from posegen.synthesis import Batch
 from posegen.synthesis.making import FURTHER_ATTEMPTS
 from posegen.synthesis.seeing import mirrored, see, without_false
-from posegen.variants.variants import apply_variant, variant_parameters
+from posegen.variants.copies import mirror, translate
+from posegen.variants.variant import draw_parameters
 from tests.synthesis.own import library_folder
+from tests.variants.applied import apply_variant
 
 SAMPLES = np.arange(16)
 WRONG_SIDE = {"side": {"less": "hand_height"}}
@@ -114,13 +115,13 @@ def test_an_action_of_which_nothing_shows_is_not_told(tmp_path: Path) -> None:
 def looked_at(config: Config, variant: str) -> tuple[Scenes, Motion]:
     library = load_library()
     base = plan(config, library, SAMPLES)
-    parameters = variant_parameters(config, SAMPLES)
+    parameters = draw_parameters(config, SAMPLES)
     motion = empty_motion(len(SAMPLES), 2, config.story.actors.max, config.frames)
     animate_into(base, library, config.fps, motion, 0)
     if variant == "mirror":
         mirror(motion, 0, 1)
     else:
-        shift(motion, 0, 1, parameters.offset_x, parameters.offset_z)
+        translate(motion, 0, 1, parameters["offset_x"], parameters["offset_z"])
     return apply_variant(base, variant, parameters), motion
 
 

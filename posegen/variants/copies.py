@@ -1,4 +1,4 @@
-"""Variants that follow from the base as it is stored: the same motion elsewhere, and the same motion in the mirror."""
+"""Copy the stored motion of one variant to another, mirrored or translated, without animating the scene again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from posegen.kernels import kernel
 from posegen.motion.engine import Motion
 from posegen.skeleton import CONTACTS, JOINTS, MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, PARTS
 
+__all__ = ["mirror", "translate"]
+
 Array = NDArray[Any]
 
 
 @kernel
 def copy_joints(joints: Array, source: int, target: int, order: Array, signs: Array, offsets: Array) -> None:
-    """Copy one variant's joints to another: joint `order[j]` in place of j, times `signs` [3], plus `offsets` [n, 3]."""
+    """Write joint j of variant `target`: joint `order[j]` of `source` times `signs` [3] plus `offsets` [n, 3]."""
     for i in range(joints.shape[0]):
         for who in range(joints.shape[2]):
             here, there = joints[i, source, who], joints[i, target, who]
@@ -29,7 +31,7 @@ def copy_joints(joints: Array, source: int, target: int, order: Array, signs: Ar
 
 @kernel
 def copy_labels(labels: Array, source: int, target: int, order: Array) -> None:
-    """Copy one variant's labels to another, entry `order[p]` in place of p."""
+    """Write label p of variant `target`: label `order[p]` of `source`."""
     for i in range(labels.shape[0]):
         for who in range(labels.shape[2]):
             for f in range(labels.shape[3]):
@@ -49,8 +51,8 @@ def mirror(motion: Motion, source: int, target: int) -> None:
     _copy(motion, source, target, orders, np.array([-1, 1, 1], np.float32), np.zeros((len(motion.joints), 3)))
 
 
-def shift(motion: Motion, source: int, target: int, offset_x: Array, offset_z: Array) -> None:
-    """Write variant `target`: variant `source` elsewhere.
+def translate(motion: Motion, source: int, target: int, offset_x: Array, offset_z: Array) -> None:
+    """Write variant `target`: variant `source` translated on the floor.
 
     Parameters
     ----------

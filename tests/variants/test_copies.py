@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
 from posegen.motion.engine import Motion
 from posegen.skeleton import CONTACTS, JOINTS, MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, PARTS
-from tests.motion.copied import mirrored, shifted
+from tests.variants.copied import mirrored, translated
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -54,10 +54,10 @@ def test_the_mirror_exchanges_sides(seed: int) -> None:
 def test_a_shift_moves_along_the_floor_and_stays_on_the_grid(seed: int) -> None:
     motion = some_motion(seed)
     x, z = (np.random.default_rng(seed + k).integers(-9999, 9999, 2) * np.float32(GRID) for k in range(2))
-    moved = shifted(motion, x.astype(np.float32), z.astype(np.float32))
+    moved = translated(motion, x.astype(np.float32), z.astype(np.float32))
     for i in range(2):
         np.testing.assert_array_equal(moved.joints[i], motion.joints[i] + np.array([x[i], 0, z[i]]))
     np.testing.assert_array_equal(moved.action, motion.action)
     np.testing.assert_array_equal(moved.contact, motion.contact)
-    back = shifted(moved, -x.astype(np.float32), -z.astype(np.float32))
+    back = translated(moved, -x.astype(np.float32), -z.astype(np.float32))
     assert_same(back, motion)

@@ -1,0 +1,43 @@
+"""The speed variant: the same scene performed faster or slower."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.config.schema import SpeedRange
+from posegen.scene import Scenes
+from posegen.variants.variant import Parameters, Variant, factor_between
+
+__all__ = ["SPEED"]
+
+Array = NDArray[Any]
+
+_GAP = 0.05
+
+
+def _draw(limits: SpeedRange, draws: Array) -> dict[str, Array]:
+    return {"speed": factor_between(draws[:, 0], limits.min, limits.max, _GAP).astype(np.float32)}
+
+
+def _transform(scenes: Scenes, parameters: Parameters) -> Scenes:
+    speed = parameters["speed"]
+    factor = speed[:, None, None]
+    return replace(
+        scenes,
+        start=scenes.start / factor,
+        end=scenes.end / factor,
+        speed=scenes.speed * factor,
+        tempo=scenes.tempo * factor,
+        meets=np.where(scenes.meets < 0, scenes.meets, scenes.meets / speed),
+    )
+
+
+def _longest_time(limits: SpeedRange) -> float:
+    return max(1.0, limits.max)
+
+
+SPEED = Variant("speed", _transform, {"speed": 1.0}, draw=_draw, first_draw=0, draws=1, longest_time=_longest_time)
