@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from posegen import augment
-    from posegen.config.schema import load_config
+    from posegen.config.load import load_config
     from posegen.dataset.read import open_dataset as open
     from posegen.generation.derive import derive
     from posegen.generation.profile.profile import profile
@@ -26,7 +26,7 @@ __all__ = ["augment", "derive", "generate", "load_config", "open", "profile", "s
 
 # Resolved on first use, so that `posegen --help` need not import numba.
 _WHERE = {
-    "load_config": ("posegen.config.schema", "load_config"),
+    "load_config": ("posegen.config.load", "load_config"),
     "synthesize": ("posegen.synthesis", "synthesize"),
     "generate": ("posegen.generation.run", "generate"),
     "derive": ("posegen.generation.derive", "derive"),

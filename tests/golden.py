@@ -14,7 +14,8 @@ from typing import Any
 
 import xxhash
 
-from posegen.config.schema import CONTENT_VERSION, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import CONTENT_VERSION
 from posegen.fields.field import Sequences, compute_fields
 from posegen.hashing import canonical
 from posegen.library import load_library

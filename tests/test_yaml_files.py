@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.config.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 from posegen.errors import UsageError
+from posegen.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -84,14 +84,14 @@ def test_nan_is_a_number() -> None:
         ("a: !!python/object/apply:os.system [true]", "tag"),
         ("a: !!str 5", "tag"),
         ("! a", "tag"),
-        ("a: &x 1\nb: *x", "anchor or alias in line 1"),
+        ("a: &x 1\nb: *x", "anchor or alias, which posegen refuses; write the value out (or quote it) (line 1)"),
         ("a: &x [1]", "anchor or alias"),
         ("a: *x", "anchor or alias"),
-        ("a: 1\nb: 2\na: 3", "the key 'a' a second time, in line 3"),
+        ("a: 1\nb: 2\na: 3", "the key 'a' a second time; keep one of them (line 3)"),
         ("{a: {b: 1, b: 1}}", "the key 'b' a second time"),
-        ("a: 1\n---\nb: 2", "more than one document (line 2)"),
-        ("? [a, b]\n: 1", "a key in line 1 that is not plain text"),
-        ("{{a: b}: c}", "a key in line 1 that is not plain text"),
+        ("a: 1\n---\nb: 2", "found another document (line 2)"),
+        ("? [a, b]\n: 1", "a key that is not plain text; write text before the colon (line 1)"),
+        ("{{a: b}: c}", "a key that is not plain text; write text before the colon (line 1)"),
         ("[" * 33 + "]" * 33, "nested more than 32 levels"),
         ("[" * 100_000, "nested more than 32 levels"),
         ("a: " + "9" * 5000, "a number of 5000 characters"),

@@ -21,7 +21,8 @@ import posegen
 from benchmarks.figures import Figure
 from benchmarks.keep.small_disk import can_mount, small_disk
 from benchmarks.keep.strikes import SAMPLES, SHARDS, STRIKES, Struck, damaged, disk_filled
-from posegen.config.schema import Config, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import Config
 from posegen.dataset.compare import differences
 from tests.faults.forks import SETTINGS
 from tests.faults.truth import files_of, shards_to_make

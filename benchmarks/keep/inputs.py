@@ -17,7 +17,7 @@ from benchmarks.keep.mutations import written_json
 from benchmarks.keep.tally import Kind
 from posegen.captions.captions import captions
 from posegen.config.identity import digest
-from posegen.config.schema import load_config
+from posegen.config.load import load_config
 from posegen.dataset.documents import MOST_BYTES
 from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import find_problems

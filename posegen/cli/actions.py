@@ -105,7 +105,7 @@ def page(out: Path, config: str | None, as_json: bool, quiet: bool) -> None:
 
 
 def _library(config: str | None) -> Library:
-    from posegen.config.schema import load_config
+    from posegen.config.load import load_config
     from posegen.library import load_library
 
     return load_library(load_config(config).story.library)

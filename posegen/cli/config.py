@@ -26,7 +26,7 @@ def show(source: str, overrides: Sequence[str], as_json: bool) -> None:
     """Print all keys of a resolved config, and the identity of its datasets."""
     import yaml
 
-    from posegen.config.schema import load_config
+    from posegen.config.load import load_config
     from posegen.library import load_library
 
     loaded = load_config(source, overrides)
@@ -45,7 +45,7 @@ def show(source: str, overrides: Sequence[str], as_json: bool) -> None:
 def diff(first: str, second: str, as_json: bool) -> None:
     """List the keys whose values differ between the configs A and B."""
     from posegen.config.identity import differences
-    from posegen.config.schema import load_config
+    from posegen.config.load import load_config
 
     one, other = load_config(first).as_data(), load_config(second).as_data()
     # Names almost always differ and do not matter.
@@ -64,7 +64,7 @@ def diff(first: str, second: str, as_json: bool) -> None:
 @json_option
 def presets(as_json: bool) -> None:
     """List the presets."""
-    from posegen.config.presets import preset_description, presets
+    from posegen.config.load import preset_description, presets
 
     known = [{"name": name, "path": str(path), "description": preset_description(path)} for name, path in presets().items()]
     if as_json:

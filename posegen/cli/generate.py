@@ -66,7 +66,7 @@ def generate(
     if click.get_current_context().obj:  # the process does nothing else
         hide_unasked()
     with no_collecting():  # modules are many objects without any that can go
-        from posegen.config.schema import load_config
+        from posegen.config.load import load_config
         from posegen.generation.progress import reporter
         from posegen.generation.run import default_place
         from posegen.generation.run import generate as make

@@ -129,7 +129,7 @@ def profile(
     The real pipeline makes a small one several times, in a folder that is removed, on the disk that --out is on. With
     --through, the stages behind are walked once on a few samples, with a few steps of training each.
     """
-    from posegen.config.schema import load_config
+    from posegen.config.load import load_config
     from posegen.generation.profile.document import document, fits
     from posegen.generation.profile.profile import profile as measure
     from posegen.generation.progress import reporter

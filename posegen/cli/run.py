@@ -71,7 +71,7 @@ def run(
 
     Each stage whose result stands is skipped; run again, the same command goes on where it was stopped.
     """
-    from posegen.config.schema import load_config
+    from posegen.config.load import load_config
     from posegen.pipeline.run import Request, run_pipeline
 
     loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)

@@ -1,66 +1,104 @@
-"""The config: everything that a user may choose about a dataset, checked before anything is made.
+"""The config schema: every setting of a dataset, with its default and its bounds.
 
-The defaults are written here and in :mod:`posegen.config.groups`; a preset or a file states only what differs. What
-decides the content of samples goes into :meth:`Config.identity`. A new key that does so is a new :data:`CONTENT_VERSION`.
+A change of defaults or keys that changes samples is a new :data:`CONTENT_VERSION`. Reading files is :mod:`posegen.config.load`.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator
-
-from posegen.config.groups import (
-    Frames,
-    Group,
-    Length,
-    Population,
-    ScaleRange,
-    Shift,
-    SpeedRange,
-    Store,
-    Story,
-    Variants,
-    Whole,
-    ordered,
-    whole,
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    SerializeAsAny,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
 )
+
 from posegen.config.identity import digest
-from posegen.config.overrides import apply_overrides
-from posegen.config.presets import find_config
-from posegen.config.quotas import Quotas, quota_problems
-from posegen.config.validation import Problem, Where, refuse, validated
-from posegen.config.yaml_files import read_yaml
-from posegen.errors import UsageError
-from posegen.wording import did_you_mean, shown
+from posegen.plugins import FIELDS, STORED_ARRAYS, VARIANTS
+from posegen.wording import shown
 
 if TYPE_CHECKING:
-    from posegen.library import Library
-
-__all__ = [
-    "CONTENT_VERSION",
-    "MOST_SAMPLES",
-    "NOT_IDENTITY",
-    "Config",
-    "ScaleRange",
-    "Shift",
-    "SpeedRange",
-    "load_config",
-]
+    from posegen.library.load import Library
 
 CONTENT_VERSION = 6
-"""Changes whenever any sample of any config would come out differently."""
+"""Changes whenever any sample of any config would differ."""
 
 NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")
-"""Keys that do not decide what a sample holds. The library counts by what is in it, not by where it lies."""
+"""Keys that do not decide what a sample contains. The library counts by its content, not by its path."""
 
 MOST_SAMPLES = 1_000_000_000
+SHORTEST = 20
+"""Frames of the shortest clip."""
 
+_LONGEST_PATH = 4000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_CAPPED_KINDS = ("action", "interaction", "theme", "style", "left_handed", "female", "age")
+
+
+class _Limits(Protocol):
+    @property
+    def min(self) -> float: ...
+    @property
+    def max(self) -> float: ...
+
+
+AnyLimits = TypeVar("AnyLimits", bound=_Limits)
+
+
+def _integer(value: object) -> object:
+    """Convert 250.0 to 250; leave everything else, such as true or "250", for strict validation."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _ordered(limits: AnyLimits) -> AnyLimits:
+    if limits.min > limits.max:
+        msg = f"min must not be above max (got min {limits.min:g}, max {limits.max:g})"
+        raise ValueError(msg)
+    return limits
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        msg = "is empty; name at least one field"
+        raise ValueError(msg)
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        msg = f"has {repeated} twice; name each field once"
+        raise ValueError(msg)
+    return names
+
+
+def _some_theme(weights: dict[str, float]) -> dict[str, float]:
+    if not any(weights.values()):
+        msg = f"must give some theme a weight above 0 (got {shown(weights)})"
+        raise ValueError(msg)
+    return weights
+
+
+def _some_style(weights: dict[str, float]) -> dict[str, float]:
+    if not any(weights.values()):
+        msg = f"must give some style a weight above 0, such as neutral: 1 (got {shown(weights)})"
+        raise ValueError(msg)
+    return weights
+
+
+def _path_in_text(path: Path) -> Path:
+    text = str(path)
+    if len(text) > _LONGEST_PATH or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        msg = f"must be a path of at most {_LONGEST_PATH} characters, in UTF-8, without zero bytes (got {shown(text)})"
+        raise ValueError(msg)
+    return path
 
 
 def _plain_name(name: str) -> str:
@@ -70,28 +108,343 @@ def _plain_name(name: str) -> str:
     return name
 
 
-class Config(Group):
-    """Everything that a user may choose about a dataset.
+def _known_field(name: str) -> str:
+    if name not in STORED_ARRAYS and name not in FIELDS:
+        known = (*STORED_ARRAYS, *FIELDS.names())
+        msg = f"must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r} (got {shown(name)})"
+        raise ValueError(msg)
+    return name
+
+
+Integer = Annotated[int, BeforeValidator(_integer), Field(strict=True)]
+Number = Annotated[float, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Weight = Annotated[Number, Field(ge=0, le=1000)]
+Years = Annotated[Number, Field(ge=6, le=100)]
+Frames = Annotated[Integer, Field(ge=SHORTEST, le=10_000)]
+FieldName = Annotated[str, AfterValidator(_known_field)]
+"""A stored array of the motion, or a derived field."""
+
+
+class Group(BaseModel):
+    """A group of keys; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Length(Group):
+    """Frames of the shortest and the longest clip; the length of each clip is drawn uniformly."""
+
+    min: Frames
+    max: Frames
+
+
+class SpeedRange(Group):
+    """Range of the factor of the speed variant."""
+
+    min: Annotated[Number, Field(ge=0.25, le=4)] = 0.8
+    max: Annotated[Number, Field(ge=0.25, le=4)] = 1.25
+
+
+class ScaleRange(Group):
+    """Range of the factor of the scale variant."""
+
+    min: Annotated[Number, Field(ge=0.5, le=2)] = 0.9
+    max: Annotated[Number, Field(ge=0.5, le=2)] = 1.1
+
+
+class Shift(Group):
+    """Largest translation of the position variant along each horizontal axis, in metres."""
+
+    max: Annotated[Number, Field(gt=0, le=100)] = 2.0
+
+
+class Variants(Group):
+    """Variants beside the base, with their ranges; null or false disables one.
+
+    A variant that another package registers in the entry point group ``posegen.variants`` is a key like those below.
+    """
+
+    speed: Annotated[SpeedRange, AfterValidator(_ordered)] | None = SpeedRange()
+    position: Shift | None = Shift()
+    scale: Annotated[ScaleRange, AfterValidator(_ordered)] | None = ScaleRange()
+    mirror: Flag = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the enabled variants, in the order in which they are stored."""
+        enabled = (name for name in type(self).model_fields if getattr(self, name) not in (None, False))
+        return ("base", *enabled)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_plugins(cls, data: Any, validate: ModelWrapValidatorHandler[Variants]) -> Variants:
+        names = [name for name in data if name not in cls.model_fields] if isinstance(data, dict) else []
+        settings = {name: VARIANTS.load(name).settings or bool for name in names if name in VARIANTS and name != "base"}
+        if not settings:
+            return validate(data)
+        # Without a plug-in's key, its variant is disabled.
+        fields: dict[str, Any] = {name: (kind | None, None) for name, kind in settings.items()}
+        return create_model(cls.__name__, __base__=cls, **fields).model_validate(data)
+
+
+class AgeRange(Group):
+    """Years of the youngest and of the oldest person."""
+
+    min: Years = 18.0
+    max: Years = 75.0
+
+
+class Population(Group):
+    """The persons who play the actors.
 
     Attributes
     ----------
-    name : of the preset or file; names the folder that a dataset goes to by default
-    samples : how many
-    seed : whole number that all draws start from
-    workers : processes that work at once; null: one for each core
-    frames : of the arrays, at `fps` frames a second
-    length : of the clips; null: they fill the arrays
-    variants, population, story, store : see there
-    quotas : exact amounts and caps; null: all is drawn by the weights
+    persons : number of persons
+    female, left_handed : shares of them
+    age : range of ages
+    styles : weight of each style that may occur; the weight of a style of later life grows with the years above its lower limit
+    """
+
+    persons: Annotated[Integer, Field(ge=1, le=10_000_000)] = 1000
+    female: Share = 0.5
+    left_handed: Share = 0.1
+    age: Annotated[AgeRange, AfterValidator(_ordered)] = AgeRange()
+    styles: Annotated[dict[str, Weight], AfterValidator(_some_style)] = {
+        "neutral": 0.6,
+        "energetic": 0.08,
+        "tired": 0.08,
+        "careful": 0.06,
+        "old": 0.3,
+        "happy": 0.08,
+        "sad": 0.06,
+    }
+
+
+class ActorRange(Group):
+    """Number of actors of a sample."""
+
+    min: Annotated[Integer, Field(ge=1, le=8)] = 1
+    max: Annotated[Integer, Field(ge=1, le=8)] = 1
+
+
+class SegmentRange(Group):
+    """Number of consecutive actions of a sample."""
+
+    min: Annotated[Integer, Field(ge=1, le=16)] = 2
+    max: Annotated[Integer, Field(ge=1, le=16)] = 4
+
+
+class Interactions(Group):
+    """Interactions of the first two actors of a sample.
+
+    Attributes
+    ----------
+    share : share of the samples with at least two actors in which these two interact
+    weights : factors on the weights of single interactions; 0 excludes one
+    """
+
+    share: Share = 0.5
+    weights: dict[str, Weight] = {}
+
+
+class Story(Group):
+    """Who does what.
+
+    Attributes
+    ----------
+    actors, segments : ranges of their numbers
+    layering : probability of a second action on top of one that leaves body parts free
+    themes : weight of each theme that may occur; null: all themes with their own weights
+    actions : factors on the weights of single actions; 0 excludes one
+    interactions : of two actors
+    library : folder with additional action files
+    """
+
+    actors: Annotated[ActorRange, AfterValidator(_ordered)] = ActorRange()
+    segments: Annotated[SegmentRange, AfterValidator(_ordered)] = SegmentRange()
+    layering: Share = 0.35
+    themes: Annotated[dict[str, Weight], AfterValidator(_some_theme)] | None = None
+    actions: dict[str, Weight] = {}
+    interactions: Interactions = Interactions()
+    library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
+
+
+class Speeds(Group):
+    """Slowest and fastest speed in metres per second."""
+
+    min: Annotated[Number, Field(gt=0, le=15)]
+    max: Annotated[Number, Field(gt=0, le=15)]
+
+
+class Quota(Group):
+    """An exact number of samples of one kind.
+
+    Attributes
+    ----------
+    samples : number of samples, for each action or interaction if some are listed
+    actions : each sample shows one of them, performed by its first actor
+    interactions : the first two actors of each sample perform one of them
+    speed, side : of that action, whenever the first actor performs it
+    theme : of the sample
+    style, age : of the first actor
+    left_handed, female : exact share of the first actors
+    """
+
+    samples: Annotated[Integer, Field(ge=1, le=MOST_SAMPLES)]
+    actions: tuple[str, ...] = ()
+    interactions: tuple[str, ...] = ()
+    speed: Annotated[Speeds, AfterValidator(_ordered)] | None = None
+    side: Literal["left", "right"] | None = None
+    theme: str | None = None
+    style: str | None = None
+    age: Annotated[AgeRange, AfterValidator(_ordered)] | None = None
+    left_handed: Share | None = None
+    female: Share | None = None
+
+    @property
+    def amount(self) -> int:
+        """Samples of all its actions or interactions together."""
+        return self.samples * max(1, len(self.actions) + len(self.interactions))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for key, names in (("actions", self.actions), ("interactions", self.interactions)):
+            repeated = next((name for name in names if names.count(name) > 1), None)
+            if repeated is not None:
+                msg = f"{key} has {repeated} twice; name each {key[:-1]} once"
+                raise ValueError(msg)
+        if self.actions and self.interactions:
+            msg = "actions and interactions are both listed; an interaction decides the actions: make two entries"
+            raise ValueError(msg)
+        if not self.actions and (self.speed or self.side):
+            msg = f"{'speed' if self.speed else 'side'} is that of an action; name some under actions"
+            raise ValueError(msg)
+        shares = [(name, share) for name in ("left_handed", "female") if (share := getattr(self, name)) is not None]
+        exact = Fraction(self.samples)
+        for _, share in shares:
+            exact *= Fraction(str(share))
+        if exact.denominator > 1:
+            msg = f"{' and '.join(f'{name} {share:g}' for name, share in shares)} of {self.samples} samples are no whole number"
+            raise ValueError(msg)
+        if len(shares) > 1 and any((self.samples * Fraction(str(share))).denominator > 1 for _, share in shares):
+            msg = f"left_handed or female of {self.samples} samples is no whole number; change one of them"
+            raise ValueError(msg)
+        return self
+
+
+class Cap(Group):
+    """The largest number of samples that show one action, interaction or theme, or an actor of one kind.
+
+    `left_handed: true` caps the samples with a left-handed actor, `false` those with a right-handed one; `female` likewise.
+    """
+
+    samples: Annotated[Integer, Field(ge=0, le=MOST_SAMPLES)]
+    action: str | None = None
+    interaction: str | None = None
+    theme: str | None = None
+    style: str | None = None
+    left_handed: Flag | None = None
+    female: Flag | None = None
+    age: Annotated[AgeRange, AfterValidator(_ordered)] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        named = [name for name in _CAPPED_KINDS if getattr(self, name) is not None]
+        if len(named) != 1:
+            msg = f"must name one of {', '.join(_CAPPED_KINDS)} (got {', '.join(named) or 'none'})"
+            raise ValueError(msg)
+        return self
+
+
+class Quotas(Group):
+    """Exact and largest numbers of samples.
+
+    Attributes
+    ----------
+    samples : size of the dataset; null: the sum of `exact`. Samples beyond those of `exact` are drawn by the weights
+    exact : exact numbers
+    caps : largest numbers
+    """
+
+    samples: Annotated[Integer, Field(ge=1, le=MOST_SAMPLES)] | None = None
+    exact: tuple[Quota, ...] = ()
+    caps: tuple[Cap, ...] = ()
+
+    @property
+    def exact_samples(self) -> int:
+        """Samples of all exact numbers together."""
+        return sum(quota.amount for quota in self.exact)
+
+    @property
+    def total(self) -> int:
+        """Size of the dataset."""
+        return self.exact_samples if self.samples is None else self.samples
+
+    def exact_within(self, cap: Cap) -> int:
+        """Samples of the exact numbers that fall under a cap, as far as they name its action, interaction or theme."""
+        if cap.action is not None or cap.interaction is not None:
+            return sum(
+                quota.samples for quota in self.exact if {cap.action, cap.interaction} & {*quota.actions, *quota.interactions}
+            )
+        return sum(quota.amount for quota in self.exact if cap.theme is not None and quota.theme == cap.theme)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.samples is not None and self.exact_samples > self.samples:
+            msg = f"exact asks for {self.exact_samples:,} samples, and samples is {self.samples:,}; raise it, or leave it out"
+            raise ValueError(msg)
+        if self.total == 0:
+            msg = "asks for nothing; list quotas under exact, or give the size of the dataset under samples for the caps"
+            raise ValueError(msg)
+        if self.total > MOST_SAMPLES:
+            msg = f"exact asks for {self.exact_samples:,} samples; {MOST_SAMPLES:,} are the most"
+            raise ValueError(msg)
+        return self
+
+
+class Store(Group):
+    """Layout of a dataset on disk: samples per shard, samples per chunk, and stored arrays."""
+
+    shard: Annotated[Integer, Field(ge=1, le=100_000)] = 200
+    chunk: Annotated[Integer, Field(ge=1, le=10_000)] = 20
+    fields: Annotated[tuple[FieldName, ...], AfterValidator(_distinct)] = (
+        "joints",
+        "action",
+        "contact",
+    )
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Self:
+        if self.shard % self.chunk:
+            msg = f"shard must be a multiple of chunk (got shard {self.shard}, chunk {self.chunk})"
+            raise ValueError(msg)
+        return self
+
+
+class Config(Group):
+    """All settings of a dataset.
+
+    Attributes
+    ----------
+    name : of the preset or file; names the default output folder
+    samples : number of samples
+    seed : seed of all random numbers
+    workers : number of processes; null: one per core
+    frames, fps : length of the arrays and frames per second
+    length : range of clip lengths; null: clips fill the arrays
+    variants, population, story, store : groups of settings
+    quotas : exact numbers and caps; null: everything is drawn by the weights
     """
 
     name: Annotated[str, Field(strict=True), AfterValidator(_plain_name)] = "default"
-    samples: Annotated[Whole, Field(ge=1, le=MOST_SAMPLES)] = 10_000
-    seed: Annotated[Whole, Field(ge=0, le=2**63 - 1)] = 0
-    workers: Annotated[Whole, Field(ge=1, le=1024)] | None = None
+    samples: Annotated[Integer, Field(ge=1, le=MOST_SAMPLES)] = 10_000
+    seed: Annotated[Integer, Field(ge=0, le=2**63 - 1)] = 0
+    workers: Annotated[Integer, Field(ge=1, le=1024)] | None = None
     frames: Frames = 250
-    fps: Annotated[Literal[20, 25, 30, 60, 120], BeforeValidator(whole)] = 25
-    length: Annotated[Length, AfterValidator(ordered)] | None = None
+    fps: Annotated[Literal[20, 25, 30, 60, 120], BeforeValidator(_integer)] = 25
+    length: Annotated[Length, AfterValidator(_ordered)] | None = None
     variants: SerializeAsAny[Variants] = Variants()
     population: Population = Population()
     story: Story = Story()
@@ -108,7 +461,7 @@ class Config(Group):
         return length
 
     def as_data(self) -> dict[str, Any]:
-        """Give the resolved config as plain data, which :meth:`model_validate` takes back."""
+        """Return the resolved config as plain data, which :meth:`model_validate` accepts."""
         return self.model_dump(mode="json")
 
     def identity(self, library: Library) -> str:
@@ -122,123 +475,10 @@ class Config(Group):
         Returns
         -------
         str
-            32 hexadecimal digits. Configs with one identity make the same samples, one by one.
+            32 hexadecimal digits. Configs with the same identity generate the same samples.
         """
         data = self.as_data()
         for key in NOT_IDENTITY:
             group, _, name = key.rpartition(".")
             del (data[group] if group else data)[name]
         return digest({"content_version": CONTENT_VERSION, "config": data, "library": library.as_data()})
-
-
-def load_config(source: str | Path | None = None, overrides: Sequence[str] = (), **values: Any) -> Config:
-    """Load a config.
-
-    Parameters
-    ----------
-    source : str or Path, optional
-        Name of a preset, or path of a YAML file; the preset ``default`` unless given.
-    overrides : sequence of str
-        Each ``KEY=VALUE``, such as ``story.actors.max=2``.
-    **values
-        Values of keys at the top, such as ``samples=200``; they win over all else. None stands for not given.
-
-    Returns
-    -------
-    Config
-
-    Raises
-    ------
-    UsageError
-        With one line for each problem.
-
-    Examples
-    --------
-    >>> config = load_config("default", ["story.actors.max=2"], samples=200)
-    >>> config.samples, config.story.actors.max, config.frames
-    (200, 2, 250)
-    """
-    path = find_config("default" if source is None else source)
-    data, origins = apply_overrides(_read(path), overrides)
-    for key, value in values.items():
-        if value is not None:
-            data[key] = value
-            # What set a part of a group no longer counts once the whole group is given.
-            origins = {other: option for other, option in origins.items() if other.partition(".")[0] != key} | {key: ""}
-
-    def where(key: str) -> str:
-        setters = [other for other in origins if _related(key, other)]
-        return origins[max(setters, key=len)] if setters else f"{path}: "
-
-    config = validated(Config, data, where)
-    story, quotas = config.story, config.quotas
-    # Quotas that are asked for beside a file are not of as many samples as the file makes.
-    later = "samples" not in origins and any(_related("quotas", key) for key in origins)
-    if quotas is not None and (later or "samples" not in config.model_fields_set):
-        config = config.model_copy(update={"samples": quotas.total})
-    if quotas is not None and config.samples > quotas.total:
-        text = f"is {config.samples:,}, and the quotas are of {quotas.total:,}; lower it, or raise quotas.samples"
-        raise refuse([Problem("samples", text)], where)
-    if config.population.persons < story.actors.max:
-        text = f"is {config.population.persons}, and story.actors.max asks for {story.actors.max} different ones; raise it"
-        raise refuse([Problem("population.persons", text)], where)
-    names = story.library, story.themes, quotas, story.actions or None, story.interactions.weights or None
-    if any(name is not None for name in names) or "styles" in config.population.model_fields_set:
-        _check_names(config, where)
-    return config
-
-
-def _read(path: Path) -> dict[str, Any]:
-    data = read_yaml(path)
-    if not isinstance(data, dict | None):
-        msg = f"{path}: must be a group of keys, such as `samples: 100` (got {shown(data)})"
-        raise UsageError(msg)
-    data = {"name": re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).lstrip("-._")[:64] or "config"} | (data or {})
-    story = data.get("story")
-    if isinstance(story, dict) and isinstance(story.get("library"), str):
-        # A path in a file starts from the file's folder, so that the file works from anywhere.
-        data["story"] = story | {"library": str(path.resolve().parent / os.path.expanduser(story["library"]))}
-    return data
-
-
-def _related(key: str, other: str) -> bool:
-    return key == other or key.startswith((f"{other}.", f"{other}[")) or other.startswith(f"{key}.")
-
-
-def _check_names(config: Config, where: Where) -> None:
-    # Imported here because most configs name nothing in the library, and reading it takes longer than reading them.
-    from posegen.library import load_library
-
-    try:
-        library = load_library(config.story.library)
-    except UsageError as error:
-        key = "story.library"
-        raise refuse([Problem(key, str(error))], where) from None
-    named = (
-        ("story.theme", config.story.themes or {}, library.themes),
-        ("story.action", config.story.actions, library.actions),
-        ("story.interactions.weight", config.story.interactions.weights, library.interactions),
-        ("population.style", config.population.styles, library.styles),
-    )
-    problems = [
-        Problem(f"{kind}s.{name}", f"unknown {kind.partition('.')[2].removesuffix('s.weight')}{did_you_mean(name, known)}")
-        for kind, given, known in named
-        for name in given
-        if name not in known
-    ]
-    if not problems:
-        problems = list(_idle_themes(config.story, library))
-    if not problems and config.quotas is not None:
-        problems = list(quota_problems(config.quotas, config.story, config.population, library))
-    if problems:
-        raise refuse(problems, where)
-
-
-def _idle_themes(story: Story, library: Library) -> Iterator[Problem]:
-    """Find the themes that may occur and in which nothing can be done."""
-    for name, theme in library.themes.items():
-        weight = theme.weight if story.themes is None else story.themes.get(name, 0.0)
-        actions = theme.actions.items()
-        if weight and not any(own * library.action(action).weight * story.actions.get(action, 1.0) for action, own in actions):
-            text = f"leaves the theme {name!r} without an action; raise one of them, or drop the theme"
-            yield Problem("story.actions" if story.actions else "story.themes", text)

@@ -23,8 +23,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
-from posegen.config.validation import validated
-from posegen.config.yaml_files import read_yaml
 from posegen.dataset.documents import Source
 from posegen.dataset.files import sweep
 from posegen.dataset.layout import rows_path
@@ -40,6 +38,8 @@ from posegen.embedding.search_actions import directions
 from posegen.embedding.search_words import Lexicon, lexicon
 from posegen.hashing import byte_hash
 from posegen.library import load_library
+from posegen.validation import validated
+from posegen.yaml_files import read_yaml
 
 __all__ = ["Related", "SearchIndex", "open_index", "related_words"]
 

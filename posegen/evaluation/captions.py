@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from posegen.checks.check import check_statement, see_actors, statements_of
 from posegen.config.schema import CONTENT_VERSION, Config
-from posegen.config.validation import validated
 from posegen.dataset.read import Dataset, strange
 from posegen.library import Library, load_library
+from posegen.validation import validated
 
 __all__ = [
     "HUMANML3D",

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from posegen.config.schema import CONTENT_VERSION, Config
-from posegen.config.validation import validated
 from posegen.dataset.layout import Header
 from posegen.errors import PosegenError
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import new_header
 from posegen.library import load_library
+from posegen.validation import validated
 
 __all__ = ["stored_config"]
 

@@ -15,15 +15,15 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from posegen.config.validation import Where, validated
-from posegen.config.yaml_files import read_yaml
 from posegen.errors import UsageError
 from posegen.library.interactions import Interaction, InteractionFile
 from posegen.library.models import Action, ActionFile, Theme
 from posegen.library.strict import Strict
 from posegen.library.styles import NEUTRAL, Style, StyleFile
 from posegen.library.words import check_words
+from posegen.validation import Where, validated
 from posegen.wording import did_you_mean, shown
+from posegen.yaml_files import read_yaml
 
 __all__ = ["Library", "load_library", "read_library"]
 

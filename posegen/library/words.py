@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from posegen.config.validation import validated
 from posegen.errors import UsageError
 from posegen.library.models import Action
 from posegen.library.strict import Strict
 from posegen.library.styles import Style
+from posegen.validation import validated
 from posegen.wording import shown
 
 __all__ = ["check_words"]

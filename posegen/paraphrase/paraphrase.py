@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 
 from posegen.config.schema import Config
-from posegen.config.validation import validated
 from posegen.dataset.files import sweep, write_durably
 from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
@@ -44,6 +43,7 @@ from posegen.paraphrase.layout import (
     read_receipt,
     receipt_path,
 )
+from posegen.validation import validated
 
 __all__ = ["UNANSWERED", "Paraphrases", "paraphrase"]
 

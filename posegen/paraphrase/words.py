@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posegen.config.yaml_files import read_yaml
 from posegen.errors import UsageError
+from posegen.yaml_files import read_yaml
 
 __all__ = ["Meanings", "Words", "difference", "meanings_of", "words_of"]
 

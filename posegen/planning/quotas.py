@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.config.quotas import Cap, Quota, Quotas, done_by_who_meets
-from posegen.config.schema import Config
+from posegen.config.quotas import actions_around
+from posegen.config.schema import Cap, Config, Quota, Quotas
 from posegen.errors import UsageError
 from posegen.library import Library
 from posegen.permutation import permuted
@@ -123,13 +123,13 @@ def allot(config: Config, library: Library, samples: Array) -> Allotment | None:
     meetings = np.ones((len(samples), len(library.interactions)), bool)
     for number, cap in enumerate(quotas.caps):
         # Samples that are to show it count first; the cap's own permutation tells which others may.
-        others = cap.samples - quotas.asked_of(cap)
+        others = cap.samples - quotas.exact_within(cap)
         barred[number] = permuted(config.seed, samples, quotas.total, Stream.QUOTA, 1 + number) >= others
         if cap.action is not None:
             action = library.index(cap.action)
             actions[barred[number] & (columns["action"] != action), action] = False
             # Who may not do what a meeting may have people do does not meet so.
-            using = [cap.action in done_by_who_meets(each) for each in library.interactions.values()]
+            using = [cap.action in actions_around(each) for each in library.interactions.values()]
             meetings[np.ix_(barred[number], using)] = False
         if cap.interaction is not None:
             meeting = list(library.interactions).index(cap.interaction)
@@ -248,8 +248,8 @@ def _cells(quotas: Quotas, library: Library) -> Iterator[Cell]:
                     samples = round(quota.samples * hand_share * sex_share)
                     if samples:
                         yield Cell(samples, f"quotas.exact[{number}]", quota, action, meeting, hand, sex)
-    if quotas.total > quotas.asked:
-        yield Cell(quotas.total - quotas.asked)
+    if quotas.total > quotas.exact_samples:
+        yield Cell(quotas.total - quotas.exact_samples)
 
 
 def _split(share: float | None) -> list[tuple[bool | None, float]]:

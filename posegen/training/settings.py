@@ -12,13 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from posegen.config.overrides import apply_overrides
-from posegen.config.presets import presets
-from posegen.config.validation import validated
-from posegen.config.yaml_files import read_yaml
+from posegen.config.load import apply_overrides, presets
 from posegen.errors import UsageError
 from posegen.quantities import parse_bytes
+from posegen.validation import validated
 from posegen.wording import did_you_mean, shown
+from posegen.yaml_files import read_yaml
 
 __all__ = ["Settings", "load_settings", "logged_every", "training_presets", "warm_up"]
 

@@ -303,7 +303,7 @@ def clips_of_config(
     UsageError
         If the config is invalid, a sample is negative, or the config has no such variant.
     """
-    from posegen.config.schema import load_config
+    from posegen.config.load import load_config
     from posegen.library import load_library
 
     loaded = load_config(config, overrides, seed=seed)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from posegen.cli.main import main
-from posegen.config.schema import load_config
-from posegen.config.yaml_files import parse_yaml
+from posegen.config.load import load_config
 from posegen.library import load_library
+from posegen.yaml_files import parse_yaml
 
 
 def printed_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import posegen
-from posegen.config.schema import Config, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import Config
 from tests.faults.forks import SETTINGS, Forks
 
 MUCH = 2**30

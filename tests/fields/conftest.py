@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import posegen
-from posegen.config.schema import Config, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import Config
 from posegen.fields.field import Sequences
 from posegen.library import load_library
 from posegen.plugins import FIELDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posegen.config.schema import load_config
+from posegen.config.load import load_config
 from posegen.constants import GRAVITY
 from posegen.exchange.camera import Extrinsics, intrinsics, project
 from posegen.fields.camera import KINDS, SIZE

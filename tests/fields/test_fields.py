@@ -9,7 +9,7 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.config.schema import load_config
+from posegen.config.load import load_config
 from posegen.dataset.compare import differences
 from posegen.dataset.verify import verify
 from posegen.errors import PosegenError, UsageError
@@ -106,7 +106,7 @@ def test_a_plugin_adds_a_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(str(package))
     # The plug-ins that a registry has found are kept: look again, and again after the test.
     fresh: Registry[DerivedField] = Registry(FIELDS.group, FIELDS.built_in)
-    for module in ("posegen.config.groups", "posegen.fields.field", "posegen.plugins"):
+    for module in ("posegen.config.schema", "posegen.fields.field", "posegen.plugins"):
         monkeypatch.setattr(f"{module}.FIELDS", fresh)
     posegen.generate(load_config("smoke", SMALL), samples=2, workers=1, out=tmp_path / "derived")
     posegen.derive(tmp_path / "derived", ["height"], workers=1)

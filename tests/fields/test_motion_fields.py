@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.config.schema import load_config
+from posegen.config.load import load_config
 from posegen.fields.field import Sequences
 from posegen.fields.momentum import BODY_MASS_INDEX, SEGMENTS
 from posegen.fields.quality import SCALES

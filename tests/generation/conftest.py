@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 import zarr
 
-from posegen.config.schema import Config, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import Config
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.config.schema import CONTENT_VERSION, Config, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.layout import ArrayField, Header
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.plan import (

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import posegen
-from posegen.config.schema import Config, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import Config
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.progress import Progression
 from posegen.generation.run import default_place

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.config.schema import CONTENT_VERSION, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import CONTENT_VERSION
 from posegen.evaluation.joint_angles import TOLERANCE, frame_ranges, joint_angles, range_excess
 from posegen.evaluation.overlap import body_overlap
 from posegen.evaluation.plausibility import floor_depth

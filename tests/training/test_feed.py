@@ -67,8 +67,8 @@ def test_a_stretch_is_cut_from_where_the_clip_is(material: TrainingData) -> None
 
 def test_a_config_gives_the_same_steps_as_its_dataset(material: TrainingData, dataset: Path) -> None:
     from posegen.config.schema import Config
-    from posegen.config.validation import validated
     from posegen.training.data.sources import ClipSource, Making
+    from posegen.validation import validated
 
     assert material.dataset is not None
     config = validated(Config, material.dataset.header.config, lambda key: key)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.config.identity import digest
-from posegen.config.schema import Config, load_config
+from posegen.config.load import load_config
+from posegen.config.schema import Config
 from posegen.dataset.batches import Batches, make_batches
 from posegen.dataset.batches.batches import WINDOW
 from posegen.dataset.layout import HEADER_FILE

@@ -1,4 +1,4 @@
-"""Checking data that came from a file by a pydantic model, and saying in plain words what is wrong with it."""
+"""Validate data from files with pydantic models; error messages name the key, the value and the fix."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pydantic import BaseModel, ValidationError
 
 from posegen.errors import UsageError
 from posegen.wording import did_you_mean, nearest, shown
-
-__all__ = ["Problem", "Where", "dotted", "keys_of", "refuse", "validated"]
 
 _MOST_PROBLEMS = 10
 _REASONS = {
@@ -48,39 +46,37 @@ Where = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
+    """A problem of one key.
 
     Attributes
     ----------
     key : str
-        Dotted path of the key; empty where the text names the key itself.
+        Dotted path of the key; empty if the text names the key itself.
     text : str
         The reason and what to do.
-    place : str
-        Dotted path of what is at fault, where that is not `key` itself.
+    origin : str
+        Dotted path of the key whose source is named, if that is not `key` itself.
     """
 
     key: str
     text: str
-    place: str = ""
+    origin: str = ""
 
 
 def validated(model: type[Model], data: object, where: Where) -> Model:
-    """Make a model of plain data.
+    """Validate plain data and return an instance of `model`.
 
     Parameters
     ----------
     model : type
         A pydantic model.
     data : object
-        What was read.
     where : callable
-        Gives, for a key's dotted path, the words that say before it where its value came from, such as ``"a.yaml: "``.
+        Returns, for the dotted path of a key, the prefix that names the source of its value, such as ``"a.yaml: "``.
 
     Returns
     -------
     BaseModel
-        An instance of `model`.
 
     Raises
     ------
@@ -91,28 +87,28 @@ def validated(model: type[Model], data: object, where: Where) -> Model:
         return model.model_validate(data)
     except ValidationError as error:
         found = error.errors(include_url=False)
-    # A file may be wrong in a hundred thousand places: guesses are made only for what is told.
+    # A file may have a hundred thousand problems: suggestions are computed only for those that are reported.
     raise refuse([_problem(details, model) for details in found[:_MOST_PROBLEMS]], where, more=len(found[_MOST_PROBLEMS:]))
 
 
 def refuse(problems: Sequence[Problem], where: Where, more: int = 0) -> UsageError:
-    """Make one error of several problems, a line each.
+    """Return one error with a line for each problem.
 
     Parameters
     ----------
     problems : sequence of Problem
         At least one.
     where : callable
-        As for :func:`validated`.
+        See :func:`validated`.
     more : int
-        How many further ones there are.
+        Number of further problems.
 
     Returns
     -------
     UsageError
-        To be raised by the caller.
+        For the caller to raise.
     """
-    lines = [f"{where(p.place or p.key)}{p.key}{': ' if p.key else ''}{p.text}" for p in problems[:_MOST_PROBLEMS]]
+    lines = [f"{where(p.origin or p.key)}{p.key}{': ' if p.key else ''}{p.text}" for p in problems[:_MOST_PROBLEMS]]
     more += len(problems[_MOST_PROBLEMS:])
     if more:
         lines.append(f"and {more:,} more problem{'s' if more > 1 else ''}")
@@ -120,7 +116,7 @@ def refuse(problems: Sequence[Problem], where: Where, more: int = 0) -> UsageErr
 
 
 def keys_of(model: type[BaseModel]) -> Iterator[str]:
-    """List the dotted paths of all keys that a model knows, groups before what is in them.
+    """Yield the dotted paths of all keys of a model, each group before its keys.
 
     Parameters
     ----------
@@ -139,12 +135,12 @@ def keys_of(model: type[BaseModel]) -> Iterator[str]:
 
 
 def dotted(location: Sequence[str | int]) -> str:
-    r"""Write the path of a key in one line of readable length.
+    r"""Format the path of a key in one line of readable length.
 
     Parameters
     ----------
     location : sequence of str or int
-        Names of keys and places in lists; strange names are quoted.
+        Names of keys and indices in lists; names with unusual characters are quoted.
 
     Returns
     -------
@@ -173,9 +169,9 @@ def _problem(details: Any, model: type[BaseModel]) -> Problem:
     if details["type"] == "value_error":
         return Problem(key, str(details["ctx"]["error"]))
     if details["type"] == "missing":
-        return Problem(key, "is missing; add it", place=dotted(location[:-1]))
+        return Problem(key, "is missing; add it", origin=dotted(location[:-1]))
     reason = _REASONS.get(details["type"])
-    # Bounds are written as in the models: 1 rather than 1.0.
+    # Bounds are formatted as in the models: 1 rather than 1.0.
     context = {name: f"{value:.15g}" if isinstance(value, float) else value for name, value in details.get("ctx", {}).items()}
     text = reason.format(**context) if reason else str(details["msg"])
     return Problem(key, f"{text} (got {shown(details['input'])})")
@@ -187,7 +183,7 @@ def _suggestion(location: tuple[str | int, ...], model: type[BaseModel]) -> str:
     match = nearest(str(name), siblings.model_fields)
     if match is not None:
         return f"; did you mean {dotted((*group, match))!r}?"
-    # Of several keys with one last part, the first counts, and one inside this group before all others.
+    # Of several keys with the same last part, one inside this group takes precedence, then the first one.
     inside = [key for key in keys_of(model) if key.startswith(f"{dotted(group)}.")]
     elsewhere = {key.rpartition(".")[2]: key for key in reversed([*inside, *keys_of(model)])}
     match = nearest(str(name), elsewhere)
@@ -197,7 +193,7 @@ def _suggestion(location: tuple[str | int, ...], model: type[BaseModel]) -> str:
 
 
 def _group_at(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel]:
-    """Find the model that checks the group at `location`."""
+    """Return the model of the group at `location`."""
     annotation: Any = model
     for part in location:
         if isclass(annotation) and issubclass(annotation, BaseModel):

@@ -1,0 +1,232 @@
+"""Load configs: find a preset or file, apply overrides from the command line, and check names against the library."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from posegen.config.quotas import quota_problems
+from posegen.config.schema import Config, Story
+from posegen.errors import PosegenError, UsageError
+from posegen.library.load import Library, load_library
+from posegen.validation import Problem, Where, dotted, refuse, validated
+from posegen.wording import did_you_mean, shown
+from posegen.yaml_files import parse_yaml, read_yaml
+
+_ENDINGS = (".yaml", ".yml")
+_DEEPEST = 32
+
+
+def load_config(source: str | Path | None = None, overrides: Sequence[str] = (), **values: Any) -> Config:
+    """Load a config.
+
+    Parameters
+    ----------
+    source : str or Path, optional
+        Name of a preset, or path of a YAML file. Default: the preset ``default``.
+    overrides : sequence of str
+        Each ``KEY=VALUE``, such as ``story.actors.max=2``.
+    **values
+        Values of top-level keys, such as ``samples=200``. They take precedence; None means not given.
+
+    Returns
+    -------
+    Config
+
+    Raises
+    ------
+    UsageError
+        With one line for each problem.
+
+    Examples
+    --------
+    >>> config = load_config("default", ["story.actors.max=2"], samples=200)
+    >>> config.samples, config.story.actors.max, config.frames
+    (200, 2, 250)
+    """
+    path = find_config("default" if source is None else source)
+    data, origins = apply_overrides(_read(path), overrides)
+    for key, value in values.items():
+        if value is not None:
+            data[key] = value
+            # An override of a part of a group does not count once the whole group is given.
+            origins = {other: option for other, option in origins.items() if other.partition(".")[0] != key} | {key: ""}
+
+    def where(key: str) -> str:
+        setters = [other for other in origins if _is_related(key, other)]
+        return origins[max(setters, key=len)] if setters else f"{path}: "
+
+    config = validated(Config, data, where)
+    story, quotas = config.story, config.quotas
+    # Quotas given as an override replace the number of samples of the file.
+    replaced = "samples" not in origins and any(_is_related("quotas", key) for key in origins)
+    if quotas is not None and (replaced or "samples" not in config.model_fields_set):
+        config = config.model_copy(update={"samples": quotas.total})
+    if quotas is not None and config.samples > quotas.total:
+        text = f"is {config.samples:,}, and the quotas are of {quotas.total:,}; lower it, or raise quotas.samples"
+        raise refuse([Problem("samples", text)], where)
+    if config.population.persons < story.actors.max:
+        text = f"is {config.population.persons}, and story.actors.max asks for {story.actors.max} different ones; raise it"
+        raise refuse([Problem("population.persons", text)], where)
+    names = story.library, story.themes, quotas, story.actions or None, story.interactions.weights or None
+    # Most configs name nothing in the library, and reading it takes longer than reading them.
+    if any(name is not None for name in names) or "styles" in config.population.model_fields_set:
+        _check_names(config, where)
+    return config
+
+
+def presets() -> dict[str, Path]:
+    """Return the file of each preset by name."""
+    package = Path(__file__).parent.parent
+    # A wheel has the presets inside the package; an editable install has them in the repository.
+    for folder in (package / "configs", package.parent / "configs"):
+        if (folder / "default.yaml").is_file():
+            return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    msg = f"the presets are missing next to {package}; install posegen again"
+    raise PosegenError(msg)
+
+
+def preset_description(path: Path) -> str:
+    """Return the comment in the first line of a preset; empty if there is none."""
+    first, _, _ = path.read_text("utf-8").partition("\n")
+    return first.removeprefix("#").strip() if first.startswith("#") else ""
+
+
+def find_config(source: str | Path) -> Path:
+    """Find the file of a config.
+
+    Parameters
+    ----------
+    source : str or Path
+        Name of a preset, or path of a YAML file. A preset takes precedence over a file of the same name; write ``./name`` for
+        the file.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    UsageError
+        If there is no such preset and no such file.
+    """
+    known = presets()
+    if isinstance(source, str) and source in known:
+        return known[source]
+    # Unlike Path.exists, os.path.exists accepts names that are too long or contain a zero byte.
+    if str(source) and os.path.exists(source):
+        return Path(source)
+    if isinstance(source, str) and not source.endswith(_ENDINGS) and Path(source).name == source:
+        msg = f"unknown preset {shown(source)}, and no file of that name{did_you_mean(source, known)}"
+    else:
+        msg = f"{shown(str(source))}: there is no such config file; check the path, or name a preset: {', '.join(known)}"
+    raise UsageError(msg)
+
+
+def apply_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Set keys in nested data; later overrides take precedence.
+
+    Parameters
+    ----------
+    data : mapping
+        The config as read; not modified.
+    overrides : sequence of str
+        Each ``KEY=VALUE``, the key a dotted path, the value YAML.
+
+    Returns
+    -------
+    data : dict
+        With the values set.
+    origins : dict of str to str
+        For each key that was set, its prefix in messages.
+
+    Raises
+    ------
+    UsageError
+        If an override has another form, or its path leads through a value that is not a group of keys.
+
+    Examples
+    --------
+    >>> apply_overrides({"story": {"layering": 0}}, ["story.actors.max=2"])[0]
+    {'story': {'layering': 0, 'actors': {'max': 2}}}
+    """
+    changed = dict(data)
+    origins = {}
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        path = key.strip().split(".")
+        if not equals or not all(path) or len(path) > _DEEPEST:
+            msg = f"--set {shown(override)}: must be KEY=VALUE, such as story.actors.max=2"
+            raise UsageError(msg)
+        key = dotted(path)  # as messages write the key
+        option = f"--set {key}"
+        changed = _with_value(changed, path, parse_yaml(text, f"{option}: {shown(text)}"), option)
+        origins[key] = "--set "
+    return changed, origins
+
+
+def _with_value(data: Mapping[str, Any], path: Sequence[str], value: Any, option: str) -> dict[str, Any]:
+    name, *rest = path
+    if not rest:
+        return {**data, name: value}
+    # Setting a key of a group that null disables enables the group.
+    group = {} if data.get(name) is None else data[name]
+    if not isinstance(group, Mapping):
+        msg = f"{option}: {name} is {shown(group)}, not a group of keys"
+        raise UsageError(msg)
+    return {**data, name: _with_value(group, rest, value, option)}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    data = read_yaml(path)
+    if not isinstance(data, dict | None):
+        msg = f"{path}: must be a group of keys, such as `samples: 100` (got {shown(data)})"
+        raise UsageError(msg)
+    data = {"name": re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).lstrip("-._")[:64] or "config"} | (data or {})
+    story = data.get("story")
+    if isinstance(story, dict) and isinstance(story.get("library"), str):
+        # A relative path in a file starts from the file's folder, so that the file works from any folder.
+        data["story"] = story | {"library": str(path.resolve().parent / os.path.expanduser(story["library"]))}
+    return data
+
+
+def _is_related(key: str, other: str) -> bool:
+    return key == other or key.startswith((f"{other}.", f"{other}[")) or other.startswith(f"{key}.")
+
+
+def _check_names(config: Config, where: Where) -> None:
+    try:
+        library = load_library(config.story.library)
+    except UsageError as error:
+        raise refuse([Problem("story.library", str(error))], where) from None
+    named = (
+        ("story.theme", config.story.themes or {}, library.themes),
+        ("story.action", config.story.actions, library.actions),
+        ("story.interactions.weight", config.story.interactions.weights, library.interactions),
+        ("population.style", config.population.styles, library.styles),
+    )
+    problems = [
+        Problem(f"{kind}s.{name}", f"unknown {kind.partition('.')[2].removesuffix('s.weight')}{did_you_mean(name, known)}")
+        for kind, given, known in named
+        for name in given
+        if name not in known
+    ]
+    if not problems:
+        problems = list(_idle_themes(config.story, library))
+    if not problems and config.quotas is not None:
+        problems = list(quota_problems(config.quotas, config.story, config.population, library))
+    if problems:
+        raise refuse(problems, where)
+
+
+def _idle_themes(story: Story, library: Library) -> Iterator[Problem]:
+    """Yield the themes that may occur but have no action left."""
+    for name, theme in library.themes.items():
+        weight = theme.weight if story.themes is None else story.themes.get(name, 0.0)
+        actions = theme.actions.items()
+        if weight and not any(own * library.action(action).weight * story.actions.get(action, 1.0) for action, own in actions):
+            text = f"leaves the theme {name!r} without an action; raise one of them, or drop the theme"
+            yield Problem("story.actions" if story.actions else "story.themes", text)
