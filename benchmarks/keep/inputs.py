@@ -15,7 +15,8 @@ import yaml
 import posegen
 from benchmarks.keep.mutations import written_json
 from benchmarks.keep.tally import Kind
-from posegen.captions.captions import captions
+from posegen.captions.captions import write_captions
+from posegen.captions.segments import find_segments
 from posegen.config.identity import digest
 from posegen.config.load import load_config
 from posegen.dataset.documents import MOST_BYTES
@@ -97,7 +98,8 @@ def _libraries(folder: Path) -> list[Kind]:
                 library = read_library(base, mine)
                 digest(library.as_data())
                 library_tables(library)
-                captions(plan(config, library, range(4)), library, config)
+                scenes = plan(config, library, range(4))
+                write_captions(scenes, library, config, find_segments(scenes, library, config.fps))
                 if name == "a.yaml" and not xxhash.xxh32_intdigest(data) % 10:  # which takes much longer
                     _make_samples(mine, folder / f"taken-{xxhash.xxh3_128_hexdigest(data)}")
             finally:

@@ -1,6 +1,6 @@
 """Measure two people beside each other: positions of their palms, and how deep one body penetrates the other.
 
-This is a slow reference in NumPy, with more body parts than :func:`posegen.checks.apart.people_overlap`.
+This is a slow reference in NumPy, with more body parts than :func:`posegen.checks.capsules.people_overlap`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from benchmarks.motion.clips import scaled
 from benchmarks.story.blocks import blocks
 from benchmarks.story.turned import turned_round
 from posegen import load_config
-from posegen.checks.check import check_statement, see_actors
+from posegen.checks.statements import check_statement, observe_actors
 from posegen.errors import UsageError
 from posegen.library import Library, load_library
 from posegen.synthesis import Batch
@@ -70,7 +70,7 @@ def checked(preset: str, samples: int) -> Checked:
 def take_down(batch: Batch, library: Library, fps: float, found: Checked) -> None:
     """Check all statements of some samples, as they are and turned round."""
     joints = batch.joints.reshape(-1, *batch.joints.shape[2:])
-    seen = see_actors(joints, [row["actors"] for row in batch.rows], library, fps)
+    seen = observe_actors(joints, [row["actors"] for row in batch.rows], library, fps)
     found.samples += len(batch.samples)
     for row, actors in zip(batch.rows, seen, strict=True):
         found.again += row["variant"] == batch.variants[0] and row.get("attempt", 0) > 0

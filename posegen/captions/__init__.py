@@ -1,1 +1,1 @@
-"""Captions: grammar, statements, sentences, and parsing text back into statements."""
+"""Captions: visible segments, statements, grammar and sentences; and texts parsed into statements, scripts and scenes."""

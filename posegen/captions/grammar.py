@@ -1,112 +1,207 @@
-"""From facts to clauses: the words of one language, split up once so that captions are put together by joining.
+"""Grammar: the words of one language, compiled once, and the clauses that they make of facts.
 
 A clause is what one actor does in one segment, such as "walks briskly in a curve to the left", with the claims that it makes.
-Its verb and what stands around it are drawn apart; what stands around is kept, since it comes again with other verbs.
+Its verb and its details are drawn separately. Clauses and templates are built once and reused with other subjects and in other
+sentences. Joining clauses into sentences is done in :mod:`posegen.captions.sentences`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.captions.clauses import Clause, Detail, Wordings, clause_of, mostly_left_out, wordings_of
-from posegen.captions.facts import Facts, Known, Statement, statement
-from posegen.captions.frames import Frame, Joiner, frame_of, joiner_of, sentence, verb_forms
-from posegen.captions.pairs import Meeting, meetings_of
+from posegen.captions.statements import MOST_SEGMENTS, Facts, SegmentFacts, Statement, make_statement
 from posegen.library import Library
 from posegen.library.keeping import once_for_each_library
 from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
 from posegen.scene import LEFT, RIGHT
 
-__all__ = ["CHOICES", "Clause", "Facts", "Grammar", "Statement", "grammar_of", "statement"]
+__all__ = [
+    "CHOICES",
+    "FINITE",
+    "Clause",
+    "Frame",
+    "Grammar",
+    "JointVerbs",
+    "capitalized",
+    "compile_frame",
+    "grammar_of",
+    "joint_verbs",
+    "pair_name",
+    "verb_forms",
+]
 
 Array = NDArray[Any]
 
 CHOICES = 1 << 20
-"""How many ways of wording a clause are told apart; a choice is a number below this."""
+"""Number of ways in which a clause may be worded; a choice is a number below this."""
+FINITE = 0
+"""Index of the verb form that follows a subject: the first one of a language."""
 
+_VERB = "~"
 _SIDES = {LEFT: "left", RIGHT: "right"}
 _COUNTED = {1: "once", 2: "twice"}
-_BRIEF = 3
-"""Words that a verb has at most; one more where few details are told."""
+_MOST_VERB_WORDS = 3
+"""Words of a verb; one more is allowed where few details are stated."""
+
+_Claims = tuple[tuple[str, str], ...]
+"""Kinds and values."""
+_Detail = tuple[str, str, list[str]]
+"""Kind and value of a claim, and the phrases that state it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Grammar:
-    """The words of a language, and what was made from them so far. Two are equal only where they are the same.
+class Frame(NamedTuple):
+    """A compiled sentence template: `head`, verb phrase, `tail`.
+
+    Where `second` is a form, `head` is followed by the first clause alone in the form `first`, then `middle`, then the other
+    clauses. Forms are indices into those of the language; `second` is -1 for none.
+    """
+
+    head: str
+    first: int
+    middle: str
+    second: int
+    tail: str
+
+
+class Joiner(NamedTuple):
+    """Words that join two clauses; `form` is the form of the second one, -1 for that of the sentence."""
+
+    text: str
+    form: int
+
+
+class JointVerbs(NamedTuple):
+    """An interaction described for both actors at once: its name, the actions of each of the two, and the verbs."""
+
+    name: str
+    actions: tuple[tuple[str, ...], tuple[str, ...]]
+    verbs: tuple[str, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Clause:
+    """A verb in all its forms with its details; not to be changed.
 
     Attributes
     ----------
-    words : as parsed
-    names : of the actions
-    forms : of verbs
-    then, meanwhile : what joins things that follow one another, and those that are done at the same time
-    goes_on, nothing : verbs, in all their forms
-    mannered, minor : for each action, whether the style may be told with it, and whether a short caption may leave it out
-    meetings : what two who meet are told to do as both
-    wordings : by detail and facts, what a clause may be made of
-    verbs : in all their forms
-    made : all clauses so far, by all that they hold
-    labels, frames, sentence_frames : compiled sentences
+    number, action : of the action, and its name
+    verb : in all its forms
+    claims : (kind, value) pairs of verb and details
+    texts : verb with details, in all forms; contains ``{their}`` for the actor's possessive pronoun and ``{partner}`` for the
+        actor with whom it is done
+    made : the claims as statements, by segment key; see :func:`posegen.captions.statements.segment_keys`
+    labels : texts of the clause alone, by number of the template
     """
 
-    words: Mapping[str, Any]
-    names: tuple[str, ...]
-    forms: tuple[str, ...]
-    then: tuple[Joiner, ...]
-    meanwhile: tuple[Joiner, ...]
-    goes_on: tuple[tuple[str, ...], ...]
-    nothing: tuple[tuple[str, ...], ...]
-    mannered: tuple[bool, ...]
-    minor: tuple[bool, ...]
-    meetings: tuple[Meeting, ...]
-    labels: tuple[Frame, ...]
-    verbs: dict[str, tuple[str, ...]]
-    wordings: dict[str, dict[Facts, list[Wordings]]]
-    made: dict[tuple[Any, ...], Clause]
-    frames: dict[tuple[str, int, str], list[Frame]]
-    sentence_frames: dict[tuple[str, bool], list[tuple[Frame, bool]]]
+    number: int
+    action: str
+    verb: tuple[str, ...]
+    claims: _Claims
+    texts: tuple[str, ...]
+    made: dict[int, list[Statement]] = field(default_factory=dict)
+    labels: dict[int, str] = field(default_factory=dict)
+
+    def statements(self, key: int) -> list[Statement]:
+        """Return the claims as statements about the segment `key`; not to be changed."""
+        found = self.made.get(key)
+        if found is None:
+            actor, segment = divmod(key, MOST_SEGMENTS)
+            # Only the first two actors interact, so each is the partner of the other.
+            found = [
+                make_statement(actor, kind, segment, self.action, str(1 - actor) if kind == "partner" else value)
+                for kind, value in self.claims
+            ]
+            self.made[key] = found
+        return found
+
+
+class _ClauseTemplate(NamedTuple):
+    """One verb for some facts, the orders of details with the phrases of each, and how many clauses these make."""
+
+    action: tuple[int, str]
+    verb: tuple[str, ...]
+    claims: _Claims
+    orders: Sequence[Sequence[_Detail]]
+    ways: int
+    clauses: dict[int, Clause]
+
+
+class Grammar:
+    """The words of a library's language, and the clauses and templates compiled from them so far.
+
+    Attributes
+    ----------
+    words : the language file, parsed
+    names : of the actions
+    forms : names of the verb forms
+    then, meanwhile : joiners of successive and of simultaneous clauses
+    continues, nothing : verbs in all their forms, for repeating an action and for doing nothing describable
+    takes_style, minor : for each action, whether the style may be stated with it, and whether a short caption may omit it
+    joint : verbs of interactions for both actors at once
+    labels : templates of a segment's own caption
+    """
+
+    def __init__(self, library: Library) -> None:
+        words = library.words
+        self.words: Mapping[str, Any] = words
+        self.names = library.actions
+        self.forms = tuple(words["forms"])
+        joining, actions = words["joining"], [words["actions"][name] for name in library.actions]
+        self.then = tuple(_compile_joiner(text, self.forms) for text in joining["then"])
+        self.meanwhile = tuple(_compile_joiner(text, self.forms) for text in joining["while"])
+        self.continues = tuple(verb_forms(verb, self.forms) for verb in joining["goes_on"])
+        self.nothing = tuple(verb_forms(verb, self.forms) for verb in joining["nothing"])
+        self.takes_style = tuple(bool(action.get("manner")) for action in actions)
+        self.minor = tuple(bool(action.get("minor")) for action in actions)
+        self.joint = joint_verbs(library)
+        self.labels = tuple(compile_frame(template, self.forms) for template in words["segment"])
+        self.templates = cache(self._templates)
+        self.sentences = cache(self._sentences)
+        self.continuations = cache(self._continuations)
+        self._openings = cache(self._compile_openings)
+        self._made: dict[tuple[Any, ...], Clause] = {}
 
     def clause(self, facts: Facts, detail: str, choice: int) -> Clause:
-        """Give a clause for facts.
+        """Return a clause for facts.
 
         Parameters
         ----------
         facts : Facts
         detail : str
-            ``none``, ``some`` or ``all`` of what can be told beside the action itself.
+            ``none``, ``some`` or ``all`` of what can be stated in addition to the action.
         choice : int
-            Which of the possible wordings, 0 to CHOICES - 1.
+            Number of the wording, 0 to CHOICES - 1.
 
         Returns
         -------
         Clause
         """
-        # The choice is read as a number whose digits pick one thing after another, so that all combinations occur.
-        found = self._wordings_of(facts, detail)
+        # The digits of the choice pick one thing after another, so that all combinations occur.
+        found = self.templates(facts, detail)
         choice, digit = divmod(choice, len(found))
-        return self._made(found[digit], choice % found[digit].ways)
+        return self._clause(found[digit], choice % found[digit].ways)
 
-    def clauses(self, facts: Known, detail: str, choices: Array) -> list[Clause]:
-        """Give a clause for each of some segments: what :meth:`clause` gives for one after another."""
-        found = [self._wordings_of(each, detail) for each in facts.distinct]
-        wordings = [each for several in found for each in several]
-        verbs, ways = (
-            np.array([len(several) for several in found], np.int64),
-            np.array([each.ways for each in wordings], np.int64),
-        )
+    def clauses(self, facts: SegmentFacts, detail: str, choices: Array) -> list[Clause]:
+        """Return a clause for each of some segments: what :meth:`clause` returns for each of them."""
+        found = [self.templates(each, detail) for each in facts.distinct]
+        templates = [each for several in found for each in several]
+        verbs = np.array([len(several) for several in found], np.int64)
+        ways = np.array([each.ways for each in templates], np.int64)
         count = verbs[facts.number]
-        place = (np.cumsum(verbs) - verbs)[facts.number] + choices % count
-        way = choices // count % ways[place]
-        made, kept = self._made, [each.kept for each in wordings]
-        return [kept[p].get(w) or made(wordings[p], w) for p, w in zip(place.tolist(), way.tolist(), strict=True)]
+        index = (np.cumsum(verbs) - verbs)[facts.number] + choices % count
+        way = choices // count % ways[index]
+        make, made = self._clause, [each.clauses for each in templates]
+        return [made[i].get(w) or make(templates[i], w) for i, w in zip(index.tolist(), way.tolist(), strict=True)]
 
     def label(self, clause: Clause, number: int) -> str:
-        """Say a clause by itself, in the `number`-th way that there is for a segment."""
+        """Return the caption of a segment alone, by the template `number`."""
         found = clause.labels.get(number)
         if found is None:
             head, form, _, _, tail = self.labels[number]
@@ -114,82 +209,38 @@ class Grammar:
             found = clause.labels[number] = text.replace("{partner}", self.words["several"]["partner"][0])
         return found
 
-    def _wordings_of(self, facts: Facts, detail: str) -> list[Wordings]:
-        found = self.wordings[detail].get(facts)
-        if found is None:
-            # Where no details are told, most facts come to the same; what is done once is not told as if it were done often.
-            once = int(facts.times == 1)
-            said = Facts(facts.action, times=once, together=facts.together) if detail == "none" else facts
-            found = self._wordings(facts, detail) if said == facts else self._wordings_of(said, detail)
-            self.wordings[detail][facts] = found
-        return found
-
-    def _made(self, wordings: Wordings, way: int) -> Clause:
-        found = wordings.kept.get(way)
-        if found is None:
-            found = wordings.kept[way] = clause_of(wordings, way, self.made)
-        return found
-
-    @property
-    def finite(self) -> int:
-        """Form that stands behind a subject: the first one."""
-        return 0
-
-    def sentences(self, kind: str, several: bool) -> list[tuple[Frame, bool]]:
-        """Give the frames of one sentence of all that a ``{subject}`` does, each with whether it names the subject.
-
-        Those that tell one thing apart from what follows are for who does `several`.
-        """
-        found = self.sentence_frames.get((kind, several))
-        if found is None:
-            compiled = [(frame_of(template, self.forms), "{subject}" in template) for template in self.words[kind]]
-            found = [(frame, named) for frame, named in compiled if several or frame.second < 0]
-            self.sentence_frames[kind, several] = found
-        return found
-
     def openings(self, tense: int, theme: str, choice: int) -> list[Frame]:
-        """Give the frames of a story's first sentence, in which the ``{subject}`` is left open; `choice` picks the place."""
-        place = self._place(theme, choice)
-        found = self.frames.get(("open", tense, place))
-        if found is None:
-            words = self.words["narrative"]["tenses"][tense]["open" if place else "placeless"]
-            found = [frame_of(sentence(text.replace("{place}", place)), self.forms) for text in words]
-            self.frames["open", tense, place] = found
-        return found
-
-    def going_on(self, tense: int, who: str, part: str) -> list[Frame]:
-        """Give the frames of a story's sentences behind the first: the `next` ones and the `last` one."""
-        found = self.frames.get((part, tense, who))
-        if found is None:
-            words = self.words["narrative"]["tenses"][tense]
-            texts = [text.replace("{again}", again) for again in words["again"][who] for text in words[part]]
-            found = self.frames[part, tense, who] = [frame_of(sentence(text), self.forms) for text in texts]
-        return found
+        """Return the templates of a narrative's first sentence, with ``{subject}`` left open; `choice` picks the place."""
+        return self._openings(tense, self._place(theme, choice))
 
     def crowd(self, theme: str, number: str, place: int, choice: int) -> str:
-        """Say how many people there are, and where."""
+        """Return a sentence with the number of people and the place."""
         texts = self.words["narrative"]["people"]
         where = self._place(theme, place)
         text = texts[choice % len(texts)].replace("{number}", number)
-        return sentence(text.replace(" {place}", f" {where}" if where else ""))
-
-    def _place(self, theme: str, choice: int) -> str:
-        places = self.words["places"].get(theme)
-        return str(places[choice % len(places)]) if places else ""
+        return capitalized(text.replace(" {place}", f" {where}" if where else ""))
 
     def number(self, count: int) -> str:
-        """Give the numeral, in words as far as the language file goes."""
+        """Return the numeral, as a word where the language file has one."""
         numbers = self.words["numbers"]
         return str(numbers[count]) if count < len(numbers) else str(count)
 
-    def _wordings(self, facts: Facts, detail: str) -> list[Wordings]:
+    def _templates(self, facts: Facts, detail: str) -> list[_ClauseTemplate]:
+        """Return the clause templates for facts."""
+        # Without details, most facts have the same wording. What is done once must not sound as if it were done often.
+        plain = Facts(facts.action, times=int(facts.times == 1), together=facts.together) if detail == "none" else facts
+        if plain != facts:
+            return self.templates(plain, detail)
         name = self.names[facts.action]
         words, action = self.words["actions"][name], (facts.action, name)
         orders = [self._details(facts, words, order) for order in self.words["details"]] if detail != "none" else [[]]
         if detail == "some":
-            orders = [[(kind, value, mostly_left_out(phrases)) for kind, value, phrases in order] for order in orders]
+            # Three of four details are omitted: an empty phrase states nothing.
+            orders = [
+                [(kind, value, phrases + [""] * (3 * len(phrases))) for kind, value, phrases in order] for order in orders
+            ]
         verbs: list[str] = words["verbs"]
-        claims: tuple[tuple[str, str], ...] = (("action", ""),)
+        claims: _Claims = (("action", ""),)
         together = facts.together and bool(words.get("together"))
         if together:
             verbs, claims = words["together"], (("action", ""), ("partner", ""))
@@ -197,39 +248,65 @@ class Grammar:
             verbs, claims = words["finished"], (("action", "finished"),)
         elif facts.times == 1 and words.get("once"):
             verbs = words["once"]
-        brief = _BRIEF + (detail == "some")
-        verbs = [verb for verb in verbs if len(verb.split()) <= brief] or verbs
-        found = [wordings_of(action, self._forms_of(verb), claims, orders) for verb in verbs]
+        most = _MOST_VERB_WORDS + (detail == "some")
+        verbs = [verb for verb in verbs if len(verb.split()) <= most] or verbs
+        found = [self._template(action, verb, claims, orders) for verb in verbs]
         speed = SPEEDS[facts.pace]
         if not together and any(kind == "speed" for kind, _, _ in orders[0]):
-            rest = [[told for told in order if told[0] != "speed"] for order in orders]
-            found += [
-                wordings_of(action, self._forms_of(verb), (*claims, ("speed", speed)), rest)
-                for verb in words.get("speed_verbs", {}).get(speed, ())
-            ]
+            rest = [[each for each in order if each[0] != "speed"] for order in orders]
+            verbs = words.get("speed_verbs", {}).get(speed, ())
+            found += [self._template(action, verb, (*claims, ("speed", speed)), rest) for verb in verbs]
         return found
 
-    def _forms_of(self, verb: str) -> tuple[str, ...]:
-        found = self.verbs.get(verb)
+    def _template(self, action: tuple[int, str], verb: str, claims: _Claims, orders: list[list[_Detail]]) -> _ClauseTemplate:
+        if len(orders[0]) < 2:
+            orders = orders[:1]
+        ways = len(orders)
+        for _, _, phrases in orders[0]:
+            ways *= len(phrases)
+        return _ClauseTemplate(action, verb_forms(verb, self.forms), claims, orders, ways, {})
+
+    def _clause(self, template: _ClauseTemplate, way: int) -> Clause:
+        """Return the clause number `way` of a template; clauses with equal contents are one object."""
+        found = template.clauses.get(way)
+        if found is not None:
+            return found
+        choice, digit = divmod(way, len(template.orders))
+        before, after = "", ""
+        claims = list(template.claims)
+        for kind, value, phrases in template.orders[digit]:
+            choice, digit = divmod(choice, len(phrases))
+            phrase = phrases[digit]
+            if not phrase:
+                continue
+            claims.append((kind, value))
+            if phrase.endswith(_VERB):
+                before += phrase[: -len(_VERB)]
+            else:
+                after += f" {phrase}"
+        contents = (template.action, template.verb, before, after, tuple(claims))
+        found = self._made.get(contents)
         if found is None:
-            found = self.verbs[verb] = verb_forms(verb, self.forms)
+            texts = tuple([before + form + after for form in template.verb])
+            found = self._made[contents] = Clause(*template.action, template.verb, contents[-1], texts)
+        template.clauses[way] = found
         return found
 
-    def _details(self, facts: Facts, words: Mapping[str, Any], order: Sequence[str]) -> list[Detail]:
+    def _details(self, facts: Facts, words: Mapping[str, Any], order: Sequence[str]) -> list[_Detail]:
         values = {
             "side": _SIDES.get(facts.side, ""),
             "direction": DIRECTIONS[facts.direction],
             "speed": SPEEDS[facts.pace],
             "path": PATHS[facts.path],
         }
-        details: list[Detail] = []
-        styled = facts.style if words.get("manner") else ""
+        details: list[_Detail] = []
+        style = facts.style if words.get("manner") else ""
         for kind in order:
             if kind == "style":
-                if styled:
-                    details.append((kind, styled, self.words["styles"][styled]["manner"]))
-            elif kind == "speed" and styled:
-                continue  # "Walks wearily slowly" says it twice.
+                if style:
+                    details.append((kind, style, self.words["styles"][style]["manner"]))
+            elif kind == "speed" and style:
+                continue  # "Walks wearily slowly" states it twice.
             elif kind == "count":
                 if facts.times and words.get("count"):
                     details.append((kind, str(facts.times), self._counts(facts.times)))
@@ -243,27 +320,83 @@ class Grammar:
             return list(counts[_COUNTED[count]])
         return [phrase.replace("{number}", self.number(count)) for phrase in counts["more"]]
 
+    def _sentences(self, kind: str, several: bool) -> list[tuple[Frame, bool]]:
+        """Return the templates of one sentence for all clauses of a subject, each with whether it names the ``{subject}``.
+
+        Templates that state the first clause separately need `several` clauses.
+        """
+        compiled = [(compile_frame(template, self.forms), "{subject}" in template) for template in self.words[kind]]
+        return [(frame, named) for frame, named in compiled if several or frame.second < 0]
+
+    def _continuations(self, tense: int, who: str, part: str) -> list[Frame]:
+        """Return the templates of a narrative's sentences after the first: the ``next`` ones or the ``last`` one."""
+        words = self.words["narrative"]["tenses"][tense]
+        texts = [text.replace("{again}", again) for again in words["again"][who] for text in words[part]]
+        return [compile_frame(capitalized(text), self.forms) for text in texts]
+
+    def _compile_openings(self, tense: int, place: str) -> list[Frame]:
+        words = self.words["narrative"]["tenses"][tense]["open" if place else "placeless"]
+        return [compile_frame(capitalized(text.replace("{place}", place)), self.forms) for text in words]
+
+    def _place(self, theme: str, choice: int) -> str:
+        places = self.words["places"].get(theme)
+        return str(places[choice % len(places)]) if places else ""
+
 
 @once_for_each_library
 def grammar_of(library: Library) -> Grammar:
-    """Give the grammar of a library's words."""
-    words = library.words
-    forms, joining = tuple(words["forms"]), words["joining"]
-    return Grammar(
-        words=words,
-        names=library.actions,
-        forms=forms,
-        then=tuple(joiner_of(text, forms) for text in joining["then"]),
-        meanwhile=tuple(joiner_of(text, forms) for text in joining["while"]),
-        goes_on=tuple(verb_forms(verb, forms) for verb in joining["goes_on"]),
-        nothing=tuple(verb_forms(verb, forms) for verb in joining["nothing"]),
-        mannered=tuple(bool(words["actions"][name].get("manner")) for name in library.actions),
-        minor=tuple(bool(words["actions"][name].get("minor")) for name in library.actions),
-        meetings=meetings_of(library),
-        wordings={"none": {}, "some": {}, "all": {}},
-        labels=tuple(frame_of(template, forms) for template in words["segment"]),
-        verbs={},
-        made={},
-        frames={},
-        sentence_frames={},
-    )
+    """Return the grammar of a library's words."""
+    return Grammar(library)
+
+
+def joint_verbs(library: Library) -> tuple[JointVerbs, ...]:
+    """Return the verbs of the interactions that the language can describe for both actors at once."""
+    words = library.words.get("interactions", {}) if library.words["several"].get("joint") else {}
+    known = library.interactions
+    return tuple(JointVerbs(name, known[name].parts, tuple(verbs)) for name, verbs in words.items() if name in known)
+
+
+def pair_name(words: Mapping[str, Any], one: str, other: str) -> str:
+    """Return the name of two people of given kinds: "two men", "a man and a girl"."""
+    joint, subjects = words["several"]["joint"], words["subjects"]
+    if one == other:
+        return str(joint["alike"][one])
+    return str(joint["unlike"].replace("{one}", subjects[one][0]).replace("{other}", subjects[other][0]))
+
+
+@cache
+def compile_frame(template: str, forms: tuple[str, ...]) -> Frame:
+    """Compile a template, such as ``{subject}, after {doing}, {does}``; the subject is inserted later."""
+    pieces = _placeholder(forms).split(template)
+    if len(pieces) == 3:
+        return Frame(pieces[0], forms.index(pieces[1]), "", -1, pieces[2])
+    head, first, middle, second, tail = pieces
+    return Frame(head, forms.index(first), middle, forms.index(second), tail)
+
+
+def _compile_joiner(text: str, forms: tuple[str, ...]) -> Joiner:
+    """Compile a joiner, such as `` and then `` or `` before {doing}``."""
+    pieces = _placeholder(forms).split(text)
+    return Joiner(text, -1) if len(pieces) == 1 else Joiner(pieces[0], forms.index(pieces[1]))
+
+
+def _placeholder(forms: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\{{({'|'.join(forms)})\}}")
+
+
+def capitalized(template: str) -> str:
+    """Capitalize the first letter of a template and replace runs of blanks by one blank."""
+    text = " ".join(template.split())
+    return text[:1].upper() + text[1:]
+
+
+def verb_forms(pattern: str, forms: Sequence[str]) -> tuple[str, ...]:
+    """Return the forms of a verb.
+
+    Examples
+    --------
+    >>> verb_forms("picks|picking something up", ("does", "doing"))
+    ('picks something up', 'picking something up')
+    """
+    words = [word.split("|") for word in pattern.split(" ")]
+    return tuple(" ".join([word[i] if len(word) > 1 else word[0] for word in words]) for i in range(len(forms)))

@@ -1,1 +1,1 @@
-"""What joints show: each claim that a caption makes is measured on the very frames that it is made of."""
+"""Checks: statements of captions, quotas and physical limits against the joints of synthesized motion."""

@@ -1,7 +1,7 @@
-"""Anatomical angles as joint positions show them, each as the direction that it points in: no arc tangent is needed.
+"""Anatomical angles by joint positions, each as a direction, so that no arc tangent is needed.
 
-An angle of a degrees is written as x = r cos a, y = r sin a, r. Whether it lies within some range is then a matter of products:
-it is off the middle of the range by less than half its width where x cos(middle) + y sin(middle) > r cos(half the width).
+An angle of a degrees is x = r cos a, y = r sin a, r. It differs from the middle of a range by less than half the width of the
+range where x cos(middle) + y sin(middle) > r cos(half the width). Ranges are checked in :mod:`posegen.checks.ranges`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.checks.columns import BLOCK, X, Y, Z, place_of
+from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
 from posegen.kernels import Scalar, kernel
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, JOINTS, PROPORTIONS
 
@@ -26,13 +26,13 @@ ANGLES = (
     *(f"{side}_{angle}" for side in ("left", "right") for angle in _LEG),
     *(f"{side}_{angle}" for side in ("left", "right") for angle in _ARM),
 )
-"""Angles that positions show. A limb's turn about its own length does not show, nor does that of the head."""
+"""Angles that positions determine. They do not determine the rotation of a limb about its own length, or of the head."""
 
 REST = {"neck_flexion": 20.2, "hip_flexion": -4.05, "shoulder_flexion": -4.57}
-"""Degrees seen in the rest pose, where they are not 0: the line from neck to head leans before that from chest to neck, those
-from hips to spine1 and from spine3 to neck lean back."""
+"""Degrees in the rest pose, where they are not 0: the line from neck to head leans further forward than that from chest to
+neck; those from hips to spine1 and from spine3 to neck lean back."""
 BENT = 0.02
-"""How far, in thighs, a hip must be off the line of the shank for the side to which the knee bends to be known."""
+"""Distance of the hip from the line of the shank, in thigh lengths, from which the side to which the knee bends is known."""
 
 AXES = 9 * BLOCK
 """Size of three unit vectors: left, up, forward."""
@@ -48,13 +48,13 @@ COLLARS = JOINTS.index("left_collar"), JOINTS.index("right_collar")
 
 ONE, NONE = np.float32(1.0), np.float32(0.0)
 BENT_BACK = np.float32(-0.95 * BENT)
-"""A little less than what decides, so that no rounding matters."""
+"""A little less than the threshold, so that rounding does not matter."""
 ASIDE = np.float32(0.753)
 """Square of the sine of 60.2 degrees: an upper arm lifted further to the side has no flexion."""
 _DROP = PROPORTIONS["ankle_height"] - BALL_JOINT_HEIGHT
 _FOOT = float(np.sqrt(BALL_BEFORE_ANKLE * BALL_BEFORE_ANKLE + _DROP * _DROP))
 SOLE_COSINE, SOLE_SINE = np.float32(BALL_BEFORE_ANKLE / _FOOT), np.float32(_DROP / _FOOT)
-"""Of the angle between the sole and the line from ankle to ball; see :func:`posegen.skeleton.sole_points`."""
+"""Cosine and sine of the angle between the sole and the line from ankle to ball; see :func:`posegen.skeleton.sole_points`."""
 
 
 @kernel
@@ -67,13 +67,13 @@ def put(out: Array, angle: int, f: int, x: Scalar, y: Scalar, r: Scalar) -> None
 
 @kernel
 def along(x: Scalar, y: Scalar, z: Scalar, axes: Array, axis: int, f: int) -> Scalar:
-    """Part of a vector along an axis."""
+    """Return the component of a vector along an axis."""
     return x * axes[axis + X + f] + y * axes[axis + Y + f] + z * axes[axis + Z + f]
 
 
 @kernel
 def fill_axes(left: Array, right: Array, low: Array, high: Array, out: Array) -> None:
-    """Axes of pelvis or chest by their joints on the left and the right and by what is above what; `out` is float32 [AXES]."""
+    """Compute the axes of pelvis or chest from left and right joints and a lower and a higher one; `out` is float32 [AXES]."""
     for f in range(BLOCK):
         x, y, z = left[X + f] - right[X + f], left[Y + f] - right[Y + f], left[Z + f] - right[Z + f]
         over = ONE / np.sqrt(x * x + y * y + z * z)
@@ -91,7 +91,7 @@ def fill_axes(left: Array, right: Array, low: Array, high: Array, out: Array) ->
 
 @kernel
 def fill_trunk(pelvis: Array, chest: Array, out: Array) -> None:
-    """Flexion, rotation and lateral flexion of the trunk: rotation . flexion . lateral flexion turn the pelvis' axes."""
+    """Compute flexion, rotation, lateral flexion of the trunk: rotation . flexion . lateral flexion turn the pelvis' axes."""
     for f in range(BLOCK):
         x, y, z = chest[FORWARD + X + f], chest[FORWARD + Y + f], chest[FORWARD + Z + f]
         left, up, forward = along(x, y, z, pelvis, LEFT, f), along(x, y, z, pelvis, UP, f), along(x, y, z, pelvis, FORWARD, f)
@@ -105,7 +105,7 @@ def fill_trunk(pelvis: Array, chest: Array, out: Array) -> None:
 
 @kernel
 def fill_neck(chest: Array, neck: Array, head: Array, out: Array) -> None:
-    """Flexion and lateral flexion of the neck."""
+    """Compute flexion and lateral flexion of the neck."""
     for f in range(BLOCK):
         x, y, z = head[X + f] - neck[X + f], head[Y + f] - neck[Y + f], head[Z + f] - neck[Z + f]
         left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
@@ -116,10 +116,10 @@ def fill_neck(chest: Array, neck: Array, head: Array, out: Array) -> None:
 
 @kernel
 def fill_leg(pelvis: Array, outward: Scalar, hip: Array, knee: Array, ankle: Array, foot: Array, out: Array) -> None:
-    """Flexion and abduction of the hip, flexion of the knee, dorsiflexion of the ankle; `outward` is 1 on the left, -1 else.
+    """Compute hip flexion and abduction, knee flexion and ankle dorsiflexion; `outward` is 1 on the left, -1 on the right.
 
-    A bent knee lies, seen along the shank, on the side of the hip that the toes are on, else it is bent back. Where a foot
-    points at the knee, more dorsiflexion than any ankle has, even more is seen.
+    Along the shank, a bent knee is on the same side of the hip as the toes; otherwise it is bent backwards. Where a foot points
+    at the knee, which is more dorsiflexion than any ankle has, the result is larger still.
     """
     for f in range(BLOCK):
         x, y, z = knee[X + f] - hip[X + f], knee[Y + f] - hip[Y + f], knee[Z + f] - hip[Z + f]
@@ -141,7 +141,7 @@ def fill_leg(pelvis: Array, outward: Scalar, hip: Array, knee: Array, ankle: Arr
 
 @kernel
 def fill_arm(chest: Array, shoulder: Array, elbow: Array, wrist: Array, out: Array) -> None:
-    """Flexion of the shoulder, none where the arm is lifted to the side, and of the elbow."""
+    """Compute flexion of the shoulder, none where the arm is lifted to the side, and of the elbow."""
     for f in range(BLOCK):
         x, y, z = elbow[X + f] - shoulder[X + f], elbow[Y + f] - shoulder[Y + f], elbow[Z + f] - shoulder[Z + f]
         left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
@@ -157,37 +157,37 @@ def fill_arm(chest: Array, shoulder: Array, elbow: Array, wrist: Array, out: Arr
 
 @kernel
 def fill_angles(columns: Array, pelvis: Array, chest: Array, out: Array) -> None:
-    """Write the directions of all angles.
+    """Compute the directions of all angles.
 
     Parameters
     ----------
     columns : float32 [COLUMNS]
         Joints.
     pelvis, chest : float32 [AXES]
-        Filled, too: their axes.
+        Filled with their axes.
     out : float32 [DIRECTIONS]
-        x, y and r of each of :data:`ANGLES`, from :data:`REST` on; r is positive.
+        x, y and r of each of :data:`ANGLES`, measured from :data:`REST`; r is positive.
     """
-    neck, right_hip = place_of(columns, NECK), place_of(columns, LEGS[1, 0])
-    fill_axes(place_of(columns, LEGS[0, 0]), right_hip, right_hip, place_of(columns, SPINE1), pelvis)
-    fill_axes(place_of(columns, COLLARS[0]), place_of(columns, COLLARS[1]), place_of(columns, SPINE3), neck, chest)
+    neck, right_hip = joint_column(columns, NECK), joint_column(columns, LEGS[1, 0])
+    fill_axes(joint_column(columns, LEGS[0, 0]), right_hip, right_hip, joint_column(columns, SPINE1), pelvis)
+    fill_axes(joint_column(columns, COLLARS[0]), joint_column(columns, COLLARS[1]), joint_column(columns, SPINE3), neck, chest)
     fill_trunk(pelvis, chest, out[: 3 * DIRECTION])
-    fill_neck(chest, neck, place_of(columns, HEAD), out[3 * DIRECTION : 5 * DIRECTION])
+    fill_neck(chest, neck, joint_column(columns, HEAD), out[3 * DIRECTION : 5 * DIRECTION])
     for side in range(2):
         leg, arm = LEGS[side], ARMS[side]
         fill_leg(
             pelvis,
             np.float32(1 - 2 * side),
-            place_of(columns, leg[0]),
-            place_of(columns, leg[1]),
-            place_of(columns, leg[2]),
-            place_of(columns, leg[3]),
+            joint_column(columns, leg[0]),
+            joint_column(columns, leg[1]),
+            joint_column(columns, leg[2]),
+            joint_column(columns, leg[3]),
             out[(FIRST_LEG + 4 * side) * DIRECTION : (FIRST_LEG + 4 * side + 4) * DIRECTION],
         )
         fill_arm(
             chest,
-            place_of(columns, arm[0]),
-            place_of(columns, arm[1]),
-            place_of(columns, arm[2]),
+            joint_column(columns, arm[0]),
+            joint_column(columns, arm[1]),
+            joint_column(columns, arm[2]),
             out[(FIRST_ARM + 2 * side) * DIRECTION : (FIRST_ARM + 2 * side + 2) * DIRECTION],
         )

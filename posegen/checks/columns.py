@@ -1,7 +1,7 @@
-"""Joints of some frames as columns: what is done to one frame is done to eight at once.
+"""Joints of a block of frames as columns, so that kernels compute eight frames at once.
 
-A block holds so many frames that what is worked out of it stays close to the processor. The x, y and z of one joint lie one
-behind the other, each over all frames of the block; so do those of any other vector.
+A block is small enough for its intermediate results to stay in the processor's cache. The x, y and z of one joint follow one
+another, each over all frames of the block; so do those of any other vector.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from posegen.kernels import inline_kernel, kernel
 from posegen.skeleton import JOINTS
 
-__all__ = ["BLOCK", "COLUMNS", "X", "Y", "Z", "fill_columns", "place_of"]
+__all__ = ["BLOCK", "COLUMNS", "X", "Y", "Z", "fill_columns", "joint_column"]
 
 Array = NDArray[Any]
 
 BLOCK = 64
 """Frames."""
 X, Y, Z = 0, BLOCK, 2 * BLOCK
-"""Where the parts of a vector begin."""
+"""Where the components of a vector begin."""
 COLUMNS = 3 * len(JOINTS) * BLOCK
 """Size of the columns of all joints."""
 
@@ -29,10 +29,10 @@ COLUMNS = 3 * len(JOINTS) * BLOCK
 def fill_columns(joints: Array, first: int, frames: int, columns: Array) -> None:
     """Copy frames from `first` on into columns, float32 [COLUMNS].
 
-    `joints` is float32 [at least frames, 22, 3]. Behind frame number `frames`, the last one is repeated.
+    `joints` is float32 [at least frames, 22, 3]. After frame number `frames`, the last one is repeated.
     """
     last = frames - 1
-    # Four frames at a time, which are written side by side.
+    # Four frames at a time, which are adjacent in memory.
     for f in range(0, BLOCK, 4):
         one, two = joints[min(first + f, last)], joints[min(first + f + 1, last)]
         three, four = joints[min(first + f + 2, last)], joints[min(first + f + 3, last)]
@@ -43,6 +43,6 @@ def fill_columns(joints: Array, first: int, frames: int, columns: Array) -> None
 
 
 @inline_kernel
-def place_of(columns: Array, joint: int) -> Array:
-    """Column of one joint: float32 [3 * BLOCK]."""
+def joint_column(columns: Array, joint: int) -> Array:
+    """Return the column of one joint: float32 [3 * BLOCK]."""
     return columns[3 * BLOCK * joint : 3 * BLOCK * (joint + 1)]

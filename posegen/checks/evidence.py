@@ -1,4 +1,9 @@
-"""Evidence: what the joints of a stretch of frames show of side, count, turn and speed, whatever was planned."""
+"""Evidence: what the joints show of side, count, turn and speed in an interval of frames, whatever was planned.
+
+A side and a count show in a *signal*: a distance between parts of the body, frame by frame. The signal of one side is that of
+the limb on this side, or towards this side; that of both sides is the mean of the two. Which signal an action has is part of
+the library (:mod:`posegen.library.signs`); comparing evidence with statements is done in :mod:`posegen.checks.statements`.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +12,191 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.checks.signals import ANKLES, HIPS, distance, fill_signal, left_of, number_of, peaks
 from posegen.constants import AVERAGE_LEG, DEGREES
 from posegen.kernels import Scalar, kernel
 from posegen.library import Library
+from posegen.library.signs import SIGNALS, Signal
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
 
-__all__ = ["DISTINCT", "UNSEEN", "Evidence", "Stretches", "look"]
+__all__ = [
+    "STRIDE_SECONDS",
+    "UNKNOWN",
+    "Evidence",
+    "Intervals",
+    "count_peaks",
+    "fill_signal",
+    "measure_evidence",
+    "signal_index",
+]
 
 Array = NDArray[Any]
 
-UNSEEN = -1
-"""A count that no signal tells."""
-DISTINCT = 0.01
-"""Metres by which one side must be ahead of the other in the mean for the side to be seen."""
+UNKNOWN = -1
+"""Count of an action that has no signal for it."""
+PROMINENCE = 0.2
+"""A peak must exceed the valleys on both sides by this share of the signal's range."""
+MIN_SIDE_DIFFERENCE = 0.01
+"""Metres by which the mean of one side's signal must exceed the other's."""
 STRIDE_SECONDS = 0.48
-"""Speed is that over so long: about a step, so that what the pelvis sways is not counted."""
+"""Speed is distance over this time, about one step, so that sway of the pelvis does not count."""
 HIP_OVER_ANKLE = 0.92
 """Thigh and shank as a share of the height of the hip: the rest is below the ankle (Drillis and Contini)."""
-PELVIS = JOINTS.index("pelvis")
-KNEES = JOINTS.index("left_knee"), JOINTS.index("right_knee")
 
 
-class Stretches(NamedTuple):
-    """What to look at: for each stretch its clip, actor, first frame, frame behind the last, and the action it is of."""
+def signal_index(signal: Signal) -> int:
+    """Return the index of a signal, by which kernels refer to it."""
+    return SIGNALS.index(signal)
+
+
+def _pair(name: str) -> tuple[int, int]:
+    return JOINTS.index(f"left_{name}"), JOINTS.index(f"right_{name}")
+
+
+PELVIS, HEAD = JOINTS.index("pelvis"), JOINTS.index("head")
+HIPS, SHOULDERS, WRISTS, KNEES, ANKLES = (_pair(name) for name in ("hip", "shoulder", "wrist", "knee", "ankle"))
+PELVIS_HEIGHT, HEAD_HEIGHT = signal_index("pelvis_height"), signal_index("head_height")
+HEAD_ASIDE, TRAVEL_ASIDE = signal_index("head_aside"), signal_index("travel_aside")
+HANDS_APART, FEET_APART = signal_index("hands_apart"), signal_index("feet_apart")
+HAND_HEIGHT, HAND_AHEAD, HAND_REACH = signal_index("hand_height"), signal_index("hand_ahead"), signal_index("hand_reach")
+FOOT_HEIGHT, FOOT_AHEAD = signal_index("foot_height"), signal_index("foot_ahead")
+SMALLEST = 1e-6
+
+
+@kernel
+def left_of(joints: Array, f: int, pair: tuple[int, int]) -> tuple[Scalar, Scalar]:
+    """Return the level unit vector x, z from the right joint of a pair to the left one."""
+    x = float(joints[f, pair[0], 0]) - float(joints[f, pair[1], 0])
+    z = float(joints[f, pair[0], 2]) - float(joints[f, pair[1], 2])
+    length = max(np.sqrt(x * x + z * z), SMALLEST)
+    return x / length, z / length
+
+
+@kernel
+def ahead_of(joints: Array, f: int, pair: tuple[int, int]) -> tuple[Scalar, Scalar]:
+    """Return the level unit vector x, z in which a pair of joints faces: with the left one at +x, that is +z."""
+    x, z = left_of(joints, f, pair)
+    return -z, x
+
+
+@kernel
+def offset_along(joints: Array, f: int, joint: int, origin: int, way: tuple[Scalar, Scalar]) -> Scalar:
+    """Return the offset of a joint from another one along a level unit vector, metres."""
+    x = float(joints[f, joint, 0]) - float(joints[f, origin, 0])
+    z = float(joints[f, joint, 2]) - float(joints[f, origin, 2])
+    return x * way[0] + z * way[1]
+
+
+@kernel
+def distance(joints: Array, f: int, one: int, other: int) -> Scalar:
+    """Return the distance of two joints, metres."""
+    x = float(joints[f, one, 0]) - float(joints[f, other, 0])
+    y = float(joints[f, one, 1]) - float(joints[f, other, 1])
+    z = float(joints[f, one, 2]) - float(joints[f, other, 2])
+    return np.sqrt(x * x + y * y + z * z)
+
+
+@kernel
+def hand_signal(joints: Array, f: int, signal: int, side: int) -> Scalar:
+    """Return a signal of one hand, metres."""
+    wrist = WRISTS[side]
+    if signal == HAND_REACH:
+        return distance(joints, f, wrist, SHOULDERS[side])
+    left, right = SHOULDERS
+    if signal == HAND_HEIGHT:
+        return float(joints[f, wrist, 1]) - 0.5 * (float(joints[f, left, 1]) + float(joints[f, right, 1]))
+    way = ahead_of(joints, f, SHOULDERS)
+    return 0.5 * (offset_along(joints, f, wrist, left, way) + offset_along(joints, f, wrist, right, way))
+
+
+@kernel
+def limb_signal(joints: Array, f: int, signal: int, side: int) -> Scalar:
+    """Return a signal of one side, metres."""
+    if signal == FOOT_HEIGHT:
+        return float(joints[f, ANKLES[side], 1])
+    if signal == FOOT_AHEAD:
+        return offset_along(joints, f, ANKLES[side], PELVIS, ahead_of(joints, f, HIPS))
+    if signal == HEAD_ASIDE:
+        aside = offset_along(joints, f, HEAD, PELVIS, left_of(joints, f, HIPS))
+        return aside if side == LEFT else -aside
+    return hand_signal(joints, f, signal, side)
+
+
+@kernel
+def fill_signal(joints: Array, signal: int, side: int, out: Array) -> None:
+    """Compute one signal.
+
+    Parameters
+    ----------
+    joints : float32 [frames, 22, 3]
+        Metres.
+    signal : int
+        See :func:`signal_index`.
+    side : int
+        LEFT, RIGHT, or BOTH for the mean of the two.
+    out : float64 [frames]
+        Metres.
+    """
+    travelled = 0.0
+    for f in range(len(joints)):
+        if signal == PELVIS_HEIGHT:
+            out[f] = joints[f, PELVIS, 1]
+        elif signal == HEAD_HEIGHT:
+            out[f] = joints[f, HEAD, 1]
+        elif signal == HANDS_APART:
+            out[f] = distance(joints, f, WRISTS[0], WRISTS[1])
+        elif signal == FEET_APART:
+            out[f] = distance(joints, f, ANKLES[0], ANKLES[1])
+        elif signal == TRAVEL_ASIDE:
+            if f > 0:
+                way = left_of(joints, f, HIPS)
+                x = float(joints[f, PELVIS, 0]) - float(joints[f - 1, PELVIS, 0])
+                z = float(joints[f, PELVIS, 2]) - float(joints[f - 1, PELVIS, 2])
+                travelled += (x * way[0] + z * way[1]) * (1.0 if side == LEFT else -1.0)
+            out[f] = travelled
+        elif side == BOTH:
+            out[f] = 0.5 * (limb_signal(joints, f, signal, 0) + limb_signal(joints, f, signal, 1))
+        else:
+            out[f] = limb_signal(joints, f, signal, side)
+
+
+@kernel
+def count_peaks(values: Array, upright: bool) -> int:
+    """Count the prominent peaks, or dips, of a signal.
+
+    Parameters
+    ----------
+    values : float64 [frames]
+    upright : bool
+        Count peaks; otherwise dips.
+
+    Returns
+    -------
+    int
+        Extremes in the first or last frame do not count.
+    """
+    sign = 1.0 if upright else -1.0
+    lowest, highest = np.inf, -np.inf
+    for value in values:
+        lowest, highest = min(lowest, sign * value), max(highest, sign * value)
+    least = PROMINENCE * (highest - lowest)
+    count, rising = 0, False
+    turn = np.inf
+    for value in values:
+        here = sign * value
+        if rising:
+            turn = max(turn, here)
+            if here < turn - least:
+                count, rising, turn = count + 1, False, here
+        else:
+            turn = min(turn, here)
+            if here > turn + least:
+                rising, turn = True, here
+    return count
+
+
+class Intervals(NamedTuple):
+    """Intervals of frames: clip, actor, first frame, frame after the last one, and action of each."""
 
     clip: Array
     actor: Array
@@ -41,20 +206,20 @@ class Stretches(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What is seen in each stretch.
+    """What is measured in each interval.
 
     Attributes
     ----------
     side : int8 [n]
-        LEFT, RIGHT, or BOTH where neither side is ahead or the action has no sign for it.
+        LEFT, RIGHT, or BOTH where neither side prevails or the action has no sign for it.
     repetitions : int32 [n]
-        Repetitions, UNSEEN where the action has no sign for them.
+        Repetitions, UNKNOWN where the action has no sign for them.
     turn : float64 [n]
-        Degrees by which the hips turn; to the left positive.
+        Degrees by which the hips turn; left positive.
     slower, faster : float64 [n, k]
-        Share of the time in which the pelvis goes slower, or faster, than the k-th of the bounds asked about.
+        Share of the time in which the pelvis is slower, or faster, than the k-th speed bound.
 
-    Turn, slower and faster are 0 for actions that are no way of going.
+    Turn, slower and faster are 0 for actions without a gait.
     """
 
     side: Array
@@ -65,10 +230,10 @@ class Evidence(NamedTuple):
 
 
 class _Signs(NamedTuple):
-    """What to look for, by action.
+    """What to measure, by action.
 
-    Number of the signal of the side and of the count, -1 for none; 1 where more or peaks are meant, else -1; 1 for a gait,
-    else -1.
+    Index of the signal of the side and of the count, -1 for none; 1 for `more` and `peaks`, otherwise -1; 1 for a gait,
+    otherwise -1.
     """
 
     side: Array
@@ -79,27 +244,27 @@ class _Signs(NamedTuple):
 
 
 @kernel
-def side_seen(joints: Array, signal: int, sign: int, left: Array, right: Array) -> int:
-    """Side whose signal is ahead in the mean (`sign` 1) or behind (-1); `left` and `right` are scratch, float64 [frames]."""
+def prevailing_side(joints: Array, signal: int, sign: int, left: Array, right: Array) -> int:
+    """Return the side whose mean signal is larger (`sign` 1) or smaller (-1); `left`, `right` are scratch, float64 [frames]."""
     fill_signal(joints, signal, LEFT, left)
     fill_signal(joints, signal, RIGHT, right)
     ahead = 0.0
     for f in range(len(joints)):
         ahead += left[f] - right[f]
     ahead *= sign / max(1, len(joints))
-    if ahead > DISTINCT:
+    if ahead > MIN_SIDE_DIFFERENCE:
         return LEFT
-    return RIGHT if ahead < -DISTINCT else BOTH
+    return RIGHT if ahead < -MIN_SIDE_DIFFERENCE else BOTH
 
 
 @kernel
-def turned(joints: Array) -> Scalar:
-    """Radians by which the hips turn from the first frame to the last, to the left positive, whole turns counted."""
+def turn_angle(joints: Array) -> Scalar:
+    """Return the radians by which the hips turn from the first frame to the last, left positive, whole turns included."""
     angle = 0.0
     x, z = left_of(joints, 0, HIPS)
     for f in range(1, len(joints)):
         next_x, next_z = left_of(joints, f, HIPS)
-        # The left of who faces +z is +x, and turns on to -z. A frame turns by few degrees: arcsine by its series.
+        # For an actor who faces +z, left is +x, and turns towards -z. A frame turns by few degrees: arcsine by its series.
         s = x * -next_z + z * next_x
         angle += s + s * s * s / 6.0
         x, z = next_x, next_z
@@ -107,8 +272,8 @@ def turned(joints: Array) -> Scalar:
 
 
 @kernel
-def leg_seen(joints: Array) -> Scalar:
-    """Height of the hip in standing, metres, by the bones of both legs: the mirror image is as tall to the last bit."""
+def hip_height(joints: Array) -> Scalar:
+    """Return the hip height in standing, metres, by the bones of both legs, so that the mirror image has exactly the same."""
     length = 0.0
     for higher, lower in ((HIPS, KNEES), (KNEES, ANKLES)):
         length += distance(joints, 0, higher[0], lower[0]) + distance(joints, 0, higher[1], lower[1])
@@ -116,10 +281,10 @@ def leg_seen(joints: Array) -> Scalar:
 
 
 @kernel
-def fill_shares(
+def fill_speed_shares(
     joints: Array, stride: int, bounds: Array, stride_seconds: Scalar, squares: Array, slower: Array, faster: Array
 ) -> None:
-    """Share of the strides over which the pelvis goes slower, and faster, than each bound.
+    """Compute the share of strides in which the pelvis is slower, and faster, than each bound.
 
     Parameters
     ----------
@@ -128,13 +293,13 @@ def fill_shares(
     stride : int
         Frames.
     bounds : float64 [k]
-        Metres a second.
+        Metres per second.
     stride_seconds : float
-        What a stride takes.
+        Duration of a stride.
     squares : float64 [frames]
         Scratch.
     slower, faster : float64 [k]
-        Filled; 0 where the stretch is shorter than a stride.
+        Filled; 0 where the interval is shorter than a stride.
     """
     strides = max(len(joints) - stride, 0)
     for f in range(strides):
@@ -151,35 +316,35 @@ def fill_shares(
 
 
 @kernel
-def look_at(
-    joints: Array, stretches: Stretches, signs: _Signs, bounds: Array, frame_seconds: Scalar, work: Array, out: Evidence
+def fill_evidence(
+    joints: Array, intervals: Intervals, signs: _Signs, bounds: Array, frame_seconds: Scalar, work: Array, out: Evidence
 ) -> None:
-    """Look at all stretches; see :func:`look`. `work` is scratch, float64 [3, frames and bounds]."""
+    """Measure all intervals; see :func:`measure_evidence`. `work` is scratch, float64 [3, frames and bounds]."""
     stride = int(np.rint(STRIDE_SECONDS / frame_seconds))
     limits = work[2, : len(bounds)]
-    for i in range(len(stretches.clip)):
-        start, end, action = stretches.start[i], stretches.end[i], stretches.action[i]
-        seen = joints[stretches.clip[i], stretches.actor[i], start:end]
+    for i in range(len(intervals.clip)):
+        start, end, action = intervals.start[i], intervals.end[i], intervals.action[i]
+        seen = joints[intervals.clip[i], intervals.actor[i], start:end]
         left, right = work[0, : end - start], work[1, : end - start]
         side = BOTH
         if signs.side[action] >= 0:
-            side = side_seen(seen, signs.side[action], signs.side_sign[action], left, right)
+            side = prevailing_side(seen, signs.side[action], signs.side_sign[action], left, right)
         out.side[i] = side
-        out.repetitions[i] = UNSEEN
+        out.repetitions[i] = UNKNOWN
         if signs.counted[action] >= 0:
             values = right if side == RIGHT else left
             if side == BOTH or signs.counted[action] != signs.side[action]:
                 fill_signal(seen, signs.counted[action], side, values)
-            out.repetitions[i] = peaks(values, signs.counted_sign[action] > 0)
+            out.repetitions[i] = count_peaks(values, signs.counted_sign[action] > 0)
         out.turn[i] = 0.0
         out.slower[i, :] = 0.0
         out.faster[i, :] = 0.0
         if signs.gait[action] > 0:
-            out.turn[i] = turned(seen)
-            pace = np.sqrt(leg_seen(seen) / AVERAGE_LEG)
+            out.turn[i] = turn_angle(seen)
+            pace = np.sqrt(hip_height(seen) / AVERAGE_LEG)
             for k in range(len(bounds)):
                 limits[k] = bounds[k] * pace
-            fill_shares(seen, stride, limits, stride * frame_seconds, left, out.slower[i], out.faster[i])
+            fill_speed_shares(seen, stride, limits, stride * frame_seconds, left, out.slower[i], out.faster[i])
 
 
 def _signs(library: Library) -> _Signs:
@@ -189,27 +354,27 @@ def _signs(library: Library) -> _Signs:
         side, count = action.signs.side, action.signs.count
         columns[4, i] = 1 if action.gait is not None else -1
         if side is not None and (signal := side.more or side.less) is not None:
-            columns[:2, i] = number_of(signal), 1 if side.more else -1
+            columns[:2, i] = signal_index(signal), 1 if side.more else -1
         if count is not None and (signal := count.peaks or count.dips) is not None:
-            columns[2:4, i] = number_of(signal), 1 if count.peaks else -1
+            columns[2:4, i] = signal_index(signal), 1 if count.peaks else -1
     return _Signs(*columns)
 
 
-def look(joints: Array, stretches: Stretches, library: Library, bounds: Array, fps: float) -> Evidence:
-    """Look at what joints show in some stretches of frames.
+def measure_evidence(joints: Array, intervals: Intervals, library: Library, bounds: Array, fps: float) -> Evidence:
+    """Measure what joints show in some intervals.
 
     Parameters
     ----------
     joints : float32 [clips, actors, frames, 22, 3]
         Metres, y up.
-    stretches : Stretches
+    intervals : Intervals
         int64 [n] each; none is empty.
     library : Library
-        Of the actions, which say what to look at.
+        Of the actions, which have the signs.
     bounds : float64 [k]
-        Speeds in metres a second, for a hip .9 m high, that the speeds are held against.
+        Speed bounds in metres per second, for a hip height of .9 m.
     fps : float
-        Frames a second.
+        Frames per second.
 
     Returns
     -------
@@ -218,20 +383,20 @@ def look(joints: Array, stretches: Stretches, library: Library, bounds: Array, f
     Raises
     ------
     ValueError
-        If a stretch is empty or leaves its clip.
+        If an interval is empty or exceeds its clip.
     """
-    n, frames = len(stretches.clip), joints.shape[2]
-    empty = (stretches.start < 0) | (stretches.end > frames) | (stretches.start >= stretches.end)
+    n, frames = len(intervals.clip), joints.shape[2]
+    empty = (intervals.start < 0) | (intervals.end > frames) | (intervals.start >= intervals.end)
     if empty.any():
         i = int(np.argmax(empty))
-        msg = f"frames {stretches.start[i]} to {stretches.end[i]} are no stretch of a clip of {frames} frames"
+        msg = f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames"
         raise ValueError(msg)
     found = Evidence(
         np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n), np.empty((n, len(bounds))), np.empty((n, len(bounds)))
     )
-    look_at(
+    fill_evidence(
         joints,
-        Stretches(*(np.ascontiguousarray(c, np.int64) for c in stretches)),
+        Intervals(*(np.ascontiguousarray(c, np.int64) for c in intervals)),
         _signs(library),
         np.asarray(bounds, np.float64),
         1.0 / fps,

@@ -1,30 +1,32 @@
-"""What no body does: joints far out of their ranges, limbs in the trunk or in one another."""
+"""Physical limits: joints out of their ranges, and limbs or people that pass through each other, in synthesized samples."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posegen.checks.angles import AXES, DIRECTIONS, fill_angles
-from posegen.checks.apart import stature_seen
+from posegen.checks.capsules import ASIDE, fill_aside, limbs_cross, overlapping, stature_of_legs
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
-from posegen.checks.limbs import ASIDE, fill_aside, limbs_cross
 from posegen.checks.ranges import PASSING_SECONDS, Ranges, leaves_ranges, ranges_of
 from posegen.kernels import aligned_zeros, kernel
 from posegen.library import Library
 
-__all__ = ["CROSSES", "LEAVES", "beyond_limits"]
+__all__ = ["CROSSES", "LEAVES", "LimitFailures", "beyond_limits", "check_limits"]
 
 Array = NDArray[Any]
 
 LEAVES, CROSSES = 1, 2
 """A joint leaves its range; a limb crosses the trunk or another limb."""
+_KINDS = {"range": LEAVES, "overlap": CROSSES}
+_ALL_ACTORS = -1
 
 
 class _Work(NamedTuple):
-    """Scratch for one block."""
+    """Scratch arrays for one block."""
 
     columns: Array
     pelvis: Array
@@ -34,14 +36,43 @@ class _Work(NamedTuple):
     left: Array
 
 
+@dataclass(frozen=True)
+class LimitFailures:
+    """Limits that one variant of n samples violates.
+
+    Attributes
+    ----------
+    bodies : uint8 [n, actors]
+        Of each body; see :func:`beyond_limits`.
+    people : bool [n]
+        Whether people overlap.
+    """
+
+    bodies: Array
+    people: Array
+
+    def any(self) -> Array:
+        """Return whether each sample violates a limit: bool [n]."""
+        return np.asarray(self.people | self.bodies.any(axis=1))
+
+    def rows(self) -> list[list[dict[str, Any]]]:
+        """Return the entries of the column `dropped` for each sample."""
+        found = []
+        for together, bodies in zip(self.people.tolist(), self.bodies.tolist(), strict=True):
+            failures = [(_ALL_ACTORS, "overlap")] if together else []
+            failures += [(who, kind) for who, bits in enumerate(bodies) for kind, bit in _KINDS.items() if bits & bit]
+            found.append([{"actor": who, "kind": kind, "segment": -1, "action": "", "value": ""} for who, kind in failures])
+        return found
+
+
 @kernel
-def faults_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, work: _Work) -> int:
-    """What is beyond its limits in a clip: LEAVES, CROSSES, both or 0.
+def limits_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, work: _Work) -> int:
+    """Return the limits that a clip violates: LEAVES, CROSSES, their sum or 0.
 
     `joints` is float32 [at least frames, 22, 3], `labels` uint16 [frames, parts].
     """
     frames = len(labels)
-    leaves, crosses, stature = False, False, stature_seen(joints)
+    leaves, crosses, stature = False, False, stature_of_legs(joints)
     for first in range(0, frames, BLOCK):
         fill_columns(joints, first, frames, work.columns)
         fill_angles(work.columns, work.pelvis, work.chest, work.directions)
@@ -52,39 +83,39 @@ def faults_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, wor
 
 
 @kernel
-def fill_faults(
+def fill_limits(
     joints: Array, labels: Array, variant: int, cast: tuple[Array, Array], reach: int, ranges: Ranges, work: _Work, out: Array
 ) -> None:
-    """Write what is beyond its limits in one variant; `cast` is how many actors and frames there are: int64 [n] each."""
+    """Write the limits that one variant violates; `cast` is the number of actors and of frames: int64 [n] each."""
     out[:] = 0
     for i in range(len(out)):
         for who in range(cast[0][i]):
             shown = labels[i, variant, who, : cast[1][i]]
-            out[i, who] = faults_of_clip(joints[i, variant, who], shown, reach, ranges, work)
+            out[i, who] = limits_of_clip(joints[i, variant, who], shown, reach, ranges, work)
 
 
 def beyond_limits(
     joints: Array, labels: Array, variant: int, actors: Array, length: Array, library: Library, fps: float
 ) -> Array:
-    """Find what no body does.
+    """Return the limits that each body violates.
 
-    Joints may leave their ranges by :data:`posegen.checks.ranges.TOLERANCE`, capsules be in one another by
-    :data:`posegen.checks.apart.DEEPEST`; what comes close to that counts, too.
+    Joints may leave their ranges by :data:`posegen.checks.ranges.TOLERANCE`, capsules overlap by
+    :data:`posegen.checks.capsules.DEEPEST`. Values just below these count as violations, too.
 
     Parameters
     ----------
     joints : float32 [n, variants, actors, frames, 22, 3]
         Metres.
     labels : uint16 [n, variants, actors, frames, parts]
-        Number of the action of each part of the body.
+        Index of the action of each body part.
     variant : int
-        Which one is looked at.
+        Index of the variant that is checked.
     actors, length : int [n]
-        How many actors and frames each sequence has.
+        Number of actors and frames of each sequence.
     library : Library
         Of the actions, some of which widen ranges.
     fps : float
-        Frames a second.
+        Frames per second.
 
     Returns
     -------
@@ -96,6 +127,14 @@ def beyond_limits(
         aligned_zeros((size,), np.float32) for size in (COLUMNS, AXES, AXES, DIRECTIONS, ASIDE)
     )
     work = _Work(columns, pelvis, chest, directions, aside, np.empty(BLOCK, np.bool_))
-    faults = np.empty((len(joints), joints.shape[2]), np.uint8)
-    fill_faults(joints, labels, variant, cast, int(PASSING_SECONDS * fps), ranges_of(library), work, faults)
-    return faults
+    failures = np.empty((len(joints), joints.shape[2]), np.uint8)
+    fill_limits(joints, labels, variant, cast, int(PASSING_SECONDS * fps), ranges_of(library), work, failures)
+    return failures
+
+
+def check_limits(
+    joints: Array, labels: Array, variant: int, actors: Array, length: Array, library: Library, fps: float
+) -> LimitFailures:
+    """Check one variant of samples against all limits; see :func:`beyond_limits` for the parameters."""
+    bodies = beyond_limits(joints, labels, variant, actors, length, library, fps)
+    return LimitFailures(bodies, overlapping(joints, variant, actors, length))

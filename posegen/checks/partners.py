@@ -1,4 +1,4 @@
-"""Who does something with whom, by the joints of two: hands that meet, chests that are near, faces turned to one another."""
+"""Partners: who does something with whom, by hands that meet, chests that are close, and hips that face somebody."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 from posegen.library import Library
 from posegen.skeleton import JOINTS
 
-__all__ = ["CONTACT", "LEAST_CONTACT", "done_with", "with_whom"]
+__all__ = ["CONTACT", "LEAST_CONTACT", "find_partners", "partners_by_sight"]
 
 Array = NDArray[Any]
 
 CONTACT, LEAST_CONTACT = 0.05, 3
-"""Metres within which two hands meet, and the fewest frames for which they do."""
+"""Metres within which two hands are in contact, and the least number of frames of it."""
 NEAR_CHESTS = 0.45
-"""Metres within which the chests of two who hug are."""
+"""Metres within which the chests of two people who hug are."""
 FACING = 0.819
-"""Cosine of 35 degrees: who faces somebody has the hips turned to that one by no more, most of the time."""
+"""Cosine of 35 degrees: the hips of a person who faces somebody deviate by no more, most of the time."""
 CONVERSING = 7.0
-"""Metres within which people do something with one another."""
+"""Metres within which people interact."""
 FOLLOWING = (0.5, 3.0)
-"""Metres between who walks behind and who walks ahead."""
+"""Metres between the person behind and the person ahead."""
 TRAIL = 0.45
-"""Metres from where the one ahead went, within which the one behind goes."""
+"""Metres from the path of the person ahead within which the person behind walks."""
 EVERY = 3
-"""Frames between those in which somebody is looked for where the other one has been."""
+"""Every how many frames the path of the person ahead is searched."""
 MOST = 0.6
 """Share of the frames that decides."""
 
@@ -36,8 +36,8 @@ HIPS = JOINTS.index("left_hip"), JOINTS.index("right_hip")
 WRISTS = JOINTS.index("left_wrist"), JOINTS.index("right_wrist")
 
 
-def done_with(joints: Array, actor: int, start: int, end: int, seen: str) -> list[int]:
-    """Find with whom an actor does something.
+def partners_by_sight(joints: Array, actor: int, start: int, end: int, sight: str) -> list[int]:
+    """Return with whom an actor interacts, by one criterion.
 
     Parameters
     ----------
@@ -45,29 +45,28 @@ def done_with(joints: Array, actor: int, start: int, end: int, seen: str) -> lis
         Metres, of one sequence; absent actors are NaN.
     actor : int
     start, end : int
-        First frame of the stretch, and the frame behind its last.
-    seen : str
-        By what it is seen; see :data:`posegen.library.interactions.SIGHTS`.
+        First frame of the interval, and the frame after its last one.
+    sight : str
+        One of :data:`posegen.library.interactions.SIGHTS`.
 
     Returns
     -------
     list of int
-        Numbers of the others of whom the joints show it.
+        Numbers of the other actors.
     """
     found = []
     for other in range(len(joints)):
         if other != actor and not np.isnan(joints[other, start, PELVIS, 0]):
             one, two = (joints[who].astype(np.float64) for who in (actor, other))
-            if _SIGHTS[seen](one, two, start, end):
+            if _SIGHTS[sight](one, two, start, end):
                 found.append(other)
     return found
 
 
-def with_whom(joints: Array, actor: int, start: int, end: int, action: str, library: Library) -> list[int]:
-    """Find with whom an actor does an action, by how any interaction that has it is seen; see :func:`done_with`."""
+def find_partners(joints: Array, actor: int, start: int, end: int, action: str, library: Library) -> list[int]:
+    """Return with whom an actor does an action, by the criterion of any interaction that contains it."""
     sights = {interaction.seen: None for interaction in library.interactions.values() if action in interaction.actions}
-    found = {other: None for seen in sights for other in done_with(joints, actor, start, end, seen)}
-    return sorted(found)
+    return sorted({other for sight in sights for other in partners_by_sight(joints, actor, start, end, sight)})
 
 
 def _size(vectors: Array) -> Array:
@@ -87,7 +86,7 @@ def _chests(one: Array, two: Array, start: int, end: int) -> bool:
 def _facing(one: Array, two: Array, start: int, end: int) -> bool:
     left = one[start:end, HIPS[0]] - one[start:end, HIPS[1]]
     way = two[start:end, PELVIS] - one[start:end, PELVIS]
-    # Who has the left at +x faces +z.
+    # With left at +x, a person faces +z.
     ahead = np.stack([-left[:, 2], left[:, 0]], axis=-1)
     way = way[:, [0, 2]]
     far = _size(way)
@@ -99,7 +98,7 @@ def _behind(one: Array, two: Array, start: int, end: int) -> bool:
     here, there = one[start:end:EVERY, PELVIS][:, [0, 2]], two[:end, PELVIS][:, [0, 2]]
     gap = _size(here - there[start:end:EVERY])
     near = (gap >= FOLLOWING[0]) & (gap <= FOLLOWING[1])
-    # Where the one behind is, the one ahead has been, or was on the way to from where it began.
+    # The person behind is where the person ahead has been, or on the way to where that person began.
     trail = _size(there[None, ::EVERY] - here[:, None]).min(axis=1)
     began = _size(here - there[0]) <= FOLLOWING[1]
     return bool((near & ((trail <= TRAIL) | began)).mean() >= MOST) and _facing(one, two, start, end)

@@ -1,8 +1,7 @@
-"""Whether joints stay in their ranges: the usual ones, wider where an action that is shown has them wider.
+"""Joint ranges: whether joints stay in their usual range, or in the wider range of an action that is shown.
 
-A range is held against the directions of :mod:`posegen.checks.angles` as three numbers: cosine and sine of its
-middle, cosine of half its width. Whether an angle leaves its usual range is asked of all frames at once, what excuses it only
-where it does.
+A range is three numbers: cosine and sine of its middle, cosine of half its width. They are compared with the directions of
+:mod:`posegen.checks.angles`. Usual ranges are checked for all frames at once, wider ones only for frames outside them.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ __all__ = ["PASSING_SECONDS", "TOLERANCE", "Ranges", "angles_of", "leaves_ranges
 Array = NDArray[Any]
 
 TOLERANCE = 5.0
-"""Degrees by which a range may be left: joints are centres of flesh and bone, from which angles come back as well as that."""
+"""Degrees by which a range may be exceeded: the accuracy of angles that are computed from joint centres."""
 STRICTER = 0.2
-"""Degrees less that are allowed here, so that no rounding matters to who measures again."""
+"""Degrees by which this limit is stricter, so that rounding does not matter to another measurement."""
 PASSING_SECONDS = 0.5
-"""Before its label begins and after it ends, an action passes from and into its neighbours."""
+"""Duration of the transitions before the label of an action begins and after it ends, in which its ranges hold, too."""
 
 HALF_TURN = 180.0
 BEHIND_HEAD = 270.0
-"""Degrees of shoulder flexion: an arm further back than 90 degrees is one that is far flexed, which no range forbids."""
+"""Degrees of shoulder flexion: an arm more than 90 degrees behind is one that is flexed far, which no range forbids."""
 NO_LIMIT = -2.0
 SMALL = np.float32(1e-6)
 _PARTS = {"hip": "legs", "knee": "legs", "ankle": "legs", "trunk": "trunk", "neck": "head"}
@@ -41,16 +40,16 @@ _TERMS = 14
 
 
 class Ranges(NamedTuple):
-    """Ranges of joints; for each, cosine and sine of the middle and cosine of half the width.
+    """Joint ranges; for each, cosine and sine of the middle and cosine of half the width.
 
     Attributes
     ----------
     usual : float32 [angles, 3]
     wider : float32 [actions, angles, 3]
     widens : bool [actions, angles]
-        Whether the action widens the range at all.
+        Whether the action widens the range.
     part : int64 [angles]
-        The part of the body whose label says which action moves the joint.
+        Body part whose label is the action that moves the joint.
     """
 
     usual: Array
@@ -61,13 +60,13 @@ class Ranges(NamedTuple):
 
 @kernel
 def outside(x: Scalar, y: Scalar, r: Scalar, range_: Array) -> bool:
-    """Whether a direction lies outside a range [3]."""
+    """Return whether a direction is outside a range [3]."""
     return bool(x * range_[0] + y * range_[1] < r * range_[2] + SMALL)
 
 
 @kernel
 def leaves_range(direction: Array, range_: Array) -> bool:
-    """Whether an angle, float32 [DIRECTION], leaves a range in any frame of a block."""
+    """Return whether an angle, float32 [DIRECTION], leaves a range in any frame of a block."""
     count = np.int32(0)
     middle_x, middle_y, half = range_[0], range_[1], range_[2]
     for f in range(BLOCK):
@@ -77,15 +76,17 @@ def leaves_range(direction: Array, range_: Array) -> bool:
 
 
 @kernel
-def excuse(direction: Array, labels: Array, first: int, reach: int, wider: Array, widens: Array, left: Array) -> None:
-    """Take back that a range is left in frames within `reach` of an action in whose wider range the angle is.
+def apply_wider_ranges(
+    direction: Array, labels: Array, first: int, reach: int, wider: Array, widens: Array, left: Array
+) -> None:
+    """Clear `left` in frames within `reach` of an action whose wider range contains the angle.
 
     Parameters
     ----------
     direction : float32 [DIRECTION]
         Of a block.
     labels : uint16 [frames]
-        Number of the action in each frame of the clip.
+        Index of the action in each frame of the clip.
     first : int
         First frame of the block.
     reach : int
@@ -107,7 +108,7 @@ def excuse(direction: Array, labels: Array, first: int, reach: int, wider: Array
 
 @kernel
 def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, ranges: Ranges, left: Array) -> bool:
-    """Whether any joint leaves its range in any frame of a block.
+    """Return whether any joint leaves its range in any frame of a block.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, rang
     first : int
         First frame of the block.
     reach : int
-        How many frames an action's ranges hold before and behind its label.
+        Frames before and after its label in which an action's ranges hold.
     ranges : Ranges
     left : bool [BLOCK]
         Scratch.
@@ -129,7 +130,7 @@ def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, rang
             continue
         for f in range(BLOCK):
             left[f] = outside(direction[X + f], direction[Y + f], direction[Z + f], usual)
-        excuse(
+        apply_wider_ranges(
             direction,
             labels[:, ranges.part[angle]],
             first,
@@ -145,7 +146,7 @@ def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, rang
 
 
 def angles_of(channel: str) -> list[tuple[str, int]]:
-    """Angles that go by the name of a channel, each with the part of the body that its action is the label of."""
+    """Return the angles of a channel, each with the index of the body part whose label is their action."""
     joint = channel.partition("_")[0]
     if joint in ("trunk", "neck"):
         return [(channel, PARTS.index(_PARTS[joint]))]
@@ -154,7 +155,7 @@ def angles_of(channel: str) -> list[tuple[str, int]]:
 
 @lru_cache(maxsize=8)
 def ranges_of(library: Library) -> Ranges:
-    """Give the ranges of all angles, and those that the actions of a library widen."""
+    """Return the usual ranges of all angles, and those that the actions of a library widen."""
     usual, part = np.empty((len(ANGLES), 3), np.float32), np.empty(len(ANGLES), np.int64)
     for channel, (low, high) in JOINT_LIMITS.items():
         for angle, of_part in angles_of(channel):
@@ -166,13 +167,13 @@ def ranges_of(library: Library) -> Ranges:
         for channel, range_ in library.action(name).ranges.items():
             for angle, _ in angles_of(channel):
                 if angle in ANGLES:
-                    place = number, ANGLES.index(angle)
-                    wider[place], widens[place] = _as_cosines(channel, *widest(channel, range_.min, range_.max)), True
+                    index = number, ANGLES.index(angle)
+                    wider[index], widens[index] = _as_cosines(channel, *widest(channel, range_.min, range_.max)), True
     return Ranges(usual, wider, widens, part)
 
 
 def _as_cosines(channel: str, low: float, high: float) -> tuple[float, float, float]:
-    """Cosine and sine of the middle of a range, and cosine of half its width, with tolerance; given in degrees."""
+    """Return cosine and sine of the middle of a range in degrees, and cosine of half its width, with tolerance."""
     rest, slack = REST.get(channel, 0.0), TOLERANCE - STRICTER
     least, most = -HALF_TURN - rest, HALF_TURN - rest
     if channel == "shoulder_flexion":
@@ -184,7 +185,7 @@ def _as_cosines(channel: str, low: float, high: float) -> tuple[float, float, fl
 
 
 def _cosine(degrees: float) -> float:
-    # Its series, since NumPy's last bit is another on other machines.
+    # By its series, since the last bit of NumPy's depends on the machine.
     turned = abs(degrees) % (2 * HALF_TURN)
     angle = min(turned, 2 * HALF_TURN - turned) / HALF_TURN * 3.141592653589793
     square, term, total = angle * angle, 1.0, 1.0

@@ -44,8 +44,7 @@ _MOST_SECONDS = 400.0
 @quiet_option
 def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, as_json: bool, quiet: bool) -> None:
     """Generate the motion described by TEXT, which uses the words of captions, and report words that were not understood."""
-    from posegen.captions.reading import read_caption
-    from posegen.captions.reading.suggest import suggestions
+    from posegen.captions.parser import explain_unknown, parse_caption
     from posegen.library import load_library
     from posegen.viewing.render import check_path
 
@@ -55,7 +54,7 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
     if out.suffix.lower() != _ARRAYS:
         check_path(out)
     if strict:
-        unclear = suggestions(read_caption(text, load_library()), load_library())
+        unclear = explain_unknown(parse_caption(text, load_library()), load_library())
         if unclear:
             raise UsageError("\n".join(unclear))
     # Imported after the checks, because kernels take a moment to load.

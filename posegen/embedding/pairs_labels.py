@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from posegen.checks.check import CURVE, FACING
+from posegen.checks.statements import CURVE, FACING
 from posegen.library.terms import AROUND
 
 __all__ = ["KINDS", "Labels", "Numbering", "labels_of"]

@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from posegen.checks.check import check_statement, see_actors, statements_of
+from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.read import Dataset, strange
 from posegen.library import Library, load_library
@@ -93,9 +93,9 @@ class StatementTally:
             return
         with strange(self._dataset.path):
             flat = joints.reshape(-1, *joints.shape[2:])
-            seen = see_actors(flat, [row["actors"] for row in rows], self._library, self._dataset.header.fps)
+            seen = observe_actors(flat, [row["actors"] for row in rows], self._library, self._dataset.header.fps)
             for row, actors in zip(rows, seen, strict=True):
-                for statement in statements_of(row):
+                for statement in row_statements(row):
                     self._count(statement, row, check_statement(statement, actors, self._library))
 
     def _count(self, statement: Row, row: Row, verdict: bool | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.checks.apart import DEEPEST
+from posegen.checks.capsules import DEEPEST
 from posegen.evaluation.body import point
 from posegen.evaluation.joint_angles import TOLERANCE, joint_angles, range_excess
 from posegen.evaluation.overlap import body_overlap

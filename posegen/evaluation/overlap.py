@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posegen.checks.limbs import PAIRS
+from posegen.checks.capsules import PAIRS
 from posegen.evaluation.body import point, stature
 from posegen.skeleton import CAPSULES
 

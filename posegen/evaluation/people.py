@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.checks.apart import DEEPEST, people_overlap
+from posegen.checks.capsules import DEEPEST, people_overlap
 from posegen.checks.partners import CONTACT, LEAST_CONTACT
 from posegen.library import Library
 from posegen.skeleton import JOINTS
@@ -35,7 +35,7 @@ class Depths:
         99th percentile over frames, to the millimetre, of the deepest pair of capsules.
     deepest : float
     beyond : int
-        Frames deeper than :data:`posegen.checks.apart.DEEPEST`.
+        Frames deeper than :data:`posegen.checks.capsules.DEEPEST`.
     where : str
         The clip of the deepest.
     """

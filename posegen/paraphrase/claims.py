@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from posegen.captions.reading import Reading, read_caption
+from posegen.captions.parser import Reading, parse_caption
 from posegen.library import Library
 from posegen.paraphrase.words import difference, meanings_of, words_of
 
@@ -47,7 +47,7 @@ def changed(caption: Mapping[str, Any], paraphrase: str, library: Library) -> st
     meanings = meanings_of(library.words["language"])
     around = any(claim["kind"] == "direction" and claim["value"] == "around" for claim in told)
     by_words = difference(words_of(text, meanings), words_of(paraphrase, meanings), turns_around=around)
-    return by_words or _read_otherwise(told, read_caption(paraphrase, library))
+    return by_words or _read_otherwise(told, parse_caption(paraphrase, library))
 
 
 def _read_otherwise(told: Sequence[_Statement], reading: Reading) -> str:

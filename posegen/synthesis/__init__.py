@@ -1,12 +1,11 @@
-"""From a config and sample numbers to motion, labels and captions: what generation, training and viewing all call.
+"""Synthesis: motion, labels and captions of samples in memory, for generation, training and viewing.
 
-A batch is a pure function of (content version, config, seed, indices); nothing here touches the disk but to read the
-action library once.
+A batch is a pure function of (content version, config, seed, indices). Only the action library is read from disk, once.
 """
 
 from __future__ import annotations
 
+from posegen.synthesis.attempts import synthesize
 from posegen.synthesis.batch import Batch, rows_schema
-from posegen.synthesis.making import synthesize
 
 __all__ = ["Batch", "rows_schema", "synthesize"]

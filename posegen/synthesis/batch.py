@@ -1,16 +1,19 @@
-"""What is made of samples: arrays of motion and labels, and a table with a row for each sequence."""
+"""Batch: arrays of motion and labels, and a table with a row for each sequence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from posegen.library import Library
+from posegen.scene import Scenes
 from posegen.variants.variant import neutral_parameters
 
-__all__ = ["Batch", "Row", "rows_schema"]
+__all__ = ["Batch", "Descriptions", "Row", "actor_rows", "rows_schema", "sequence_rows"]
 
 Array = NDArray[Any]
 Row = dict[str, Any]
@@ -31,8 +34,8 @@ class Batch:
     contact : uint8 [n, variants, actors, frames, contacts]
         1 while the point touches something; 255 where absent.
     rows : list of dict, n * variants
-        Captions, actors and parameters of each sequence; see :func:`rows_schema`. Rows that say the same share it, so
-        what is in them is not to be changed.
+        Captions, actors and parameters of each sequence; see :func:`rows_schema`. Rows share equal contents, which must not be
+        changed.
     """
 
     samples: Array
@@ -48,12 +51,55 @@ class Batch:
         return pa.Table.from_pylist(self.rows, schema=rows_schema(self.variants))
 
 
-def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
-    """Columns of the table of sequences: a row for each sample and variant.
+@dataclass(frozen=True)
+class Descriptions:
+    """Captions, actors and dropped statements of the sequences of one variant, each [n]."""
 
-    `variants` names those of the dataset; those of other packages add their parameters.
+    captions: list[list[Row]]
+    actors: list[list[Row]]
+    dropped: list[list[Row]]
+
+
+def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
+    """Return the columns of the table of sequences: a row for each sample and variant.
+
+    `variants` are those of the dataset; variants of other packages add their parameters.
     """
-    statement = _statement()
+    statement = pa.struct(
+        [
+            ("actor", pa.int32()),
+            ("kind", pa.string()),
+            ("segment", pa.int32()),
+            ("action", pa.string()),
+            ("value", pa.string()),
+        ]
+    )
+    segment = pa.struct(
+        [
+            ("action", pa.string()),
+            ("parts", pa.list_(pa.string())),
+            ("start", pa.int32()),
+            ("end", pa.int32()),
+            ("side", pa.string()),
+            ("speed", pa.float32()),
+            ("turn", pa.float32()),
+            ("repetitions", pa.int32()),
+            ("text", pa.string()),
+            ("statements", pa.list_(statement)),
+        ]
+    )
+    actor = pa.struct(
+        [
+            ("person", pa.int64()),
+            ("stature", pa.float32()),
+            ("age", pa.float32()),
+            ("male", pa.bool_()),
+            ("left_handed", pa.bool_()),
+            ("style", pa.string()),
+            ("seat_height", pa.float32()),
+            ("segments", pa.list_(segment)),
+        ]
+    )
     caption = pa.struct([("text", pa.string()), ("kind", pa.string()), ("statements", pa.list_(statement))])
     parameters = pa.struct(
         [
@@ -69,7 +115,7 @@ def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
             ("length", pa.int32()),
             ("duration", pa.float32()),
             ("captions", pa.list_(caption)),
-            ("actors", pa.list_(_actor())),
+            ("actors", pa.list_(actor)),
             ("parameters", parameters),
             ("attempt", pa.int32()),
             ("dropped", pa.list_(statement)),
@@ -77,35 +123,56 @@ def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
     )
 
 
-def _statement() -> pa.DataType:
-    texts = [(name, pa.string()) for name in ("action", "value")]
-    return pa.struct([("actor", pa.int32()), ("kind", pa.string()), ("segment", pa.int32()), *texts])
+def actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -> list[list[Row]]:
+    """Return the actors of each sequence: the person, and the segments."""
+    persons, styles, most = scenes.persons, list(library.styles), scenes.action.shape[1]
+    columns = {
+        "person": persons.index,
+        "stature": persons.stature,
+        "age": persons.age,
+        "male": persons.male,
+        "left_handed": persons.left_handed,
+        "style": persons.style,
+        "seat_height": scenes.seat_height,
+    }
+    names = tuple(columns)
+    everybody = [
+        dict(zip(names, values, strict=True))
+        for values in zip(*(column.ravel().tolist() for column in columns.values()), strict=True)
+    ]
+    for i, cast in enumerate(segments):
+        for a, own in enumerate(cast):
+            actor = everybody[i * most + a]
+            actor["style"], actor["segments"] = styles[actor["style"]], own
+    return [everybody[i * most : i * most + len(cast)] for i, cast in enumerate(segments)]
 
 
-def _actor() -> pa.DataType:
-    segment = pa.struct(
-        [
-            ("action", pa.string()),
-            ("parts", pa.list_(pa.string())),
-            ("start", pa.int32()),
-            ("end", pa.int32()),
-            ("side", pa.string()),
-            ("speed", pa.float32()),
-            ("turn", pa.float32()),
-            ("repetitions", pa.int32()),
-            ("text", pa.string()),
-            ("statements", pa.list_(_statement())),
-        ]
-    )
-    return pa.struct(
-        [
-            ("person", pa.int64()),
-            ("stature", pa.float32()),
-            ("age", pa.float32()),
-            ("male", pa.bool_()),
-            ("left_handed", pa.bool_()),
-            ("style", pa.string()),
-            ("seat_height", pa.float32()),
-            ("segments", pa.list_(segment)),
-        ]
-    )
+def sequence_rows(
+    name: str,
+    scenes: Scenes,
+    library: Library,
+    parameters: list[Row],
+    descriptions: Descriptions,
+    attempt: int,
+    fps: int,
+) -> list[Row]:
+    """Return the rows of one variant."""
+    themes = list(library.themes)
+    numbers = (scenes.sample, scenes.theme, scenes.length, (scenes.length / np.float32(fps)).astype(np.float32))
+    columns = (*(column.tolist() for column in numbers), parameters)
+    described = (descriptions.captions, descriptions.actors, descriptions.dropped)
+    return [
+        {
+            "sample": sample,
+            "variant": name,
+            "theme": themes[theme],
+            "length": length,
+            "duration": duration,
+            "captions": captions,
+            "actors": actors,
+            "parameters": own_parameters,
+            "attempt": attempt,
+            "dropped": dropped,
+        }
+        for sample, theme, length, duration, own_parameters, captions, actors, dropped in zip(*columns, *described, strict=True)
+    ]

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posegen.captions.frames import verb_forms
-from posegen.captions.grammar import grammar_of
+from posegen.captions.grammar import FINITE, grammar_of, verb_forms
 from posegen.library import Library
 from posegen.motion.engine import animate
 from posegen.planning.repertoire import NO_GAIT, STEP, Repertoire, repertoire
@@ -145,7 +144,7 @@ def _lines(library: Library) -> Iterator[str]:
 def _description(library: Library, name: str) -> str:
     action = library.action(name)
     grammar = grammar_of(library)
-    does = [verb_forms(verb, grammar.forms)[grammar.finite] for verb in library.words["actions"][name]["verbs"]]
+    does = [verb_forms(verb, grammar.forms)[FINITE] for verb in library.words["actions"][name]["verbs"]]
     verbs = ", ".join(dict.fromkeys(verb.replace("{their}", "their") for verb in does))
     remarks = [f"A person {verbs}."]
     if action.sided:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.checks.apart import DEEPEST, PARTS, overlapping, people_overlap
+from posegen.checks.capsules import DEEPEST, PARTS, overlapping, people_overlap
 from posegen.evaluation.overlap import segment_distance
 from posegen.skeleton import JOINTS, PROPORTIONS
 from tests.evaluation.figures import standing

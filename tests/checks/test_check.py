@@ -11,9 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import posegen
-from posegen.checks.check import check_statement, see_actors, statements_of
-from posegen.checks.evidence import Stretches, look
-from posegen.checks.facts import KINDS
+from posegen.checks.evidence import Intervals, measure_evidence
+from posegen.checks.statements import KINDS, check_statement, observe_actors, row_statements
 from posegen.library import load_library
 from posegen.scene import BOTH, LEFT
 from posegen.skeleton import JOINTS
@@ -42,10 +41,10 @@ def verdicts(batch: Batch) -> list[tuple[Statement, bool | None, bool | None]]:
     """Each statement of each caption, its verdict, and that of the statement turned round."""
     library = load_library()
     joints = batch.joints.reshape(-1, *batch.joints.shape[2:])
-    seen = see_actors(joints, [row["actors"] for row in batch.rows], library, FPS)
+    seen = observe_actors(joints, [row["actors"] for row in batch.rows], library, FPS)
     found = []
     for row, actors in zip(batch.rows, seen, strict=True):
-        for statement in statements_of(row):
+        for statement in row_statements(row):
             false = turned_round(statement, row)
             refused = None if false is None else check_statement(false, actors, library)
             found.append((statement, check_statement(statement, actors, library), refused))
@@ -115,10 +114,10 @@ def walker(speed: float, turn: float, frames: int = 75) -> Array:
 def test_speed_and_turn_are_measured(speed: float, turn: float) -> None:
     library = load_library()
     joints = walker(speed, turn)
-    stretch = Stretches(*np.array([[0, 0, 0, 75, library.index("walk")]]).T)
+    stretch = Intervals(*np.array([[0, 0, 0, 75, library.index("walk")]]).T)
     # Over a curve the way is a little longer than the line that the half second is measured by.
     straight = speed * (1 - np.radians(turn / 75 * 12) ** 2 / 24)
-    seen = look(joints, stretch, library, np.array([0.99, 1.01]) * straight, FPS)
+    seen = measure_evidence(joints, stretch, library, np.array([0.99, 1.01]) * straight, FPS)
     assert abs(seen.turn[0] - turn) < 0.05
     assert seen.faster[0].tolist() == [1.0, 0.0]
     assert seen.slower[0].tolist() == [0.0, 1.0]
@@ -127,22 +126,22 @@ def test_speed_and_turn_are_measured(speed: float, turn: float) -> None:
 def test_a_side_needs_a_difference() -> None:
     library = load_library()
     joints = np.zeros((1, 1, 10, len(JOINTS), 3), np.float32)
-    stretch = Stretches(*np.array([[0, 0, 0, 10, library.index("wave")]]).T)
+    stretch = Intervals(*np.array([[0, 0, 0, 10, library.index("wave")]]).T)
     none = np.empty(0)
-    assert look(joints, stretch, library, none, FPS).side[0] == BOTH
+    assert measure_evidence(joints, stretch, library, none, FPS).side[0] == BOTH
     joints[..., JOINTS.index("left_wrist"), 1] = 0.02
-    assert look(joints, stretch, library, none, FPS).side[0] == LEFT
+    assert measure_evidence(joints, stretch, library, none, FPS).side[0] == LEFT
 
 
 def test_a_stretch_must_lie_within_its_clip() -> None:
-    stretch = Stretches(*np.array([[0, 0, 5, 5, 0]]).T)
-    with pytest.raises(ValueError, match="frames 5 to 5 are no stretch of a clip of 75 frames"):
-        look(walker(1, 0), stretch, load_library(), np.empty(0), FPS)
+    stretch = Intervals(*np.array([[0, 0, 5, 5, 0]]).T)
+    with pytest.raises(ValueError, match="frames 5 to 5 are not an interval of a clip of 75 frames"):
+        measure_evidence(walker(1, 0), stretch, load_library(), np.empty(0), FPS)
 
 
 def test_what_is_not_there_is_false() -> None:
     library = load_library()
-    actors = see_actors(walker(1.2, 0), [[{"segments": [{"action": "walk", "start": 0, "end": 75}]}]], library, FPS)[0]
+    actors = observe_actors(walker(1.2, 0), [[{"segments": [{"action": "walk", "start": 0, "end": 75}]}]], library, FPS)[0]
     said = {"actor": 0, "kind": "action", "segment": 0, "action": "walk", "value": ""}
     assert check_statement(said, actors, library)
     assert check_statement(said | {"kind": "speed", "value": "normal"}, actors, library)

@@ -1,4 +1,4 @@
-"""Facts of all segments at once against the checker of single statements: they find the same."""
+"""Statements of many segments at once, against the check of single statements and against plain definitions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from posegen.checks.check import BOUNDS, Actor, check_statement, direction_seen, path_seen, speed_seen
-from posegen.checks.evidence import UNSEEN, Evidence
-from posegen.checks.facts import KINDS, Claims, directions_seen, false_claims, known_signs, paths_seen, speeds_seen
+from posegen.captions.segments import SIDES, Segments
+from posegen.checks.evidence import UNKNOWN, Evidence
+from posegen.checks.statements import (
+    BOUNDS,
+    CURVE,
+    FACING,
+    KINDS,
+    Actor,
+    check_statement,
+    false_statements,
+    shown_directions,
+    shown_paths,
+    shown_segments,
+    shown_speeds,
+)
 from posegen.library import load_library
-from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
+from posegen.library.terms import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
 from posegen.scene import BOTH, LEFT, RIGHT
 
 LIBRARY = load_library()
-KNOWN = known_signs(LIBRARY)
 ROWS = 40
 
 
@@ -24,65 +36,107 @@ def some_evidence(random: np.random.Generator) -> Evidence:
     slower = np.sort(random.uniform(0, 1, (ROWS, len(BOUNDS))), axis=1)
     return Evidence(
         side=random.integers(0, 3, ROWS).astype(np.int8),
-        repetitions=random.integers(UNSEEN, 4, ROWS).astype(np.int32),
+        repetitions=random.integers(UNKNOWN, 4, ROWS).astype(np.int32),
         turn=random.choice([0.0, 10.0, 15.0, 20.0, 20.1, 60.0, 150.0, 151.0, 400.0], ROWS) * random.choice([-1, 1], ROWS),
         slower=slower,
         faster=1.0 - slower,
     )
 
 
-def some_claims(random: np.random.Generator) -> Claims:
-    numbers = [
-        random.integers(0, most, ROWS) for most in (len(LIBRARY.actions), 3, 4, len(SPEEDS), len(DIRECTIONS), len(PATHS))
-    ]
-    return Claims(*numbers)
+def some_segments(**columns: NDArray[Any]) -> Segments:
+    """Segments of one actor whose other columns are zero."""
+    none = np.zeros(ROWS, np.int64)
+    rest = dict.fromkeys(("slot", "start", "end", "speed", "turn", "repetitions", "pace", "path", "direction"), none)
+    flags = dict.fromkeys(("layered", "finished", "covered", "together"), none.astype(bool))
+    own = {"side": none + BOTH, "exact": none == 0, "action": none}
+    return Segments(bounds=np.array([0, ROWS]), complete=np.array([True]), **(rest | flags | own | columns))
 
 
-def statements_of(claims: Claims, row: int) -> list[tuple[str, str]]:
-    """Kind and value of what is told of a segment, as captions make statements of it."""
+def random_segments(random: np.random.Generator) -> Segments:
+    most = {"action": len(LIBRARY.actions), "side": 3, "repetitions": 4}
+    most |= {"pace": len(SPEEDS), "direction": len(DIRECTIONS), "path": len(PATHS)}
+    return some_segments(**{name: random.integers(0, count, ROWS) for name, count in most.items()})
+
+
+def statements_of(segments: Segments, row: int) -> list[tuple[str, str]]:
+    """Kind and value of the statements that captions make of a segment."""
     values = {
         "action": "",
-        "side": {LEFT: "left", RIGHT: "right", BOTH: ""}[int(claims.side[row])],
-        "count": str(claims.repetitions[row]) if claims.repetitions[row] else "",
-        "speed": SPEEDS[claims.speed[row]],
-        "direction": DIRECTIONS[claims.direction[row]],
-        "path": PATHS[claims.path[row]],
+        "side": SIDES[int(segments.side[row])],
+        "count": str(segments.repetitions[row]) if segments.repetitions[row] else "",
+        "speed": SPEEDS[segments.pace[row]],
+        "direction": DIRECTIONS[segments.direction[row]],
+        "path": PATHS[segments.path[row]],
     }
     return [(kind, value) for kind, value in values.items() if value or kind == "action"]
 
 
+def naive_direction(turn: float) -> str:
+    if abs(turn) > AROUND:
+        return "around"
+    return "left" if turn > FACING else "right" if turn < -FACING else ""
+
+
+def naive_path(turn: float) -> str:
+    return "left" if turn > CURVE else "right" if turn < -CURVE else "straight"
+
+
+def naive_speed(evidence: Evidence, row: int, gait: str, share: float) -> str:
+    first = 2 * list(SPEED_BOUNDS).index(gait)
+    slow, fast = evidence.slower[row, first], evidence.faster[row, first + 1]
+    kept = {"slow": slow, "normal": 1.0 - slow - fast, "fast": fast}
+    word = max(kept, key=lambda word: kept[word])
+    return word if kept[word] > share else ""
+
+
+def naive_action(evidence: Evidence, row: int, name: str) -> bool | None:
+    """Whether the action shows, None where nothing is known that would."""
+    action = LIBRARY.action(name)
+    if action.gait is not None and action.gait != "step":
+        return bool(evidence.faster[row, -1] > 0.5)
+    if action.gait == "step":
+        return naive_direction(evidence.turn[row]) != ""
+    if action.signs.side is not None:
+        return int(evidence.side[row]) in (LEFT, RIGHT)
+    return None if evidence.repetitions[row] == UNKNOWN else bool(evidence.repetitions[row] > 0)
+
+
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
-def test_facts_and_statements_are_judged_alike(seed: int) -> None:
+def test_many_segments_and_single_statements_have_the_same_verdicts(seed: int) -> None:
     random = np.random.default_rng(seed)
-    claims, evidence = some_claims(random), some_evidence(random)
-    false = false_claims(claims, evidence, KNOWN)
-    names = [LIBRARY.actions[action] for action in claims.action]
+    segments, evidence = random_segments(random), some_evidence(random)
+    false = false_statements(segments, evidence, LIBRARY)
+    shown = shown_segments(segments.action, evidence, LIBRARY)
+    names = [LIBRARY.actions[action] for action in segments.action]
     for row, name in enumerate(names):
-        segments: list[dict[str, Any]] = [{"action": name, "start": 0, "end": 9}]
-        for kind, value in statements_of(claims, row):
-            said = {"actor": 0, "kind": kind, "segment": 0, "action": name, "value": value}
-            verdict = check_statement(said, [Actor(segments, evidence, row, np.zeros((1, 9, 22, 3)), 0)], LIBRARY)
-            assert false[row, KINDS.index(kind)] == (verdict is False), (said, verdict)
+        rows: list[dict[str, Any]] = [{"action": name, "start": 0, "end": 9}]
+        for kind, value in statements_of(segments, row):
+            statement = {"actor": 0, "kind": kind, "segment": 0, "action": name, "value": value}
+            verdict = check_statement(statement, [Actor(rows, [shown[row]], np.zeros((1, 9, 22, 3)), 0)], LIBRARY)
+            assert false[row, KINDS.index(kind)] == (verdict is False), (statement, verdict)
+        assert shown[row].action is naive_action(evidence, row, name), name
 
 
-def test_what_is_not_told_is_not_false() -> None:
+def test_what_is_not_stated_is_not_false() -> None:
     random = np.random.default_rng(0)
-    nothing = np.zeros(ROWS, np.int64)
-    claims = Claims(random.integers(0, len(LIBRARY.actions), ROWS), nothing + BOTH, nothing, nothing, nothing, nothing)
-    false = false_claims(claims, some_evidence(random), KNOWN)
+    segments = some_segments(action=random.integers(0, len(LIBRARY.actions), ROWS))
+    false = false_statements(segments, some_evidence(random), LIBRARY)
     assert false[:, 0].any()
     assert not false[:, 1:].any()
 
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=20, deadline=None)
-def test_what_is_seen_at_once_is_what_is_seen_of_each(seed: int) -> None:
+def test_directions_paths_and_speeds_follow_their_definitions(seed: int) -> None:
     evidence = some_evidence(np.random.default_rng(seed))
+    directions, paths = shown_directions(evidence.turn), shown_paths(evidence.turn)
+    for gait in ("walk", "run"):
+        action = np.full(ROWS, LIBRARY.index(gait))
+        for share in (0.5, 0.6):
+            speeds = shown_speeds(action, evidence, LIBRARY, share)
+            for row in range(ROWS):
+                assert SPEEDS[speeds[row]] == naive_speed(evidence, row, gait, share)
     for row in range(ROWS):
-        assert DIRECTIONS[directions_seen(evidence.turn)[row]] == direction_seen(evidence.turn[row])
-        assert PATHS[paths_seen(evidence.turn)[row]] == path_seen(evidence.turn[row])
-        for bound, gait in ((0, "walk"), (2, "run")):
-            for share in (0.5, 0.6):
-                seen = SPEEDS[speeds_seen(evidence, np.full(ROWS, bound), share)[row]]
-                assert seen == speed_seen(evidence, row, gait, share)
+        assert DIRECTIONS[directions[row]] == naive_direction(evidence.turn[row])
+        assert PATHS[paths[row]] == naive_path(evidence.turn[row])

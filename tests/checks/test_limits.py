@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.checks.angles import ANGLES, AXES, DIRECTIONS, REST, fill_angles
-from posegen.checks.apart import DEEPEST
+from posegen.checks.capsules import DEEPEST
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.limits import CROSSES, LEAVES, beyond_limits
 from posegen.checks.ranges import STRICTER, TOLERANCE, ranges_of

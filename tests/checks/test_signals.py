@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.checks.signals import fill_signal, number_of, peaks
+from posegen.checks.evidence import count_peaks, fill_signal, signal_index
 from posegen.library.signs import SIGNALS, Signal
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS, MIRROR_JOINTS
@@ -63,7 +63,7 @@ def someone(seed: int, frames: int = 12) -> Array:
 
 def filled(joints: Array, signal: Signal, side: int) -> Array:
     out = np.empty(len(joints))
-    fill_signal(joints, number_of(signal), side, out)
+    fill_signal(joints, signal_index(signal), side, out)
     return out
 
 
@@ -89,14 +89,14 @@ def test_peaks_are_counted_whatever_their_height(count: int, height: float, leve
     phase = np.linspace(0, count, 40 * count + 2)
     wave = level + height * (0.5 - 0.5 * np.cos(2 * np.pi * phase))
     wave += tremor * height * np.cos(37.0 * np.arange(len(wave)))
-    assert peaks(wave, True) == count
-    assert peaks(-wave, False) == count
+    assert count_peaks(wave, True) == count
+    assert count_peaks(-wave, False) == count
     # Between n peaks there are n - 1 dips, and none at the ends.
-    assert peaks(wave, False) == max(0, count - 1)
+    assert count_peaks(wave, False) == max(0, count - 1)
 
 
 def test_what_has_no_way_up_or_down_is_no_peak() -> None:
-    assert peaks(np.array([3.0, 2.0, 1.0, 0.0]), True) == 0
-    assert peaks(np.array([0.0, 1.0, 2.0, 3.0]), True) == 0
-    assert peaks(np.zeros(5), True) == 0
-    assert peaks(np.empty(0), True) == 0
+    assert count_peaks(np.array([3.0, 2.0, 1.0, 0.0]), True) == 0
+    assert count_peaks(np.array([0.0, 1.0, 2.0, 3.0]), True) == 0
+    assert count_peaks(np.zeros(5), True) == 0
+    assert count_peaks(np.empty(0), True) == 0

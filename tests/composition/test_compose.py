@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posegen.checks.check import check_statement, see_actors
+from posegen.checks.statements import check_statement, observe_actors
 from posegen.composition import compose
 from posegen.errors import UsageError
 from posegen.library import load_library
@@ -36,7 +36,7 @@ def test_what_is_asked_for_is_shown(text: str, wanted: list[str]) -> None:
     assert made.notes == ()
     assert [segment["action"] for segment in made.row["actors"][0]["segments"]] == wanted
     assert np.isfinite(made.joints).all()
-    seen = see_actors(made.joints[None], [made.row["actors"]], LIBRARY, made.fps)[0]
+    seen = observe_actors(made.joints[None], [made.row["actors"]], LIBRARY, made.fps)[0]
     for caption in made.row["captions"][1:]:
         assert all(check_statement(claim, seen, LIBRARY) is not False for claim in caption["statements"])
 
@@ -71,11 +71,11 @@ def test_it_takes_as_long_as_asked(seconds: float) -> None:
         ("a person walks slowly and quickly", "two values of speed, slow and fast"),
         ("a person waves with the left hand with the right hand", "two values of side"),
         ("a person carries a box while waving", "which needs the arms"),
-        ("two people walk", "tell of one person"),
-        ("one person walks, while another person runs", "tell of one person"),
+        ("two people walk", "describe one person"),
+        ("one person walks, while another person runs", "describe one person"),
         ("a happy person walks sadly", "both happy and sad"),
-        ("a person frobs", "'a person frobs' tells of nothing"),
-        ("", "tells of nothing"),
+        ("a person frobs", "'a person frobs' describes nothing"),
+        ("", "describes nothing"),
     ],
 )
 def test_what_cannot_be_is_refused(text: str, reason: str) -> None:
@@ -109,4 +109,4 @@ def test_what_is_not_understood_is_said() -> None:
     made = compose("a person wlaks forward, claps with the left hand, then jumps")
     assert made.not_understood == ("wlaks forward", "with the left hand")
     assert "'walks'" in made.notes[0] or "walks" in made.notes[0]
-    assert "cannot be told of 'clap'" in made.notes[1]
+    assert "does not apply to 'clap'" in made.notes[1]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import posegen
-from posegen.captions.reading import read_caption
+from posegen.captions.parser import parse_caption
 from posegen.library import load_library
 from posegen.paraphrase.claims import SAME, changed
 
@@ -38,7 +38,7 @@ REFUSED = [
 
 
 def caption(text: str) -> dict[str, Any]:
-    reading = read_caption(text, LIBRARY)
+    reading = parse_caption(text, LIBRARY)
     assert reading.unknown == []
     return {"text": text, "statements": reading.statements}
 

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import posegen
-from posegen.captions.frames import verb_forms
-from posegen.checks.apart import DEEPEST, overlapping, people_overlap
-from posegen.checks.check import check_statement, see_actors
-from posegen.checks.partners import CONTACT, LEAST_CONTACT, done_with
+from posegen.captions.grammar import verb_forms
+from posegen.checks.capsules import DEEPEST, overlapping, people_overlap
+from posegen.checks.partners import CONTACT, LEAST_CONTACT, partners_by_sight
+from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
 from posegen.library import load_library
 from posegen.motion.engine import animate
@@ -22,7 +22,7 @@ from posegen.planning.planning import plan
 from posegen.scene import NOTHING, Scenes
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
-from posegen.synthesis.scenes import end_to_end
+from posegen.synthesis.attempts import concatenate_scenes
 from posegen.variants.variant import draw_parameters
 from tests.motion.scripted import pick
 from tests.variants.applied import apply_variant
@@ -57,7 +57,7 @@ def scenes() -> Scenes:
     attempts = np.array([row["attempt"] for row in batch().rows])
     plans = [plan(config(), LIBRARY, np.arange(SAMPLES), attempt) for attempt in range(attempts.max() + 1)]
     slots = max(one.action.shape[2] for one in plans)
-    return pick(end_to_end([padded(one, slots) for one in plans]), attempts * SAMPLES + np.arange(SAMPLES))
+    return pick(concatenate_scenes([padded(one, slots) for one in plans]), attempts * SAMPLES + np.arange(SAMPLES))
 
 
 def padded(plans: Scenes, slots: int) -> Scenes:
@@ -117,14 +117,14 @@ def test_it_is_seen_who_does_what_with_whom() -> None:
     for i in range(SAMPLES):
         first, last = span(i)
         seen = LIBRARY.interactions[kind_of(i)].seen
-        assert done_with(batch().joints[i, 0], 1, first, last, seen) == [0], (i, kind_of(i))
+        assert partners_by_sight(batch().joints[i, 0], 1, first, last, seen) == [0], (i, kind_of(i))
 
 
 def test_captions_tell_it_and_are_true() -> None:
     rows = batch().rows
     joints = batch().joints[:, 0]
     verdicts: dict[str, list[bool | None]] = {}
-    for row, actors in zip(rows, see_actors(joints, [row["actors"] for row in rows], LIBRARY, FPS), strict=True):
+    for row, actors in zip(rows, observe_actors(joints, [row["actors"] for row in rows], LIBRARY, FPS), strict=True):
         statements = [statement for caption in row["captions"] for statement in caption["statements"]]
         assert any(statement["kind"] == "partner" for statement in statements), row["sample"]
         assert not any("{" in caption["text"] for caption in row["captions"]), row["sample"]
@@ -196,7 +196,7 @@ def test_the_mirror_of_a_meeting_is_the_meeting_of_the_mirrored() -> None:
     assert far.max() < 0.06
     assert np.median(far.max((1, 2, 3))) < 0.03
     met = [i for i in range(24) if LIBRARY.interactions[kind_of(i)].seen == "hands"]
-    assert all(done_with(mirror.joints[i], 0, *span(i), "hands") == [1] for i in met)
+    assert all(partners_by_sight(mirror.joints[i], 0, *span(i), "hands") == [1] for i in met)
 
 
 def test_a_meeting_can_be_elsewhere() -> None:

@@ -17,7 +17,7 @@ from posegen.library import load_library
 from posegen.planning.planning import plan
 from posegen.planning.quotas import allot, check_quotas
 from posegen.scene import NOTHING
-from posegen.synthesis.making import FURTHER_ATTEMPTS
+from posegen.synthesis.attempts import MAX_RESAMPLES
 
 LIBRARY = load_library()
 GREETINGS = ("wave", "point", "kick")
@@ -99,7 +99,7 @@ def test_caps_are_kept(rows: list[dict[str, Any]]) -> None:
     assert sum(sad) <= 5
 
 
-@pytest.mark.parametrize("attempt", range(1, FURTHER_ATTEMPTS + 1))
+@pytest.mark.parametrize("attempt", range(1, MAX_RESAMPLES + 1))
 def test_further_attempts_stay_in_their_quota(config: Config, attempt: int) -> None:
     samples = np.arange(60)
     asked = allot(config, LIBRARY, samples)

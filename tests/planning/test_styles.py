@@ -9,11 +9,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from posegen.captions.captions import captions
-from posegen.captions.telling import SPEEDS, tell
+from posegen.captions.captions import write_captions
+from posegen.captions.segments import find_segments
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library import load_library
+from posegen.library.terms import SPEEDS
 from posegen.planning.planning import plan
 from posegen.planning.population import leg_height, persons
 from posegen.planning.repertoire import NO_GAIT, RUN, WALK, repertoire
@@ -141,7 +142,7 @@ def test_speeds_stay_within_what_gaits_allow():
 
 def told_styles(config: Config) -> tuple[list, Scenes]:
     scenes = scenes_of(config)
-    return captions(scenes, LIBRARY, config), scenes
+    return write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)), scenes
 
 
 @pytest.mark.parametrize("actors", [1, 2])
@@ -184,7 +185,7 @@ def test_a_style_is_told_only_where_it_shows():
         {"population": {"styles": {"sad": 1}}, "story": {"actions": {"walk": 0, "run": 0, "stand": 0}}}
     )
     rows, scenes = told_styles(config)
-    facts = tell(scenes, LIBRARY, config.fps)
+    facts = find_segments(scenes, LIBRARY, config.fps)
     upright = [KNOWN.gait[a] != NO_GAIT or a == KNOWN.standing for a in range(len(KNOWN.names))]
     unseen = 0
     for i, row in enumerate(rows):
@@ -200,7 +201,7 @@ def test_words_for_speed_are_true_of_the_tired():
     parameters = draw_parameters(config, SAMPLES)
     for variant in ("base", "speed"):
         scenes = apply_variant(scenes_of(config), variant, parameters)
-        facts = tell(scenes, LIBRARY, config.fps)
+        facts = find_segments(scenes, LIBRARY, config.fps)
         legs = leg_height(scenes.persons)[:, 0]
         walks = 0
         for i, (first, last) in enumerate(zip(facts.bounds, facts.bounds[1:], strict=False)):

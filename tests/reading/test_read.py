@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.captions.captions import captions, label_segments
-from posegen.captions.reading import as_told, read_caption, same_claims
-from posegen.captions.telling import tell, visible_segments
+from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.parser import parse_caption
+from posegen.captions.segments import find_segments, segment_rows
+from posegen.captions.statements import renumber_statements, same_statements
 from posegen.config.schema import Config
 from posegen.library import load_library
 from posegen.planning.planning import plan
@@ -24,7 +25,7 @@ UNDERSTOOD = 0.99
 def claims(text: str) -> set[tuple[object, ...]]:
     return {
         (claim["kind"], claim["segment"], claim["action"], claim["value"])
-        for claim in read_caption(text, LIBRARY).statements
+        for claim in parse_caption(text, LIBRARY).statements
         if claim["kind"] != "people"
     }
 
@@ -39,12 +40,13 @@ def claims(text: str) -> set[tuple[object, ...]]:
 )
 def test_captions_are_read_back(story: dict[str, Any], samples: int) -> None:
     config = Config.model_validate({"story": story})
-    rows = captions(plan(config, LIBRARY, np.arange(samples)), LIBRARY, config)
+    scenes = plan(config, LIBRARY, np.arange(samples))
+    rows = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
     whole = 0
     for row in rows:
         for caption in row:
-            reading = read_caption(caption["text"], LIBRARY)
-            whole += not reading.unknown and same_claims(reading.statements, caption["statements"])
+            reading = parse_caption(caption["text"], LIBRARY)
+            whole += not reading.unknown and same_statements(reading.statements, caption["statements"])
     assert whole >= UNDERSTOOD * 3 * samples
 
 
@@ -62,7 +64,7 @@ def test_a_caption_says_what_it_says() -> None:
         ("order", 2, "sit", "after 0"),
         ("action", 3, "clap", ""),
     }
-    people = [claim["value"] for claim in read_caption(text, LIBRARY).statements if claim["kind"] == "people"]
+    people = [claim["value"] for claim in parse_caption(text, LIBRARY).statements if claim["kind"] == "people"]
     assert people == ["1", "man"]
 
 
@@ -80,7 +82,7 @@ def test_a_caption_says_what_it_says() -> None:
     ],
 )
 def test_what_is_turned_round_is_read_otherwise(one: str, other: str) -> None:
-    assert not same_claims(read_caption(one, LIBRARY).statements, read_caption(other, LIBRARY).statements)
+    assert not same_statements(parse_caption(one, LIBRARY).statements, parse_caption(other, LIBRARY).statements)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_what_is_turned_round_is_read_otherwise(one: str, other: str) -> None:
     ],
 )
 def test_the_same_in_other_words(one: str, other: str) -> None:
-    assert same_claims(read_caption(one, LIBRARY).statements, read_caption(other, LIBRARY).statements)
+    assert same_statements(parse_caption(one, LIBRARY).statements, parse_caption(other, LIBRARY).statements)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_the_same_in_other_words(one: str, other: str) -> None:
     ],
 )
 def test_what_is_not_understood_is_quoted(text: str, unknown: list[str], misplaced: list[str]) -> None:
-    reading = read_caption(text, LIBRARY)
+    reading = parse_caption(text, LIBRARY)
     assert reading.unknown == unknown
     assert [piece.text for piece in reading.misplaced] == misplaced
 
@@ -116,13 +118,13 @@ PIECES = ["a man", "walks", ",", ".", ";", "then", "while", "and", "after", "lef
 
 @given(st.text(max_size=200) | st.lists(st.sampled_from(PIECES)).map(" ".join))
 def test_any_text_is_read(text: str) -> None:
-    reading = read_caption(text, LIBRARY)
+    reading = parse_caption(text, LIBRARY)
     assert all(piece in text for piece in reading.unknown)
-    assert as_told(as_told(reading.statements)) == as_told(reading.statements)
+    assert renumber_statements(renumber_statements(reading.statements)) == renumber_statements(reading.statements)
 
 
 def test_what_two_do_is_read_of_both() -> None:
-    reading = read_caption("A man and a woman shake hands. Afterwards the first turns around.", LIBRARY)
+    reading = parse_caption("A man and a woman shake hands. Afterwards the first turns around.", LIBRARY)
     assert not reading.unknown
     found = [(claim["actor"], claim["kind"], claim["action"], claim["value"]) for claim in reading.statements]
     assert found == [
@@ -137,26 +139,26 @@ def test_what_two_do_is_read_of_both() -> None:
         (0, "order", "turn", "after 0"),
         (0, "direction", "turn", "around"),
     ]
-    assert not same_claims(reading.statements, read_caption("two people shake hands", LIBRARY).statements)
+    assert not same_statements(reading.statements, parse_caption("two people shake hands", LIBRARY).statements)
     # One person alone does not do it, and what one of several does is that one's.
-    assert read_caption("a person plays catch", LIBRARY).unknown == ["plays catch"]
-    each = read_caption("two people: the first shakes hands with the second", LIBRARY).statements
+    assert parse_caption("a person plays catch", LIBRARY).unknown == ["plays catch"]
+    each = parse_caption("two people: the first shakes hands with the second", LIBRARY).statements
     assert {claim["actor"] for claim in each if claim["kind"] == "partner"} == {0}
 
 
 def test_segments_have_captions_of_their_own() -> None:
     config = Config()
     scenes = plan(config, LIBRARY, np.arange(200))
-    told = tell(scenes, LIBRARY, config.fps)
-    rows = visible_segments(scenes, LIBRARY, config.fps, told)
+    told = find_segments(scenes, LIBRARY, config.fps)
+    rows = segment_rows(scenes, LIBRARY, told)
     label_segments(rows, scenes, LIBRARY, config, told)
-    full = captions(scenes, LIBRARY, config, told=told)
+    full = write_captions(scenes, LIBRARY, config, told)
     texts = set()
     for (segments,), (_, caption, _) in zip(rows, full, strict=True):
         for number, segment in enumerate(segments):
             assert all(claim["segment"] == number and claim["actor"] == 0 for claim in segment["statements"])
-            reading = read_caption(segment["text"], LIBRARY)
-            assert same_claims(reading.statements, segment["statements"])
+            reading = parse_caption(segment["text"], LIBRARY)
+            assert same_statements(reading.statements, segment["statements"])
             assert not reading.unknown
             claimed = [claim for claim in caption["statements"] if claim["segment"] == number and claim["kind"] != "order"]
             assert (

@@ -9,11 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from posegen.captions.captions import KINDS, captions
-from posegen.captions.facts import Facts, facts_of
-from posegen.captions.frames import verb_forms
-from posegen.captions.grammar import CHOICES, grammar_of
-from posegen.captions.telling import tell, visible_segments
+from posegen.captions.captions import KINDS, write_captions
+from posegen.captions.grammar import CHOICES, grammar_of, verb_forms
+from posegen.captions.segments import find_segments, segment_rows
+from posegen.captions.statements import Facts, segment_facts
 from posegen.config.schema import Config
 from posegen.library import load_library
 from posegen.planning.planning import plan
@@ -124,7 +123,13 @@ def scenes_of(name, variant):
 
 @cache
 def captions_of(name, variant):
-    return captions(scenes_of(name, variant), LIBRARY, config_of(name))
+    scenes, config = scenes_of(name, variant), config_of(name)
+    return write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
+
+
+def segments_of(name, variant):
+    scenes = scenes_of(name, variant)
+    return segment_rows(scenes, LIBRARY, find_segments(scenes, LIBRARY, config_of(name).fps))
 
 
 def everything(name):
@@ -133,7 +138,9 @@ def everything(name):
         for variant in config_of(name).variants.names
         for row, segments in zip(
             captions_of(name, variant),
-            visible_segments(scenes_of(name, variant), LIBRARY, config_of(name).fps),
+            segment_rows(
+                scenes_of(name, variant), LIBRARY, find_segments(scenes_of(name, variant), LIBRARY, config_of(name).fps)
+            ),
             strict=True,
         )
         for caption in row
@@ -248,7 +255,8 @@ def test_position_changes_no_word_and_speed_some():
 
 def test_captions_do_not_depend_on_company():
     config = config_of("default")
-    some = captions(plan(config, LIBRARY, [17, 5]), LIBRARY, config)
+    scenes = plan(config, LIBRARY, [17, 5])
+    some = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
     assert some == [captions_of("default", "base")[17], captions_of("default", "base")[5]]
 
 
@@ -310,7 +318,7 @@ def test_all_wordings_of_a_rich_clause_are_reached():
 @pytest.mark.parametrize("detail", ["none", "some", "all"])
 def test_clauses_of_many_segments_are_those_of_one_after_another(detail):
     scenes = scenes_of("default", "base")
-    facts = facts_of(tell(scenes, LIBRARY, 25), LIBRARY)
+    facts = segment_facts(find_segments(scenes, LIBRARY, 25), LIBRARY)
     choices = np.random.default_rng(1).integers(0, CHOICES, len(facts.number))
     grammar = grammar_of(LIBRARY)
     alone = [
@@ -322,8 +330,8 @@ def test_clauses_of_many_segments_are_those_of_one_after_another(detail):
 
 
 def test_what_is_told_of_a_segment_is_in_its_facts():
-    told = tell(scenes_of("cut", "base"), LIBRARY, 25)
-    facts = facts_of(told, LIBRARY)
+    told = find_segments(scenes_of("cut", "base"), LIBRARY, 25)
+    facts = segment_facts(told, LIBRARY)
     assert len(set(facts.distinct)) == len(facts.distinct)
     seated = {LIBRARY.index(name) for name in LIBRARY.actions if LIBRARY.action(name).support == "seat"}
     for row, number in enumerate(facts.number.tolist()):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import posegen.library
-from posegen.captions.captions import captions, label_segments
-from posegen.captions.reading import read_caption, same_claims
-from posegen.captions.telling import tell, visible_segments
+from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.parser import parse_caption
+from posegen.captions.segments import find_segments, segment_rows
+from posegen.captions.statements import same_statements
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library import Library, read_library
@@ -92,17 +93,17 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> Library:
 def test_captions_speak_it_and_are_read_back(german: Library) -> None:
     config = Config.model_validate({"population": {"styles": {"neutral": 1}}})
     scenes = plan(config, german, np.arange(150))
-    told = tell(scenes, german, config.fps)
-    rows = captions(scenes, german, config, told=told)
+    told = find_segments(scenes, german, config.fps)
+    rows = write_captions(scenes, german, config, told)
     words = set(re.findall(r"\w+", GERMAN.lower()))
     for row in rows:
         for caption in row:
             assert set(re.findall(r"\w+", caption["text"].lower())) <= words, caption["text"]
-            reading = read_caption(caption["text"], german)
-            assert same_claims(reading.statements, caption["statements"]), caption["text"]
+            reading = parse_caption(caption["text"], german)
+            assert same_statements(reading.statements, caption["statements"]), caption["text"]
             assert reading.unknown == []
     assert len({caption["text"] for row in rows for caption in row}) > 250
-    segments = visible_segments(scenes, german, config.fps, told)
+    segments = segment_rows(scenes, german, told)
     label_segments(segments, scenes, german, config, told)
     texts = {segment["text"] for cast in segments for actor in cast for segment in actor}
     assert "dreht sich nach links" in texts

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posegen.captions.telling import DIRECTIONS, PATHS, SPEEDS, tell, visible_segments
+from posegen.captions.segments import find_segments, segment_rows
 from posegen.config.schema import Config
 from posegen.library import load_library
+from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
 from posegen.planning.planning import plan
 from posegen.planning.repertoire import repertoire
 from posegen.scene import LEFT, NOTHING, RIGHT, Scenes, empty_scenes
@@ -33,7 +34,7 @@ def one(length: float, *slots: dict) -> Scenes:
 
 
 def told(scenes: Scenes) -> list[dict]:
-    return visible_segments(scenes, LIBRARY, 25)[0][0]
+    return segment_rows(scenes, LIBRARY, find_segments(scenes, LIBRARY, 25))[0][0]
 
 
 def test_a_walk_is_told_from_its_second_step_on():
@@ -59,7 +60,7 @@ def test_repetitions_are_counted_as_far_as_they_are_completed():
     assert told(one(jump.enter + 3 * jump.cycle + 0.04, whole))[0]["repetitions"] == 3
     partial = one(jump.enter + 2.6 * jump.cycle, whole)
     assert told(partial)[0]["repetitions"] == 2
-    assert tell(partial, LIBRARY, 25).exact == [False]
+    assert find_segments(partial, LIBRARY, 25).exact == [False]
     assert told(one(jump.enter + 0.8 * jump.cycle, whole)) == []
 
 
@@ -71,7 +72,7 @@ def test_a_turn_is_told_when_it_is_complete():
 
 @pytest.mark.parametrize(("degrees", "word"), [(100, "left"), (-100, "right"), (160, "around"), (-160, "around")])
 def test_words_for_turns(degrees, word):
-    facts = tell(one(3, {"action": "turn", "end": 1.5, "turn": np.radians(degrees)}), LIBRARY, 25)
+    facts = find_segments(one(3, {"action": "turn", "end": 1.5, "turn": np.radians(degrees)}), LIBRARY, 25)
     assert DIRECTIONS[facts.direction[0]] == word
 
 
@@ -80,14 +81,14 @@ def test_words_for_turns(degrees, word):
 )
 def test_words_for_paths_are_of_the_part_that_is_shown(degrees, shown, word):
     walk = {"action": "walk", "end": 4.0, "speed": 1.2, "turn": np.radians(degrees)}
-    assert PATHS[tell(one(shown, walk), LIBRARY, 25).path[0]] == word
+    assert PATHS[find_segments(one(shown, walk), LIBRARY, 25).path[0]] == word
 
 
 def test_words_for_speed_are_relative_to_the_legs():
     def word(speed, stature):
         scenes = one(4, {"action": "walk", "end": 4.0, "speed": speed})
         scenes.persons.stature[:] = stature
-        return SPEEDS[tell(scenes, LIBRARY, 25).pace[0]]
+        return SPEEDS[find_segments(scenes, LIBRARY, 25).pace[0]]
 
     assert [word(v, 1.7) for v in (0.8, 1.2, 1.7)] == ["slow", "normal", "fast"]
     assert [word(1.5, stature) for stature in (1.9, 1.4)] == ["normal", "fast"]
@@ -97,20 +98,20 @@ def test_sitting_down_is_told_once_seated():
     sit = LIBRARY.action("sit")
     slot = {"action": "sit", "end": 6.0}
     assert told(one(sit.enter, slot)) == []
-    facts = tell(one(sit.enter + 0.5, slot), LIBRARY, 25)
+    facts = find_segments(one(sit.enter + 0.5, slot), LIBRARY, 25)
     assert (len(facts.action), facts.finished) == (1, [False])
-    assert tell(one(7, slot), LIBRARY, 25).finished == [True]
+    assert find_segments(one(7, slot), LIBRARY, 25).finished == [True]
 
 
 def test_the_last_is_only_called_so_if_nothing_begins_behind_it():
     walk, sit = {"action": "walk", "end": 4.0, "speed": 1.2}, {"action": "sit", "start": 4.0, "end": 12.0}
-    assert tell(one(4.0, walk, sit), LIBRARY, 25).complete == [True]
-    assert tell(one(4.5, walk, sit), LIBRARY, 25).complete == [False]
-    assert tell(one(11.0, walk, sit), LIBRARY, 25).complete == [True]
+    assert find_segments(one(4.0, walk, sit), LIBRARY, 25).complete == [True]
+    assert find_segments(one(4.5, walk, sit), LIBRARY, 25).complete == [False]
+    assert find_segments(one(11.0, walk, sit), LIBRARY, 25).complete == [True]
 
 
 def test_whole_and_partly_told_actors():
-    facts = tell(SCENES, LIBRARY, 25)
+    facts = find_segments(SCENES, LIBRARY, 25)
     lasting, most = SCENES.length / 25, SCENES.action.shape[1]
     for i, a in np.ndindex(SCENES.action.shape[:2]):
         begun = [SCENES.start[i, a, k] for k in np.flatnonzero(SCENES.action[i, a] != NOTHING)]
@@ -136,7 +137,7 @@ def test_stand_is_not_told_for_a_moment():
 @pytest.mark.parametrize("variant", CONFIG.variants.names)
 def test_told_segments_lie_within_the_clip_in_order(variant):
     scenes = apply_variant(SCENES, variant, PARAMETERS)
-    rows = visible_segments(scenes, LIBRARY, CONFIG.fps)
+    rows = segment_rows(scenes, LIBRARY, find_segments(scenes, LIBRARY, CONFIG.fps))
     assert [len(row) for row in rows] == scenes.actors.tolist()
     for row, length in zip(rows, scenes.length.tolist(), strict=True):
         for segments in row:
@@ -150,6 +151,6 @@ def test_told_segments_lie_within_the_clip_in_order(variant):
 
 
 def test_nothing_unused_is_told():
-    facts = tell(SCENES, LIBRARY, CONFIG.fps)
+    facts = find_segments(SCENES, LIBRARY, CONFIG.fps)
     assert len(facts.action) <= (SCENES.action != NOTHING).sum()
     assert NOTHING not in facts.action

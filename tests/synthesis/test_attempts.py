@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import posegen
-from posegen.captions.telling import Told, tell
-from posegen.checks.check import check_statement, see_actors, statements_of
+from posegen.captions.segments import Segments, find_segments
+from posegen.checks.segments import check_segments, mirror_segments, remove_false
+from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import Config
 from posegen.library import load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.planning.planning import plan
 from posegen.scene import Scenes
 from posegen.synthesis import Batch
-from posegen.synthesis.making import FURTHER_ATTEMPTS
-from posegen.synthesis.seeing import mirrored, see, without_false
+from posegen.synthesis.attempts import MAX_RESAMPLES
 from posegen.variants.copies import mirror, translate
 from posegen.variants.variant import draw_parameters
 from tests.synthesis.own import library_folder
@@ -39,11 +39,11 @@ def of_library(folder: Path, samples: list[int]) -> tuple[Config, Batch]:
 def false_ones(batch: Batch, config: Config) -> list[Any]:
     library = load_library(config.story.library)
     joints = batch.joints.reshape(-1, *batch.joints.shape[2:])
-    seen = see_actors(joints, [row["actors"] for row in batch.rows], library, config.fps)
+    seen = observe_actors(joints, [row["actors"] for row in batch.rows], library, config.fps)
     return [
         (row["sample"], row["variant"], said)
         for row, actors in zip(batch.rows, seen, strict=True)
-        for said in statements_of(row)
+        for said in row_statements(row)
         if check_statement(said, actors, library) is False
     ]
 
@@ -56,7 +56,7 @@ def wrong_side(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Batch]
 def test_what_no_attempt_shows_is_dropped(wrong_side: tuple[Config, Batch]) -> None:
     config, batch = wrong_side
     dropped = [row for row in batch.rows if row["dropped"]]
-    assert {row["attempt"] for row in dropped} == {FURTHER_ATTEMPTS}
+    assert {row["attempt"] for row in dropped} == {MAX_RESAMPLES}
     assert {said["kind"] for row in dropped for said in row["dropped"]} == {"side"}
     assert {said["value"] for row in dropped for said in row["dropped"]} == {"left", "right"}
     for row in dropped:
@@ -78,7 +78,7 @@ def test_all_variants_of_a_sample_are_of_one_attempt(wrong_side: tuple[Config, B
         assert len({row["attempt"] for row in rows}) == 1
     attempts = {row["attempt"] for row in batch.rows}
     assert attempts == {row["attempt"] for row in posegen.synthesize(config, [7, 3, 1, 5, 0, 2, 4, 6]).rows}
-    assert FURTHER_ATTEMPTS in attempts
+    assert MAX_RESAMPLES in attempts
 
 
 def test_a_sample_that_is_planned_again_does_not_depend_on_the_others(wrong_side: tuple[Config, Batch]) -> None:
@@ -131,27 +131,28 @@ def test_what_is_not_looked_at_shows_what_the_base_shows(variant: str) -> None:
     scenes, motion = looked_at(config, variant)
     joints = motion.joints.reshape(-1, *motion.joints.shape[2:])
     clips = 2 * np.arange(len(SAMPLES))
-    base = see(tell(plan(config, library, SAMPLES), library, config.fps), joints, clips, library, config.fps)
-    other = see(tell(scenes, library, config.fps), joints, clips + 1, library, config.fps)
-    expected = mirrored(base, len(SAMPLES)) if variant == "mirror" else base
-    for field in fields(Told):
-        assert np.array_equal(getattr(other.told, field.name), getattr(expected.told, field.name)), field.name
+    planned = find_segments(plan(config, library, SAMPLES), library, config.fps)
+    base = check_segments(planned, joints, clips, library, config.fps)
+    other = check_segments(find_segments(scenes, library, config.fps), joints, clips + 1, library, config.fps)
+    expected = mirror_segments(base, len(SAMPLES)) if variant == "mirror" else base
+    for field in fields(Segments):
+        assert np.array_equal(getattr(other.segments, field.name), getattr(expected.segments, field.name)), field.name
     assert np.array_equal(other.false, expected.false)
-    assert len(other.owner) > 3 * len(SAMPLES)
+    assert len(other.segments.owner) > 3 * len(SAMPLES)
 
 
 def test_what_is_false_is_told_no_more() -> None:
     config, library = posegen.load_config("crowd"), load_library()
     scenes, motion = looked_at(config, "position")
-    told = tell(scenes, library, config.fps)
+    told = find_segments(scenes, library, config.fps)
     joints = np.flip(motion.joints[:, 1], axis=0).copy()
     # Everybody is held against somebody else's frames, so that much is false.
-    seen = see(told, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
+    seen = check_segments(told, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
     assert seen.false.mean(axis=0).max() > 0.1
-    left = without_false(seen, library)
+    left = remove_false(seen, library)
     kept = ~seen.false[:, 0]
-    assert np.array_equal(left.told.action, told.action[kept])
-    assert np.diff(left.told.bounds).sum() == kept.sum()
-    again = see(left.told, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
+    assert np.array_equal(left.segments.action, told.action[kept])
+    assert np.diff(left.segments.bounds).sum() == kept.sum()
+    again = check_segments(left.segments, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
     assert not again.false.any()
     assert sum(map(len, left.dropped)) > 20

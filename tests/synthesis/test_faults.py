@@ -10,13 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 import posegen
-from posegen.checks.apart import DEEPEST
+from posegen.checks.capsules import DEEPEST
 from posegen.config.schema import Config
 from posegen.evaluation.joint_angles import TOLERANCE, frame_ranges, joint_angles, range_excess
 from posegen.evaluation.overlap import body_overlap
 from posegen.library import load_library
 from posegen.synthesis import Batch
-from posegen.synthesis.making import FURTHER_ATTEMPTS
+from posegen.synthesis.attempts import MAX_RESAMPLES
 from tests.synthesis.own import library_folder
 
 FOLDED = {"neck_lateral": 65.0}
@@ -59,7 +59,7 @@ def test_what_no_body_does_is_said_in_the_row(folded: tuple[Config, Batch]) -> N
         said = [one for one in row["dropped"] if one["kind"] == "range"]
         assert said == ([{"actor": 0, "kind": "range", "segment": -1, "action": "", "value": ""}] if beyond > TOLERANCE else [])
         assert bool(said) == greets
-        assert not said or row["attempt"] == FURTHER_ATTEMPTS
+        assert not said or row["attempt"] == MAX_RESAMPLES
 
 
 def test_what_is_within_limits_at_last_is_kept(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_what_is_within_limits_at_last_is_kept(tmp_path: Path) -> None:
     attempts = np.array([row["attempt"] for row in batch.rows]).reshape(neck_excess(config, batch).shape)
     assert (attempts == attempts[:, :1]).all()
     left = neck_excess(config, batch).max(axis=1) > TOLERANCE
-    assert (attempts[left, 0] == FURTHER_ATTEMPTS).all()
+    assert (attempts[left, 0] == MAX_RESAMPLES).all()
     # Some were within limits at once, some later.
     assert (attempts[:, 0] == 0).any()
     assert ((attempts[:, 0] > 0) & ~left).any()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from posegen import load_config, synthesize
-from posegen.captions.reading import read_caption
+from posegen.captions.parser import parse_caption
 from posegen.library import load_library
 from posegen.training.animation.animate import in_turn
 
@@ -45,4 +45,4 @@ def test_parts_of_captions_tell_of_what_the_captions_do() -> None:
 
 
 def _done(text: str) -> list[str]:
-    return [str(claim["action"]) for claim in read_caption(text, LIBRARY).statements if claim["kind"] == "action"]
+    return [str(claim["action"]) for claim in parse_caption(text, LIBRARY).statements if claim["kind"] == "action"]

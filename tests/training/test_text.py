@@ -18,7 +18,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
-from posegen.captions.reading import read_caption  # noqa: E402
+from posegen.captions.parser import parse_caption  # noqa: E402
 from posegen.dataset.read import Dataset, open_dataset  # noqa: E402
 from posegen.embedding import load_encoder  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
@@ -79,7 +79,7 @@ def _words(text: str) -> list[str]:
 
 def _claims(text: str) -> Counter[tuple[Any, ...]]:
     """What a text claims as posegen reads it, but for the order, which names actions, too."""
-    read = read_caption(text, load_library())
+    read = parse_caption(text, load_library())
     return Counter(
         tuple(claim[name] for name in ("actor", "kind", "action", "value"))
         for claim in read.statements

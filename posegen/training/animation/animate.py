@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from posegen.captions.reading import lexicon_of, read_caption
-from posegen.captions.reading.lexicon import PIECES
+from posegen.captions.lexicon import WORD, lexicon_of
+from posegen.captions.parser import parse_caption
 from posegen.embedding import Encoder, load_encoder
 from posegen.errors import UsageError
 from posegen.library import Library, load_library
@@ -364,12 +364,12 @@ def in_turn(text: str, library: Library) -> tuple[str, ...]:
     if len(parts) < 2 or _of_several(text, library):
         return (text,)
     told = tuple(" ".join(part.words if part.named else [*subject, *part.words]).replace(" ,", ",") for part in parts)
-    acts = [any(claim["kind"] == "action" for claim in read_caption(part, library).statements) for part in told]
+    acts = [any(claim["kind"] == "action" for claim in parse_caption(part, library).statements) for part in told]
     return told if all(acts) else (text,)
 
 
 def _of_several(text: str, library: Library) -> bool:
-    claims = read_caption(text, library).statements
+    claims = parse_caption(text, library).statements
     many = (str(claim["value"]) for claim in claims if claim["kind"] == "people")
     return any(value.isdigit() and int(value) > 1 for value in many) or any(int(claim["actor"]) > 0 for claim in claims)
 
@@ -407,11 +407,11 @@ def _clauses(text: str, library: Library) -> tuple[list[_Part], list[str]]:
 def _phrases(text: str, library: Library) -> Iterator[tuple[list[str], set[str]]]:
     """Go through a text as the reader does: the longest known phrase at each word, as written, and what it may be."""
     lexicon = lexicon_of(library)
-    written = PIECES.findall(text)
+    written = WORD.findall(text)
     small = [word.lower() for word in written]
     at = 0
     while at < len(small):
         length = lexicon.longest(small, at)
         marks = lexicon.phrases[tuple(small[at : at + length])] if length else []
-        yield written[at : at + max(length, 1)], {mark.sort for mark in marks}
+        yield written[at : at + max(length, 1)], {mark.kind for mark in marks}
         at += max(length, 1)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from posegen.captions.frames import verb_forms
+from posegen.captions.grammar import verb_forms
 from posegen.library import load_library
 
 __all__ = ["CHANGED", "Alternative", "Said", "alternatives_of"]

@@ -1,0 +1,243 @@
+"""Visible segments: which parts of the planned slots the shown frames contain, as the rows of a dataset list them.
+
+A slot that is cut by the end of the clip counts only as far as it is visible. A jump that has only begun is not a jump, an
+incomplete turn has no direction, and of seven waves only the finished ones are counted. Whether the joints show what a segment
+states is checked in :mod:`posegen.checks.segments`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.constants import AVERAGE_LEG, DEGREES
+from posegen.library import Library
+from posegen.library.keeping import once_for_each_library
+from posegen.library.terms import AROUND, SPEED_BOUNDS
+from posegen.planning.population import leg_height
+from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
+from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
+
+__all__ = ["SIDES", "Segments", "find_segments", "segment_rows"]
+
+Array = NDArray[Any]
+
+SIDES = {LEFT: "left", RIGHT: "right", BOTH: ""}
+"""Words for :attr:`Segments.side`; for speed, path and direction see :mod:`posegen.library.terms`."""
+_SPEED_BOUNDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
+_CURVE = 35.0
+_MIN_GAIT_SECONDS, _MIN_GAIT_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7
+"""Seconds of a visible gait, and leg lengths that it must cover. Gaits slower than this speed in m/s must cover less."""
+_MIN_STAND, _MIN_HOLD, _MIN_SEATED = 1.0, 0.4, 0.3
+_BEGUN = 0.25
+_SLACK = 1e-3
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Visible segments, ordered by sequence, actor and start. All arrays but the first two have one entry per segment.
+
+    Attributes
+    ----------
+    bounds : int64 [sequences * actors + 1]
+        Where the segments of each actor begin.
+    complete : bool [sequences * actors]
+        Whether no slot begins after an actor's last visible segment, so that this segment is the last one.
+    action : index into the library's actions
+    slot : number of the slot among those of the actor
+    layered : whether it overlays the base segment before it
+    start, end : frames; the end is not included
+    side : LEFT, RIGHT or BOTH; BOTH for actions without a side
+    speed, turn : metres per second, degrees (visible part, left positive)
+    repetitions : number of completed repetitions
+    pace, path, direction : index into SPEEDS, PATHS, DIRECTIONS; 0 for none
+    exact : whether `repetitions` is all that is visible, with no further one begun
+    finished : whether the slot ends within the clip
+    covered : whether a layered slot overlays it
+    together : whether it is done with the partner
+    """
+
+    bounds: Array
+    complete: Array
+    action: Array
+    slot: Array
+    layered: Array
+    start: Array
+    end: Array
+    side: Array
+    speed: Array
+    turn: Array
+    repetitions: Array
+    pace: Array
+    path: Array
+    direction: Array
+    exact: Array
+    finished: Array
+    covered: Array
+    together: Array
+
+    @property
+    def owner(self) -> Array:
+        """Sequence and actor of each segment, as ``sequence * actors + actor``."""
+        return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
+
+    def select(self, rows: Array | slice, bounds: Array, complete: Array) -> Segments:
+        """Return the segments `rows`, with new `bounds` and `complete`."""
+        columns = {field.name: getattr(self, field.name)[rows] for field in fields(self)[2:]}
+        return Segments(bounds=bounds, complete=complete, **columns)
+
+    def append(self, other: Segments) -> Segments:
+        """Return these segments followed by those of further sequences with the same number of actors."""
+        columns = {
+            field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)]) for field in fields(self)[1:]
+        }
+        return Segments(bounds=np.concatenate([self.bounds, other.bounds[1:] + self.bounds[-1]]), **columns)
+
+
+def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
+    """Find the visible segments of all sequences.
+
+    Parameters
+    ----------
+    scenes : Scenes
+    library : Library
+    fps : int
+
+    Returns
+    -------
+    Segments
+    """
+    actions = repertoire(library)
+    shown = (scenes.length / fps)[:, None, None]
+    start, end = scenes.start.astype(np.float64), scenes.end.astype(np.float64)
+    used = (scenes.action != NOTHING) & (start < shown)
+    seconds = np.minimum(end, shown) - start
+    finished = end <= shown + _SLACK
+    completed, exact = _completed(actions, scenes, seconds)
+    leg = leg_height(scenes.persons)[..., None]
+    visible = used & _is_visible(actions, scenes, seconds, finished, completed, leg)
+    turn = scenes.turn * DEGREES * np.where(finished, 1.0, seconds / np.where(used, end - start, 1.0))
+    gait = actions.gait[scenes.action]
+    sample, actor, slot = np.nonzero(visible)
+    order = np.lexsort((scenes.layered[sample, actor, slot], start[sample, actor, slot], sample * visible.shape[1] + actor))
+    where = (sample[order], actor[order], slot[order])
+    owner = where[0] * visible.shape[1] + where[1]
+    columns = {
+        "action": scenes.action,
+        "slot": np.cumsum(scenes.action != NOTHING, axis=2) - 1,
+        "layered": scenes.layered,
+        "start": np.ceil(start * fps - _SLACK).astype(np.int64),
+        "end": np.ceil(np.minimum(end, shown) * fps - _SLACK).astype(np.int64),
+        "side": np.where(actions.sided[scenes.action], scenes.side, BOTH),
+        "speed": scenes.speed,
+        "turn": turn,
+        "repetitions": completed,
+        "pace": _pace(gait, scenes.speed, leg),
+        "path": _path(gait, scenes.turn, turn),
+        "direction": _direction(gait, turn),
+        "exact": exact,
+        "finished": finished,
+        "covered": _covered(scenes, used),
+        "together": scenes.together,
+    }
+    bounds = np.searchsorted(owner, np.arange(visible.shape[0] * visible.shape[1] + 1))
+    last = np.where(visible, start, -np.inf).max(-1, keepdims=True)
+    complete = ~(used & ~visible & (start > last)).any(-1).reshape(-1)
+    return Segments(bounds=bounds, complete=complete, **{name: values[where] for name, values in columns.items()})
+
+
+def segment_rows(scenes: Scenes, library: Library, segments: Segments) -> list[list[list[dict[str, Any]]]]:
+    """List the visible segments of each sequence and actor, as the rows of a dataset hold them.
+
+    Parameters
+    ----------
+    scenes : Scenes
+    library : Library
+    segments : Segments
+        Of these scenes.
+
+    Returns
+    -------
+    list, for each sequence, of lists, for each actor, of dicts
+        With action, parts, start and end frame (not included), side (empty for none), speed in m/s, turn in degrees (visible
+        part, left positive) and completed repetitions. A layered segment follows the one that it overlays.
+    """
+    names, parts = library.actions, _parts(library)
+    shown = (segments.action, segments.side, segments.start, segments.end, segments.speed, segments.turn, segments.repetitions)
+    rows = [
+        {
+            "action": names[action],
+            "parts": parts[action][side],
+            "start": start,
+            "end": end,
+            "side": SIDES[side],
+            "speed": speed,
+            "turn": turn,
+            "repetitions": repetitions,
+        }
+        for action, side, start, end, speed, turn, repetitions in zip(*(column.tolist() for column in shown), strict=True)
+    ]
+    most, bounds = scenes.action.shape[1], segments.bounds.tolist()
+    return [
+        [rows[bounds[i * most + a] : bounds[i * most + a + 1]] for a in range(actors)]
+        for i, actors in enumerate(scenes.actors.tolist())
+    ]
+
+
+@once_for_each_library
+def _parts(library: Library) -> list[list[list[str]]]:
+    return [[list(parts_of(library.action(name), side)) for side in (LEFT, RIGHT, BOTH)] for name in library.actions]
+
+
+def _completed(actions: Repertoire, scenes: Scenes, seconds: Array) -> tuple[Array, Array]:
+    """Count the completed repetitions, and decide whether no further one has visibly begun."""
+    cycle = actions.cycle[scenes.action]
+    counted = actions.counted[scenes.action]
+    cycles = (seconds * scenes.tempo - actions.enter[scenes.action]) / np.where(cycle > 0, cycle, 1.0) + _SLACK
+    done = np.clip(np.floor(cycles), 0, scenes.repetitions)
+    exact = (done == scenes.repetitions) | (cycles - done < _BEGUN)
+    return np.where(counted, done, 0).astype(np.int64), exact
+
+
+def _is_visible(actions: Repertoire, scenes: Scenes, seconds: Array, finished: Array, completed: Array, leg: Array) -> Array:
+    """Decide whether enough of each slot is visible for it to be described."""
+    action = scenes.action
+    gait, enter = actions.gait[action], actions.enter[action] / scenes.tempo
+    held = seconds >= enter + np.where(actions.seated[action], _MIN_SEATED, _MIN_HOLD)
+    distance = _MIN_GAIT_LEGS * np.minimum(actions.slow[action] / _WALKING_SPEED, 1.0) * leg
+    travelled = (seconds >= _MIN_GAIT_SECONDS) & (seconds * scenes.speed >= distance)
+    plain = np.where(action == actions.standing, seconds >= _MIN_STAND, held)
+    moved = np.where(gait == NO_GAIT, plain, np.where(gait == STEP, finished, travelled))
+    return np.where(actions.counted[action], completed > 0, moved)
+
+
+def _pace(gait: Array, speed: Array, leg: Array) -> Array:
+    pace = np.zeros(gait.shape, np.int64)
+    for kind, (slow, fast) in _SPEED_BOUNDS.items():
+        relative = speed / np.sqrt(leg / AVERAGE_LEG)
+        pace = np.where(gait == kind, 2 - (relative < slow) + (relative > fast), pace)
+    return pace
+
+
+def _path(gait: Array, planned: Array, turn: Array) -> Array:
+    travelling = (gait == WALK) | (gait == RUN)
+    curved = np.where(turn > _CURVE, 2, np.where(turn < -_CURVE, 3, 0))
+    return np.where(travelling, np.where(planned == 0, 1, curved), 0)
+
+
+def _direction(gait: Array, turn: Array) -> Array:
+    direction = np.where(np.abs(turn) > AROUND, 3, np.where(turn > 0, 1, 2))
+    return np.where(gait == STEP, direction, 0)
+
+
+def _covered(scenes: Scenes, used: Array) -> Array:
+    covered = np.zeros(scenes.action.shape, bool)
+    for slot in np.flatnonzero(scenes.layered.any(axis=(0, 1))):
+        over = used[..., slot] & scenes.layered[..., slot]
+        start = scenes.start[..., slot]
+        inside = (scenes.start <= start[..., None]) & (start[..., None] < scenes.end) & ~scenes.layered
+        covered |= over[..., None] & inside
+    return covered

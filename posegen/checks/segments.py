@@ -1,0 +1,189 @@
+"""Checked segments: what segments state, compared with what the joints show, for all variants of some samples at once.
+
+Speeds, paths and directions are replaced by what the joints show, since the planned ones are not reached where a start, a stop
+or the end of the clip interrupts them. Everything else is stated as planned, and is false where the joints show something else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.captions.segments import SIDES, Segments
+from posegen.checks.evidence import Evidence, Intervals, measure_evidence
+from posegen.checks.partners import find_partners
+from posegen.checks.statements import BOUNDS, KINDS, false_statements, shown_directions, shown_paths, shown_speeds
+from posegen.library import Library
+from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
+from posegen.planning.repertoire import parts_of
+from posegen.scene import BOTH, LEFT, RIGHT
+from posegen.skeleton import mirror_name, mirror_order
+
+__all__ = ["CheckedSegments", "append", "check_segments", "mirror_segments", "remove_false", "restore_parts"]
+
+Array = NDArray[Any]
+Row = dict[str, Any]
+
+STEADY = 0.6
+"""Share of its time for which a gait must be slow, or fast, to be described so; the statement is true from one half on."""
+_ACTION = KINDS.index("action")
+_OTHER_SIDE = np.array([RIGHT, LEFT, BOTH])
+_OTHER_PATH, _OTHER_DIRECTION = np.array(mirror_order(PATHS)), np.array(mirror_order(DIRECTIONS))
+
+
+@dataclass(frozen=True)
+class CheckedSegments:
+    """Visible segments of some sequences, with which of their statements are false.
+
+    Attributes
+    ----------
+    segments : Segments
+    actors : int
+        Actors that each sequence has room for.
+    false : bool [segments, kinds]
+        Which statements are false; see :data:`posegen.checks.statements.KINDS`.
+    dropped : list, for each sequence, of statements
+        False statements, and failures of quotas and limits, for the column `dropped`.
+    """
+
+    segments: Segments
+    actors: int
+    false: Array
+    dropped: list[list[Row]]
+
+    def add_dropped(self, rows: list[list[Row]]) -> CheckedSegments:
+        """Return the same segments with more entries of `dropped` for each sequence."""
+        return replace(self, dropped=[[*old, *new] for old, new in zip(self.dropped, rows, strict=True)])
+
+
+def check_segments(segments: Segments, joints: Array, clips: Array, library: Library, fps: int) -> CheckedSegments:
+    """Check segments against the joints.
+
+    Parameters
+    ----------
+    segments : Segments
+        Of n sequences.
+    joints : float32 [clips, actors, frames, 22, 3]
+        Metres.
+    clips : int64 [n]
+        Clip of each sequence.
+    library : Library
+    fps : int
+
+    Returns
+    -------
+    CheckedSegments
+    """
+    owner, most = segments.owner, joints.shape[1]
+    clip, actor = clips[owner // most], owner % most
+    intervals = Intervals(clip, actor, segments.start, segments.end, segments.action)
+    evidence = measure_evidence(joints, intervals, library, BOUNDS, fps)
+    segments = _as_shown(segments, evidence, library)
+    false = false_statements(segments, evidence, library)
+    for row in np.flatnonzero(segments.together).tolist():
+        interval, action = (int(segments.start[row]), int(segments.end[row])), library.actions[segments.action[row]]
+        found = find_partners(joints[clip[row]], int(actor[row]), *interval, action, library)
+        false[row, _ACTION] |= 1 - actor[row] not in found
+    return CheckedSegments(segments, most, false, [[] for _ in clips])
+
+
+def _as_shown(segments: Segments, evidence: Evidence, library: Library) -> Segments:
+    speeds = shown_speeds(segments.action, evidence, library, STEADY)
+    return replace(
+        segments,
+        pace=np.where(segments.pace > 0, speeds, 0),
+        path=np.where(segments.path == shown_paths(evidence.turn), segments.path, 0),
+        direction=np.where(segments.direction > 0, shown_directions(evidence.turn), 0),
+    )
+
+
+def mirror_segments(checked: CheckedSegments, sequences: int) -> CheckedSegments:
+    """Return the mirror images of the first `sequences` sequences: the same segments on the other side."""
+    actors = sequences * checked.actors
+    bounds = checked.segments.bounds[: actors + 1]
+    rows = slice(0, bounds[-1])
+    base = checked.segments.select(rows, bounds, checked.segments.complete[:actors])
+    segments = replace(
+        base,
+        side=_OTHER_SIDE[base.side],
+        turn=0.0 - base.turn,
+        path=_OTHER_PATH[base.path],
+        direction=_OTHER_DIRECTION[base.direction],
+    )
+    dropped = [[row | {"value": mirror_name(row["value"])} for row in rows] for rows in checked.dropped[:sequences]]
+    return CheckedSegments(segments, checked.actors, checked.false[rows], dropped)
+
+
+def append(one: CheckedSegments, other: CheckedSegments) -> CheckedSegments:
+    """Return the segments of some sequences followed by those of others with room for the same actors."""
+    false = np.concatenate([one.false, other.false])
+    return CheckedSegments(one.segments.append(other.segments), one.actors, false, one.dropped + other.dropped)
+
+
+def remove_false(checked: CheckedSegments, library: Library) -> CheckedSegments:
+    """Remove false statements and list them as dropped; a segment whose action does not show is removed as a whole."""
+    if not checked.false.any():
+        return checked
+    segments, false, owner = checked.segments, dict(zip(KINDS, checked.false.T, strict=True)), checked.segments.owner
+    kept = ~false["action"]
+    dropped = _dropped_statements(checked, np.cumsum(kept) - 1, library)
+    hidden = owner[~kept]
+    complete = segments.complete.copy()
+    complete[hidden] = False
+    segments = replace(
+        segments,
+        side=np.where(false["side"], BOTH, segments.side),
+        exact=segments.exact & ~false["count"],
+        pace=np.where(false["speed"], 0, segments.pace),
+        direction=np.where(false["direction"], 0, segments.direction),
+        path=np.where(false["path"], 0, segments.path),
+        # An actor who stands, and whose other action does not show, is described as standing.
+        covered=segments.covered & ~np.isin(owner, hidden),
+    )
+    bounds = np.searchsorted(owner[kept], np.arange(len(segments.bounds)))
+    left = segments.select(kept, bounds, complete)
+    return replace(checked, segments=left, false=checked.false[kept] & False, dropped=dropped)
+
+
+def _dropped_statements(checked: CheckedSegments, index: Array, library: Library) -> list[list[Row]]:
+    """List the false statements of each sequence; `index` numbers the segments that are kept, of all sequences."""
+    segments, owners = checked.segments, checked.segments.owner
+    dropped: list[list[Row]] = [list(rows) for rows in checked.dropped]
+    first = np.concatenate([[0], index + 1])[segments.bounds]
+    for row, kind in np.argwhere(checked.false).tolist():
+        if kind and checked.false[row, _ACTION]:
+            continue  # Where nothing of the action shows, nothing else of it is stated either.
+        owner = int(owners[row])
+        dropped[owner // checked.actors].append(
+            {
+                "actor": owner % checked.actors,
+                "kind": KINDS[kind],
+                "segment": -1 if kind == _ACTION else int(index[row] - first[owner]),
+                "action": library.actions[segments.action[row]],
+                "value": _value(KINDS[kind], segments, row),
+            }
+        )
+    return dropped
+
+
+def _value(kind: str, segments: Segments, row: int) -> str:
+    return {
+        "action": "",
+        "side": SIDES[int(segments.side[row])],
+        "count": str(segments.repetitions[row]),
+        "speed": SPEEDS[segments.pace[row]],
+        "direction": DIRECTIONS[segments.direction[row]],
+        "path": PATHS[segments.path[row]],
+    }[kind]
+
+
+def restore_parts(segments: list[list[Row]], dropped: list[Row], library: Library) -> None:
+    """Restore the moving body parts of one sequence's segments whose side was dropped, as the labels of frames have them."""
+    sides = {word: side for side, word in SIDES.items()}
+    for row in dropped:
+        if row["kind"] == "side":
+            parts = parts_of(library.action(row["action"]), sides[row["value"]])
+            segments[row["actor"]][row["segment"]]["parts"] = list(parts)

@@ -1,0 +1,330 @@
+"""Statements against joints: decide which statements of captions are true.
+
+A statement is true where the joints show the same, false where they show something else or nothing of it, and open where
+posegen does not know how it would show. :func:`check_statement` checks one statement of a row, :func:`false_statements` all
+possible statements of many segments at once; both use the same thresholds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.captions.segments import SIDES, Segments
+from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, measure_evidence
+from posegen.checks.partners import find_partners
+from posegen.library import Library
+from posegen.library.keeping import once_for_each_library
+from posegen.library.terms import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
+from posegen.scene import BOTH
+
+__all__ = [
+    "BOUNDS",
+    "CURVE",
+    "FACING",
+    "KINDS",
+    "MOST",
+    "Actor",
+    "Shown",
+    "check_statement",
+    "false_statements",
+    "observe_actors",
+    "row_statements",
+    "shown_directions",
+    "shown_paths",
+    "shown_segments",
+    "shown_speeds",
+]
+
+Array = NDArray[Any]
+
+CURVE = 20.0
+"""Degrees from which a path is curved."""
+FACING = 15.0
+"""Least degrees of a turn to a side."""
+MOVING = 0.15
+"""Metres per second: an actor with a gait is faster than this most of the time."""
+MOST = 0.5
+"""Share of the time that decides."""
+
+BOUNDS = np.array([*SPEED_BOUNDS["walk"], *SPEED_BOUNDS["run"], MOVING])
+"""Speed bounds that evidence is measured for, metres per second for an average leg."""
+KINDS = ("action", "side", "count", "speed", "direction", "path")
+"""Kinds of the statements that are checked, in the order of the columns of :func:`false_statements`.
+
+Order follows from these: both actions show, and captions state them in the order in which they begin.
+"""
+_STRAIGHT, _LEFT, _RIGHT = (PATHS.index(word) for word in ("straight", "left", "right"))
+_TO_LEFT, _TO_RIGHT, _AROUND = (DIRECTIONS.index(word) for word in ("left", "right", "around"))
+
+
+class Shown(NamedTuple):
+    """What the joints show of one segment.
+
+    Attributes
+    ----------
+    action : whether the action shows; None where posegen does not know how it would
+    side, speed, direction, path : as in statements; empty for none
+    count : repetitions, or UNKNOWN
+    """
+
+    action: bool | None
+    side: str
+    count: int
+    speed: str
+    direction: str
+    path: str
+
+
+class Actor(NamedTuple):
+    """An actor whose segments are to be checked.
+
+    `segments` are as rows have them, each with what is `shown` of it. `joints` are those of all actors of the sequence,
+    [actors, frames, 22, 3], of whom this is number `number`.
+    """
+
+    segments: Sequence[Mapping[str, Any]]
+    shown: Sequence[Shown]
+    joints: Array
+    number: int
+
+
+class _Signs(NamedTuple):
+    """How actions show; arrays [actions].
+
+    Attributes
+    ----------
+    travels, turns : whether it travels, whether it turns on the spot
+    sided : whether it has a sign for its side
+    bound : index of the lower speed bound of its gait; -1 where there are no words for its speed
+    """
+
+    travels: Array
+    turns: Array
+    sided: Array
+    bound: Array
+
+
+@once_for_each_library
+def _signs(library: Library) -> _Signs:
+    actions = [library.action(name) for name in library.actions]
+    gaits = list(SPEED_BOUNDS)
+    return _Signs(
+        travels=np.array([action.gait not in (None, "step") for action in actions]),
+        turns=np.array([action.gait == "step" for action in actions]),
+        sided=np.array([action.signs.side is not None for action in actions]),
+        bound=np.array([2 * gaits.index(action.gait) if action.gait in gaits else -1 for action in actions]),
+    )
+
+
+def shown_directions(turn: Array) -> Array:
+    """Return the direction of turns in degrees, as index into :data:`posegen.library.terms.DIRECTIONS`."""
+    aside = np.where(turn > FACING, _TO_LEFT, np.where(turn < -FACING, _TO_RIGHT, 0))
+    return np.where(np.abs(turn) > AROUND, _AROUND, aside)
+
+
+def shown_paths(turn: Array) -> Array:
+    """Return the path of an actor who turns by some degrees on the way, as index into :data:`posegen.library.terms.PATHS`."""
+    return np.where(turn > CURVE, _LEFT, np.where(turn < -CURVE, _RIGHT, _STRAIGHT))
+
+
+def shown_speeds(action: Array, evidence: Evidence, library: Library, share: float = MOST) -> Array:
+    """Return the speed kept for more than a share of the time, as index into :data:`posegen.library.terms.SPEEDS`; 0 for none.
+
+    Parameters
+    ----------
+    action : int [n]
+        Index into the library's actions.
+    evidence : Evidence
+        Of n intervals, measured for :data:`BOUNDS`.
+    library : Library
+    share : float
+
+    Returns
+    -------
+    int [n]
+    """
+    rows, bound = np.arange(len(action)), _signs(library).bound[action]
+    slow, fast = evidence.slower[rows, bound], evidence.faster[rows, bound + 1]
+    kept = np.stack([slow, 1.0 - slow - fast, fast])
+    word = kept.argmax(axis=0)
+    return np.where((bound >= 0) & (kept[word, rows] > share), word + SPEEDS.index("slow"), 0)
+
+
+def _action_shows(action: Array, evidence: Evidence, library: Library) -> Array:
+    """Return whether anything of the action shows, or nothing is known that would."""
+    travels, turns, sided, _ = (column[action] for column in _signs(library))
+    shows = np.where(sided, evidence.side != BOTH, evidence.repetitions != 0)
+    shows = np.where(turns, shown_directions(evidence.turn) != 0, shows)
+    return np.where(travels, evidence.faster[:, -1] > MOST, shows)
+
+
+def false_statements(segments: Segments, evidence: Evidence, library: Library) -> Array:
+    """Return which possible statements about segments are false.
+
+    Parameters
+    ----------
+    segments : Segments
+        n segments.
+    evidence : Evidence
+        Measured in their frames, for :data:`BOUNDS`.
+    library : Library
+
+    Returns
+    -------
+    bool [n, kinds]
+        Whether the statement of each of :data:`KINDS` is false; not where there is none or it cannot be measured.
+    """
+    signs = _signs(library)
+    sided, bound = signs.sided[segments.action], signs.bound[segments.action]
+    count = np.where(segments.exact, segments.repetitions, 0)
+    speeds = shown_speeds(segments.action, evidence, library)
+    return np.stack(
+        [
+            ~_action_shows(segments.action, evidence, library),
+            sided & (segments.side != BOTH) & (evidence.side != segments.side),
+            (count > 0) & (evidence.repetitions != UNKNOWN) & (evidence.repetitions != count),
+            (segments.pace > 0) & (bound >= 0) & (speeds != segments.pace),
+            (segments.direction > 0) & (shown_directions(evidence.turn) != segments.direction),
+            (segments.path > 0) & (shown_paths(evidence.turn) != segments.path),
+        ],
+        axis=1,
+    )
+
+
+def row_statements(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield all statements of a row: those of its captions, and those of the captions of its segments."""
+    for caption in row["captions"]:
+        yield from caption["statements"]
+    for actor in row["actors"]:
+        for segment in actor["segments"]:
+            yield from segment["statements"]
+
+
+def shown_segments(action: Array, evidence: Evidence, library: Library) -> list[Shown]:
+    """Return what the joints show of segments.
+
+    Parameters
+    ----------
+    action : int [n]
+        Index into the library's actions.
+    evidence : Evidence
+        Measured in their frames, for :data:`BOUNDS`.
+    library : Library
+
+    Returns
+    -------
+    list of Shown, n
+    """
+    signs = _signs(library)
+    known = (signs.travels | signs.turns | signs.sided)[action] | (evidence.repetitions != UNKNOWN)
+    columns = (
+        known,
+        _action_shows(action, evidence, library),
+        evidence.side,
+        evidence.repetitions,
+        shown_speeds(action, evidence, library),
+        shown_directions(evidence.turn),
+        shown_paths(evidence.turn),
+    )
+    return [
+        Shown(bool(shows) if known else None, SIDES[side], count, SPEEDS[speed], DIRECTIONS[direction], PATHS[path])
+        for known, shows, side, count, speed, direction, path in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def observe_actors(
+    joints: Array, cast: Sequence[Sequence[Mapping[str, Any]]], library: Library, fps: float
+) -> list[list[Actor]]:
+    """Measure what the joints show of all segments of some sequences.
+
+    Parameters
+    ----------
+    joints : float32 [n, actors, frames, 22, 3]
+        Metres.
+    cast : sequence, for each sequence, of actors
+        As rows of a dataset have them, each with its `segments`.
+    library : Library
+    fps : float
+        Frames per second.
+
+    Returns
+    -------
+    list, for each sequence, of lists of Actor
+    """
+    rows = [
+        (clip, a, segment["start"], segment["end"], library.index(segment["action"]))
+        for clip, actors in enumerate(cast)
+        for a, actor in enumerate(actors)
+        for segment in actor["segments"]
+    ]
+    intervals = Intervals(*np.array(rows, np.int64).reshape(-1, 5).T)
+    evidence = measure_evidence(joints, intervals, library, BOUNDS, fps)
+    shown = iter(shown_segments(intervals.action, evidence, library))
+    return [
+        [
+            Actor(actor["segments"], [next(shown) for _ in actor["segments"]], joints[clip], number)
+            for number, actor in enumerate(actors)
+        ]
+        for clip, actors in enumerate(cast)
+    ]
+
+
+def check_statement(statement: Mapping[str, Any], actors: Sequence[Actor], library: Library) -> bool | None:
+    """Check one statement of a sequence.
+
+    Parameters
+    ----------
+    statement : mapping
+        actor, kind, segment, action and value; see :mod:`posegen.captions.captions`.
+    actors : sequence of Actor
+        All actors of the sequence.
+    library : Library
+
+    Returns
+    -------
+    bool or None
+        None where it cannot be measured.
+    """
+    kind, value, number = statement["kind"], str(statement["value"]), statement["segment"]
+    if kind == "style":
+        return None
+    if kind == "people":
+        return len(actors) == int(value) if statement["actor"] < 0 else None
+    if not 0 <= statement["actor"] < len(actors):
+        return False
+    actor = actors[statement["actor"]]
+    if not 0 <= number < len(actor.segments) or actor.segments[number]["action"] != statement["action"]:
+        return False
+    segment, shown, action = actor.segments[number], actor.shown[number], library.action(statement["action"])
+    if kind == "side":
+        return None if action.signs.side is None else shown.side == value
+    if kind == "count":
+        return None if shown.count == UNKNOWN else str(shown.count) == value
+    if kind == "speed":
+        return None if action.gait not in SPEED_BOUNDS else shown.speed == value
+    if kind in ("direction", "path"):
+        return str(getattr(shown, kind)) == value
+    if kind == "partner":
+        found = find_partners(actor.joints, actor.number, segment["start"], segment["end"], segment["action"], library)
+        return value in map(str, found)
+    if kind == "order":
+        return _in_order(actor, number, value)
+    return shown.action
+
+
+def _in_order(actor: Actor, number: int, value: str) -> bool:
+    """Return whether a segment is after, or during, another one, and both show in their own frames."""
+    relation, _, other_number = value.partition(" ")
+    other = int(other_number)
+    if not 0 <= other < len(actor.segments):
+        return False
+    here, there = actor.segments[number], actor.segments[other]
+    if relation == "after":
+        in_order = there["start"] < here["start"]
+    else:
+        in_order = here["start"] < there["end"] and there["start"] < here["end"]
+    return in_order and False not in (actor.shown[number].action, actor.shown[other].action)

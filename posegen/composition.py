@@ -1,0 +1,202 @@
+"""Composition: motion with labels and captions for a text, and what of the text was not understood.
+
+A text about one person becomes a script that is planned and animated. For an interaction of two people, the first sample that
+shows it is searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption
+from posegen.captions.script import make_script
+from posegen.captions.script_scene import AGES, GROWN, ScriptScene, plan_script
+from posegen.captions.segments import find_segments, segment_rows
+from posegen.captions.sentences import kind_of_person
+from posegen.checks.segments import check_segments, remove_false
+from posegen.checks.statements import check_statement, observe_actors
+from posegen.config.schema import Config
+from posegen.errors import UsageError
+from posegen.library import Library, load_library
+from posegen.motion.engine import animate
+from posegen.planning.planning import plan
+from posegen.synthesis import Batch, synthesize
+from posegen.wording import shown
+
+__all__ = ["Composition", "compose"]
+
+Array = NDArray[Any]
+
+_SCENES_PLANNED, _MOST_SCENES = 200, 2000
+"""Scenes planned at a time, and in all, to find two people as described."""
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Motion for a text.
+
+    Attributes
+    ----------
+    text : as given
+    joints : float32 [actors, frames, 22, 3]
+        Metres.
+    action : uint16 [actors, frames, parts]
+        Index into `names`.
+    contact : uint8 [actors, frames, contacts]
+    names : of the actions
+    fps : int
+    row : dict
+        As in the table of a dataset: captions, and the actors with their segments.
+    not_understood : tuple of str
+        Parts of the text.
+    notes : tuple of str
+        Messages for the user, a line each.
+    """
+
+    text: str
+    joints: Array
+    action: Array
+    contact: Array
+    names: tuple[str, ...]
+    fps: int
+    row: dict[str, Any]
+    not_understood: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: Library | None = None) -> Composition:
+    """Compose the motion that a text describes.
+
+    Parameters
+    ----------
+    text : str
+        Such as "a person walks forward slowly, then sits down and waves with the left hand".
+    seed : int
+        Random seed of what the text leaves open.
+    seconds : float, optional
+        Duration; the natural one unless given.
+    library : Library, optional
+        Posegen's own, unless given.
+
+    Returns
+    -------
+    Composition
+
+    Raises
+    ------
+    UsageError
+        If the text describes nothing that posegen can show, or something impossible.
+    """
+    library = load_library() if library is None else library
+    parsed = parse_caption(text, library)
+    notes = explain_unknown(parsed, library)
+    if not any(statement["kind"] == "action" for statement in parsed.statements):
+        msg = "\n".join([f"{shown(text)} describes nothing that posegen can show; see posegen actions list", *notes])
+        raise UsageError(msg)
+    asked = {"text": text, "kind": "asked", "statements": parsed.statements}
+    interaction, fps = _asked_interaction(parsed, library), Config().fps
+    if interaction is not None:
+        batch = _find_sample(text, parsed, interaction, library, seed, seconds)
+        row = batch.rows[0] | {"captions": [asked, *batch.rows[0]["captions"]]}
+        arrays = batch.joints[0, 0], batch.action[0, 0], batch.contact[0, 0]
+    else:
+        scene = plan_script(make_script(parsed, library), library, fps, seed, seconds)
+        scenes = scene.scenes
+        motion = animate(scenes, library, int(scenes.length[0]), fps)
+        arrays = motion.joints[0], motion.action[0], motion.contact[0]
+        # What the joints do not show is not described.
+        checked = check_segments(find_segments(scenes, library, fps), motion.joints, np.arange(1), library, fps)
+        segments, config = remove_false(checked, library).segments, Config(seed=seed)
+        rows = segment_rows(scenes, library, segments)
+        label_segments(rows, scenes, library, config, segments)
+        actors = [{"seat_height": float(scenes.seat_height[0, 0]), "segments": rows[0][0]}]
+        captions = [asked, *write_captions(scenes, library, config, segments)[0]]
+        row = {"sample": 0, "variant": "base", "captions": captions, "actors": actors}
+        notes += _missing(parsed, scene, motion.joints, actors, segments.slot.tolist(), library, fps)
+    return Composition(text, *arrays, library.actions, fps, row, tuple(parsed.unknown), tuple(notes))
+
+
+def _missing(
+    parsed: ParsedCaption, scene: ScriptScene, joints: Array, actors: Any, slots: list[int], library: Library, fps: int
+) -> list[str]:
+    """Return a message for each statement of the text that the joints do not show."""
+    number_of = {scene.numbers[slot]: number for number, slot in enumerate(slots)}
+    observed = observe_actors(np.ascontiguousarray(joints), [actors], library, fps)[0]
+    messages = []
+    for statement in parsed.statements:
+        if statement["kind"] in ("people", "style") or int(statement["segment"]) < 0:
+            continue
+        if statement["kind"] == "order":
+            relation, other = str(statement["value"]).split()
+            statement = statement | {"value": f"{relation} {number_of.get(int(other), -1)}"}
+        here = number_of.get(int(statement["segment"]))
+        if here is None or check_statement(statement | {"segment": here}, observed, library) is False:
+            what = " ".join(str(statement[key]) for key in ("kind", "value") if statement[key])
+            messages.append(f"the motion does not show this of {shown(statement['action'])}: {what}")
+    return messages
+
+
+def _asked_interaction(parsed: ParsedCaption, library: Library) -> str | None:
+    """Return the interaction that a text describes; None where it describes something else, or more."""
+    done: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    with_partner = {(s["actor"], s["segment"]) for s in parsed.statements if s["kind"] == "partner" and s["value"]}
+    for statement in parsed.statements:
+        if statement["kind"] == "action":
+            if (statement["actor"], statement["segment"]) not in with_partner:
+                return None
+            done[int(statement["actor"])][str(statement["action"])] = None
+    asked = tuple(done[0]), tuple(done[1])
+    return next((name for name, interaction in library.interactions.items() if interaction.parts == asked), None)
+
+
+def _find_sample(
+    text: str, parsed: ParsedCaption, interaction: str, library: Library, seed: int, seconds: float | None
+) -> Batch:
+    """Return the first sample of a seed in which two people as described interact, in its base variant."""
+    kinds = {int(s["actor"]): str(s["value"]) for s in parsed.statements if s["kind"] == "people" and int(s["actor"]) >= 0}
+    config = _interaction_config(kinds, interaction, library, seed, seconds)
+    for first in range(0, _MOST_SCENES, _SCENES_PLANNED):
+        scenes = plan(config, library, np.arange(first, first + _SCENES_PLANNED))
+        fits, male, age = scenes.meets >= 0, scenes.persons.male, scenes.persons.age
+        for actor, kind in kinds.items():
+            fits &= [kind_of_person(bool(male[i, actor]), float(age[i, actor])) == kind for i in range(_SCENES_PLANNED)]
+        for sample in (first + np.flatnonzero(fits)).tolist():
+            batch = synthesize(config, [sample])
+            if batch.rows[0]["attempt"] == 0 and _shows_all(batch.rows[0], interaction, library):
+                return batch
+    msg = f"{shown(text)}: no two such people were found for it; ask for others, or for more time with --seconds"
+    raise UsageError(msg)
+
+
+def _interaction_config(
+    kinds: Mapping[int, str], interaction: str, library: Library, seed: int, seconds: float | None
+) -> Config:
+    ages = [AGES.get(kind, GROWN) for kind in kinds.values()] or [GROWN]
+    keys: dict[str, Any] = {
+        "seed": seed,
+        "population": {"age": {"min": min(low for low, _ in ages), "max": max(high for _, high in ages)}},
+        "story": {
+            "actors": {"min": 2, "max": 2},
+            "interactions": {"share": 1, "weights": {name: float(name == interaction) for name in library.interactions}},
+        },
+        "variants": {"speed": None, "position": None, "scale": None, "mirror": False},
+    }
+    if seconds is not None:
+        keys["frames"] = max(round(seconds * Config().fps), 1)
+    return Config.model_validate(keys)
+
+
+def _shows_all(row: Mapping[str, Any], interaction: str, library: Library) -> bool:
+    """Return whether all actions of an interaction are visible."""
+    for actor, actions in zip(row["actors"], library.interactions[interaction].parts, strict=True):
+        segments = actor["segments"]
+        done = {s["action"] for s in segments if any(statement["kind"] == "partner" for statement in s["statements"])}
+        if not done >= set(actions):
+            return False
+    return True
