@@ -68,12 +68,12 @@ class Shown(NamedTuple):
     ----------
     action : whether the action shows; None where posegen does not know how it would
     side, speed, direction, path : as in statements; empty for none
-    count : repetitions, or UNKNOWN
+    repetitions : a count, or UNKNOWN
     """
 
     action: bool | None
     side: str
-    count: int
+    repetitions: int
     speed: str
     direction: str
     path: str
@@ -289,21 +289,23 @@ def check_statement(statement: Mapping[str, Any], actors: Sequence[Actor], libra
     bool or None
         None where it cannot be measured.
     """
-    kind, value, number = statement["kind"], str(statement["value"]), statement["segment"]
+    kind, value = statement["kind"], str(statement["value"])
+    who, number = int(statement["actor"]), int(statement["segment"])
     if kind == "style":
         return None
     if kind == "people":
-        return len(actors) == int(value) if statement["actor"] < 0 else None
-    if not 0 <= statement["actor"] < len(actors):
+        return len(actors) == int(value) if who < 0 else None
+    if not 0 <= who < len(actors):
         return False
-    actor = actors[statement["actor"]]
+    actor = actors[who]
     if not 0 <= number < len(actor.segments) or actor.segments[number]["action"] != statement["action"]:
         return False
-    segment, shown, action = actor.segments[number], actor.shown[number], library.action(statement["action"])
+    segment, shown = actor.segments[number], actor.shown[number]
+    action = library.action(statement["action"])
     if kind == "side":
         return None if action.signs.side is None else shown.side == value
     if kind == "count":
-        return None if shown.count == UNKNOWN else str(shown.count) == value
+        return None if shown.repetitions == UNKNOWN else str(shown.repetitions) == value
     if kind == "speed":
         return None if action.gait not in SPEED_BOUNDS else shown.speed == value
     if kind in ("direction", "path"):

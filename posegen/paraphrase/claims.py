@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from posegen.captions.parser import Reading, parse_caption
+from posegen.captions.parser import ParsedCaption, parse_caption
 from posegen.library import Library
 from posegen.paraphrase.words import difference, meanings_of, words_of
 
@@ -50,7 +50,7 @@ def changed(caption: Mapping[str, Any], paraphrase: str, library: Library) -> st
     return by_words or _read_otherwise(told, parse_caption(paraphrase, library))
 
 
-def _read_otherwise(told: Sequence[_Statement], reading: Reading) -> str:
+def _read_otherwise(told: Sequence[_Statement], reading: ParsedCaption) -> str:
     """Say in what statements that were read differ from those that were told; nothing where they do not."""
     known = {(claim["kind"], claim["action"], claim["value"]) for claim in told}
     known |= {("action", claim["action"], "") for claim in told}
