@@ -1,60 +1,72 @@
-"""Sealed JSON documents: small files that carry a hash of themselves.
+"""Read and write sealed JSON documents: headers, receipts and other small files that contain a hash of themselves.
 
-The first entry of a sealed document is the XXH3-128 hash of all bytes that follow it, so that any change of the file is
-noticed, even one that JSON would not care about. What the document then says is still checked key by key: a seal keeps
-out accidents, not forgeries. And it must be written as :func:`seal` writes it, byte by byte, which leaves no room for
-what JSON lets pass: a key twice, a number without end, half a letter.
+The first entry of a sealed document is the XXH3-128 hash of all bytes that follow it, so that any change of the file is detected,
+even one that has no meaning in JSON. A seal detects accidents, not forgeries: :func:`parse` validates every value against a type.
+A document must also be byte for byte what :func:`seal` writes, which excludes duplicate keys, huge numbers and invalid Unicode.
+
+Not responsible for where documents are stored and what they mean.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Annotated, Any, TypeVar
 
 import xxhash
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from posegen.errors import PosegenError
 
-__all__ = ["Source", "mapping", "number", "seal", "texts", "unseal", "whole", "wholes", "words"]
+__all__ = ["MAX_BYTES", "STRICT", "Count", "Origin", "parse", "plain_data", "read_sealed", "seal", "unseal"]
 
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
+"""Largest document that is read, in bytes."""
+
+STRICT = ConfigDict(strict=True, extra="forbid")
+"""Validation of a document's dataclass: no conversions, no unknown keys. Set it as ``__pydantic_config__``."""
+
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+"""A non-negative integer that every JSON reader represents exactly."""
+
+T = TypeVar("T")
+
 _HASH_DIGITS = 32
-_MOST_ENTRIES = 100_000  # as Python objects, empty lists take 30 times the room of their text
-_DEEPEST = 32
+_MAX_ENTRIES = 100_000  # empty lists take 30 times as much memory as their text
+_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a document came from, for messages.
+class Origin:
+    """The file that a document was read from, for error messages.
 
     Attributes
     ----------
     file : str
-        The file as the user would name it.
-    cure : str
-        What to do if the file is bad: a whole sentence.
+        Path as the user would write it.
+    hint : str
+        What to do if the file is damaged: a complete sentence.
     """
 
     file: str
-    cure: str
+    hint: str
 
     def error(self, reason: str) -> PosegenError:
-        """Make the error that says `reason` about this document."""
-        return PosegenError(f"{self.file}: {reason}. {self.cure}")
+        """Return the error that states `reason` for this file."""
+        return PosegenError(f"{self.file}: {reason}. {self.hint}")
 
 
 def seal(content: Mapping[str, Any], *, indent: int | None = None) -> bytes:
-    """Write a document with the hash of itself as its first entry.
+    """Encode a document with the hash of itself as its first entry.
 
     Parameters
     ----------
     content : mapping
         Plain data without the key ``hash`` and without NaN.
     indent : int, optional
-        As for `json.dumps`; by default the document is as short as it can be.
+        As for `json.dumps`; by default the document is as short as possible.
 
     Examples
     --------
@@ -68,15 +80,15 @@ def seal(content: Mapping[str, Any], *, indent: int | None = None) -> bytes:
     return start.encode() + xxhash.xxh3_128_hexdigest(body).encode() + separator.encode() + body
 
 
-def unseal(data: bytes, source: Source) -> dict[str, Any]:
-    """Read a document, checking its hash.
+def unseal(data: bytes, origin: Origin) -> dict[str, Any]:
+    """Decode a document and check its hash.
 
     Parameters
     ----------
     data : bytes
-        What :func:`seal` returned, if all is well.
-    source : Source
-        For messages.
+        Content of the file; what :func:`seal` returned if the file is intact.
+    origin : Origin
+        For error messages.
 
     Returns
     -------
@@ -86,94 +98,84 @@ def unseal(data: bytes, source: Source) -> dict[str, Any]:
     Raises
     ------
     PosegenError
-        If the document is not what was written.
+        If the document is not exactly what :func:`seal` writes.
     """
-    if len(data) > MOST_BYTES or sum(map(data.count, (b",", b"[", b"{"))) > _MOST_ENTRIES:
-        raise source.error(f"is {len(data)} bytes long or has more entries than posegen ever writes")
+    if len(data) > MAX_BYTES or sum(map(data.count, (b",", b"[", b"{"))) > _MAX_ENTRIES:
+        raise origin.error(f"is too large for a document of posegen ({len(data)} bytes)")
     for indent, start, separator in ((None, b'{"hash":"', b'",'), (2, b'{\n  "hash": "', b'",\n')):
         end = len(start) + _HASH_DIGITS
         body = data[end + len(separator) :]
         if data.startswith(start) and data[end:].startswith(separator):
             if data[len(start) : end] != xxhash.xxh3_128_hexdigest(body).encode():
-                raise source.error("is damaged or was edited: its hash does not fit its content")
-            return _parsed(data, indent, source)
-    raise source.error("is not a document written by posegen: it does not begin with its own hash")
+                raise origin.error("is damaged or was edited: its hash does not match its content")
+            return _decode(data, indent, origin)
+    raise origin.error("is not a document written by posegen: it does not begin with its own hash")
 
 
-def _parsed(data: bytes, indent: int | None, source: Source) -> dict[str, Any]:
+def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
+    """Validate plain data as an instance of `kind`.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass whose ``__pydantic_config__`` is :data:`STRICT`, or another type that pydantic validates.
+    document : mapping
+        What :func:`unseal` returned.
+    origin : Origin
+        For error messages.
+
+    Raises
+    ------
+    PosegenError
+        If a key is missing or unknown, or a value has another type or range; names the first such key.
+    """
+    try:
+        return _adapter(kind).validate_json(json.dumps(document, allow_nan=False))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    except ValueError as error:  # a number that JSON cannot represent
+        raise origin.error(f"is not valid JSON ({error})") from error
+    key = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        raise origin.error(f"the key `{key}` is missing")
+    if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        raise origin.error(f"the key `{key}` is not known")
+    reason = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        raise origin.error(f"`{key}`: {reason}" if key else reason)
+    raise origin.error(f"`{key}`: {reason} (got {first['input']!r:.60})")
+
+
+def read_sealed(kind: type[T], data: bytes, origin: Origin) -> T:
+    """Decode a sealed document and validate it as an instance of `kind`; raises as :func:`unseal` and :func:`parse` do."""
+    return parse(kind, unseal(data, origin), origin)
+
+
+def plain_data(value: object) -> dict[str, Any]:
+    """Return a document's dataclass as plain data, ready for :func:`seal`."""
+    return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)  # type: ignore[no-any-return]
+
+
+@cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)
+
+
+def _decode(data: bytes, indent: int | None, origin: Origin) -> dict[str, Any]:
     try:
         document = json.loads(data)
-        if _depth(document) > _DEEPEST:
-            raise source.error(f"is nested more than {_DEEPEST} levels deep")
+        if _depth(document) > _MAX_DEPTH:
+            raise origin.error(f"is nested more than {_MAX_DEPTH} levels deep")
         del document["hash"]
-        plain = seal(document, indent=indent) == data
-    # A text that is no JSON, or says what JSON cannot: NaN, letters that are none.
+        is_canonical = seal(document, indent=indent) == data
+    # Text that is not JSON, or a value that JSON cannot represent: NaN, half of a surrogate pair.
     except (ValueError, RecursionError) as error:
-        raise source.error(f"is not valid JSON ({error})") from error
-    if not plain:
-        raise source.error("is JSON, but not as posegen writes it")
+        raise origin.error(f"is not valid JSON ({error})") from error
+    if not is_canonical:
+        raise origin.error("is JSON, but not as posegen writes it")
     return document  # type: ignore[no-any-return]
 
 
 def _depth(value: object) -> int:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + max(map(_depth, inner), default=0)
-
-
-def check_keys(document: object, keys: frozenset[str], source: Source, where: str = "") -> Mapping[str, Any]:
-    """Check that a document is an object with exactly these keys, and return it."""
-    if not isinstance(document, dict):
-        raise source.error(f"{where or 'the document'} must be a JSON object")
-    for key in sorted(keys - document.keys()):
-        raise source.error(f"the key `{where}{key}` is missing")
-    for key in sorted(document.keys() - keys):
-        raise source.error(f"the key `{where}{key}` is not known")
-    return document
-
-
-def whole(document: Mapping[str, Any], key: str, source: Source, *, least: int = 0) -> int:
-    """Take a whole number of at least `least`, below 2^53."""
-    value = document[key]
-    if type(value) is not int or not least <= value < 2**53:
-        raise source.error(f"`{key}` must be a whole number from {least} to 2^53, not {value!r:.60}")
-    return value
-
-
-def number(document: Mapping[str, Any], key: str, source: Source) -> float:
-    """Take a finite number of at most 2^64 if it is whole; a whole number stays one."""
-    value = document[key]
-    if not (type(value) is float and math.isfinite(value)) and not (type(value) is int and abs(value) <= 2**64):
-        raise source.error(f"`{key}` must be a finite number, not {value!r:.60}")
-    return value
-
-
-def words(document: Mapping[str, Any], key: str, source: Source) -> str:
-    """Take a text."""
-    value = document[key]
-    if not isinstance(value, str):
-        raise source.error(f"`{key}` must be text, not {value!r:.60}")
-    return value
-
-
-def mapping(document: Mapping[str, Any], key: str, source: Source) -> dict[str, Any]:
-    """Take a JSON object."""
-    value = document[key]
-    if not isinstance(value, dict):
-        raise source.error(f"`{key}` must be a JSON object, not {value!r:.60}")
-    return value
-
-
-def texts(document: Mapping[str, Any], key: str, source: Source) -> tuple[str, ...]:
-    """Take a list of texts."""
-    value = document[key]
-    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-        raise source.error(f"`{key}` must be a list of texts, not {value!r:.60}")
-    return tuple(value)
-
-
-def wholes(document: Mapping[str, Any], key: str, source: Source) -> tuple[int, ...]:
-    """Take a list of whole numbers from 1 to 2^31."""
-    value = document[key]
-    if not isinstance(value, list) or not all(type(entry) is int and 1 <= entry < 2**31 for entry in value):
-        raise source.error(f"`{key}` must be a list of whole numbers from 1, not {value!r:.60}")
-    return tuple(value)

@@ -1,6 +1,7 @@
-"""Files that survive a power failure: written beside their place, brought to the disk, then moved into it.
+"""Write files that survive a power failure: to a temporary name in the same folder, synced to the disk, then renamed.
 
-A temporary file's name carries the run that writes it, so that what a dead run left can be swept away.
+The name of a temporary file contains the run that writes it, so that the files of dead runs can be removed. Not responsible for the
+order in which the files of a shard are written; see :mod:`posegen.dataset.write`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,11 @@ from posegen.errors import PosegenError
 from posegen.stopwatch import stage
 
 __all__ = [
-    "Delivery",
-    "is_temporary",
+    "BackgroundWriter",
     "open_plain",
     "read_file",
     "remove_durably",
-    "sweep",
+    "remove_temporary_files",
     "sync_folder",
     "temporary_run",
     "write_all_durably",
@@ -37,12 +37,12 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)~(?P<run>[A-Za-z0-9_.-]+)~[0-9]+\.tempor
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
 def write_durably(path: Path, data: bytes, run: str) -> None:
-    """Put a file in its place such that, whatever happens, there is the old one or the new one.
+    """Write a file such that, if the process dies at any time, the old or the new file exists.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def write_all_durably(
     files: Iterable[tuple[Path, Sequence[bytes]]],
     run: str,
     *,
-    written: Callable[[], None] = _nothing,
-    placed: Callable[[], None] = _nothing,
+    written: Callable[[], None] = _do_nothing,
+    placed: Callable[[], None] = _do_nothing,
 ) -> None:
-    """Put several files in their places; when this returns, all of them are safe.
+    """Write several files as :func:`write_durably` does; all of them are on disk when this returns.
 
     Parameters
     ----------
@@ -70,19 +70,19 @@ def write_all_durably(
     run : str
         The run that writes.
     written, placed : callable, optional
-        Called after each temporary file is written, and after each file is in its place.
+        Called after each temporary file is written, and after each file has its final name.
     """
-    with Delivery(run, written) as delivery:
+    with BackgroundWriter(run, written) as writer:
         for path, pieces in files:
-            delivery.write(path, pieces)
-        delivery.place(placed)
+            writer.write(path, pieces)
+        writer.place(placed)
 
 
-class Delivery:
-    """Files that go to the disk while their owner works on, and then, all at once, to their places.
+class BackgroundWriter:
+    """Writes temporary files in a thread, while the caller encodes the next ones, and then renames all of them.
 
-    A thread writes and syncs them one after another beside their places; the disk takes as long for a shard as a core for a
-    third of the next. Left without :meth:`place`, they are removed.
+    Writing a shard to the disk takes as long as a third of making the next one. Temporary files that were not renamed are removed on
+    exit.
 
     Parameters
     ----------
@@ -92,68 +92,75 @@ class Delivery:
         Called by the thread after each file is written.
     """
 
-    def __init__(self, run: str, written: Callable[[], None] = _nothing) -> None:
+    def __init__(self, run: str, written: Callable[[], None] = _do_nothing) -> None:
         self._run = run
         self._written = written
-        self._thread = ThreadPoolExecutor(1, "delivery")
-        self._waiting: list[tuple[Path, Path, Future[None]]] = []
+        self._thread = ThreadPoolExecutor(1, "background-writer")
+        self._pending: list[tuple[Path, Path, Future[None]]] = []
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Return the writer."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove what is not in its place."""
+        """Stop writing and remove temporary files."""
         self._thread.shutdown(cancel_futures=True)
-        for temporary, _, _ in self._waiting:
+        for temporary, _, _ in self._pending:
             temporary.unlink(missing_ok=True)
 
     def write(self, path: Path, pieces: Sequence[bytes]) -> None:
-        """Begin to write a file, whose place is `path`."""
+        """Begin to write the file that will be at `path`."""
         temporary = _temporary_path(path, self._run)
-        self._waiting.append((temporary, path, self._submit(temporary, path, pieces)))
-
-    def _submit(self, temporary: Path, path: Path, pieces: Sequence[bytes]) -> Future[None]:
-        # With the context of the owner, who may be timing what is done.
-        return self._thread.submit(copy_context().run, self._write, temporary, path, pieces)
+        # In the context of the caller, who may be measuring the time of stages.
+        writing = self._thread.submit(copy_context().run, self._write, temporary, path, pieces)
+        self._pending.append((temporary, path, writing))
 
     def wait(self) -> None:
-        """Wait until all files are written and safe; OSError if the disk does not take them."""
-        for _, _, writing in self._waiting:
+        """Wait until all temporary files are on disk; OSError if writing fails."""
+        for _, _, writing in self._pending:
             writing.result()
 
-    def place(self, placed: Callable[[], None] = _nothing) -> None:
-        """Move all files into their places; when this returns, they are safe. Each folder is brought to the disk once.
+    def place(self, placed: Callable[[], None] = _do_nothing) -> None:
+        """Rename all files to their final names and sync each folder once.
 
         Parameters
         ----------
         placed : callable, optional
-            Called after each file is in its place.
+            Called after each file has its final name.
 
         Raises
         ------
         OSError
-            If the disk does not take them; then none that is not in its place is there any more.
+            If writing fails; then the temporary files that were not renamed are removed.
         """
         self.wait()
-        folders = dict.fromkeys(path.parent for _, path, _ in self._waiting)
-        while self._waiting:
-            temporary, path, _ = self._waiting[0]
+        folders = dict.fromkeys(path.parent for _, path, _ in self._pending)
+        while self._pending:
+            temporary, path, _ = self._pending[0]
             fault_point("placing", path.name)
             temporary.replace(path)
-            del self._waiting[0]
+            del self._pending[0]
             placed()
         for folder in folders:
             sync_folder(folder)
 
     def _write(self, temporary: Path, path: Path, pieces: Sequence[bytes]) -> None:
         _make_folder(path.parent)
-        _write_through(temporary, pieces, path.name)
+        with temporary.open("wb") as file:
+            fault_point("writing", path.name)
+            with stage("write"):
+                file.writelines(pieces)
+                file.flush()
+            fault_point("syncing", path.name)
+            # Do not retry: after an fsync that failed, the system may have dropped the bytes, and the next fsync succeeds. The file is
+            # removed, and a later run writes it again.
+            with stage("sync"):
+                os.fsync(file.fileno())
         self._written()
 
 
 def remove_durably(path: Path) -> bool:
-    """Remove a file if it is there; when this returns, it does not come back. Tells whether it was there."""
+    """Remove a file and sync its folder. Return whether there was a file."""
     try:
         fault_point("removing", path.name)
         path.unlink()
@@ -164,7 +171,7 @@ def remove_durably(path: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's list of files to the disk."""
+    """Sync a folder's list of files to the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fault_point("syncing_folder", folder.name)
@@ -174,42 +181,26 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def sweep(dataset: Path) -> list[Path]:
-    """Remove the temporary files of runs that have provably ended.
-
-    Parameters
-    ----------
-    dataset : Path
-        Folder of the dataset; links in it are not followed.
-
-    Returns
-    -------
-    list of Path
-        What was removed.
-    """
+def remove_temporary_files(folder: Path) -> list[Path]:
+    """Remove the temporary files of runs that have certainly ended, and return their paths; links are not followed."""
     removed = []
-    for path in _files_in(dataset):
-        match = _TEMPORARY.fullmatch(path.name)
-        if match and has_ended(match["run"]):
+    for path in _files_in(folder):
+        run = temporary_run(path.name)
+        if run is not None and has_ended(run):
             path.unlink(missing_ok=True)
             removed.append(path)
     return removed
 
 
-def is_temporary(path: Path) -> bool:
-    """Tell whether a file, by its name, is one that a run has not put in its place yet."""
-    return _TEMPORARY.fullmatch(path.name) is not None
-
-
 def temporary_run(name: str) -> str | None:
-    """Tell which run a temporary file is of, by its name; None if it is none."""
+    """Return the run that writes a temporary file, given by its name; None if it is no temporary file."""
     match = _TEMPORARY.fullmatch(name)
     return match["run"] if match else None
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a plain file to read it; OSError if it is anything else."""
-    # A link may lead anywhere, a pipe would wait for ever.
+    """Open a plain file for reading; OSError if it is anything else."""
+    # A link may lead anywhere, and opening a pipe may block.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -217,26 +208,26 @@ def open_plain(path: Path) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-def read_file(path: Path, most: int) -> bytes:
+def read_file(path: Path, max_bytes: int) -> bytes:
     """Read a small file.
 
     Parameters
     ----------
     path : Path
-    most : int
-        Bytes that it may have; a larger one is refused before it is read.
+    max_bytes : int
+        Largest size in bytes; a larger file is refused before it is read.
 
     Raises
     ------
     FileNotFoundError
-        If it is not there.
+        If it does not exist.
     PosegenError
         If it is not a plain file, cannot be read or is too large.
     """
     try:
         with open_plain(path) as file:
-            # To read that many takes memory for that many, whatever there is.
-            data = file.read(min(most, os.fstat(file.fileno()).st_size) + 1)
+            # `read` allocates as many bytes as it is asked for.
+            data = file.read(min(max_bytes, os.fstat(file.fileno()).st_size) + 1)
     except NotADirectoryError as error:
         raise FileNotFoundError(*error.args) from error
     except FileNotFoundError:
@@ -244,8 +235,8 @@ def read_file(path: Path, most: int) -> bytes:
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror}). A dataset consists of plain files that you may read"
         raise PosegenError(msg) from error
-    if len(data) > most:
-        msg = f"{path}: is larger than the {most} bytes that it may have. It was not written by posegen"
+    if len(data) > max_bytes:
+        msg = f"{path}: is larger than {max_bytes} bytes, so posegen did not write it"
         raise PosegenError(msg)
     return data
 
@@ -254,22 +245,8 @@ def _temporary_path(path: Path, run: str) -> Path:
     return path.with_name(f".{path.name}~{_NOT_IN_A_NAME.sub('-', run)}~{os.getpid()}.temporary")
 
 
-def _write_through(path: Path, pieces: Sequence[bytes], name: str) -> None:
-    """Write a file and bring it to the disk; `name` is what it is going to be called."""
-    with path.open("wb") as file:
-        fault_point("writing", name)
-        with stage("write"):
-            file.writelines(pieces)
-            file.flush()
-        fault_point("syncing", name)
-        # After an fsync that failed, the system may hold bytes for stored that are lost, and the next fsync says that all is
-        # well. So nobody tries again: the file goes, and is written anew by a later run.
-        with stage("sync"):
-            os.fsync(file.fileno())
-
-
 def _make_folder(folder: Path) -> None:
-    """Make a folder and its missing parents, and bring them to the disk."""
+    """Create a folder and its missing parents, and sync them to the disk."""
     if folder.is_dir():
         return
     _make_folder(folder.parent)

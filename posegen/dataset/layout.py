@@ -1,25 +1,36 @@
-"""What a dataset on disk consists of: its header, its array fields, its receipts, and where each file lies.
+"""The format of a dataset on disk: its header, array fields, layers, and the path of each file.
 
-A shard is a block of consecutive samples. It is one file per array field and one Parquet part, and its receipt, written
-last, says that it is complete and what its files and its samples hash to.
+A shard is a block of consecutive samples. It consists of one file per array field, one Parquet file with its sequences, and a
+receipt, written last; see :mod:`posegen.dataset.receipts`.
+
+A header is accepted only within fixed bounds, because readers allocate memory according to it. Not responsible for reading and
+writing files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import os
+import re
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
-from posegen.dataset.array_fields import ArrayField, Layer
-from posegen.dataset.documents import Source, check_keys, mapping, texts, whole, words
-from posegen.dataset.limits import header_fault
-from posegen.dataset.receipts import ROWS, Receipt, StoredFile
+import numpy as np
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from posegen.dataset.documents import STRICT, Count, Origin, parse, plain_data, seal
+from posegen.errors import PosegenError
 
 __all__ = [
     "COPY_FILE",
+    "COPY_KEY",
     "FORMAT_VERSION",
     "HEADER_FILE",
     "MOTION",
+    "OVERLAYS",
     "RECEIPTS",
     "REPAIR_FILE",
     "ROWS",
@@ -27,39 +38,173 @@ __all__ = [
     "ArrayField",
     "Header",
     "Layer",
-    "Receipt",
-    "StoredFile",
     "array_path",
+    "check_folders",
+    "dataset_folders",
+    "find_bad_folders",
     "group_path",
     "receipt_path",
     "rows_path",
+    "shard_files",
+    "shard_of",
     "shard_path",
 ]
 
 FORMAT_VERSION = 1
-"""Version of this layout; a reader refuses a later one."""
+"""Version of this format; a reader refuses a later one."""
 
 HEADER_FILE = "dataset.json"
 COPY_FILE = "dataset.copy.json"
-"""The header as it was when the dataset was made, without samples: what `dataset.json` is mended from.
+"""Backup of the header as it was when the dataset was created, without samples.
 
-How a dataset was made stands in no other file, so without it a single damaged byte would leave the shards to a user who still
-knows the command. It changes only when a layer is added, so that publishing need not write two files as one."""
+The config of a dataset is in no other file, so that one damaged byte of `dataset.json` would otherwise lose it. The copy changes
+only when a layer is added; therefore publishing does not have to write two files atomically."""
+COPY_KEY = "copy_of"
+"""Key that only the header's copy has: in place of the header, the copy would describe a dataset without samples."""
 REPAIR_FILE = "repair.json"
-"""Note of a repair that is under way."""
+"""Record of a repair in progress."""
 MOTION = "motion.zarr"
 SEQUENCES = "sequences"
 RECEIPTS = "receipts"
+OVERLAYS = frozenset(("embeddings", "paraphrases", "training"))
+"""Folders in a dataset with the results of later stages, which check their own files."""
+ROWS = "rows"
+"""Name of the table of sequences in receipts, next to the names of array fields."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_SHARD_FILE = re.compile(r"(?:.*/)?(?:c\.|part-)?([0-9]{1,15})[.0a-z]+")
+_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_MAX_DIMENSIONS = 16
+_MAX_CHUNK_BYTES = 2**31 - 17  # the maximum of Blosc
+_MAX_SAMPLE_BYTES = 2**30  # ten times the largest that a config makes
+_MAX_CHUNKS = 2**22  # so that the index of a shard has at most 64 MiB
+_INDEX_ENTRY_BYTES = 16
+_CHECKSUM_BYTES = 4
+_BLOSC_OVERHEAD_BYTES = 16
+_FOLDER_HINT = "The folders of a dataset must be real folders: remove it and restore the folder"
+
+Size = Annotated[int, Field(ge=1, lt=2**31)]
+Positive = Annotated[int, Field(ge=1, lt=2**53)]
+Fill = Annotated[
+    Annotated[int, Field(ge=-(2**64), le=2**64)] | float,
+    BeforeValidator(lambda value: math.nan if value == "NaN" else value),
+    PlainSerializer(lambda value: "NaN" if math.isnan(value) else value),
+]
+
+
+@dataclass(frozen=True)
+class ArrayField:
+    """An array with values for every sample.
+
+    Attributes
+    ----------
+    name : str
+    dims : tuple of str
+        Names of the dimensions after the sample.
+    shape, chunk : tuple of int
+        Size of a sample and of a chunk along `dims`; each size in `shape` is a multiple of that in `chunk`.
+    dtype : str
+        Name of a NumPy type.
+    fill : float or int
+        Value that marks absent data.
+    attributes : dict
+        Plain data for the reader: units, names along a dimension.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    name: str
+    dims: tuple[str, ...]
+    shape: tuple[Size, ...]
+    chunk: tuple[Size, ...]
+    dtype: str
+    fill: Fill
+    attributes: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the field cannot be stored."""
+        if not _NAME.fullmatch(self.name) or self.name == ROWS:
+            msg = f"{self.name!r:.80} is not a valid name of a field"
+            raise ValueError(msg)
+        if not all(_NAME.fullmatch(name) for name in self.dims) or len({"sample", *self.dims}) != len(self.dims) + 1:
+            msg = f"field {self.name}: dimensions need distinct names other than `sample`, not {self.dims!r:.200}"
+            raise ValueError(msg)
+        if not len(self.dims) == len(self.shape) == len(self.chunk) <= _MAX_DIMENSIONS:
+            msg = f"field {self.name}: dims, shape and chunk must have the same length, at most {_MAX_DIMENSIONS}"
+            raise ValueError(msg)
+        if any(size < 1 or step < 1 or size % step for size, step in zip(self.shape, self.chunk, strict=True)):
+            msg = f"field {self.name}: each size in shape {self.shape} must be a multiple of that in chunk {self.chunk}"
+            raise ValueError(msg)
+        if self.dtype not in _DTYPES:
+            msg = f"field {self.name}: cannot store {self.dtype!r:.40}, only {', '.join(_DTYPES)}"
+            raise ValueError(msg)
+        self._check_fill()
+
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes of a sample in memory."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    @property
+    def chunk_grid(self) -> tuple[int, ...]:
+        """Number of chunks of a sample along each of `dims`."""
+        return tuple(size // step for size, step in zip(self.shape, self.chunk, strict=True))
+
+    def _check_fill(self) -> None:
+        dtype = np.dtype(self.dtype)
+        if dtype.kind == "f":
+            fits = abs(self.fill) <= np.finfo(dtype).max
+            is_exact = math.isnan(self.fill) or (fits and float(dtype.type(self.fill)) == self.fill)
+        else:
+            limits = np.iinfo(dtype)
+            is_exact = type(self.fill) is int and limits.min <= self.fill <= limits.max
+        if not is_exact:
+            msg = f"field {self.name}: the fill value {self.fill!r:.40} does not fit {self.dtype}"
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Array fields that one command derives from a complete dataset, with receipts of their own.
+
+    Attributes
+    ----------
+    name : str
+    version : int
+        Version of the algorithm.
+    sources : tuple of str
+        What the fields are derived from: names of fields made with the samples, or `rows`.
+    fields : tuple of ArrayField
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    name: str
+    version: Positive
+    sources: tuple[str, ...]
+    fields: tuple[ArrayField, ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the layer cannot be stored."""
+        if not _NAME.fullmatch(self.name):
+            msg = f"{self.name!r:.80} is not a valid name of a layer"
+            raise ValueError(msg)
+        if not self.fields or not self.sources:
+            msg = f"layer {self.name}: needs fields and sources"
+            raise ValueError(msg)
+        if own := {field.name for field in self.fields}.intersection(self.sources):
+            msg = f"layer {self.name}: {', '.join(sorted(own))} cannot be derived from itself"
+            raise ValueError(msg)
 
 
 @dataclass(frozen=True)
 class Header:
-    """What `dataset.json` says.
+    """Content of `dataset.json`.
 
     Attributes
     ----------
     format_version, content_version : int
-        Of this layout, and of what makes the samples.
+        Version of this format, and of the code that decides the content of samples.
     identity : str
         Hash of everything that decides content.
     name : str
@@ -72,120 +217,155 @@ class Header:
     skeleton : dict
         Joint names, parents, units, up axis.
     licence : str
-        Of the data.
+        Licence of the data.
     shard, chunk : int
-        Samples in a shard and in a chunk, which divides it.
+        Samples in a shard and in a chunk; the shard is a multiple of the chunk.
     variants : tuple of str
-        The order of the variants, in arrays and in rows.
+        Order of the variants, in arrays and in rows.
     fields : tuple of ArrayField
-        Those that were made with the samples.
+        Fields that are made with the samples.
     layers : tuple of Layer
-        What was derived from them later.
+        Fields that were derived from them later.
     """
 
-    format_version: int
-    content_version: int
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    format_version: Positive
+    content_version: Count
     identity: str
     name: str
     config: dict[str, Any]
-    seed: int
-    samples: int
-    fps: int
-    frames: int
+    seed: Count
+    samples: Count
+    fps: Positive
+    frames: Positive
     skeleton: dict[str, Any]
     licence: str
-    shard: int
-    chunk: int
+    shard: Positive
+    chunk: Positive
     variants: tuple[str, ...]
     fields: tuple[ArrayField, ...]
     layers: tuple[Layer, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be stored."""
-        fault = header_fault(self)
-        if fault:
-            raise ValueError(fault)
+        """Raise ValueError if such a dataset cannot be stored, or cannot be read in a bounded amount of memory."""
+        if self.shard < 1 or self.chunk < 1 or self.shard % self.chunk:
+            msg = f"the shard size {self.shard} must be a multiple of the chunk size {self.chunk}"
+            raise ValueError(msg)
+        for kind, names in (
+            ("variants", self.variants),
+            ("fields", [field.name for field in self.all_fields] if self.fields else []),
+            ("layers", [layer.name for layer in self.layers]),
+        ):
+            if len(set(names)) != len(names) or (not names and kind != "layers"):
+                msg = f"{kind} need distinct names, not {names!r:.200}"
+                raise ValueError(msg)
+        known = {ROWS, *(field.name for field in self.fields)}
+        if unknown := {source for layer in self.layers for source in layer.sources} - known:
+            msg = f"layers are derived from {', '.join(sorted(unknown))!r:.200}, which the dataset does not have"
+            raise ValueError(msg)
+        for field in self.all_fields:
+            self._check_size(field)
+        if sum(field.sample_bytes for field in self.all_fields) > _MAX_SAMPLE_BYTES:
+            msg = f"a sample takes more than {_MAX_SAMPLE_BYTES:,} bytes, which no config makes"
+            raise ValueError(msg)
 
     @property
     def all_fields(self) -> tuple[ArrayField, ...]:
-        """The array fields, those of layers behind the others."""
+        """All array fields, those of layers last."""
         return (*self.fields, *(field for layer in self.layers for field in layer.fields))
 
+    def shards(self) -> int:
+        """Return the number of shards, the last of which may be partly filled."""
+        return -(-self.samples // self.shard)
+
     def field(self, name: str) -> ArrayField:
-        """Look up the array field of this name; KeyError if there is none."""
+        """Return the array field of this name; KeyError if there is none."""
         for entry in self.all_fields:
             if entry.name == name:
                 return entry
         raise KeyError(name)
 
+    def layer_of(self, path: str) -> Layer | None:
+        """Return the layer that a file belongs to, by its path inside the dataset; None if it belongs to none."""
+        folder, _, rest = path.partition("/")
+        field = rest.partition("/")[0]
+        if folder != MOTION:
+            return None
+        return next((layer for layer in self.layers if any(field == entry.name for entry in layer.fields)), None)
+
     def with_samples(self, samples: int) -> Header:
-        """Copy the header with another number of samples."""
+        """Return a copy with another number of samples."""
         return replace(self, samples=samples)
 
-    def shards(self) -> int:
-        """Count the shards that `samples` fills or begins."""
-        return -(-self.samples // self.shard)
-
     def count(self, shard: int) -> int:
-        """Count the samples that are in this shard."""
+        """Return the number of samples in a shard."""
         return min(self.shard, self.samples - shard * self.shard)
 
+    def chunks_in_shard(self, field: ArrayField) -> int:
+        """Return the number of chunks of a field in a shard."""
+        return self.shard // self.chunk * math.prod(field.chunk_grid)
+
+    def max_shard_bytes(self, field: ArrayField) -> int:
+        """Return the largest size of the file of a field in a shard, in bytes."""
+        extra = _BLOSC_OVERHEAD_BYTES + _CHECKSUM_BYTES + _INDEX_ENTRY_BYTES
+        return self.chunks_in_shard(field) * (self._chunk_bytes(field) + extra) + _CHECKSUM_BYTES
+
     def to_json(self) -> dict[str, Any]:
-        """Describe the dataset as plain data."""
-        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        data |= {"variants": list(self.variants), "fields": [entry.to_json() for entry in self.fields]}
-        # Most datasets have none, and say nothing about them.
-        return data | {"layers": [layer.to_json() for layer in self.layers]} if self.layers else _without(data, "layers")
+        """Return the header as plain data; ``layers`` is left out if there are none."""
+        data = plain_data(self)
+        if not self.layers:
+            del data["layers"]
+        return data
+
+    def to_bytes(self) -> bytes:
+        """Return the content of `dataset.json`."""
+        return seal(self.to_json(), indent=2)
+
+    def copy_bytes(self) -> bytes:
+        """Return the content of `dataset.copy.json`."""
+        return seal({COPY_KEY: HEADER_FILE} | self.with_samples(0).to_json(), indent=2)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], source: Source) -> Header:
-        """Read what :meth:`to_json` wrote, checking it."""
+    def from_json(cls, data: dict[str, Any], origin: Origin) -> Header:
+        """Validate plain data as a header; PosegenError if it is none, or has a later format version."""
         version = data.get("format_version")
         if type(version) is int and version > FORMAT_VERSION:
-            reason = f"the dataset has format {version}, this posegen reads up to {FORMAT_VERSION}"
-            raise Source(source.file, "Use a newer posegen.").error(reason)
-        document = check_keys({"layers": []} | dict(data), frozenset(cls.__dataclass_fields__), source)
-        for name in ("fields", "layers"):
-            if not isinstance(document[name], list):
-                raise source.error(f"`{name}` must be a list")
-        try:
-            return cls(
-                format_version=whole(document, "format_version", source, least=1),
-                content_version=whole(document, "content_version", source),
-                identity=words(document, "identity", source),
-                name=words(document, "name", source),
-                config=mapping(document, "config", source),
-                seed=whole(document, "seed", source),
-                samples=whole(document, "samples", source),
-                fps=whole(document, "fps", source, least=1),
-                frames=whole(document, "frames", source, least=1),
-                skeleton=mapping(document, "skeleton", source),
-                licence=words(document, "licence", source),
-                shard=whole(document, "shard", source, least=1),
-                chunk=whole(document, "chunk", source, least=1),
-                variants=texts(document, "variants", source),
-                fields=tuple(ArrayField.from_json(entry, source) for entry in document["fields"]),
-                layers=tuple(Layer.from_json(entry, source) for entry in document["layers"]),
-            )
-        except ValueError as error:
-            raise source.error(str(error)) from error
+            msg = f"the dataset has format version {version}, this posegen reads versions up to {FORMAT_VERSION}"
+            raise Origin(origin.file, "Use a newer posegen.").error(msg)
+        return parse(cls, data, origin)
+
+    def _chunk_bytes(self, field: ArrayField) -> int:
+        return math.prod(field.chunk) * self.chunk * np.dtype(field.dtype).itemsize
+
+    def _check_size(self, field: ArrayField) -> None:
+        if self._chunk_bytes(field) > _MAX_CHUNK_BYTES:
+            msg = f"field {field.name}: a chunk of {self.chunk} samples is larger than 2 GB; make `chunk` smaller"
+            raise ValueError(msg)
+        if self.chunks_in_shard(field) > _MAX_CHUNKS:
+            msg = f"field {field.name}: a shard of {self.shard} samples has more than {_MAX_CHUNKS:,} chunks"
+            raise ValueError(msg)
+        for name, size in zip(field.dims, field.shape, strict=True):
+            if name == "variant" and size != len(self.variants):
+                msg = f"field {field.name}: has {size} variants, the dataset has {len(self.variants)}"
+                raise ValueError(msg)
 
 
 def group_path() -> str:
-    """Path of the Zarr group's description inside the dataset."""
+    """Return the path of the Zarr group's metadata inside the dataset."""
     return f"{MOTION}/zarr.json"
 
 
 def array_path(field: str) -> str:
-    """Path of an array's description inside the dataset."""
+    """Return the path of an array's metadata inside the dataset."""
     return f"{MOTION}/{field}/zarr.json"
 
 
 def shard_path(field: ArrayField, shard: int) -> str:
-    """Path of a shard of a field.
+    """Return the path of a shard of a field.
 
-    The key's parts are joined by dots, so that all shards of a field lie in one folder: a folder for each would cost more
-    time to bring safely to the disk than the shard itself.
+    The parts of the Zarr key are joined by dots, so that all shards of a field are in one folder: to sync a folder per shard would
+    take longer than to sync the shard itself.
 
     Examples
     --------
@@ -196,14 +376,64 @@ def shard_path(field: ArrayField, shard: int) -> str:
 
 
 def rows_path(shard: int) -> str:
-    """Path of the Parquet part with the shard's sequences."""
+    """Return the path of the Parquet file with the shard's sequences."""
     return f"{SEQUENCES}/part-{shard:05}.parquet"
 
 
 def receipt_path(shard: int, layer: Layer | None = None) -> str:
-    """Path of the shard's receipt, or of that of a layer of it."""
+    """Return the path of the receipt of a shard, or of a layer of the shard."""
     return f"{RECEIPTS}/{shard:05}.json" if layer is None else f"{RECEIPTS}/{layer.name}/{shard:05}.json"
 
 
-def _without(data: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if name != key}
+def shard_files(header: Header, shard: int) -> list[str]:
+    """List the files that a shard can have besides its receipt, including those of layers and their receipts."""
+    layers = (receipt_path(shard, layer) for layer in header.layers)
+    return [*layers, *(shard_path(field, shard) for field in header.all_fields), rows_path(shard)]
+
+
+def shard_of(header: Header, name: str) -> int | None:
+    """Return the shard that a file or receipt belongs to, by its path inside the dataset; None if it belongs to none."""
+    match = _SHARD_FILE.fullmatch(name)
+    if match is None:
+        return None
+    shard = int(match[1])
+    return shard if name in (*shard_files(header, shard), receipt_path(shard)) else None
+
+
+def dataset_folders(header: Header) -> list[str]:
+    """List the folders of a dataset, by their path inside it."""
+    arrays = [f"{MOTION}/{field.name}" for field in header.all_fields]
+    return [MOTION, SEQUENCES, RECEIPTS, *arrays, *(f"{RECEIPTS}/{layer.name}" for layer in header.layers)]
+
+
+def find_bad_folders(path: Path, header: Header) -> Iterator[tuple[str, str]]:
+    """Find links and files in place of the folders of a dataset, so that nothing outside it is read or written.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset, which may itself be a link.
+    header : Header
+
+    Yields
+    ------
+    (str, str)
+        Path inside the dataset, and what is wrong with it.
+    """
+    for name in dataset_folders(header):
+        try:
+            mode = os.lstat(path / name).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # reported as missing files
+        if stat.S_ISLNK(mode):
+            yield name, f"is a link. {_FOLDER_HINT}"
+            return  # do not follow it
+        if not stat.S_ISDIR(mode):
+            yield name, f"is not a folder. {_FOLDER_HINT}"
+
+
+def check_folders(path: Path, header: Header) -> None:
+    """Raise PosegenError if a link or a file is in place of a folder of the dataset."""
+    for name, fault in find_bad_folders(path, header):
+        msg = f"{path}: {name} {fault}"
+        raise PosegenError(msg)

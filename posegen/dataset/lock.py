@@ -1,73 +1,86 @@
-"""The lock on a dataset: one run writes it at a time. The system gives it back when the process dies, however it does."""
+"""Lock a dataset, so that one run writes it at a time.
+
+The operating system releases the lock when the process dies. The lock is advisory: readers do not need it.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
+from posegen.dataset.files import read_file
+from posegen.dataset.runs import has_ended
 from posegen.errors import PosegenError
 
-__all__ = ["LOCK_FILE", "locked"]
+__all__ = ["LOCK_FILE", "is_being_written", "lock_holder", "locked"]
 
 LOCK_FILE = ".lock"
-_MOST_BYTES = 1000
+_MAX_BYTES = 1000
+_HOLDER = re.compile(r"process [0-9]+ \(run (.+)\)")
 
 
 @contextmanager
 def locked(dataset: Path, run: str) -> Iterator[None]:
-    """Hold the lock on a dataset; it is only advice, which readers need not heed.
+    """Hold the lock on a dataset.
 
     Parameters
     ----------
     dataset : Path
         An existing folder.
     run : str
-        Who holds it, for the message to others.
+        The run that holds it, for the message to others.
 
     Raises
     ------
     PosegenError
-        If another run holds it.
+        If another run holds it; names that run.
     """
     path = dataset / LOCK_FILE
-    handle = _acquire(path)
+    lock = FileLock(path, mode=0o644)
     try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"process {os.getpid()} (run {run})".encode()[:_MOST_BYTES], 0)
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        holder = _read_holder(dataset) or "another process"
+        msg = f"{dataset}: is being written by {holder}. Wait until it has ended, or stop it, then run this command again"
+        raise PosegenError(msg) from error
+    try:
+        _write_holder(path, f"process {os.getpid()} (run {run})")
         yield
     finally:
         try:
-            # While the lock is still held: whoever waits for this very file sees that it is gone and makes a new one.
+            # Before the release: a process that has opened this very file detects that it is gone.
             path.unlink(missing_ok=True)
         finally:
-            os.close(handle)
+            lock.release()
 
 
-def _acquire(path: Path) -> int:
-    """Open and lock the file at `path`, such that it still is the file there once it is locked."""
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(handle, _MOST_BYTES, 0).decode(errors="replace") or "another process"
-            os.close(handle)
-            msg = f"{path.parent}: is being written by {holder}. Wait until it is done, or stop it, then run this again"
-            raise PosegenError(msg) from error
-        except OSError:
-            os.close(handle)
-            raise
-        if _is_at(path, handle):
-            return handle
+def lock_holder(dataset: Path) -> str | None:
+    """Return the run that holds the lock, or held it when it died; None if there is no lock, or one without a run."""
+    match = _HOLDER.fullmatch(_read_holder(dataset))
+    return match[1] if match else None
+
+
+def is_being_written(dataset: Path) -> bool:
+    """Return whether a run may be writing a dataset, without taking the lock."""
+    run = lock_holder(dataset)
+    return run is not None and not has_ended(run)
+
+
+def _write_holder(path: Path, holder: str) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
+    try:
+        os.write(handle, holder.encode()[:_MAX_BYTES])
+    finally:
         os.close(handle)
 
 
-def _is_at(path: Path, handle: int) -> bool:
+def _read_holder(dataset: Path) -> str:
     try:
-        there = os.lstat(path)
-    except FileNotFoundError:
-        return False
-    return os.path.samestat(there, os.fstat(handle))
+        return read_file(dataset / LOCK_FILE, _MAX_BYTES).decode(errors="replace")
+    except (FileNotFoundError, PosegenError):
+        return ""

@@ -1,104 +1,385 @@
-"""Receipts: the small files that say that a shard is complete. A shard without one counts as not made."""
+"""Decide which shards are complete: a shard is complete when it has a valid receipt and its files exist in their sizes.
+
+A receipt is a small sealed document, written after everything else of its shard is on disk. It contains the hashes of the shard's
+samples and files. A layer of a shard has a receipt of its own, which also contains the hashes of what the layer was derived from:
+a layer that does not match its samples any more is not complete and is derived again. A dataset with incomplete layers is valid
+without them.
+
+Not responsible for the bytes of files, which :mod:`posegen.dataset.checked_files` hashes when they are read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+import os
+import re
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
-from posegen.dataset.documents import Source, check_keys, mapping, number, seal, unseal, whole, words
+from pydantic import ConfigDict
 
-__all__ = ["DIGITS", "ROWS", "Receipt", "StoredFile"]
+from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, plain_data, read_sealed, seal
+from posegen.dataset.files import read_file
+from posegen.dataset.layout import (
+    RECEIPTS,
+    ROWS,
+    Header,
+    Layer,
+    Positive,
+    check_folders,
+    receipt_path,
+    rows_path,
+    shard_path,
+)
+from posegen.dataset.tables import max_table_bytes
+from posegen.errors import PosegenError
+
+__all__ = [
+    "DIGITS",
+    "Receipt",
+    "StoredFile",
+    "complete_prefix",
+    "complete_shards",
+    "derive_hint",
+    "find_file_fault",
+    "generate_hint",
+    "is_foreign_receipt",
+    "layer_identity",
+    "list_layer_receipts",
+    "list_receipts",
+    "load_layer_receipt",
+    "load_receipt",
+    "read_receipt",
+]
 
 DIGITS = 32
 """Hexadecimal digits of a content hash."""
 
-ROWS = "rows"
-"""What receipts call the table of sequences beside the array fields."""
+_RECEIPT_NAME = re.compile(r"([0-9]{5,15})\.json")
+_HEX = frozenset("0123456789abcdef")
 
 
 @dataclass(frozen=True)
 class StoredFile:
     """Size and XXH3-128 hash of a file's bytes."""
 
-    bytes: int
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    bytes: Count
     xxh3: str
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a complete shard consists of.
+    """Content of a receipt.
 
     Attributes
     ----------
     shard, first, count : int
-        Number of the shard, its first sample and how many samples it holds.
+        Number of the shard, its first sample and its number of samples.
     identity : str
         Identity of the dataset.
     content : dict of str to str
-        For each field and for `rows`, the content hashes of the shard's samples one after another, 32 digits each.
+        For each field and for `rows`, the concatenated content hashes of the shard's samples, 32 digits each.
     files : dict of str to StoredFile
-        The shard's files by their path inside the dataset. A field of which all is absent has no file.
+        The shard's files by their path inside the dataset. A field without any value has no file.
     rows : int
-        Rows of the Parquet part.
+        Rows of the Parquet file.
     seconds : float
-        How long making the shard took.
+        Time it took to make the samples.
     made_by_run : str
-        The run that made it; see :mod:`posegen.dataset.runs`.
+        The run that wrote it; see :mod:`posegen.dataset.runs`.
     """
 
-    shard: int
-    first: int
-    count: int
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    shard: Count
+    first: Count
+    count: Positive
     identity: str
     content: dict[str, str]
     files: dict[str, StoredFile]
-    rows: int
+    rows: Count
     seconds: float
     made_by_run: str
 
     @property
     def size(self) -> int:
-        """Bytes on disk of the shard's files."""
+        """Size of the shard's files in bytes."""
         return sum(file.bytes for file in self.files.values())
 
     def hash_of(self, field: str, sample: int) -> str:
-        """Look up the content hash of a sample (by its number in the dataset) in a field or in `rows`."""
+        """Return the content hash of a sample, given by its index in the dataset, in a field or in `rows`."""
         start = (sample - self.first) * DIGITS
         return self.content[field][start : start + DIGITS]
 
-    def to_json(self) -> dict[str, Any]:
-        """Describe the receipt as plain data."""
-        return asdict(self)
-
     def to_bytes(self) -> bytes:
-        """Write the receipt as a sealed document."""
-        return seal(self.to_json())
+        """Return the receipt as a sealed document."""
+        return seal(plain_data(self))
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], source: Source) -> Receipt:
-        """Read what :meth:`to_json` wrote, checking types."""
-        document = check_keys(data, frozenset(cls.__dataclass_fields__), source)
-        content = mapping(document, "content", source)
-        files = mapping(document, "files", source)
-        return cls(
-            shard=whole(document, "shard", source),
-            first=whole(document, "first", source),
-            count=whole(document, "count", source, least=1),
-            identity=words(document, "identity", source),
-            content={name: words(content, name, source) for name in content},
-            files={path: _stored_file(files[path], source) for path in files},
-            rows=whole(document, "rows", source),
-            seconds=number(document, "seconds", source),
-            made_by_run=words(document, "made_by_run", source),
-        )
-
-    @classmethod
-    def from_bytes(cls, data: bytes, source: Source) -> Receipt:
-        """Read a sealed receipt, checking its hash and its types."""
-        return cls.from_json(unseal(data, source), source)
+    def from_bytes(cls, data: bytes, origin: Origin) -> Receipt:
+        """Read a sealed receipt; PosegenError if it is damaged or has values of other types."""
+        return read_sealed(cls, data, origin)
 
 
-def _stored_file(data: object, source: Source) -> StoredFile:
-    document = check_keys(data, frozenset(("bytes", "xxh3")), source, "files.")
-    return StoredFile(bytes=whole(document, "bytes", source), xxh3=words(document, "xxh3", source))
+def generate_hint(shard: int) -> str:
+    """Return the hint for a shard whose receipt or files are missing."""
+    return f"Run the same `posegen generate` command again: it makes shard {shard} again."
+
+
+def derive_hint(path: Path) -> str:
+    """Return the hint for incomplete layers."""
+    return f"Run: posegen derive {path}"
+
+
+def read_receipt(path: Path, header: Header, shard: int) -> Receipt:
+    """Read a shard's receipt and check it against the header, without looking at the shard's files.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset.
+    header : Header
+        Its number of samples is not used.
+    shard : int
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no receipt.
+    PosegenError
+        If the receipt is damaged or belongs to something else; states only the reason.
+    """
+    receipt = _read(path / receipt_path(shard))
+    fault = _find_fault(receipt, header, shard)
+    if fault:
+        raise PosegenError(fault)
+    return receipt
+
+
+def is_foreign_receipt(path: Path, header: Header, shard: int) -> bool:
+    """Return whether a shard's receipt is undamaged and belongs to another dataset or shard."""
+    try:
+        receipt = _read(path / receipt_path(shard))
+    except (FileNotFoundError, PosegenError):
+        return False
+    return _find_fault(receipt, header, shard) is not None
+
+
+def load_receipt(path: Path, header: Header, shard: int) -> Receipt:
+    """Read a shard's receipt as :func:`read_receipt` does, with complete error messages.
+
+    Raises
+    ------
+    PosegenError
+        If the receipt is missing, damaged or belongs to something else; names the shard and the hint.
+    """
+    name = f"{path}: shard {shard}: {receipt_path(shard)}"
+    try:
+        return read_receipt(path, header, shard)
+    except FileNotFoundError as error:
+        msg = f"{name}: the receipt is missing, so the shard is not complete. {generate_hint(shard)}"
+        raise PosegenError(msg) from error
+    except PosegenError as error:
+        msg = f"{name}: the receipt {error}. {generate_hint(shard)}"
+        raise PosegenError(msg) from error
+
+
+def load_layer_receipt(path: Path, header: Header, layer: Layer, samples: Receipt, count: int) -> Receipt:
+    """Read the receipt of a layer of a shard and check it against the header and the shard's receipt.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset.
+    header : Header
+    layer : Layer
+    samples : Receipt
+        Receipt of the shard.
+    count : int
+        Number of samples of the shard that the layer must have.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no receipt.
+    PosegenError
+        If the receipt is damaged, or does not match what the shard contains; states only the reason.
+    """
+    receipt = _read(path / receipt_path(samples.shard, layer))
+    fault = _find_layer_fault(receipt, header, layer, samples, count)
+    if fault:
+        raise PosegenError(fault)
+    return receipt
+
+
+def list_layer_receipts(path: Path, header: Header, layer: Layer) -> Iterator[tuple[int, Receipt | str]]:
+    """Check a layer in all visible shards that are complete themselves, without hashing bytes.
+
+    Yields
+    ------
+    (int, Receipt or str)
+        The shard, and the layer's receipt, or what is wrong with it.
+    """
+    for shard in range(header.shards()):
+        try:
+            samples = load_receipt(path, header, shard)
+        except PosegenError:
+            continue
+        try:
+            receipt = load_layer_receipt(path, header, layer, samples, header.count(shard))
+        except FileNotFoundError:
+            yield shard, f"{layer.name} is not derived yet"
+        except PosegenError as error:
+            yield shard, f"the receipt of {layer.name} {error}"
+        else:
+            yield shard, find_file_fault(path, receipt) or receipt
+
+
+def layer_identity(header: Header, layer: Layer) -> str:
+    """Return the identity in a layer's receipts: that of the dataset, and the version of the algorithm."""
+    return f"{header.identity} {layer.name} {layer.version}"
+
+
+def find_file_fault(path: Path, receipt: Receipt) -> str | None:
+    """Describe the first file of a shard that is missing or does not have the size in its receipt; None if all have."""
+    for name, file in receipt.files.items():
+        try:
+            status = os.lstat(path / name)
+        except (FileNotFoundError, NotADirectoryError):
+            return f"{name} is missing"
+        if not stat.S_ISREG(status.st_mode):
+            return f"{name} is not a plain file"
+        if status.st_size != file.bytes:
+            return f"{name} has {status.st_size} bytes instead of {file.bytes}"
+    return None
+
+
+def list_receipts(path: Path) -> list[int]:
+    """List the shards that have a receipt, valid or not, in order."""
+    folder = path / RECEIPTS
+    if not folder.is_dir():
+        return []
+    names = {match[0]: int(match[1]) for entry in os.scandir(folder) if (match := _RECEIPT_NAME.fullmatch(entry.name))}
+    return sorted(shard for name, shard in names.items() if receipt_path(shard) == f"{RECEIPTS}/{name}")
+
+
+def complete_shards(path: Path, header: Header) -> dict[int, int]:
+    """Find the complete shards of a dataset.
+
+    A shard is not complete if its receipt is damaged or belongs to another dataset, or if its files are missing or have another
+    size. Bytes are not hashed.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset.
+    header : Header
+        Its number of samples is not used.
+
+    Returns
+    -------
+    dict of int to int
+        Number of samples of each complete shard, by its number, in order.
+
+    Raises
+    ------
+    PosegenError
+        If a link is in place of a folder: nothing is read or written through it.
+    """
+    check_folders(path, header)
+    counts = {}
+    for shard in list_receipts(path):
+        try:
+            receipt = load_receipt(path, header, shard)
+        except PosegenError:
+            continue
+        if find_file_fault(path, receipt) is None:
+            counts[shard] = receipt.count
+    return counts
+
+
+def complete_prefix(path: Path, header: Header, shards: Mapping[int, int] | None = None) -> int:
+    """Count the samples, from the first one, in complete shards without a gap.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset.
+    header : Header
+    shards : mapping of int to int, optional
+        Result of :func:`complete_shards`, if it is known.
+    """
+    counts = complete_shards(path, header) if shards is None else shards
+    samples = 0
+    while samples % header.shard == 0 and samples // header.shard in counts:
+        samples += counts[samples // header.shard]
+    return samples
+
+
+def _read(file: Path) -> Receipt:
+    """Read a receipt; a PosegenError states only the reason."""
+    data = read_file(file, MAX_BYTES)
+    try:
+        return Receipt.from_bytes(data, Origin("receipt", ""))
+    except PosegenError as error:
+        raise PosegenError(str(error).removeprefix("receipt: ").removesuffix(". ")) from error
+
+
+def _find_fault(receipt: Receipt, header: Header, shard: int) -> str | None:
+    """Describe why a receipt cannot be that of this shard of this dataset; None if it can."""
+    if receipt.identity != header.identity:
+        return f"belongs to another dataset (identity {receipt.identity:.40}, here {header.identity})"
+    if receipt.shard != shard or receipt.first != shard * header.shard:
+        return f"belongs to shard {receipt.shard} from sample {receipt.first}"
+    if receipt.count > header.shard or receipt.rows != receipt.count * len(header.variants):
+        return f"has {receipt.count} samples and {receipt.rows} rows"
+    names = {ROWS, *(field.name for field in header.fields)}
+    max_bytes = {shard_path(field, shard): header.max_shard_bytes(field) for field in header.fields}
+    if rows_path(shard) not in receipt.files:
+        return f"does not list {rows_path(shard)}"
+    return _find_hash_fault(receipt, names, max_bytes | {rows_path(shard): max_table_bytes(receipt.rows)})
+
+
+def _find_layer_fault(receipt: Receipt, header: Header, layer: Layer, samples: Receipt, count: int) -> str | None:
+    if receipt.identity != layer_identity(header, layer):
+        return f"belongs to another dataset or another version of {layer.name} ({receipt.identity:.80})"
+    if (receipt.shard, receipt.first, receipt.rows) != (samples.shard, samples.first, 0):
+        return f"belongs to shard {receipt.shard} from sample {receipt.first}"
+    if not count <= receipt.count <= samples.count:
+        return f"has {receipt.count} samples, the dataset has {count}"
+    names = {*layer.sources, *(field.name for field in layer.fields)}
+    max_bytes = {shard_path(field, samples.shard): header.max_shard_bytes(field) for field in layer.fields}
+    fault = _find_hash_fault(receipt, names, max_bytes)
+    if fault:
+        return fault
+    for source in layer.sources:
+        if receipt.content[source] != samples.content[source][: receipt.count * DIGITS]:
+            return f"was derived from other {source} than the shard contains"
+    return None
+
+
+def _find_hash_fault(receipt: Receipt, names: Collection[str], max_bytes: Mapping[str, int]) -> str | None:
+    """Describe what is wrong with the hashes and files of a receipt.
+
+    Parameters
+    ----------
+    receipt : Receipt
+    names : collection of str
+        Fields whose content hashes it must have.
+    max_bytes : mapping of str to int
+        Files that it may list, and the largest size of each.
+    """
+    if receipt.content.keys() != {*names}:
+        return f"has content hashes of {', '.join(sorted(receipt.content))}, not of the dataset's fields"
+    if any(len(text) != DIGITS * receipt.count or not _HEX.issuperset(text) for text in receipt.content.values()):
+        return "does not have one content hash for each sample"
+    if not receipt.files.keys() <= max_bytes.keys():
+        return f"lists other files than those of the shard: {', '.join(sorted(receipt.files)):.200}"
+    for name, file in receipt.files.items():
+        if file.bytes > max_bytes[name]:
+            return f"states that {name} has {file.bytes} bytes, more than it can have"
+    return None

@@ -1,8 +1,8 @@
-"""Runs: which process made a file, and whether it may still be at work.
+"""Identify the process that writes a file, and find out whether it may still be running.
 
-A run's name is ``host_boot_process_start``. From it, another process on the same machine can prove that the run has ended:
-the machine has been started anew since, or no process has that number and that starting time. What cannot be proved, as for
-a run on another machine, is taken to live.
+The name of a run is ``host_boot_process_start``. With it, another process on the same machine can prove that the run has ended: the
+machine was restarted since, or there is no process with that number and start time. A run whose end cannot be proved, such as one on
+another machine, counts as running.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -19,19 +18,11 @@ import psutil
 __all__ = ["current_run", "has_ended"]
 
 _RUN = re.compile(r"([A-Za-z0-9.-]+)_([A-Za-z0-9.-]+)_([0-9]{1,10})_([0-9]{1,20})")
-_TICKS_OF_DOUBT = 500
-
-
-@dataclass(frozen=True)
-class _Run:
-    host: str
-    boot: str
-    process: int
-    start: int
+_TOLERANCE_TICKS = 500
 
 
 def current_run() -> str:
-    """Name this process as a run.
+    """Return the name of this process as a run.
 
     Examples
     --------
@@ -39,16 +30,16 @@ def current_run() -> str:
     False
     """
     process = os.getpid()
-    return f"{_host()}_{_boot()}_{process}_{_start(process)}"
+    return f"{_host()}_{_boot()}_{process}_{_start_ticks(process)}"
 
 
 def has_ended(run: str) -> bool:
-    """Tell whether a run has provably ended.
+    """Return whether a run has certainly ended.
 
     Parameters
     ----------
     run : str
-        What :func:`current_run` returned in that run; of any other text nothing can be proved.
+        What :func:`current_run` returned in that run; of other text, nothing can be proved.
     """
     match = _RUN.fullmatch(run)
     if match is None:
@@ -58,13 +49,13 @@ def has_ended(run: str) -> bool:
         return False
     if boot != _boot():
         return True
-    now = _start(int(process))
-    return now is None or abs(now - int(start)) > _TICKS_OF_DOUBT
+    current = _start_ticks(int(process))
+    return current is None or abs(current - int(start)) > _TOLERANCE_TICKS
 
 
 @cache
 def _host() -> str:
-    """Name of this machine, with a part of its own id because many machines are called alike."""
+    """Return the name of this machine with a part of its id, because many machines have the same name."""
     try:
         machine = Path("/etc/machine-id").read_text(encoding="ascii").strip()[:8]
     except OSError:
@@ -74,19 +65,19 @@ def _host() -> str:
 
 @cache
 def _boot() -> str:
-    """Id of the machine's last start, with that of the space in which process numbers count (a container has its own)."""
+    """Return the id of the machine's last start with that of the process namespace (a container has its own)."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").replace("-", "").strip()[:12]
-        space = re.sub(r"[^0-9]", "", str(Path("/proc/self/ns/pid").readlink()))
+        namespace = re.sub(r"[^0-9]", "", str(Path("/proc/self/ns/pid").readlink()))
     except OSError:
         return "0"
-    return f"{boot}-{space}"
+    return f"{boot}-{namespace}"
 
 
-def _start(process: int) -> int | None:
-    """When a process was started, in hundredths of a second; None if there is none."""
+def _start_ticks(process: int) -> int | None:
+    """Return the start time of a process in hundredths of a second; None if there is no such process."""
     try:
-        # Ticks since the machine's start, which no correction of the clock moves, unlike psutil's seconds since 1970.
+        # Ticks since the machine's start, which do not change with the clock, unlike psutil's seconds since 1970.
         state, *fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         return None if state in "ZX" else int(fields[18])
     except FileNotFoundError:

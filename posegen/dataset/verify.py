@@ -1,76 +1,110 @@
-"""Verifying a dataset: every byte is read and compared with what receipts and header say, and all that is wrong is named.
+"""Verify a dataset: read every byte, compare it with receipts and header, and report every problem.
 
-Damage never stops the check. One shard after another is read, in blocks, so that memory does not grow with the dataset.
+Damage never stops the check. Shards are read one after another in blocks, so that memory does not grow with the dataset. Not
+responsible for repairs; see :mod:`posegen.generation.repair`.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Container, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import xxhash
-
-from posegen.dataset.complete import files_fault, load_receipt, receipt_fault, shards_with_receipts
-from posegen.dataset.documents import MOST_BYTES, Source
-from posegen.dataset.files import open_plain, read_file
-from posegen.dataset.folders import folder_faults
-from posegen.dataset.guard import description_faults
-from posegen.dataset.layers import layer_receipt
+from posegen.dataset.checked_files import hash_file
+from posegen.dataset.files import open_plain, read_file, temporary_run
+from posegen.dataset.header import inspect_header
 from posegen.dataset.layout import (
     COPY_FILE,
     HEADER_FILE,
     MOTION,
+    OVERLAYS,
     RECEIPTS,
+    REPAIR_FILE,
     ROWS,
     ArrayField,
     Header,
     Layer,
+    dataset_folders,
+    find_bad_folders,
     receipt_path,
     rows_path,
+    shard_of,
     shard_path,
 )
-from posegen.dataset.objects import object_fault
-from posegen.dataset.parts import read_part, rows_fault
-from posegen.dataset.problems import Problem
-from posegen.dataset.read import UNDECODABLE, Dataset, only_shard
-from posegen.dataset.receipts import DIGITS, Receipt, StoredFile
-from posegen.dataset.recovery import find_header
-from posegen.dataset.rows import row_hashes
-from posegen.dataset.strays import is_being_written, strays
+from posegen.dataset.lock import LOCK_FILE, is_being_written, lock_holder
+from posegen.dataset.read import Dataset, open_shard
+from posegen.dataset.receipts import (
+    DIGITS,
+    Receipt,
+    find_file_fault,
+    list_receipts,
+    load_layer_receipt,
+    load_receipt,
+    read_receipt,
+)
+from posegen.dataset.runs import has_ended
+from posegen.dataset.tables import UNDECODABLE, decode_table, find_rows_fault, hash_rows
+from posegen.dataset.zarr_metadata import find_metadata_faults, header_metadata
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import canonical, content_hashes
 
-__all__ = ["expected_shards", "find_problems", "numbered", "verify"]
+__all__ = ["Problem", "expected_shards", "find_problems", "format_samples", "verify"]
 
 Progress = Callable[[int, int], None]
-Fault = Callable[[Dataset, Receipt], str | None]
-_READ_BYTES = 1 << 20
-_MOST_NAMED = 3
-_MOST_MISSING = 100_000
+FaultFinder = Callable[[Dataset, Receipt], str | None]
+_MAX_NAMED = 3
+_MAX_MISSING = 100_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a dataset.
+
+    Attributes
+    ----------
+    shard : int or None
+        The shard that it concerns; None if it concerns none or all.
+    file : str
+        Path inside the dataset.
+    what : str
+        What is wrong; continues a sentence that begins with the file's name.
+    repairable : bool
+        Whether `posegen verify --repair` fixes it. If not, `what` contains the hint.
+    layer : str or None
+        The layer that it concerns; then only that layer is derived again.
+    """
+
+    shard: int | None
+    file: str
+    what: str
+    repairable: bool = True
+    layer: str | None = None
+
+    def __str__(self) -> str:
+        return f"{'' if self.shard is None else f'shard {self.shard}: '}{self.file}: {self.what}"
 
 
 def verify(path: str | Path) -> list[Problem]:
-    """List all that is wrong with a dataset; see :func:`find_problems`."""
+    """List everything that is wrong with a dataset; see :func:`find_problems`."""
     return list(find_problems(Path(path)))
 
 
 def find_problems(
     path: Path, shards: Collection[int] | None = None, progress: Progress = lambda done, total: None
 ) -> Iterator[Problem]:
-    """Find all that is wrong with a dataset.
+    """Find everything that is wrong with a dataset.
 
     Parameters
     ----------
     path : Path
         Its folder.
     shards : collection of int, optional
-        Read only these shards; all unless given. Header, descriptions and strays are always checked.
+        Read only these shards; all unless given. Header, Zarr metadata and orphan files are always checked.
     progress : callable, optional
-        Told how many shards are read, and of how many.
+        Called with the number of shards that were read, and the total.
 
     Yields
     ------
@@ -84,67 +118,79 @@ def find_problems(
     if not any(os.path.lexists(path / name) for name in (HEADER_FILE, MOTION, RECEIPTS)):
         msg = f"{path}: there is no dataset. Name a folder that `posegen generate` has made"
         raise UsageError(msg)
-    found = find_header(path)
-    if found.fault:
-        yield _header_problem(path, found.fault, curable=found.header is not None)
-    header = found.header
+    state = inspect_header(path)
+    if state.fault:
+        yield _header_problem(path, state.fault, repairable=state.header is not None)
+    header = state.header
     if header is None:
         return
-    if astray := list(folder_faults(path, header)):
-        yield from (Problem(None, name, fault, curable=False) for name, fault in astray)
+    if bad_folders := list(find_bad_folders(path, header)):
+        yield from (Problem(None, name, fault, repairable=False) for name, fault in bad_folders)
         return  # nothing is read through them
-    yield from (Problem(None, name, fault) for name, fault in description_faults(path, header))
-    receipts, expected = _receipts(path), expected_shards(path, header)
-    if expected > len(receipts) + _MOST_MISSING:
-        yield Problem(
-            None, HEADER_FILE, f"tells of {expected} shards, and there are receipts of {len(receipts)}", curable=False
-        )
+    yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
+    receipts, expected = _list_receipts(path), expected_shards(path, header)
+    if expected > len(receipts) + _MAX_MISSING:
+        what = f"requires {expected} shards, and there are {len(receipts)} receipts"
+        yield Problem(None, HEADER_FILE, what, repairable=False)
         expected = 0
     known = {*receipts, *range(expected)}
-    chosen = sorted(known if shards is None else known.intersection(shards))
-    for done, shard in enumerate(chosen):
-        progress(done, len(chosen))
-        yield from _shard_problems(path, header, shard)
-    progress(len(chosen), len(chosen))
-    yield from strays(path, header, known)
-
-
-def _header_problem(path: Path, fault: str, *, curable: bool) -> Problem:
-    if not os.path.lexists(path / HEADER_FILE):
-        copy = "" if curable else f", and {COPY_FILE} is no help"
-        fault = f"is missing{copy}. Run the generate command that made the dataset again: complete shards are kept"
-    return Problem(None, HEADER_FILE, fault, curable)
+    selected = sorted(known if shards is None else known.intersection(shards))
+    for done, shard in enumerate(selected):
+        progress(done, len(selected))
+        yield from _check_shard(path, header, shard)
+    progress(len(selected), len(selected))
+    yield from _find_orphans(path, header, known)
 
 
 def expected_shards(path: Path, header: Header, *, locked: bool = False) -> int:
-    """Count the shards that ought to be complete: those that readers see, and any before one that is complete.
+    """Count the shards that must be complete: the visible ones, and any before a complete one.
 
-    While a run is at work, gaps are its business, unless it is who asks and has the dataset `locked`.
+    Gaps are expected while another run writes; pass `locked` if the caller itself holds the lock.
     """
     visible = header.shards()
     if locked or not is_being_written(path):
-        for shard in reversed(_receipts(path)):
+        for shard in reversed(_list_receipts(path)):
             if shard < visible:
                 break
             try:
-                if files_fault(path, load_receipt(path, header, shard)) is None:
+                if find_file_fault(path, load_receipt(path, header, shard)) is None:
                     return shard + 1
             except (PosegenError, OSError):
-                continue  # the check of this shard names it
+                continue  # reported by the check of this shard
     return visible
 
 
-def _receipts(path: Path) -> list[int]:
+def format_samples(samples: list[int]) -> str:
+    """Format a list of samples; of many, only the first few.
+
+    Examples
+    --------
+    >>> format_samples([3]), format_samples([3, 5, 8, 9])
+    ('sample 3', 'samples 3, 5, 8 and 1 more')
+    """
+    named = ", ".join(map(str, samples[:_MAX_NAMED]))
+    more = f" and {len(samples) - _MAX_NAMED} more" if len(samples) > _MAX_NAMED else ""
+    return f"sample{'s' if len(samples) > 1 else ''} {named}{more}"
+
+
+def _header_problem(path: Path, fault: str, *, repairable: bool) -> Problem:
+    if not os.path.lexists(path / HEADER_FILE):
+        copy = "" if repairable else f", and {COPY_FILE} is missing or damaged, too"
+        fault = f"is missing{copy}. Run the same `posegen generate` command again: complete shards are kept"
+    return Problem(None, HEADER_FILE, fault, repairable)
+
+
+def _list_receipts(path: Path) -> list[int]:
     try:
-        return shards_with_receipts(path)
+        return list_receipts(path)
     except OSError:
-        return []  # the search for strays says that the folder cannot be listed
+        return []  # reported by the search for orphan files
 
 
-def _shard_problems(path: Path, header: Header, shard: int) -> Iterator[Problem]:
+def _check_shard(path: Path, header: Header, shard: int) -> Iterator[Problem]:
     name = receipt_path(shard)
     try:
-        receipt = _receipt(path, header, shard)
+        receipt = read_receipt(path, header, shard)
     except FileNotFoundError:
         yield Problem(shard, name, "is missing, so the shard is not complete")
         return
@@ -153,96 +199,65 @@ def _shard_problems(path: Path, header: Header, shard: int) -> Iterator[Problem]
         return
     visible = header.count(shard)
     if receipt.count < visible:
-        yield Problem(shard, name, f"tells of {receipt.count} samples, where the dataset has {visible}")
-    dataset = only_shard(path, header, receipt)
+        yield Problem(shard, name, f"has {receipt.count} samples, the dataset has {visible} in this shard")
+    dataset = open_shard(path, header, receipt)
     for field in header.fields:
-        yield from _file_problems(dataset, receipt, shard_path(field, shard), partial(_field_fault, field=field))
-    yield from _file_problems(dataset, receipt, rows_path(shard), _rows_fault)
+        yield from _check_file(dataset, receipt, shard_path(field, shard), partial(_field_fault, field=field))
+    yield from _check_file(dataset, receipt, rows_path(shard), _rows_fault)
     if 0 < visible <= receipt.count:
         for layer in header.layers:
-            yield from (replace(found, layer=layer.name) for found in _layer_problems(path, header, layer, receipt))
+            yield from (replace(problem, layer=layer.name) for problem in _check_layer(path, header, layer, receipt))
 
 
-def _layer_problems(path: Path, header: Header, layer: Layer, own: Receipt) -> Iterator[Problem]:
-    name = receipt_path(own.shard, layer)
+def _check_layer(path: Path, header: Header, layer: Layer, samples: Receipt) -> Iterator[Problem]:
+    name = receipt_path(samples.shard, layer)
     try:
-        receipt = layer_receipt(path, header, layer, own, header.count(own.shard))
+        receipt = load_layer_receipt(path, header, layer, samples, header.count(samples.shard))
     except FileNotFoundError:
-        yield Problem(own.shard, name, f"is missing, so {layer.name} is not derived of this shard")
+        yield Problem(samples.shard, name, f"is missing, so {layer.name} of this shard is not complete")
         return
     except PosegenError as error:
-        yield Problem(own.shard, name, str(error))
+        yield Problem(samples.shard, name, str(error))
         return
-    dataset = only_shard(path, header, receipt)
+    dataset = open_shard(path, header, receipt)
     for field in layer.fields:
-        yield from _file_problems(dataset, receipt, shard_path(field, own.shard), partial(_field_fault, field=field))
+        yield from _check_file(dataset, receipt, shard_path(field, samples.shard), partial(_field_fault, field=field))
 
 
-def _receipt(path: Path, header: Header, shard: int) -> Receipt:
-    """Read a receipt; a PosegenError says what is wrong with it, without its name."""
-    data = read_file(path / receipt_path(shard), MOST_BYTES)
-    source = Source("receipt", "")
+def _check_file(dataset: Dataset, receipt: Receipt, name: str, find_content_fault: FaultFinder) -> Iterator[Problem]:
+    """Check one file of a shard: its existence, size, bytes and decoded content."""
     try:
-        receipt = Receipt.from_bytes(data, source)
-    except PosegenError as error:
-        raise PosegenError(str(error).removeprefix("receipt: ").removesuffix(". ")) from error
-    fault = receipt_fault(receipt, header, shard)
-    if fault:
-        raise PosegenError(fault)
-    return receipt
-
-
-def _file_problems(dataset: Dataset, receipt: Receipt, name: str, content_fault: Fault) -> Iterator[Problem]:
-    """Check one file of a shard: that it is there, its size, its bytes, and what they decode to."""
-    try:
-        fault = _place_fault(dataset.path, receipt, name)
-        if fault is None and name in receipt.files:
-            fault = _bytes_fault(dataset, receipt, name)
-        fault = fault or content_fault(dataset, receipt)
+        fault = _stored_fault(dataset.path, receipt, name) or find_content_fault(dataset, receipt)
     except OSError as error:
         fault = f"cannot be read ({error.strerror or _first_line(error)})"
     if fault:
         yield Problem(receipt.shard, name, fault)
 
 
-def _place_fault(path: Path, receipt: Receipt, name: str) -> str | None:
-    wanted = receipt.files.get(name)
+def _stored_fault(path: Path, receipt: Receipt, name: str) -> str | None:
+    """Compare a file with its receipt, without decoding it."""
+    expected = receipt.files.get(name)
     try:
         status = os.lstat(path / name)
     except (FileNotFoundError, NotADirectoryError):
-        return None if wanted is None else "is missing"
-    if wanted is None:
-        return "is there, and the shard's receipt does not know it"
+        return None if expected is None else "is missing"
+    if expected is None:
+        return "exists, and the shard's receipt does not list it"
     if not stat.S_ISREG(status.st_mode):
         return "is not a plain file"
-    if status.st_size != wanted.bytes:
-        return f"has {status.st_size} bytes instead of {wanted.bytes}"
-    return None
-
-
-def _bytes_fault(dataset: Dataset, receipt: Receipt, name: str) -> str | None:
-    digest, size = xxhash.xxh3_128(), 0
-    with open_plain(dataset.path / name) as file:
-        while block := file.read(_READ_BYTES):
-            digest.update(block)
-            size += len(block)
-    if StoredFile(size, digest.hexdigest()) != receipt.files[name]:
-        return "does not have the bytes that its receipt tells of"
-    return None
+    if status.st_size != expected.bytes:
+        return f"has {status.st_size} bytes instead of {expected.bytes}"
+    with open_plain(path / name) as file:
+        is_intact = hash_file(file.fileno()) == expected
+    return None if is_intact else f"checksum mismatch (receipt {Path(receipt_path(receipt.shard)).name})"
 
 
 def _field_fault(dataset: Dataset, receipt: Receipt, field: ArrayField) -> str | None:
-    """Decode a field of a shard, which checks the sum of each chunk, and compare its values with the receipt."""
-    name = shard_path(field, receipt.shard)
+    """Decode a field of a shard, which checks the checksum of each chunk, and compare its values with the receipt."""
     try:
-        if name in receipt.files:
-            with open_plain(dataset.path / name) as file:
-                fault = object_fault(file.fileno(), dataset.header, field)
-            if fault:
-                return fault
         blocks = dataset.blocks(field.name, receipt.first, receipt.first + receipt.count)
         hashes = "".join(content_hashes(canonical(block)) for block in blocks)
-    except (PosegenError, MemoryError, *UNDECODABLE) as error:
+    except (PosegenError, *UNDECODABLE) as error:
         return f"cannot be decoded ({_first_line(error.__cause__ or error)})"
     return _content_fault(receipt, field.name, hashes)
 
@@ -250,10 +265,10 @@ def _field_fault(dataset: Dataset, receipt: Receipt, field: ArrayField) -> str |
 def _rows_fault(dataset: Dataset, receipt: Receipt) -> str | None:
     name = rows_path(receipt.shard)
     try:
-        table = read_part(read_file(dataset.path / name, receipt.files[name].bytes), receipt.rows)
-        fault = rows_fault(table, dataset.header, receipt.first, receipt.count)
-        return fault or _content_fault(receipt, ROWS, row_hashes(table, len(dataset.header.variants)))
-    except (PosegenError, MemoryError, *UNDECODABLE) as error:
+        table = decode_table(read_file(dataset.path / name, receipt.files[name].bytes), receipt.rows)
+        fault = find_rows_fault(table, dataset.header, receipt.first, receipt.count)
+        return fault or _content_fault(receipt, ROWS, hash_rows(table, len(dataset.header.variants)))
+    except (PosegenError, *UNDECODABLE) as error:
         return f"cannot be decoded ({_first_line(error)})"
 
 
@@ -261,24 +276,64 @@ def _content_fault(receipt: Receipt, name: str, hashes: str) -> str | None:
     """Compare content hashes, sample by sample, with those of the receipt."""
     samples = range(receipt.first, receipt.first + receipt.count)
     starts = range(0, len(hashes), DIGITS)
-    bad = [i for i, start in zip(samples, starts, strict=True) if hashes[start : start + DIGITS] != receipt.hash_of(name, i)]
-    if not bad:
-        return None
-    return f"holds other {name} than its receipt tells of in {numbered(bad)}"
+    differing = [
+        i for i, start in zip(samples, starts, strict=True) if hashes[start : start + DIGITS] != receipt.hash_of(name, i)
+    ]
+    return f"content of {name} does not match the receipt in {format_samples(differing)}" if differing else None
 
 
 def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def numbered(samples: list[int]) -> str:
-    """Name samples, the first few of many.
+def _find_orphans(path: Path, header: Header, known: Container[int]) -> Iterator[Problem]:
+    """Find files and folders that do not belong to a dataset whose shards are `known`."""
+    folders = {"", *dataset_folders(header)}
+    files = {HEADER_FILE, *header_metadata(header)}
+    is_busy = is_being_written(path)
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(path / folder) as entries:
+                for entry in entries:
+                    name = f"{folder}/{entry.name}".lstrip("/")
+                    if name in folders and entry.is_dir(follow_symlinks=False):
+                        pending.append(name)
+                    elif name in OVERLAYS and entry.is_dir(follow_symlinks=False):
+                        continue
+                    elif name not in files:
+                        yield from _check_entry(path, header, known, name, entry, is_busy=is_busy)
+        except OSError as error:
+            what = f"cannot be listed ({error.strerror}). Check its permissions"
+            yield Problem(None, folder or ".", what, repairable=False)
 
-    Examples
-    --------
-    >>> numbered([3]), numbered([3, 5, 8, 9])
-    ('sample 3', 'samples 3, 5, 8 and 1 more')
-    """
-    named = ", ".join(map(str, samples[:_MOST_NAMED]))
-    more = f" and {len(samples) - _MOST_NAMED} more" if len(samples) > _MOST_NAMED else ""
-    return f"sample{'s' if len(samples) > 1 else ''} {named}{more}"
+
+def _check_entry(
+    path: Path, header: Header, known: Container[int], name: str, entry: os.DirEntry[str], *, is_busy: bool
+) -> Iterator[Problem]:
+    """Describe what is wrong with an entry that is neither a folder of the dataset nor one of its metadata files."""
+    run = temporary_run(entry.name)
+    shard = shard_of(header, name)
+    if shard is not None and shard in known:
+        return  # checked with its shard
+    if not entry.is_file(follow_symlinks=False):
+        kind = "a link" if entry.is_symlink() else "a folder" if entry.is_dir(follow_symlinks=False) else "no plain file"
+        yield Problem(shard, name, f"is {kind} that does not belong to the dataset. Remove it", repairable=False)
+    elif name == LOCK_FILE:
+        holder = lock_holder(path)
+        if holder is None or has_ended(holder):
+            yield Problem(None, name, "is the lock of a run that has ended")
+    elif name == REPAIR_FILE:
+        if not is_busy:
+            yield Problem(None, name, "is the record of a repair that did not finish")
+    elif run is not None:
+        if has_ended(run):
+            yield Problem(None, name, "is a temporary file of a run that has ended")
+        elif not is_busy:
+            what = f"is a temporary file of run {run}, which may be running elsewhere. Delete it if that run has ended"
+            yield Problem(None, name, what, repairable=False)
+    elif shard is None:
+        yield Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
+    elif not is_busy:
+        yield Problem(shard, name, "belongs to an unfinished shard: there is no receipt")

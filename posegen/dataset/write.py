@@ -1,15 +1,17 @@
-"""Writing a dataset: made empty, filled shard by shard in any order, published as far as it is complete.
+"""Write a dataset: create it empty, commit shards and layers in any order, and publish the complete ones.
 
-The order of a commit is what makes it safe to die at any moment: all files are brought to the disk beside their places; the
-old receipt goes; the files move to their places; then comes the new receipt. Publishing tells readers: first the arrays'
-sizes, then `dataset.json`, which alone decides how many samples there are.
+The order of a commit makes it safe to die at any time: all files are written to temporary names and synced; the old receipt is removed;
+the files get their final names; the new receipt is written. Publishing makes samples visible to readers: first it extends the arrays,
+then it writes `dataset.json`, which alone decides how many samples there are.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,63 +19,65 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from posegen.dataset.complete import complete_prefix, complete_shards
-from posegen.dataset.descriptions import descriptions
-from posegen.dataset.encode import encode_shard
 from posegen.dataset.faults import fault_point
-from posegen.dataset.files import Delivery, read_file, remove_durably, sync_folder, write_all_durably, write_durably
-from posegen.dataset.headers import header_bytes, load_header
+from posegen.dataset.files import (
+    BackgroundWriter,
+    read_file,
+    remove_durably,
+    sync_folder,
+    temporary_run,
+    write_all_durably,
+    write_durably,
+)
+from posegen.dataset.header import load_header
 from posegen.dataset.layout import (
+    COPY_FILE,
     HEADER_FILE,
+    MOTION,
     RECEIPTS,
+    REPAIR_FILE,
     ROWS,
     SEQUENCES,
     ArrayField,
     Header,
+    Layer,
+    dataset_folders,
     receipt_path,
     rows_path,
+    shard_of,
     shard_path,
 )
-from posegen.dataset.receipts import Receipt, StoredFile
-from posegen.dataset.rows import encode_table, row_hashes, table_of
+from posegen.dataset.lock import LOCK_FILE
+from posegen.dataset.receipts import DIGITS, Receipt, StoredFile, is_foreign_receipt, layer_identity, list_receipts
 from posegen.dataset.runs import current_run, has_ended
-from posegen.dataset.vacancy import check_vacant
+from posegen.dataset.shard_codec import encode_shard
+from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows, to_table
+from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash, canonical, content_hashes
 from posegen.stopwatch import stage
 
-__all__ = [
-    "checked_arrays",
-    "commit_shard",
-    "complete_prefix",
-    "complete_shards",
-    "create",
-    "describe",
-    "place",
-    "publish",
-    "send_arrays",
-    "write_header",
-]
+__all__ = ["add_layer", "commit_layer", "commit_shard", "create", "publish", "unfinished_files"]
 
 Array = NDArray[Any]
 
 
 def create(path: Path, header: Header, run: str | None = None) -> None:
-    """Make a dataset without samples.
+    """Create a dataset without samples.
 
     Parameters
     ----------
     path : Path
-        A folder that is empty or not there yet. What a run left that died while making this dataset does not matter.
+        A folder that does not exist or is empty, apart from the remains of a run that died while it created this dataset.
     header : Header
-        Its number of samples is not used: there are none yet.
+        Its number of samples is not used.
     run : str, optional
-        The run that makes it; this process unless given.
+        The run that creates it; this process unless given.
 
     Raises
     ------
     UsageError
-        If the folder holds anything else, or may not be written.
+        If the folder is not empty, or may not be written.
     PosegenError
         If the disk is full or fails.
     """
@@ -82,19 +86,19 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
     try:
         if not path.exists():
             path.mkdir(parents=True)
-        check_vacant(path, header)
+        _check_empty(path, header)
         for folder in (SEQUENCES, RECEIPTS):
             (path / folder).mkdir(exist_ok=True)
-        describe(path, empty, run)
+        _write_metadata(path, empty, run)
         sync_folder(path)
         fault_point("descriptions_written", 0)
-        write_header(path, empty, run)
+        _write_header(path, empty, run)
         sync_folder(path.resolve().parent)
     except OSError as error:
-        msg = f"{path}: no dataset can be made there ({error.strerror}). "
+        msg = f"{path}: cannot create a dataset there ({error.strerror}). "
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-            raise PosegenError(msg + "See to the disk, then run the same command again") from error
-        raise UsageError(msg + "Choose a folder that you may write in") from error
+            raise PosegenError(msg + "Free or check the disk, then run the same command again") from error
+        raise UsageError(msg + "Choose a folder that you may write to") from error
 
 
 def commit_shard(
@@ -107,25 +111,25 @@ def commit_shard(
     run: str,
     seconds: float = 0.0,
 ) -> Receipt:
-    """Store a shard; when this returns, it is complete and safe.
+    """Store a shard; when this returns, it is complete and on disk.
 
     Parameters
     ----------
     path : Path
-        Of the dataset.
+        Folder of the dataset.
     header : Header
         Its number of samples is not used.
     shard : int
     arrays : mapping of str to ndarray [n, ...]
         For each field, the values of the shard's n samples; n is at most `header.shard`.
     rows : sequence of mappings
-        One for each sample and variant, the variants of a sample next to each other in the header's order.
+        One per sample and variant, in the order of the samples and of the header's variants.
     schema : pyarrow.Schema
-        Of the rows. Its columns `sample` and `variant`, where it has them, are checked.
+        Schema of the rows. Its columns `sample` and `variant`, if it has them, are checked.
     run : str
-        The run that this belongs to; see :mod:`posegen.dataset.runs`. Once it has provably ended, nothing is written any more.
+        The run that writes; see :mod:`posegen.dataset.runs`. Nothing is written once it has certainly ended.
     seconds : float, optional
-        How long making the samples took, for the receipt.
+        Time it took to make the samples, for the receipt.
 
     Returns
     -------
@@ -134,60 +138,124 @@ def commit_shard(
     Raises
     ------
     ValueError
-        If arrays or rows are not as the header says.
+        If arrays or rows do not match the header.
     PosegenError
-        If the disk does not take the shard.
+        If writing to the disk fails.
     """
-    values = checked_arrays(header, header.fields, arrays)
+    values = _check_arrays(header, header.fields, arrays)
     if has_ended(run):
-        msg = f"{path}: shard {shard} is not stored: run {run}, which it was made for, has ended. Run the same command again"
+        msg = f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again"
         raise PosegenError(msg)
-    count = len(values[header.fields[0].name])
-    try:
-        with Delivery(run, written=lambda: fault_point("file_written", shard)) as delivery:
-            # Large arrays first: the disk takes them while the rest is worked out.
-            files = send_arrays(delivery, path, header, header.fields, shard, values)
-            with stage("encode"):
-                table = table_of(rows, schema)
-                _check_rows(header, table, shard, count)
-                files[rows_path(shard)] = _send(delivery, path / rows_path(shard), [encode_table(table)])
-            with stage("hash"):
-                content = {name: content_hashes(array) for name, array in values.items()}
-                content[ROWS] = row_hashes(table, len(header.variants))
-            receipt = Receipt(
-                shard=shard,
-                first=shard * header.shard,
-                count=count,
-                identity=header.identity,
-                content=content,
-                files=files,
-                rows=len(table),
-                seconds=float(seconds),
-                made_by_run=run,
-            )
-            fault_point("encoded", shard)
-            place(path, header.fields, delivery, receipt, receipt_path(shard))
-    except OSError as error:
-        msg = (
-            f"{path}: shard {shard} could not be stored ({error.strerror}). All complete shards are safe: "
-            "see to the disk, then run the same command again"
+    first, count = shard * header.shard, len(values[header.fields[0].name])
+    with _write_errors(path, f"shard {shard}"), _shard_writer(run, shard) as writer:
+        # Large arrays first: they are written while the table is encoded.
+        files = _write_arrays(writer, path, header, header.fields, shard, values)
+        with stage("encode"):
+            table = to_table(rows, schema)
+            if fault := find_rows_fault(table, header, first, count):
+                msg = f"the table of sequences {fault}"
+                raise ValueError(msg)
+            files[rows_path(shard)] = _write_file(writer, path / rows_path(shard), [encode_table(table)])
+        with stage("hash"):
+            content = {name: content_hashes(array) for name, array in values.items()}
+            content[ROWS] = hash_rows(table, len(header.variants))
+        receipt = Receipt(
+            shard=shard,
+            first=first,
+            count=count,
+            identity=header.identity,
+            content=content,
+            files=files,
+            rows=len(table),
+            seconds=float(seconds),
+            made_by_run=run,
         )
-        raise PosegenError(msg) from error
+        fault_point("encoded", shard)
+        _place_files(path, header.fields, writer, receipt, receipt_path(shard))
+    return receipt
+
+
+def add_layer(path: Path, header: Header, layer: Layer, run: str) -> Header:
+    """Add a layer to a dataset's header; none of its shards needs to be complete.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset; the caller must hold its lock.
+    header : Header
+    layer : Layer
+    run : str
+
+    Returns
+    -------
+    Header
+        The header that is on disk now.
+    """
+    extended = replace(load_header(path), layers=(*header.layers, layer))
+    _write_metadata(path, extended, run)
+    fault_point("layer_described", layer.name)
+    _write_header(path, extended, run)
+    return extended
+
+
+def commit_layer(
+    path: Path, header: Header, layer: Layer, samples: Receipt, arrays: Mapping[str, Array], run: str, seconds: float = 0.0
+) -> Receipt:
+    """Store a layer of a shard; when this returns, it is complete and on disk.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset.
+    header : Header
+    layer : Layer
+    samples : Receipt
+        Receipt of the shard.
+    arrays : mapping of str to ndarray [n, ...]
+        For each field of the layer, the values of the shard's first n samples.
+    run : str
+        The run that writes.
+    seconds : float, optional
+        Time it took to derive the layer.
+
+    Raises
+    ------
+    PosegenError
+        If writing to the disk fails.
+    """
+    shard, values = samples.shard, _check_arrays(header, layer.fields, arrays)
+    count = len(values[layer.fields[0].name])
+    with _write_errors(path, f"{layer.name} of shard {shard}"), _shard_writer(run, shard) as writer:
+        files = _write_arrays(writer, path, header, layer.fields, shard, values)
+        content = {name: content_hashes(array) for name, array in values.items()}
+        receipt = Receipt(
+            shard=shard,
+            first=samples.first,
+            count=count,
+            identity=layer_identity(header, layer),
+            content=content | {name: samples.content[name][: count * DIGITS] for name in layer.sources},
+            files=files,
+            rows=0,
+            seconds=float(seconds),
+            made_by_run=run,
+        )
+        fault_point("encoded", shard)
+        _place_files(path, layer.fields, writer, receipt, receipt_path(shard, layer))
     return receipt
 
 
 def publish(path: Path, header: Header, samples: int, run: str | None = None) -> Header:
     """Make the first `samples` samples visible to readers. All of them must be in complete shards.
 
-    Doing it again changes nothing, but mends descriptions of arrays that were changed. Fewer samples than before can be
-    published, too: readers then do not miss a shard that is about to be made again.
+    Publishing again only repairs damaged Zarr metadata. Publishing fewer samples than before hides a shard that is about to be made
+    again.
 
     Parameters
     ----------
     path : Path
-        Of the dataset.
+        Folder of the dataset.
     header : Header
-        Of the dataset; its number of samples is not used.
+        Its number of samples is not used.
     samples : int
     run : str, optional
         The run that publishes; this process unless given.
@@ -195,57 +263,113 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     Returns
     -------
     Header
-        As it is on disk now.
+        The header that is on disk now.
     """
     run = run or current_run()
     before = load_header(path)
-    if header_bytes(before.with_samples(0)) != header_bytes(header.with_samples(0)):
-        msg = f"{path}: has become another dataset while it was written. Choose another place and run this again"
+    if before.with_samples(0).to_bytes() != header.with_samples(0).to_bytes():
+        msg = f"{path}: was replaced by another dataset while it was written. Choose another path and run the command again"
         raise PosegenError(msg)
     published = header.with_samples(samples)
-    if samples < before.samples:  # whenever one dies here, the arrays are at least as long as the header says
-        write_header(path, published, run)
-    describe(path, published, run)
+    if samples < before.samples:  # so that the arrays are always at least as long as the header says
+        _write_header(path, published, run)
+    _write_metadata(path, published, run)
     fault_point("descriptions_written", samples)
     if samples > before.samples:
-        write_header(path, published, run)
+        _write_header(path, published, run)
     return published
 
 
-def describe(path: Path, header: Header, run: str) -> None:
-    """Write those descriptions of the arrays that are not there yet as they should be."""
-    described = {path / name: data for name, data in descriptions(header).items()}
+def unfinished_files(path: Path, header: Header, planned: Container[int]) -> list[str]:
+    """List the files of shards that have no receipt and that nobody will finish.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset; the caller must hold its lock.
+    header : Header
+    planned : container of int
+        Shards that will be made now.
+    """
+    kept = set(list_receipts(path))
+    unfinished = []
+    for folder in filter(lambda folder: (path / folder).is_dir(), dataset_folders(header)):
+        with os.scandir(path / folder) as entries:
+            names = [f"{folder}/{entry.name}" for entry in entries if entry.is_file(follow_symlinks=False)]
+        for name in names:
+            shard = shard_of(header, name)
+            if shard is not None and shard not in kept and shard not in planned:
+                unfinished.append(name)
+    return sorted(unfinished)
+
+
+def _check_empty(path: Path, header: Header) -> None:
+    """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
+    if not path.is_dir():
+        msg = f"{path}: is a file. Choose another path for the dataset"
+        raise UsageError(msg)
+    known = {MOTION, SEQUENCES, RECEIPTS, COPY_FILE, REPAIR_FILE, LOCK_FILE}
+    foreign = [entry.name for entry in path.iterdir() if entry.name not in known and temporary_run(entry.name) is None]
+    fields = {field.name for field in header.fields}
+    if (path / MOTION).is_dir():
+        foreign += [f"{MOTION}/{x.name}" for x in (path / MOTION).iterdir() if x.is_dir() and x.name not in fields]
+    if not foreign:
+        foreign = [receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
+    if foreign:
+        msg = f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder"
+        raise UsageError(msg)
+
+
+def _write_metadata(path: Path, header: Header, run: str) -> None:
+    """Write the metadata files that are missing or differ."""
+    expected = {path / name: data for name, data in header_metadata(header).items()}
     write_all_durably(
-        [(file, [data]) for file, data in described.items() if not _has(file, data)],
+        [(file, [data]) for file, data in expected.items() if not _has_content(file, data)],
         run,
         written=lambda: fault_point("description_written", header.samples),
         placed=lambda: fault_point("description_placed", header.samples),
     )
 
 
-def write_header(path: Path, header: Header, run: str) -> None:
-    """Write `dataset.json`."""
-    write_durably(path / HEADER_FILE, header_bytes(header), run)
+def _write_header(path: Path, header: Header, run: str) -> None:
+    write_durably(path / HEADER_FILE, header.to_bytes(), run)
     fault_point("header_written", header.samples)
 
 
-def _has(file: Path, data: bytes) -> bool:
+def _has_content(file: Path, data: bytes) -> bool:
     try:
         return read_file(file, len(data)) == data
     except (FileNotFoundError, PosegenError):
         return False
 
 
+@contextmanager
+def _write_errors(path: Path, what: str) -> Iterator[None]:
+    """Convert an OSError to a PosegenError with a hint."""
+    try:
+        yield
+    except OSError as error:
+        msg = (
+            f"{path}: {what} could not be stored ({error.strerror}). All complete shards are safe: "
+            "free or check the disk, then run the same command again"
+        )
+        raise PosegenError(msg) from error
+
+
+def _shard_writer(run: str, shard: int) -> BackgroundWriter:
+    return BackgroundWriter(run, written=lambda: fault_point("file_written", shard))
+
+
 @stage("encode")
-def checked_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Check the arrays of fields against the header and bring them into the form that is stored."""
+def _check_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Check the arrays of fields against the header and return them in canonical form."""
     names = [field.name for field in fields]
     if sorted(arrays) != sorted(names):
         msg = f"arrays {sorted(arrays)} are given, the dataset has {sorted(names)}"
         raise ValueError(msg)
     counts = {len(arrays[name]) for name in names}
     if len(counts) != 1 or not 1 <= max(counts) <= header.shard:
-        msg = f"all arrays must hold the same number of samples, from 1 to {header.shard}, not {sorted(counts)}"
+        msg = f"all arrays must have the same number of samples, from 1 to {header.shard}, not {sorted(counts)}"
         raise ValueError(msg)
     for field in fields:
         array = arrays[field.name]
@@ -255,50 +379,36 @@ def checked_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping
     return {name: canonical(arrays[name]) for name in names}
 
 
-def _check_rows(header: Header, table: pa.Table, shard: int, count: int) -> None:
-    """Check that the rows are those of these samples and variants, in order."""
-    variants = len(header.variants)
-    if len(table) != count * variants:
-        msg = f"{len(table)} rows are given for {count} samples of {variants} variants"
-        raise ValueError(msg)
-    first = shard * header.shard
-    expected = {"sample": np.repeat(np.arange(first, first + count), variants).tolist(), "variant": header.variants * count}
-    for name, values in expected.items():
-        if name in table.schema.names and table.column(name).to_pylist() != list(values):
-            msg = f"the rows' column `{name}` does not go through the shard's samples and their variants in order"
-            raise ValueError(msg)
-
-
 @stage("encode")
-def send_arrays(
-    delivery: Delivery, path: Path, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
+def _write_arrays(
+    writer: BackgroundWriter, path: Path, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
 ) -> dict[str, StoredFile]:
-    """Encode the fields of a shard and send each on its way at once; a field of which all is absent has no file."""
+    """Encode the fields of a shard and begin to write each at once; a field without any value has no file."""
     files = {}
     for field in fields:
         if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
             name = shard_path(field, shard)
-            files[name] = _send(delivery, path / name, pieces)
+            files[name] = _write_file(writer, path / name, pieces)
     return files
 
 
-def _send(delivery: Delivery, place: Path, pieces: Sequence[bytes]) -> StoredFile:
-    delivery.write(place, pieces)
+def _write_file(writer: BackgroundWriter, path: Path, pieces: Sequence[bytes]) -> StoredFile:
+    writer.write(path, pieces)
     with stage("hash"):
         return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
 
 
 @stage("sync")
-def place(path: Path, fields: Sequence[ArrayField], delivery: Delivery, receipt: Receipt, name: str) -> None:
-    """Bring a shard's files and its receipt `name` to their places in the order that makes it safe to die in between."""
+def _place_files(path: Path, fields: Sequence[ArrayField], writer: BackgroundWriter, receipt: Receipt, name: str) -> None:
+    """Give a shard's files and its receipt `name` their final names, in the order that makes it safe to die in between."""
     shard, run = receipt.shard, receipt.made_by_run
-    # While the disk may still refuse the new files, the old shard stays.
-    delivery.wait()
+    # The old shard stays complete as long as writing the new files can fail.
+    writer.wait()
     remove_durably(path / name)
     fault_point("receipt_removed", shard)
-    delivery.place(lambda: fault_point("file_placed", shard))
+    writer.place(lambda: fault_point("file_placed", shard))
     for field in fields:
-        # A field of which all is absent has no file.
+        # A field without any value has no file.
         if shard_path(field, shard) not in receipt.files:
             remove_durably(path / shard_path(field, shard))
     fault_point("files_durable", shard)
@@ -310,7 +420,7 @@ def place(path: Path, fields: Sequence[ArrayField], delivery: Delivery, receipt:
             placed=lambda: fault_point("receipt_placed", shard),
         )
     except OSError:
-        # It may be in its place and not on the disk: what nobody is sure of must not be believed.
+        # The receipt may have its final name without being on disk: remove it, because it is not certain.
         with suppress(OSError):
             (path / name).unlink(missing_ok=True)
         raise

@@ -1,14 +1,14 @@
-"""Shuffled batches of sequences, to train on: from a dataset, or from a config without one, the same to the bit.
+"""Shuffled batches of sequences to train on, from a dataset or from a config without one, with identical content.
 
-:mod:`~posegen.dataset.batches.order` computes which sequences are in batch k: a pure function of the seed and k, so that
-training resumes at any step. :mod:`~posegen.dataset.batches.batches` reads ahead what the next batches need, a window at a
-time. Sequences come from a :class:`~posegen.dataset.batches.source.Source`: the store has one, and generation has one.
+:mod:`~posegen.dataset.batches.order` computes the sequences of batch k as a function of the seed and k, so that training resumes at any
+step. :mod:`~posegen.dataset.batches.batches` prefetches the next batches, window by window, from a
+:class:`~posegen.dataset.batches.source.Source`.
 """
 
 from __future__ import annotations
 
-from posegen.dataset.batches.batches import Batches, SequenceBatch, make_batches
+from posegen.dataset.batches.batches import WINDOW, Batches, SequenceBatch, make_batches
 from posegen.dataset.batches.order import Order
-from posegen.dataset.batches.source import ArrayShape, Source
+from posegen.dataset.batches.source import CAPTIONS, ArrayShape, Source
 
-__all__ = ["ArrayShape", "Batches", "Order", "SequenceBatch", "Source", "make_batches"]
+__all__ = ["CAPTIONS", "WINDOW", "ArrayShape", "Batches", "Order", "SequenceBatch", "Source", "make_batches"]

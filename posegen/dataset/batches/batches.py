@@ -1,7 +1,8 @@
-"""Batches of shuffled sequences, read ahead of who trains on them."""
+"""Batches of shuffled sequences, prefetched by threads. :func:`make_batches` is the one definition of their options."""
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,34 +12,32 @@ from typing import Any
 
 import numpy as np
 
-from posegen.dataset.batches.asked import chosen_variants, count_samples, wanted_of, whole
 from posegen.dataset.batches.order import Order, Piece
-from posegen.dataset.batches.source import Source, Wanted
+from posegen.dataset.batches.source import Selection, Source, SourceOwner
 from posegen.dataset.batches.windows import Windows
 from posegen.errors import UsageError
+from posegen.wording import did_you_mean, shown
 
-__all__ = ["THREADS", "WINDOW", "Batches", "SequenceBatch", "make_batches"]
+__all__ = ["WINDOW", "Batches", "SequenceBatch", "make_batches"]
 
 WINDOW = 1280
-"""Sequences that are shuffled with one another unless asked for otherwise."""
+"""Default number of sequences that are shuffled together."""
 
-THREADS = 2
-"""Threads that read ahead unless asked for otherwise."""
-
+_THREADS = 2
 _SEEDS = 2**64
 
 
 @dataclass(frozen=True)
 class SequenceBatch:
-    """Sequences to train on.
+    """A batch of sequences.
 
     Attributes
     ----------
     number, epoch : int
-        Of the batch, counted over all epochs, and of the epoch that it is in.
+        Index of the batch, counted over all epochs, and its epoch.
     values : dict of str to ndarray [n, ...] or list
-        ``sample``, ``variant`` and each field that was asked for, for each of n sequences. ``batch.joints`` and
-        ``batch["joints"]`` are short for ``batch.values["joints"]``.
+        ``sample``, ``variant`` and each selected field, for each of n sequences. ``batch.joints`` and ``batch["joints"]`` are short
+        for ``batch.values["joints"]``.
     """
 
     number: int
@@ -61,31 +60,30 @@ class SequenceBatch:
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches of an order, to be gone through from `start` on, again and again; made by :func:`make_batches`.
+    """Batches from `start` on, to be iterated any number of times; made by :func:`make_batches`.
 
-    Nothing is open and no thread runs but while one goes through it, and it can be pickled, so that it can be handed to other
-    processes.
+    Files are open and threads run only during iteration, and batches can be pickled and used in other processes.
 
     Attributes
     ----------
     source : Source
     order : Order
-    wanted : Wanted
+    selection : Selection
     start : int
-        Number of the first batch.
+        Index of the first batch.
     stop : int or None
-        Of the one behind the last; None for no end.
+        Index after the last batch; None for no end.
     every : int
-        1, or every how manieth batch from `start` on.
+        Step between batches; 1 for all.
     threads : int
-        That read ahead.
+        Threads that prefetch.
     unused : list
-        Buffers that wait for the next who goes through them.
+        Buffers for the next iteration.
     """
 
     source: Source
     order: Order
-    wanted: Wanted
+    selection: Selection
     start: int
     stop: int | None
     every: int
@@ -93,65 +91,66 @@ class Batches:
     unused: list[Any] = field(default_factory=list, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Batches, (self.source, self.order, self.wanted, self.start, self.stop, self.every, self.threads)
+        return Batches, (self.source, self.order, self.selection, self.start, self.stop, self.every, self.threads)
 
     @property
     def per_epoch(self) -> int:
-        """Batches in an epoch, of all shares."""
+        """Number of batches in an epoch, of all shares."""
         return self.order.per_epoch
 
     @property
     def window_bytes(self) -> int:
-        """Bytes that the arrays of a window take; up to three are in memory for each lane, one of them for a moment."""
-        chunk = self.order.chunk * self.order.variants * self.order.chunks_in_window
-        return sum(chunk * int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in self.wanted.arrays.values())
+        """Size of the arrays of a window in bytes; up to three are in memory for each lane, one of them only for a moment."""
+        sequences = self.order.chunk * self.order.variants * self.order.chunks_in_window
+        return sum(sequences * int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in self.selection.arrays.values())
 
     def __len__(self) -> int:
         if self.stop is None:
-            msg = "there is no end of batches: give `epochs` a number if there is to be one"
+            msg = "these batches have no end: set `epochs` to a number"
             raise TypeError(msg)
         return len(range(self.start, self.stop, self.every))
 
     def __iter__(self) -> Iterator[SequenceBatch]:
         numbers = iter(count(self.start, self.every) if self.stop is None else range(self.start, self.stop, self.every))
         planned: deque[tuple[int, list[Piece]]] = deque()
-        with Windows(self.source, self.order, self.wanted, self.threads, self.unused) as windows:
+        with Windows(self.source, self.order, self.selection, self.threads, self.unused) as windows:
             while self._plan(planned, numbers, windows):
                 number, pieces = planned.popleft()
                 for piece in pieces:
-                    windows.want(piece[:2])
-                yield self._made(number, pieces, windows)
+                    windows.load(piece[:2])
+                yield self._make_batch(number, pieces, windows)
                 windows.keep({piece[:2] for _, pieces in planned for piece in pieces})
 
     def at(self, start: int, stop: int | None = None) -> Batches:
-        """Take the same batches from number `start` on, to `stop` if it is given."""
-        return replace(self, start=whole("start", start, least=0), stop=self.stop if stop is None else whole("stop", stop))
+        """Return the same batches from index `start` on, up to `stop` if it is given."""
+        stop = self.stop if stop is None else _check_integer("stop", stop)
+        return replace(self, start=_check_integer("start", start), stop=stop)
 
     def batch(self, number: int) -> SequenceBatch:
-        """Make the batch of this number, whatever batches there are before it."""
+        """Return the batch with this index, without reading other batches."""
         return next(iter(replace(self.at(number, number + 1), threads=0)))
 
     def share(self, rank: int, of: int) -> Batches:
-        """Take every `of`-th of the batches, beginning with number `rank` of them: the share of one of `of` processes.
+        """Return every `of`-th batch, beginning with the one at position `rank`: the share of one of `of` processes.
 
-        The shares together are all batches, each once, and a batch keeps its number. Where their count is no multiple
-        of `of`, the first shares have one batch more.
+        Each batch is in exactly one share and keeps its index. If the number of batches is not a multiple of `of`, the first shares
+        have one batch more.
 
         Raises
         ------
         UsageError
             If `rank` is not below `of`.
         """
-        of, rank = whole("of", of, least=1), whole("rank", rank, least=0)
+        of, rank = _check_integer("of", of, least=1), _check_integer("rank", rank)
         if rank >= of:
-            msg = f"rank is {rank}; with {of} shares it goes from 0 to {of - 1}"
+            msg = f"rank is {rank}; with {of} shares it must be between 0 and {of - 1}"
             raise UsageError(msg)
         return replace(self, start=self.start + rank * self.every, every=self.every * of)
 
     def _plan(self, planned: deque[tuple[int, list[Piece]]], numbers: Iterator[int], windows: Windows) -> bool:
-        """Look ahead, and have read what is seen; tell whether there is a next batch."""
+        """Plan the next batches and begin to load their windows. Return whether there is a next batch."""
         lanes = self.order.lanes // gcd(self.order.lanes, self.every)
-        # As far as the next batch of each lane, so that what it needs is kept; and until so many windows are on their way.
+        # Up to the next batch of each lane, so that its window is kept, and until one window per lane is being prefetched.
         while len(planned) <= lanes or (self.threads and len(windows.keys - _windows_of(planned[0])) < lanes):
             number = next(numbers, None)
             if number is None:
@@ -159,21 +158,21 @@ class Batches:
             planned.append((number, self.order.pieces(number)))
             if self.threads:
                 for key in sorted(_windows_of(planned[-1])):
-                    windows.want(key)
+                    windows.load(key)
         return bool(planned)
 
-    def _made(self, number: int, pieces: Sequence[Piece], windows: Windows) -> SequenceBatch:
-        parts = [self.order.of_piece(piece) for piece in pieces]
-        names = [self.source.variants[position] for position in self.wanted.variants]
-        told = {
+    def _make_batch(self, number: int, pieces: Sequence[Piece], windows: Windows) -> SequenceBatch:
+        parts = [self.order.sequences_of_piece(piece) for piece in pieces]
+        names = [self.source.variants[index] for index in self.selection.variants]
+        keys = {
             "sample": np.concatenate([samples for samples, _ in parts]),
             "variant": [names[variant] for _, variants in parts for variant in variants.tolist()],
         }
-        return SequenceBatch(number, pieces[0].epoch, told | windows.take(pieces))
+        return SequenceBatch(number, pieces[0].epoch, keys | windows.take(pieces))
 
 
 def make_batches(
-    source: Source,
+    source: Source | SourceOwner,
     size: int,
     *,
     seed: int = 0,
@@ -184,38 +183,39 @@ def make_batches(
     start: int = 0,
     drop_last: bool = False,
     lanes: int = 1,
-    threads: int = THREADS,
+    threads: int = _THREADS,
 ) -> Batches:
-    """Make batches of shuffled sequences.
+    """Return shuffled batches of sequences.
 
-    Which sequences are in batch k depends on k, seed, size, window, lanes and drop_last, on how many samples and what size of
-    chunks the source has, and on which variants are chosen: on nothing else.
+    The sequences of batch k depend only on k, seed, size, window, lanes, drop_last, the selected variants, and the number of samples
+    and the chunk size of the source.
 
     Parameters
     ----------
-    source : Source
+    source : Source or SourceOwner
+        What to read: an open dataset, a config without a dataset, or clips. As a method, ``dataset.batches(64, seed=1)``.
     size : int
-        Sequences in a batch; the last one of an epoch has what is left.
+        Sequences in a batch; the last batch of an epoch may have fewer.
     seed : int
-        Of the order; 0 to 2^64 - 1.
+        Seed of the order; 0 to 2^64 - 1.
     fields : sequence of str, or str, optional
-        What batches hold besides ``sample`` and ``variant``: arrays, and columns of the table of sequences, of which
-        ``captions`` are given as lists of texts. All arrays unless given.
+        Content of batches besides ``sample`` and ``variant``: arrays, and columns of the table of sequences; ``captions`` are lists
+        of texts. All arrays unless given.
     variants : sequence of str, or str, optional
         All unless given.
     window : int
-        Sequences that are shuffled with one another: whole chunks of samples with their variants, at least one chunk.
+        Number of sequences that are shuffled together: whole chunks of samples with their variants, at least one chunk.
     epochs : int or None
-        How often to go through all sequences, each time in another order; None for ever.
+        Number of passes over all sequences, each in another order; None for no end.
     start : int
-        Number of the first batch, to go on from there. Batches are counted over all epochs.
+        Index of the first batch, to resume from it. Batches are counted over all epochs.
     drop_last : bool
-        Leave out what does not fill a batch at the end of an epoch.
+        Leave out an incomplete batch at the end of an epoch.
     lanes : int
-        In how many windows batches take turns, so that several processes need not read the same ones: a multiple of how
-        many there are. Takes memory for as many windows.
+        Number of windows that take turns in providing batches, so that several processes read different windows: a multiple of the
+        number of processes. Takes memory for as many windows.
     threads : int
-        That read ahead; 0 to read only when a batch is asked for.
+        Threads that prefetch; 0 to read only when a batch is requested.
 
     Returns
     -------
@@ -224,26 +224,78 @@ def make_batches(
     Raises
     ------
     UsageError
-        If there are no samples, or no such fields or variants, or a number is out of its range.
+        If there are no samples or no such fields or variants, or a number is out of its range.
     """
-    chosen = chosen_variants(source, variants)
+    if isinstance(source, SourceOwner):
+        source = source.batch_source(fields)
+    if source.samples < 1:
+        msg = f"{source.name} has no samples yet, so there are no batches"
+        raise UsageError(msg)
+    indices = _select_variants(source, variants)
     order = Order(
-        seed=whole("seed", seed, least=0, below=_SEEDS),
-        samples=count_samples(source),
-        variants=len(chosen),
+        seed=_check_integer("seed", seed, below=_SEEDS),
+        samples=source.samples,
+        variants=len(indices),
         chunk=source.chunk,
-        size=whole("size", size, least=1),
-        window=whole("window", window, least=1),
-        lanes=whole("lanes", lanes, least=1),
+        size=_check_integer("size", size, least=1),
+        window=_check_integer("window", window, least=1),
+        lanes=_check_integer("lanes", lanes, least=1),
         drop_last=bool(drop_last),
     )
     if order.per_epoch == 0:
         msg = f"{source.name} has {order.total} sequences, fewer than a batch of {size}, and drop_last leaves out such a batch"
         raise UsageError(msg)
-    stop = None if epochs is None else whole("epochs", epochs, least=1) * order.per_epoch
-    wanted = wanted_of(source, fields, chosen)
-    return Batches(source, order, wanted, whole("start", start, least=0), stop, 1, whole("threads", threads, least=0))
+    stop = None if epochs is None else _check_integer("epochs", epochs, least=1) * order.per_epoch
+    selection = _select_fields(source, fields, indices)
+    return Batches(source, order, selection, _check_integer("start", start), stop, 1, _check_integer("threads", threads))
 
 
 def _windows_of(planned: tuple[int, list[Piece]]) -> set[tuple[int, int]]:
     return {piece[:2] for piece in planned[1]}
+
+
+def _check_integer(name: str, value: Any, least: int = 0, below: int | None = None) -> int:
+    """Return an option as an int; UsageError if it is none or out of its range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if isinstance(value, bool) or number < least or (below is not None and number >= below):
+        bounds = f"of at least {least}" if below is None else f"between {least} and {below - 1}"
+        msg = f"{name} must be an integer {bounds} (got {shown(value)})"
+        raise UsageError(msg)
+    return number
+
+
+def _check_names(what: str, names: Sequence[str] | str) -> list[str]:
+    listed = [names] if isinstance(names, str) else list(names)
+    twice = sorted({str(name) for name in listed if listed.count(name) > 1})
+    if twice or not listed:
+        msg = f"{what} must be a list of distinct names (got {f'{twice[0]!r} twice' if twice else 'an empty list'})"
+        raise UsageError(msg)
+    return listed
+
+
+def _select_variants(source: Source, variants: Sequence[str] | str | None) -> tuple[int, ...]:
+    """Return the indices of variants by their names; UsageError for an unknown name."""
+    names = _check_names("variants", source.variants if variants is None else variants)
+    for name in names:
+        if name not in source.variants:
+            guess = did_you_mean(str(name), source.variants)
+            msg = f"{source.name} has no variant {shown(name)}{guess}. There are: {', '.join(source.variants)}"
+            raise UsageError(msg)
+    return tuple(i for i, name in enumerate(source.variants) if name in names)
+
+
+def _select_fields(source: Source, fields: Sequence[str] | str | None, variants: tuple[int, ...]) -> Selection:
+    """Separate arrays from columns of the table of sequences; UsageError for an unknown name."""
+    arrays = source.arrays()
+    names = list(arrays) if fields is None else _check_names("fields", fields)
+    others = [name for name in names if name not in arrays and name not in ("sample", "variant")]
+    columns = source.columns() if others else ()
+    for name in others:
+        if name not in columns:
+            known = [*arrays, *columns]
+            msg = f"{source.name} has no field {shown(name)}{did_you_mean(str(name), known)}. There are: {', '.join(known)}"
+            raise UsageError(msg)
+    return Selection({name: arrays[name] for name in names if name in arrays}, tuple(others), variants)

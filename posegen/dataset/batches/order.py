@@ -1,10 +1,11 @@
-"""Which sequences are in batch k: computed for each batch by itself, from the seed and the numbers of what there is.
+"""Compute the sequences of batch k as a function of the seed and k.
 
-An epoch goes through every sequence once. The chunks of samples, which are what is stored and decoded as one, are put into an
-order of their own in each epoch; so many of them as fill the shuffle window follow one another as a window, and the sequences
-of a window are put into an order in turn: that of numbers drawn for them from the counter-based generator of
-:mod:`posegen.randomness`. All variants of a sample are in the same window, so that a sample that is made on the way is made
-once an epoch.
+An epoch has every sequence once. The chunks of samples, which are stored and decoded at once, are shuffled in each epoch; consecutive
+chunks that fill the shuffle window form a window, and the sequences of a window are shuffled in turn. The order is that of numbers
+from the counter-based generator of :mod:`posegen.randomness`. All variants of a sample are in the same window, so that a sample that
+is made on demand is made once per epoch.
+
+Not responsible for reading; see :mod:`posegen.dataset.batches.windows`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ Array = NDArray[Any]
 
 _WORD = 2**32 - 1
 _NO_WINDOW = _WORD
-_WINDOWS_KEPT = 64
+_CACHED_WINDOWS = 64
 
 
 class Piece(NamedTuple):
-    """Part of a batch: sequences `first` to `stop`, in its own order, of a window of an epoch."""
+    """Part of a batch: the sequences `first` to `stop`, in shuffled order, of a window of an epoch."""
 
     epoch: int
     window: int
@@ -37,14 +38,14 @@ class Piece(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What a window holds.
+    """Content of a window.
 
     Attributes
     ----------
     chunks : int64 [c]
-        Numbers of its chunks of samples.
+        Indices of its chunks of samples.
     slots : int64 [n]
-        Its sequences in their order. Slot (c * variants + v) * chunk + s is variant v of sample s of the c-th of its chunks.
+        Its sequences in order. Slot (c * variants + v) * chunk + s is variant v of sample s of the c-th of its chunks.
     """
 
     chunks: Array
@@ -53,24 +54,24 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Order:
-    """The order of all sequences in all epochs.
+    """Order of all sequences in all epochs.
 
     Attributes
     ----------
     seed : int
         0 to 2^64 - 1.
     samples, variants : int
-        How many there are to choose from, at least 1 each.
+        Number of samples and of selected variants, at least 1 each.
     chunk : int
         Samples in a chunk.
     size : int
         Sequences in a batch.
     window : int
-        Sequences that are shuffled with one another; whole chunks of them, at least one.
+        Number of sequences that are shuffled together: whole chunks, at least one.
     lanes : int
-        How many windows the batches take turns in: as if there were so many orders one behind the other, read side by side.
+        Number of windows that take turns in providing batches: the epoch is divided into as many parts, read in parallel.
     drop_last : bool
-        Leave out what does not fill a batch at the end of an epoch.
+        Leave out an incomplete batch at the end of an epoch.
 
     Examples
     --------
@@ -90,43 +91,43 @@ class Order:
 
     @property
     def total(self) -> int:
-        """Sequences in an epoch."""
+        """Number of sequences in an epoch."""
         return self.samples * self.variants
 
     @property
     def per_epoch(self) -> int:
-        """Batches in an epoch."""
+        """Number of batches in an epoch."""
         return self.total // self.size if self.drop_last else -(-self.total // self.size)
 
     @property
     def chunks(self) -> int:
-        """Chunks of samples, the last of which may be short."""
+        """Number of chunks of samples, the last of which may be short."""
         return -(-self.samples // self.chunk)
 
     @property
     def chunks_in_window(self) -> int:
-        """Chunks in a full window."""
+        """Number of chunks in a full window."""
         return min(max(1, self.window // (self.chunk * self.variants)), self.chunks)
 
     def pieces(self, number: int) -> list[Piece]:
-        """Tell from which windows a batch is.
+        """Return the parts of windows that form a batch.
 
         Parameters
         ----------
         number : int
-            Of the batch, counted from 0 over all epochs.
+            Index of the batch, counted from 0 over all epochs.
 
         Returns
         -------
         list of Piece
-            One for most batches; the next begins where a window ends.
+            One for most batches; several if a window ends within the batch.
         """
         epoch, step = divmod(number, self.per_epoch)
-        start = self._place(step) * self.size
+        start = self._batch_in_epoch(step) * self.size
         stop = min(start + self.size, self.total)
         full = self.chunks_in_window * self.chunk * self.variants
         missing = (self.chunks * self.chunk - self.samples) * self.variants
-        # Only the last chunk may be short, and all windows behind its own begin earlier by that.
+        # Only the last chunk may be short; the windows after its window begin earlier by what it lacks.
         short = _chunk_order(self.seed, epoch, self.chunks).last // self.chunks_in_window
         pieces = []
         while start < stop:
@@ -138,34 +139,34 @@ class Order:
         return pieces
 
     def in_window(self, epoch: int, window: int) -> Window:
-        """Tell what a window holds, and in what order."""
+        """Return the content of a window."""
         return _window_order(self, epoch, window)
 
     def sequences(self, number: int) -> tuple[Array, Array]:
-        """List what a batch holds.
+        """Return the sequences of a batch.
 
         Parameters
         ----------
         number : int
-            Of the batch.
+            Index of the batch.
 
         Returns
         -------
         (int64 [n], int64 [n])
-            Samples, and positions of their variants among the chosen ones.
+            Samples, and indices of their variants among the selected ones.
         """
-        parts = [self.of_piece(piece) for piece in self.pieces(number)]
+        parts = [self.sequences_of_piece(piece) for piece in self.pieces(number)]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
-    def of_piece(self, piece: Piece) -> tuple[Array, Array]:
-        """List what a part of a batch holds, as :meth:`sequences` does."""
-        found = self.in_window(piece.epoch, piece.window)
-        block, sample = np.divmod(found.slots[piece.first : piece.stop], self.chunk)
+    def sequences_of_piece(self, piece: Piece) -> tuple[Array, Array]:
+        """Return the sequences of a part of a batch, as :meth:`sequences` does."""
+        content = self.in_window(piece.epoch, piece.window)
+        block, sample = np.divmod(content.slots[piece.first : piece.stop], self.chunk)
         position, variant = np.divmod(block, self.variants)
-        return found.chunks[position] * self.chunk + sample, variant
+        return content.chunks[position] * self.chunk + sample, variant
 
-    def _place(self, step: int) -> int:
-        """Tell which batch of the order of sequences is number `step` of an epoch: lanes take turns, a short one comes last."""
+    def _batch_in_epoch(self, step: int) -> int:
+        """Return the batch, in the order of sequences, at a step of an epoch: lanes take turns, a short batch is last."""
         whole = self.total // self.size
         if step >= whole:
             return step
@@ -175,7 +176,7 @@ class Order:
 
 
 class _Chunks(NamedTuple):
-    """The chunks of an epoch in their order, and where in it the last one is, which alone may be short."""
+    """Chunks of an epoch in order, and the position of the last chunk of the source, which alone may be short."""
 
     order: Array
     last: int
@@ -187,17 +188,17 @@ def _chunk_order(seed: int, epoch: int, chunks: int) -> _Chunks:
     return _Chunks(order, int(np.flatnonzero(order == chunks - 1)[0]))
 
 
-@lru_cache(_WINDOWS_KEPT)
+@lru_cache(_CACHED_WINDOWS)
 def _window_order(order: Order, epoch: int, window: int) -> Window:
     first = window * order.chunks_in_window
     chunks = _chunk_order(order.seed, epoch, order.chunks).order[first : first + order.chunks_in_window]
     each = np.minimum(order.samples - chunks * order.chunk, order.chunk)
-    there = np.flatnonzero(np.arange(order.chunk) < np.repeat(each, order.variants)[:, None])
-    return Window(chunks, there[_shuffled(order.seed, epoch, window, len(there))])
+    present = np.flatnonzero(np.arange(order.chunk) < np.repeat(each, order.variants)[:, None])
+    return Window(chunks, present[_shuffled(order.seed, epoch, window, len(present))])
 
 
 def _shuffled(seed: int, epoch: int, window: int, size: int) -> Array:
-    """Put 0 to `size` - 1 in the order of numbers drawn for them."""
+    """Return 0 to `size` - 1 in the order of random numbers drawn for them."""
     counter = np.empty((size, 4), np.uint32)
     counter[:, 0], counter[:, 1] = np.arange(size), window
     counter[:, 2], counter[:, 3] = epoch & _WORD, Stream.ORDER

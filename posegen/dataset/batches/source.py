@@ -1,32 +1,35 @@
-"""Where sequences come from: what a dataset and a config have in common for who reads batches."""
+"""The interface through which batches read samples: a dataset, a config without a dataset, or mocap clips.
+
+Not responsible for the order of sequences; see :mod:`posegen.dataset.batches.order`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CAPTIONS", "ArrayShape", "Source", "Wanted"]
+__all__ = ["CAPTIONS", "ArrayShape", "Selection", "Source", "SourceOwner"]
 
 Array = NDArray[Any]
 
 CAPTIONS = "captions"
-"""Asked for by this name, a sequence's captions are their texts."""
+"""Name of the column of captions, which are lists of texts in batches."""
 
 
 @dataclass(frozen=True)
 class ArrayShape:
-    """An array that every sequence has.
+    """Shape of an array of each sequence.
 
     Attributes
     ----------
     shape : tuple of int
-        Of one sequence.
+        Shape for one sequence.
     piece : tuple of int
-        What is decoded as one; divides `shape`.
+        Shape of what is decoded at once; divides `shape`.
     dtype : str
     """
 
@@ -36,40 +39,40 @@ class ArrayShape:
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Pieces along each dimension."""
+        """Number of pieces along each dimension."""
         return tuple(size // step for size, step in zip(self.shape, self.piece, strict=True))
 
-    def held(self, chunk: int) -> tuple[int, ...]:
-        """Shape in which a variant of a chunk of samples is held: the grid, and for each place in it all samples' pieces."""
+    def buffer_shape(self, chunk: int) -> tuple[int, ...]:
+        """Return the shape of the buffer of a variant of a chunk of samples: the grid, then all samples, then a piece."""
         return (*self.grid, chunk, *self.piece)
 
     def take(self, buffer: Array, slots: Array, into: Array) -> None:
-        """Take sequences out of a buffer.
+        """Copy sequences out of a buffer.
 
         Parameters
         ----------
-        buffer : ndarray [..., *held]
+        buffer : ndarray [..., *buffer_shape]
             Variants of chunks.
         slots : int64 [n]
-            Which sequences; see :class:`posegen.dataset.batches.order.Window`.
+            Sequences to copy; see :class:`posegen.dataset.batches.order.Window`.
         into : ndarray [n, *shape]
-            Where they go.
+            Destination.
         """
         chunk = buffer.shape[-1 - len(self.shape)]
-        if all(places == 1 for places in self.grid):
-            # Slots are there, so nothing is clipped; but to raise otherwise, NumPy would copy everything once more.
+        if all(cells == 1 for cells in self.grid):
+            # All slots are valid, so nothing is clipped; to raise an error otherwise, NumPy would copy everything once more.
             np.take(buffer.reshape(-1, *self.shape), slots, axis=0, out=into, mode="clip")
             return
-        blocks = buffer.reshape(-1, *self.held(chunk))
+        blocks = buffer.reshape(-1, *self.buffer_shape(chunk))
         block, row = np.divmod(slots, chunk)
-        for place in np.ndindex(self.grid):
-            within = tuple(slice(at * step, (at + 1) * step) for at, step in zip(place, self.piece, strict=True))
-            into[(slice(None), *within)] = blocks[(block, *place, row)]
+        for cell in np.ndindex(self.grid):
+            within = tuple(slice(at * step, (at + 1) * step) for at, step in zip(cell, self.piece, strict=True))
+            into[(slice(None), *within)] = blocks[(block, *cell, row)]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a batch is to hold: arrays by name, columns of the table of sequences, positions of variants."""
+class Selection:
+    """Content of batches: arrays by name, columns of the table of sequences, and indices of variants."""
 
     arrays: dict[str, ArrayShape]
     columns: tuple[str, ...]
@@ -79,17 +82,17 @@ class Wanted:
 class Source(Protocol):
     """Samples in chunks.
 
-    It can be pickled, and holds no thread and no open file, so that it can be handed to another process. What it does
-    is a function of its arguments.
+    A source can be pickled and holds no thread and no open file, so that other processes can use it. Its methods are functions of
+    their arguments.
 
     Attributes
     ----------
     samples, chunk : int
-        How many samples there are, and how many of them a chunk has; the last one may have fewer.
+        Number of samples, and of samples in a chunk; the last chunk may have fewer.
     variants : tuple of str
-        Their names in order.
+        Names of the variants in order.
     most_threads : int
-        How many threads may load at once.
+        Number of threads that may load at the same time.
     """
 
     @property
@@ -102,13 +105,13 @@ class Source(Protocol):
     def most_threads(self) -> int: ...  # noqa: D102
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name for messages."""
 
     def arrays(self) -> Mapping[str, ArrayShape]:
-        """Describe the arrays by name."""
+        """Return the shape of each array by name."""
 
     def columns(self) -> tuple[str, ...]:
-        """Name the columns of the table of sequences."""
+        """Return the columns of the table of sequences."""
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> Any:
         """Load a chunk.
@@ -117,14 +120,22 @@ class Source(Protocol):
         ----------
         chunk : int
         variants : sequence of int
-            Positions of those that are wanted.
-        into : mapping of str to ndarray [variant, *held]
-            Where the values of each wanted array go; what lies behind the chunk's samples does not matter.
+            Indices of the variants to load.
+        into : mapping of str to ndarray [variant, *buffer_shape]
+            Destination of each array to load; values behind the chunk's samples have no meaning.
         columns : tuple of str
-            Of the table of sequences, :data:`CAPTIONS` as lists of texts.
+            Columns of the table of sequences, :data:`CAPTIONS` as lists of texts.
 
         Returns
         -------
         pyarrow.Table or None
-            Rows of the samples in all their variants; None if no columns are wanted.
+            Rows of the samples in all their variants; None if there are no columns to load.
         """
+
+
+@runtime_checkable
+class SourceOwner(Protocol):
+    """An object with a method that returns a source, such as an open dataset."""
+
+    def batch_source(self, fields: Sequence[str] | str | None) -> Source:
+        """Return the source of batches with these fields; None for the default fields."""

@@ -1,6 +1,6 @@
-"""Batches for torch: a dataset for its loaders, and a loader that starts its workers safely and goes on where it stopped.
+"""Batches for torch: an iterable dataset, and a loader with safe workers that resumes where it stopped.
 
-Import it by its own name; the rest of posegen runs without torch.
+Import it explicitly; the rest of posegen runs without torch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tensors = dict[str, Any]
 
 
 def as_tensors(batch: SequenceBatch) -> Tensors:
-    """Give a batch as tensors, which share its memory.
+    """Convert a batch to tensors, which share its memory.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def as_tensors(batch: SequenceBatch) -> Tensors:
     Returns
     -------
     dict of str to Tensor or list
-        What the batch holds, and its ``number``; texts stay lists.
+        The content of the batch, and its ``number``; texts stay lists.
     """
     values = {
         name: torch.from_numpy(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
@@ -44,11 +44,10 @@ def as_tensors(batch: SequenceBatch) -> Tensors:
 
 
 class TorchBatches(IterableDataset[Tensors]):
-    """Batches as an iterable dataset: what it gives are whole batches, so a loader needs ``batch_size=None``.
+    """Batches as an iterable dataset. Its items are whole batches, so a loader needs ``batch_size=None``.
 
-    The workers of a loader share the batches: each batch is made by one of them, and a loader gives them in their order,
-    whatever the number of workers. However they are started, they take nothing over from the process that starts them: each
-    opens what it reads by itself.
+    The workers of a loader share the batches: one of them makes each batch, and a loader returns them in order for any number of
+    workers. Whatever the start method, workers inherit nothing: each opens the files that it reads.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ class TorchBatches(IterableDataset[Tensors]):
 
     def __iter__(self) -> Iterator[Tensors]:
         worker = get_worker_info()
-        # A fork copies locks that a thread may have held, which is not there any more to let them go.
+        # A fork copies locks that a thread may have held, and that thread does not exist in the worker to release them.
         batches = self.batches if os.getpid() == self._process else deepcopy(self.batches)
         if worker is not None:
             batches = batches.share(worker.id, worker.num_workers)
@@ -73,20 +72,20 @@ class TorchBatches(IterableDataset[Tensors]):
 
 
 class TorchLoader:
-    """Loads batches in worker processes, and tells where it is, so that training can go on from there.
+    """Loads batches in worker processes, with a state from which training resumes.
 
-    Its state is the number of the next batch, and what the order of batches depends on.
+    The state is the index of the next batch, and the parameters of the order of batches.
 
     Parameters
     ----------
     batches : Batches
-        Their `lanes` should be a multiple of the workers; otherwise workers read the same windows.
+        Their `lanes` should be a multiple of `workers`; otherwise several workers read the same windows.
     workers : int
-        Processes that load; none loads in this one.
+        Processes that load; with 0, this process loads.
     context : str
-        How they start: ``forkserver``, ``spawn`` or ``fork``.
+        Start method: ``forkserver``, ``spawn`` or ``fork``.
     **options
-        Others of :class:`torch.utils.data.DataLoader`, like ``pin_memory`` and ``prefetch_factor``.
+        Other options of :class:`torch.utils.data.DataLoader`, such as ``pin_memory`` and ``prefetch_factor``.
     """
 
     def __init__(self, batches: Batches, workers: int = 0, *, context: str = "forkserver", **options: Any) -> None:
@@ -105,24 +104,25 @@ class TorchLoader:
         return len(self.batches)
 
     def state_dict(self) -> dict[str, Any]:
-        """Tell which batch is the next one."""
-        return {"next": self.batches.start if self._next is None else self._next, **self._told()}
+        """Return the index of the next batch and the parameters of the order."""
+        return {"next": self.batches.start if self._next is None else self._next, **self._parameters()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with the next batch of another run.
+        """Resume with the next batch of another run.
 
         Raises
         ------
         UsageError
-            If its batches are in another order than these.
+            If its batches have another order than these.
         """
-        told = self._told()
-        for name, value in told.items():
+        for name, value in self._parameters().items():
             if state.get(name) != value:
-                found = shown(state.get(name))
-                msg = f"the state is of other batches: their {name} is {found}, and here {shown(value)}. Make them alike"
+                msg = (
+                    f"the state belongs to other batches: their {name} is {shown(state.get(name))}, here {shown(value)}. "
+                    "Use the same options"
+                )
                 raise UsageError(msg)
         self._next = int(state["next"])
 
-    def _told(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         return {**asdict(self.batches.order), "every": self.batches.every}

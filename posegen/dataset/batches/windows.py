@@ -1,4 +1,4 @@
-"""Windows of sequences in memory: loaded by threads into buffers that are used again and again."""
+"""Load windows of sequences into memory, by threads, into buffers that are reused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.dataset.batches.order import Order, Piece
-from posegen.dataset.batches.source import Source, Wanted
+from posegen.dataset.batches.source import Selection, Source
 
 __all__ = ["Windows"]
 
@@ -22,24 +22,24 @@ Key = tuple[int, int]
 
 
 class Windows:
-    """The windows that are needed now or soon. Threads live only between entering and leaving it.
+    """The windows of the current and the next batches. Threads run only inside the context.
 
     Parameters
     ----------
     source : Source
     order : Order
-    wanted : Wanted
+    selection : Selection
     threads : int
-        That load; with none, a window is loaded when it is wanted.
+        Threads that load; with 0, :meth:`load` itself loads a window.
     unused : list of dict
-        Buffers of windows of this kind; they are taken from here first, and put here in the end. To take new memory from
-        the system costs as much time as to decode into it.
+        Buffers of earlier windows, which are used first; on exit, all buffers are added. Allocating new memory takes as long as
+        decoding into it.
     """
 
-    def __init__(self, source: Source, order: Order, wanted: Wanted, threads: int, unused: list[dict[str, Array]]) -> None:
+    def __init__(self, source: Source, order: Order, selection: Selection, threads: int, unused: list[dict[str, Array]]) -> None:
         self._source = source
         self._order = order
-        self._wanted = wanted
+        self._selection = selection
         self._threads = min(threads, source.most_threads)
         self._pool: ThreadPoolExecutor | None = None
         self._loading: dict[Key, tuple[dict[str, Array], list[Future[Any]]]] = {}
@@ -47,65 +47,65 @@ class Windows:
         self._unused = unused
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the threads."""
         if self._threads:
             self._pool = ThreadPoolExecutor(self._threads, "posegen-window")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Load no more."""
+        """Stop loading."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         self.keep(())
 
     @property
     def keys(self) -> AbstractSet[Key]:
-        """Those that are there or on their way."""
+        """Windows that are loaded or being loaded."""
         return self._loading.keys()
 
-    def want(self, key: Key) -> None:
-        """Begin to load a window, unless it is there or on its way."""
+    def load(self, key: Key) -> None:
+        """Begin to load a window, unless it is loaded or being loaded."""
         if key in self._loading:
             return
         buffers = self._unused.pop() if self._unused else self._new_buffers()
         tasks = [(i, int(chunk)) for i, chunk in enumerate(self._order.in_window(*key).chunks)]
-        self._loading[key] = buffers, [self._begin(buffers, *task) for task in tasks]
+        self._loading[key] = buffers, [self._start_load(buffers, *task) for task in tasks]
 
     def keep(self, keys: Collection[Key]) -> None:
-        """Give up all other windows."""
+        """Discard all other windows."""
         for key in [key for key in self._loading if key not in keys]:
             buffers, loads = self._loading.pop(key)
             self._tables.pop(key, None)
             for load in loads:
                 load.cancel()
-            if all(load.done() for load in loads):  # else a thread still writes into it
+            if all(load.done() for load in loads):  # otherwise a thread still writes to it
                 self._unused.append(buffers)
 
     def take(self, pieces: Sequence[Piece]) -> dict[str, Any]:
-        """Take sequences out of windows that were wanted, waiting for them; raises what went wrong in loading them.
+        """Wait for windows and copy sequences out of them; raises the errors of loading.
 
         Returns
         -------
         dict of str to ndarray [n, ...] or list
-            Each wanted array, and each wanted column.
+            Each selected array and column.
         """
         total = sum(piece.stop - piece.first for piece in pieces)
-        arrays = {name: np.empty((total, *shape.shape), shape.dtype) for name, shape in self._wanted.arrays.items()}
+        arrays = {name: np.empty((total, *shape.shape), shape.dtype) for name, shape in self._selection.arrays.items()}
         rows, start = [], 0
         for piece in pieces:
             key = piece.epoch, piece.window
             buffers, loads = self._loading[key]
             tables = [load.result() for load in loads]
             slots = self._order.in_window(*key).slots[piece.first : piece.stop]
-            for name, shape in self._wanted.arrays.items():
+            for name, shape in self._selection.arrays.items():
                 shape.take(buffers[name], slots, arrays[name][start : start + len(slots)])
             start += len(slots)
             rows.append(self._rows(key, tables, slots))
-        return arrays | self._told(rows)
+        return arrays | self._columns(rows)
 
-    def _begin(self, buffers: dict[str, Array], position: int, chunk: int) -> Future[Any]:
+    def _start_load(self, buffers: dict[str, Array], position: int, chunk: int) -> Future[Any]:
         into = {name: buffer[position] for name, buffer in buffers.items()}
-        arguments = (chunk, self._wanted.variants, into, self._wanted.columns)
+        arguments = (chunk, self._selection.variants, into, self._selection.columns)
         if self._pool is not None:
             return self._pool.submit(self._source.load, *arguments)
         loaded: Future[Any] = Future()
@@ -113,37 +113,37 @@ class Windows:
         return loaded
 
     def _new_buffers(self) -> dict[str, Array]:
-        outer = (self._order.chunks_in_window, len(self._wanted.variants))
+        outer = (self._order.chunks_in_window, len(self._selection.variants))
         chunk = self._source.chunk
-        return {name: np.empty((*outer, *shape.held(chunk)), shape.dtype) for name, shape in self._wanted.arrays.items()}
+        return {name: np.empty((*outer, *shape.buffer_shape(chunk)), shape.dtype) for name, shape in self._selection.arrays.items()}
 
     def _rows(self, key: Key, tables: Sequence[Any], slots: Array) -> Any:
-        """Take rows out of the tables of a window's chunks."""
-        if not self._wanted.columns:
+        """Select rows of the tables of a window's chunks."""
+        if not self._selection.columns:
             return None
         import pyarrow as pa
 
         block, sample = np.divmod(slots, self._source.chunk)
-        position, variant = np.divmod(block, len(self._wanted.variants))
+        position, variant = np.divmod(block, len(self._selection.variants))
         begins = np.cumsum([0, *(len(table) for table in tables)])[position]
-        rows = begins + sample * len(self._source.variants) + np.array(self._wanted.variants)[variant]
+        rows = begins + sample * len(self._source.variants) + np.array(self._selection.variants)[variant]
         if key not in self._tables:
             self._tables[key] = pa.concat_tables(tables).combine_chunks()
         return self._tables[key].take(rows)
 
-    def _told(self, rows: Sequence[Any]) -> dict[str, Any]:
-        if not self._wanted.columns:
+    def _columns(self, rows: Sequence[Any]) -> dict[str, Any]:
+        if not self._selection.columns:
             return {}
         import pyarrow as pa
 
         table = pa.concat_tables(rows)
-        return {name: _plain(table.column(name)) for name in self._wanted.columns}
+        return {name: _to_values(table.column(name)) for name in self._selection.columns}
 
 
-def _plain(column: Any) -> Any:
-    """Give numbers as an array and all else as a list."""
+def _to_values(column: Any) -> Any:
+    """Return numbers as an array and everything else as a list."""
     import pyarrow as pa
 
     is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
-    # A copy: what Arrow gives may not be written to.
+    # A copy, because arrays of Arrow are read-only.
     return np.array(column.to_numpy()) if is_number and not column.null_count else column.to_pylist()

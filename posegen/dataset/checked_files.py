@@ -1,0 +1,263 @@
+"""Read the files of a dataset so that no byte is used before its file has been compared with its receipt.
+
+When a dataset is opened, receipts are read and every file must exist in its size. When a file is read for the first time, all of its
+bytes are hashed. :class:`CheckedStore` gives Zarr the same view, so that damage is an error and never zeros.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import xxhash
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+
+from posegen.dataset.files import open_plain
+from posegen.dataset.header import load_header
+from posegen.dataset.layout import MOTION, Header, check_folders, receipt_path, shard_path
+from posegen.dataset.receipts import (
+    Receipt,
+    StoredFile,
+    derive_hint,
+    find_file_fault,
+    generate_hint,
+    list_layer_receipts,
+    load_receipt,
+)
+from posegen.dataset.zarr_metadata import check_metadata
+from posegen.errors import PosegenError
+
+__all__ = ["CheckedFiles", "CheckedStore", "hash_file", "open_files"]
+
+_BLOCK_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class CheckedFiles:
+    """The files of a dataset's visible shards.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the dataset.
+    header : Header
+    files : mapping of str to StoredFile
+        Expected size and hash of each file, by its path inside the dataset.
+    shards : mapping of str to int
+        The shard that each file belongs to.
+    counts : mapping of int to int
+        Number of samples in each shard, which may be more than are visible.
+    absent : mapping of str to str
+        Files of layers that are missing or invalid, and the error message for their readers.
+    checked : set of str
+        The files whose bytes have been hashed.
+    """
+
+    path: Path
+    header: Header
+    files: Mapping[str, StoredFile]
+    shards: Mapping[str, int]
+    counts: Mapping[int, int]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    checked: set[str] = field(default_factory=set)
+
+    def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
+        """Read bytes of a file in :attr:`files`, checking the whole file the first time.
+
+        Parameters
+        ----------
+        name : str
+            Path inside the dataset.
+        start : int
+            Offset of the first byte.
+        length : int, optional
+            Number of bytes; up to the end of the file unless given.
+
+        Raises
+        ------
+        PosegenError
+            If the file is missing or damaged; names the shard and the hint.
+        """
+        return self.read_ranges(name, [(start, self.files[name].bytes if length is None else length)])[0]
+
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Read several parts of a file, each given by its offset and length, as :meth:`read` does."""
+        size = self.files[name].bytes
+        try:
+            with open_plain(self.path / name) as file:
+                if name not in self.checked:
+                    if hash_file(file.fileno()) != self.files[name]:
+                        raise self.damaged(name)
+                    self.checked.add(name)
+                # Requested lengths may come from a forged file: no more is allocated than the file has.
+                ranges = [(min(start, size), min(length, size)) for start, length in ranges]
+                return [os.pread(file.fileno(), length, start) for start, length in ranges]
+        except OSError as error:
+            msg = f"{self.path}: shard {self.shards[name]}: {name}: cannot be read ({error.strerror}). {self._missing_hint(name)}"
+            raise PosegenError(msg) from error
+
+    def damaged(self, name: str, fault: str = "checksum mismatch") -> PosegenError:
+        """Return the error for a file whose content is wrong."""
+        shard, layer = self.shards[name], self.header.layer_of(name)
+        receipt = Path(receipt_path(shard, layer)).name
+        hint = f"Run: posegen verify {self.path} --repair"
+        return PosegenError(f"{self.path}: shard {shard} is damaged: {name}: {fault} (receipt {receipt}). {hint}")
+
+    def check_present(self, name: str) -> None:
+        """Raise PosegenError if a file that is not in :attr:`files` is missing, rather than not stored because it has no values."""
+        if name in self.absent:
+            raise PosegenError(self.absent[name])
+
+    def _missing_hint(self, name: str) -> str:
+        return derive_hint(self.path) if self.header.layer_of(name) else generate_hint(self.shards[name])
+
+
+def hash_file(handle: int) -> StoredFile:
+    """Return the size and hash of an open file."""
+    digest, size = xxhash.xxh3_128(), 0
+    while block := os.pread(handle, _BLOCK_BYTES, size):
+        digest.update(block)
+        size += len(block)
+    return StoredFile(size, digest.hexdigest())
+
+
+def open_files(path: Path) -> CheckedFiles:
+    """Check a dataset's header, folders, Zarr metadata and receipts, and that the files of all visible shards exist in their sizes.
+
+    Raises
+    ------
+    UsageError
+        If there is no dataset.
+    PosegenError
+        If anything is missing or damaged; names the first such file or shard, and the hint.
+    """
+    header = load_header(path)
+    check_folders(path, header)
+    check_metadata(path, header)
+    files: dict[str, StoredFile] = {}
+    shards: dict[str, int] = {}
+    counts: dict[int, int] = {}
+    for shard in range(header.shards()):
+        receipt = load_receipt(path, header, shard)
+        fault = find_file_fault(path, receipt)
+        if fault is None and receipt.count < header.count(shard):
+            fault = f"it has {receipt.count} samples, the dataset has {header.count(shard)} in it"
+        if fault:
+            msg = f"{path}: shard {shard}: {fault}. {generate_hint(shard)}"
+            raise PosegenError(msg)
+        files |= receipt.files
+        shards |= dict.fromkeys(receipt.files, shard)
+        counts[shard] = receipt.count
+    absent: dict[str, str] = {}
+    for layer in header.layers:
+        for shard, result in list_layer_receipts(path, header, layer):
+            if isinstance(result, Receipt):
+                files |= result.files
+                shards |= dict.fromkeys(result.files, shard)
+            else:
+                msg = f"{path}: shard {shard}: {result}. {derive_hint(path)}"
+                absent |= {shard_path(entry, shard): msg for entry in layer.fields}
+    return CheckedFiles(path, header, files, shards, counts, absent)
+
+
+class CheckedStore(Store):
+    """The arrays of a dataset as a read-only Zarr store.
+
+    Parameters
+    ----------
+    files : CheckedFiles
+    metadata : mapping of str to bytes
+        The `zarr.json` files by their path inside the dataset. They are not read from disk, so that the arrays have the header's
+        number of samples even if a run extends them.
+    """
+
+    supports_writes = False
+    supports_deletes = False
+    supports_listing = True
+
+    def __init__(self, files: CheckedFiles, metadata: Mapping[str, bytes]) -> None:
+        super().__init__(read_only=True)
+        self._files = files
+        self._metadata = metadata
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CheckedStore) and other._files is self._files
+
+    def __hash__(self) -> int:
+        return id(self._files)
+
+    def __str__(self) -> str:
+        return f"checked://{self._files.path / MOTION}"
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Read a value or a part of it; None if there is none, which means that all of its chunks are absent."""
+        name = f"{MOTION}/{key}"
+        buffer = (prototype or default_buffer_prototype()).buffer
+        if name in self._metadata:
+            data = self._metadata[name]
+            start, length = _resolve_range(byte_range, len(data))
+            return buffer.from_bytes(data[start : start + length])
+        if name not in self._files.files:
+            self._files.check_present(name)
+            return None
+        start, length = _resolve_range(byte_range, self._files.files[name].bytes)
+        return buffer.from_bytes(await asyncio.to_thread(self._files.read, name, start, length))
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Read parts of several values."""
+        return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
+
+    async def exists(self, key: str) -> bool:
+        """Return whether a key exists."""
+        name = f"{MOTION}/{key}"
+        return name in self._metadata or name in self._files.files
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Raise an error: only commits write shards."""
+        self._check_writable()
+
+    async def delete(self, key: str) -> None:
+        """Raise an error, like :meth:`set`."""
+        self._check_writable()
+
+    async def list(self) -> AsyncIterator[str]:
+        """Yield all keys."""
+        for name in [*self._metadata, *self._files.files]:
+            if name.startswith(f"{MOTION}/"):
+                yield name.removeprefix(f"{MOTION}/")
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the keys with a prefix."""
+        async for key in self.list():
+            if key.startswith(prefix):
+                yield key
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the names of the entries of a folder."""
+        folder = prefix.rstrip("/") + "/" if prefix else ""
+        names: dict[str, None] = {}
+        async for key in self.list_prefix(folder):
+            names[key.removeprefix(folder).partition("/")[0]] = None
+        for name in names:
+            yield name
+
+
+def _resolve_range(byte_range: ByteRequest | None, size: int) -> tuple[int, int]:
+    """Return the offset and the length of a request for a value of `size` bytes."""
+    match byte_range:
+        case RangeByteRequest(start, end):
+            return start, end - start
+        case OffsetByteRequest(offset):
+            return offset, max(size - offset, 0)
+        case SuffixByteRequest(suffix):
+            return max(size - suffix, 0), min(suffix, size)
+        case _:
+            return 0, size

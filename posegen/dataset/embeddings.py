@@ -1,0 +1,344 @@
+"""Read the embeddings of a dataset's captions. Everything is checked; missing or damaged data is an error with a hint."""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+
+from posegen.dataset.documents import Origin
+from posegen.dataset.embedding_layout import (
+    MASK,
+    ROWS_SCHEMA,
+    TEXTS_SCHEMA,
+    TOKEN,
+    EmbeddingHeader,
+    OverlayReceipt,
+    embed_hint,
+    encoder_folder,
+    encoders_at,
+    folder_name,
+    load_embedding_header,
+    object_path,
+    read_checked,
+    read_overlay_receipt,
+    rows_part,
+    texts_part,
+)
+from posegen.dataset.header import load_header
+from posegen.dataset.layout import ArrayField, Header
+from posegen.dataset.shard_codec import decode_shard
+from posegen.dataset.tables import UNDECODABLE, decode_table
+from posegen.errors import PosegenError, UsageError
+from posegen.wording import did_you_mean, shown
+
+__all__ = ["Embeddings", "Texts", "open_embeddings", "read_array", "read_texts"]
+
+Array = NDArray[Any]
+_CACHE_BYTES = 256 << 20
+
+
+class Texts(Sequence[str]):
+    """Distinct texts by row, read shard by shard on access."""
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        self._embeddings = embeddings
+        self._kept: tuple[int, list[str]] = (-1, [])
+
+    def __len__(self) -> int:
+        return self._embeddings.count
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        row = operator.index(index)
+        if not -len(self) <= row < len(self):
+            msg = f"there is no text {row}, there are {len(self)}"
+            raise IndexError(msg)
+        shard, position = divmod(row % len(self), self._embeddings.header.shard)
+        kept = self._kept
+        if kept[0] != shard:
+            kept = self._kept = shard, self._embeddings.texts_of(shard)
+        return kept[1][position]
+
+    def __iter__(self) -> Iterator[str]:
+        for shard in range(self._embeddings.shards):
+            yield from self._embeddings.texts_of(shard)
+
+
+class Embeddings:
+    """Embeddings of a dataset's distinct captions by one encoder; made by :func:`open_embeddings`.
+
+    Attributes
+    ----------
+    folder : Path
+    header : EmbeddingHeader
+    encoder : str
+    dimension, count : int
+        Length of an embedding; number of distinct texts.
+    texts : Texts
+    """
+
+    def __init__(
+        self, folder: Path, header: EmbeddingHeader, receipts: Mapping[str, Sequence[OverlayReceipt]], dataset: Header
+    ) -> None:
+        self.folder = folder
+        self.header = header
+        self.encoder = header.encoder
+        self.dimension = header.dimension
+        self._rows, self._texts, self._vectors = (receipts[kind] for kind in ("rows", "texts", "vectors"))
+        self._dataset = dataset
+        self.count = sum(receipt.count for receipt in self._texts)
+        self.shards = len(self._texts)
+        self.texts = Texts(self)
+        self._vector_cache: OrderedDict[int, Array] = OrderedDict()
+        self._row_cache: OrderedDict[int, Array] = OrderedDict()
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"<Embeddings {self.folder}: {self.count} texts, {self.dimension} dimensions>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_embeddings, (self.folder.parent.parent, self.folder.name)
+
+    @property
+    def source(self) -> str:
+        """Name or folder from which the encoder is loaded."""
+        return str(self.header.details.get("source", self.encoder))
+
+    @property
+    def captions(self) -> int:
+        """Maximum number of captions of a sequence."""
+        return max((receipt.numbers["captions"] for receipt in self._rows), default=0)
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """For each caption of the dataset: sample, variant, caption (its index in the sequence) and row (number of its text)."""
+        return pa.concat_tables([ROWS_SCHEMA.empty_table(), *(self._table(shard) for shard in range(len(self._rows)))])
+
+    def vectors(self) -> Array:
+        """Read all embeddings: float32 [texts, dimension], of unit length."""
+        all_vectors = np.empty((self.count, self.dimension), np.float32)
+        for shard in range(self.shards):
+            start = shard * self.header.shard
+            all_vectors[start : start + self._texts[shard].count] = self._shard(shard)
+        return all_vectors
+
+    def take(self, rows: ArrayLike) -> Array:
+        """Read the embeddings of some texts.
+
+        Parameters
+        ----------
+        rows : int [...]
+            Numbers of texts; -1 for none.
+
+        Returns
+        -------
+        float32 [..., dimension]
+            NaN where there is none.
+        """
+        indices = np.asarray(rows, np.int64)
+        found = np.full((indices.size, self.dimension), np.nan, np.float32)
+        shards = np.where(indices >= 0, indices // self.header.shard, -1).ravel()
+        for shard in np.unique(shards[shards >= 0]).tolist():
+            here = np.flatnonzero(shards == shard)
+            found[here] = self._shard(shard)[indices.ravel()[here] % self.header.shard]
+        return found.reshape(*indices.shape, self.dimension)
+
+    def tokens(self, rows: ArrayLike) -> tuple[Array, Array]:
+        """Read the embeddings of the tokens of some texts.
+
+        Returns
+        -------
+        token : float32 [n, position, dimension]
+            NaN where a text has no token.
+        mask : bool [n, position]
+
+        Raises
+        ------
+        UsageError
+            If there are none.
+        """
+        if not self.header.positions:
+            msg = f"{self.folder}: has no embeddings of tokens. Run `posegen embed` with --tokens and another --name"
+            raise UsageError(msg)
+        indices = np.asarray(rows, np.int64).ravel()
+        fields = {field.name: field for field in self.header.fields}
+        parts = []
+        for row in indices.tolist():
+            shard, position = divmod(row, self.header.shard)
+            receipt = self._vectors[shard]
+            parts.append([read_array(self.folder, self.header, receipt, fields[name], position) for name in (TOKEN, MASK)])
+        empty = np.empty((0, self.header.positions, self.dimension), np.float32)
+        token = np.concatenate([empty, *(part[0] for part in parts)], dtype=np.float32)
+        return token, np.concatenate([empty[..., 0], *(part[1] for part in parts)]).astype(bool)
+
+    def of_sequences(self, shard: int) -> Array:
+        """Return the text of each caption of a shard of the dataset: int64 [sample, variant, caption], -1 where there is no caption."""
+        with self._lock:
+            if shard in self._row_cache:
+                self._row_cache.move_to_end(shard)
+                return self._row_cache[shard]
+        grid = self._grid(shard)
+        with self._lock:
+            self._row_cache[shard] = grid
+            while len(self._row_cache) > 1 and sum(kept.nbytes for kept in self._row_cache.values()) > _CACHE_BYTES // 4:
+                self._row_cache.popitem(last=False)
+        return grid
+
+    def of_sample(self, sample: int) -> Array:
+        """Read the embeddings of a sample's captions: float32 [variant, caption, dimension], NaN where there is no caption."""
+        shard, position = divmod(sample, self._dataset.shard)
+        return self.take(self.of_sequences(shard)[position])
+
+    def texts_of(self, shard: int) -> list[str]:
+        """Read the texts of a shard of texts."""
+        return read_texts(self.folder, self._texts[shard])
+
+    def _grid(self, shard: int) -> Array:
+        table, samples = self._table(shard), self._rows[shard].count
+        variants = self._dataset.variants
+        sample, caption, row = (table.column(name).to_numpy() for name in ("sample", "caption", "row"))
+        variant = pc.index_in(table.column("variant"), pa.array(variants)).to_numpy()
+        grid = np.full((samples, len(variants), self.captions), -1, np.int64)
+        grid[sample - shard * self._dataset.shard, variant, caption] = row
+        return grid
+
+    def _table(self, shard: int) -> pa.Table:
+        receipt = self._rows[shard]
+        name = rows_part(shard)
+        data = read_checked(self.folder, name, receipt.files)
+        return _decode_columns(self.folder, name, data, receipt.numbers["rows"], ROWS_SCHEMA)
+
+    def _shard(self, shard: int) -> Array:
+        """Return the embeddings of a shard of texts, from a cache of bounded size."""
+        with self._lock:
+            if shard in self._vector_cache:
+                self._vector_cache.move_to_end(shard)
+                return self._vector_cache[shard]
+        values = read_array(self.folder, self.header, self._vectors[shard], self.header.fields[0]).astype(np.float32)
+        with self._lock:
+            self._vector_cache[shard] = values
+            while len(self._vector_cache) > 1 and sum(kept.nbytes for kept in self._vector_cache.values()) > _CACHE_BYTES:
+                self._vector_cache.popitem(last=False)
+        return values
+
+
+def open_embeddings(dataset: str | Path, encoder: str | None = None) -> Embeddings:
+    """Open the embeddings of a dataset.
+
+    Parameters
+    ----------
+    dataset : str or Path
+    encoder : str, optional
+        Name of the encoder or of its folder; required if there are several.
+
+    Returns
+    -------
+    Embeddings
+
+    Raises
+    ------
+    UsageError
+        If there are none, none by this encoder, or several and `encoder` is not given.
+    PosegenError
+        If they belong to another dataset, are incomplete or damaged; names the file and the hint.
+    """
+    path = Path(dataset)
+    dataset_header = load_header(path)
+    folder = encoder_folder(path, _select_encoder(path, encoder))
+    header = load_embedding_header(folder)
+    if header is None or header.identity != dataset_header.identity:
+        msg = f"{folder}: belongs to another dataset. Delete that folder, then run: posegen embed {path}"
+        raise PosegenError(msg)
+    return Embeddings(folder, header, _read_receipts(folder, header, dataset_header), dataset_header)
+
+
+def _read_receipts(folder: Path, header: EmbeddingHeader, dataset: Header) -> dict[str, list[OverlayReceipt]]:
+    """Read all receipts and check that they cover all captions of the dataset."""
+    hint = embed_hint(folder)
+    try:
+        rows = [read_overlay_receipt(folder, "rows", shard) for shard in range(dataset.shards())]
+        distinct = max((receipt.numbers["distinct"] for receipt in rows), default=0)
+        shards = range(-(-distinct // header.shard))
+        texts, vectors = ([read_overlay_receipt(folder, kind, shard) for shard in shards] for kind in ("texts", "vectors"))
+    except FileNotFoundError as error:
+        msg = f"{folder}: is incomplete: {Path(str(error.filename)).relative_to(folder)} is missing. {hint}"
+        raise PosegenError(msg) from error
+    is_shorter = any(receipt.count < dataset.count(shard) for shard, receipt in enumerate(rows))
+    if is_shorter or sum(receipt.count for receipt in texts) < distinct:
+        msg = f"{folder}: has embeddings of fewer samples than the dataset. {hint}"
+        raise PosegenError(msg)
+    for text, receipt in zip(texts, vectors, strict=True):
+        if receipt.source != header.source_of(text.source) or receipt.count != text.count:
+            msg = f"{folder}: shard {text.shard} has embeddings of other texts. {hint}"
+            raise PosegenError(msg)
+    return {"rows": rows, "texts": texts, "vectors": vectors}
+
+
+def _select_encoder(path: Path, encoder: str | None) -> str:
+    known = encoders_at(path)
+    if encoder is None and len(known) == 1:
+        return known[0]
+    if not known:
+        msg = f"{path}: has no embeddings. Run: posegen embed {path}"
+        raise UsageError(msg)
+    if encoder is None:
+        msg = f"{path}: has embeddings by several encoders; name one of: {', '.join(known)}"
+        raise UsageError(msg)
+    if folder_name(encoder) not in known:
+        msg = f"{path}: has no embeddings by {shown(encoder)}{did_you_mean(encoder, known)}"
+        raise UsageError(msg)
+    return folder_name(encoder)
+
+
+def read_array(
+    folder: Path, header: EmbeddingHeader, receipt: OverlayReceipt, field: ArrayField, position: int | None = None
+) -> Array:
+    """Read an array of a shard of texts, or of one text of it, and compare its file with the receipt.
+
+    Raises
+    ------
+    PosegenError
+        If the file is missing or damaged; names it and the hint.
+    """
+    name = object_path(field, receipt.shard)
+    data = read_checked(folder, name, receipt.files)
+    first, stop = (0, receipt.count) if position is None else (position, position + 1)
+    try:
+        return decode_shard(field, data, header.shard, header.chunk, first, stop)
+    except (ValueError, IndexError) as error:
+        raise Origin(str(folder / name), embed_hint(folder)).error(f"cannot be decoded ({error})") from error
+
+
+def read_texts(folder: Path, receipt: OverlayReceipt) -> list[str]:
+    """Read the texts of a shard of texts; raises as :func:`read_array` does."""
+    name = texts_part(receipt.shard)
+    data = read_checked(folder, name, receipt.files)
+    table = _decode_columns(folder, name, data, receipt.count, TEXTS_SCHEMA)
+    return list(table.column("text").to_pylist())
+
+
+def _decode_columns(folder: Path, name: str, data: bytes, rows: int, schema: pa.Schema) -> pa.Table:
+    """Decode a Parquet file; PosegenError if it has another number of rows or other columns."""
+    origin = Origin(str(folder / name), embed_hint(folder))
+    try:
+        table = decode_table(data, rows)
+    except UNDECODABLE as error:
+        raise origin.error(f"cannot be decoded ({error})") from error
+    if table.schema.names != schema.names:
+        raise origin.error(f"has the columns {table.schema.names}, not {schema.names}")
+    return table.cast(schema)

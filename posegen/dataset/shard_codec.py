@@ -1,0 +1,229 @@
+"""Encode a field's values to the bytes of a Zarr shard, and decode its chunks.
+
+The format is Zarr's `sharding_indexed` codec: the chunks one after another, each compressed by Blosc and followed by its CRC-32C,
+then the index with the offset and the length of each chunk. Zarr's own writer produces the same file from an array in memory, but
+takes 1.7 times as long, and its reader costs more per chunk than decoding; the tests compare the two.
+
+Not responsible for files and their hashes.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import google_crc32c
+import numpy as np
+from numcodecs.blosc import Blosc
+from numpy.typing import NDArray
+
+from posegen.dataset.layout import ArrayField
+
+__all__ = ["ABSENT", "COMPRESSION", "Compression", "decode_chunk", "decode_index", "decode_shard", "encode_shard", "index_bytes"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Compression:
+    """Settings of Blosc."""
+
+    name: str
+    level: int
+    shuffle: str
+    block: int
+
+
+# For motion on its grid, byte shuffling is as small as bit shuffling and a fifth faster. By default, Blosc chooses tiny blocks for
+# small lz4 chunks and then barely compresses.
+COMPRESSION = Compression(name="lz4", level=5, shuffle="shuffle", block=2**18)
+"""Compression of all fields."""
+
+ABSENT = 2**64 - 1
+"""Offset and length, in the index, of a chunk that is not stored because all of its values are absent."""
+
+_CHECKSUM_BYTES = 4
+_CRC_RESIDUE = 0x48674BC7  # CRC-32C of any bytes followed by their own CRC-32C
+_BLOSC_HEADER = struct.Struct("<4xI")  # size of the unpacked values
+_DECODER = Blosc()
+
+
+def encode_shard(field: ArrayField, array: Array, shard: int, chunk: int) -> list[bytes]:
+    """Encode a field's values in a shard.
+
+    Parameters
+    ----------
+    field : ArrayField
+    array : ndarray [n, ...]
+        Values of the shard's n samples, canonical, of the field's shape and type; n is at most `shard`.
+    shard, chunk : int
+        Samples in a full shard and in a chunk.
+
+    Returns
+    -------
+    list of bytes
+        Content of the file in pieces (joining them would take longer than hashing them), in the layout of a full shard even if
+        it is not full; empty if all values are absent.
+    """
+    steps = (chunk, *field.chunk)
+    grid = (shard // chunk, *field.chunk_grid)
+    index = np.full((*grid, 2), ABSENT, "<u8")
+    pieces: list[bytes] = []
+    offset = 0
+    for cell in np.ndindex(grid):
+        encoded = _encode_chunk(field, array, cell, steps)
+        if encoded is not None:
+            index[cell] = offset, sum(map(len, encoded))
+            offset += sum(map(len, encoded))
+            pieces += encoded
+    return [*pieces, index.tobytes(), _checksum(index.tobytes())] if pieces else []
+
+
+def index_bytes(field: ArrayField, shard: int, chunk: int) -> int:
+    """Return the size of a shard's index in bytes."""
+    return 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
+
+
+def decode_index(field: ArrayField, data: bytes, size: int) -> Array:
+    """Decode the index of a shard.
+
+    Parameters
+    ----------
+    field : ArrayField
+    data : bytes
+        The last :func:`index_bytes` bytes of the file.
+    size : int
+        Size of the file in bytes.
+
+    Returns
+    -------
+    uint64 [chunk of samples, *field.chunk_grid, 2]
+        Offset and length of each chunk, with its checksum; :data:`ABSENT` for chunks that are not stored.
+
+    Raises
+    ------
+    ValueError
+        If the checksum does not match, or a chunk is outside of the file.
+    """
+    if not _is_intact(data):
+        msg = "damaged index"
+        raise ValueError(msg)
+    index = np.frombuffer(data, "<u8", count=len(data) // 8).reshape(-1, *field.chunk_grid, 2)
+    offsets, lengths = index[..., 0], index[..., 1]
+    limit = np.uint64(size)
+    outside = (lengths > limit) | (offsets > limit - np.minimum(lengths, limit))
+    if (outside & ~((offsets == ABSENT) & (lengths == ABSENT))).any():
+        msg = "the index has a chunk outside of the file"
+        raise ValueError(msg)
+    return index
+
+
+def decode_chunk(field: ArrayField, data: bytes, values: Array) -> None:
+    """Decode a chunk into `values`.
+
+    Parameters
+    ----------
+    field : ArrayField
+    data : bytes
+        The chunk with its checksum; empty if all values are absent.
+    values : ndarray
+        C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        If the checksum or the size does not match, or Blosc cannot decode it.
+    """
+    if not data:
+        values[...] = field.fill
+        return
+    # Blosc would leave the rest of a larger buffer as it was.
+    if not _is_intact(data) or len(data) < _BLOSC_HEADER.size or _BLOSC_HEADER.unpack_from(data)[0] != values.nbytes:
+        msg = "damaged chunk"
+        raise ValueError(msg)
+    try:
+        _DECODER.decode(memoryview(data)[:-_CHECKSUM_BYTES], values)
+    except RuntimeError as error:
+        msg = f"damaged chunk ({error})"
+        raise ValueError(msg) from error
+
+
+def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: int, stop: int) -> Array:
+    """Decode some samples of a shard.
+
+    Parameters
+    ----------
+    field : ArrayField
+    data : bytes
+        The whole file.
+    shard, chunk : int
+        Samples in a full shard and in a chunk.
+    first, stop : int
+        Range of samples within the shard.
+
+    Returns
+    -------
+    ndarray [stop - first, *shape]
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged.
+    """
+    index = decode_index(field, data[-index_bytes(field, shard, chunk) :], len(data))
+    begin, end = first // chunk, -(-stop // chunk)
+    values = np.full(((end - begin) * chunk, *field.shape), field.fill, field.dtype)
+    steps = (chunk, *field.chunk)
+    for cell in np.ndindex(end - begin, *field.chunk_grid):
+        offset, length = index[(cell[0] + begin, *cell[1:])].tolist()
+        if length == ABSENT:
+            continue
+        decoded = np.empty(steps, field.dtype)
+        decode_chunk(field, data[offset : offset + length], decoded)
+        values[_chunk_slices(cell, steps)] = decoded
+    return values[first - begin * chunk : stop - begin * chunk]
+
+
+def _encode_chunk(field: ArrayField, array: Array, cell: Sequence[int], steps: tuple[int, ...]) -> tuple[bytes, bytes] | None:
+    """Encode one chunk and its checksum; None if all of its values are absent."""
+    part = array[_chunk_slices(cell, steps)]
+    if _is_absent(field, part):
+        return None
+    if part.shape == steps:
+        values = np.ascontiguousarray(part)
+    else:  # the last samples of a shard that is not full
+        values = np.full(steps, field.fill, array.dtype)
+        values[: len(part)] = part
+    encoded = _encoder(array.dtype.itemsize).encode(values)
+    return encoded, _checksum(encoded)
+
+
+def _chunk_slices(cell: Sequence[int], steps: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple(slice(at * step, (at + 1) * step) for at, step in zip(cell, steps, strict=True))
+
+
+def _is_absent(field: ArrayField, part: Array) -> bool:
+    if part.size == 0:
+        return True
+    if math.isnan(field.fill):
+        return bool(np.isnan(part.flat[0])) and bool(np.isnan(part).all())
+    return bool(part.flat[0] == field.fill) and bool((part == field.fill).all())
+
+
+def _checksum(data: bytes) -> bytes:
+    return int(google_crc32c.value(data)).to_bytes(_CHECKSUM_BYTES, "little")
+
+
+def _is_intact(data: bytes) -> bool:
+    """Return whether bytes match the checksum at their end."""
+    return int(google_crc32c.value(data)) == _CRC_RESIDUE
+
+
+@cache
+def _encoder(itemsize: int) -> Blosc:
+    shuffle = {"noshuffle": Blosc.NOSHUFFLE, "shuffle": Blosc.SHUFFLE, "bitshuffle": Blosc.BITSHUFFLE}[COMPRESSION.shuffle]
+    return Blosc(COMPRESSION.name, COMPRESSION.level, shuffle, COMPRESSION.block, typesize=itemsize)
