@@ -18,7 +18,7 @@ from benchmarks.guards import ENCODE, STAGES, Guard
 from benchmarks.measure import compare
 from benchmarks.packing.choices import SHUFFLES, today
 from benchmarks.packing.joints import chunks_of, header_and_field
-from posegen.dataset.encode import encode_shard
+from posegen.dataset.shard_codec import encode_shard
 from posegen.stopwatch import seconds_by_stage, timing
 from posegen.synthesis import Batch, synthesize
 

@@ -25,8 +25,7 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT
 from benchmarks.measure import posegen as command
-from posegen.dataset.problems import Problem
-from posegen.dataset.verify import verify
+from posegen.dataset.verify import Problem, verify
 from posegen.errors import PosegenError
 
 SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))

@@ -19,7 +19,7 @@ from posegen.captions.captions import write_captions
 from posegen.captions.segments import find_segments
 from posegen.config.identity import digest
 from posegen.config.load import load_config
-from posegen.dataset.documents import MOST_BYTES
+from posegen.dataset.documents import MAX_BYTES
 from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import find_problems
 from posegen.library import Library, read_library
@@ -162,5 +162,5 @@ def _of_dataset(sound: Path, path: Path, name: str, what: str, share: int) -> Ki
 
 
 def _sealed(data: bytes) -> bytes:
-    body = data.removeprefix(b"{")[:MOST_BYTES]
+    body = data.removeprefix(b"{")[:MAX_BYTES]
     return OPENING + xxhash.xxh3_128_hexdigest(body).encode() + b'",' + body

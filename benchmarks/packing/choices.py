@@ -13,7 +13,7 @@ from numcodecs import blosc
 from numcodecs.blosc import Blosc
 
 from benchmarks.packing.joints import Array, chunks_of
-from posegen.dataset.encode import COMPRESSION
+from posegen.dataset.shard_codec import COMPRESSION
 
 SHUFFLES = {"noshuffle": Blosc.NOSHUFFLE, "shuffle": Blosc.SHUFFLE, "bitshuffle": Blosc.BITSHUFFLE}
 

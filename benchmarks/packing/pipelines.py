@@ -93,7 +93,7 @@ def zarr_writer(folder: Path) -> Callable[[Array], object]:
     import zarr
     from zarr.codecs import BloscCodec, Crc32cCodec
 
-    from posegen.dataset.encode import COMPRESSION
+    from posegen.dataset.shard_codec import COMPRESSION
 
     header, field = header_and_field()
     blosc = BloscCodec(
@@ -118,7 +118,7 @@ def zarr_writer(folder: Path) -> Callable[[Array], object]:
 
 def own_writer(folder: Path) -> Callable[[Array], object]:
     """Give posegen's way; zarr describes the array, once."""
-    from posegen.dataset.encode import encode_shard
+    from posegen.dataset.shard_codec import encode_shard
 
     header, field = header_and_field()
     zarr_writer(folder)(np.full((header.shard, *field.shape), np.nan, np.float32))

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.packing.joints import SAMPLES, header_and_field, joints
-from posegen.dataset.encode import encode_shard
+from posegen.dataset.shard_codec import encode_shard
 
 SHARDS = 8
 SIZES = (60, 100, 200, 400)

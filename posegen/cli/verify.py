@@ -14,7 +14,7 @@ from posegen.cli.options import example, json_option, note, print_json, quiet_op
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.dataset.problems import Problem
+    from posegen.dataset.verify import Problem
     from posegen.generation.repair import Repair
 
 __all__ = ["verify"]
@@ -37,7 +37,7 @@ def verify(dataset: Path, deep: bool, mend: bool, as_json: bool, quiet: bool) ->
     found = _find(dataset, deep=deep, quiet=quiet)
     if not as_json and (found or not quiet):
         click.echo(printable("\n".join(_told(dataset, found, deep=deep))))
-    done = _repair(dataset, found, quiet=quiet) if mend and any(problem.curable for problem in found) else None
+    done = _repair(dataset, found, quiet=quiet) if mend and any(problem.repairable for problem in found) else None
     if as_json:
         print_json(_document(dataset, found, done))
     else:
@@ -51,9 +51,9 @@ def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
 
     if not deep:
         return list(find_problems(dataset, progress=_progress("read", quiet=quiet)))
-    from posegen.dataset.complete import complete_shards
-    from posegen.dataset.folders import check_folders
-    from posegen.dataset.headers import load_header
+    from posegen.dataset.header import load_header
+    from posegen.dataset.layout import check_folders
+    from posegen.dataset.receipts import complete_shards
     from posegen.errors import PosegenError
     from posegen.generation.deep import deep_problems
     from posegen.generation.stored import stored_config
@@ -123,7 +123,7 @@ def _told_of_repair(dataset: Path, done: Repair) -> list[str]:
 
 def _cures(dataset: Path, problems: Sequence[Problem]) -> list[str]:
     """Say what to do; a problem that only the user can solve says it itself."""
-    if not any(problem.curable for problem in problems):
+    if not any(problem.repairable for problem in problems):
         return []
     command = f"posegen verify {shlex.quote(str(dataset))} --repair"
     return [f"To put it right: `{command}`. It makes just the shards named here again."]

@@ -1,7 +1,7 @@
 """Read the files of a dataset so that no byte is used before its file has been compared with its receipt.
 
-When a dataset is opened, receipts are read and every file must exist in its size. When a file is read for the first time, all of its
-bytes are hashed. :class:`CheckedStore` gives Zarr the same view, so that damage is an error and never zeros.
+When a dataset is opened, receipts are read and every file must exist in its size. When a file is read for the first time, all
+of its bytes are hashed. :class:`CheckedStore` gives Zarr the same view, so that damage is an error and never zeros.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from posegen.dataset.receipts import (
     list_layer_receipts,
     load_receipt,
 )
+from posegen.dataset.shard_codec import check_shard
 from posegen.dataset.zarr_metadata import check_metadata
 from posegen.errors import PosegenError
 
@@ -90,14 +91,15 @@ class CheckedFiles:
         try:
             with open_plain(self.path / name) as file:
                 if name not in self.checked:
-                    if hash_file(file.fileno()) != self.files[name]:
-                        raise self.damaged(name)
+                    self._check(name, file.fileno())
                     self.checked.add(name)
                 # Requested lengths may come from a forged file: no more is allocated than the file has.
                 ranges = [(min(start, size), min(length, size)) for start, length in ranges]
                 return [os.pread(file.fileno(), length, start) for start, length in ranges]
         except OSError as error:
-            msg = f"{self.path}: shard {self.shards[name]}: {name}: cannot be read ({error.strerror}). {self._missing_hint(name)}"
+            msg = (
+                f"{self.path}: shard {self.shards[name]}: {name}: cannot be read ({error.strerror}). {self._missing_hint(name)}"
+            )
             raise PosegenError(msg) from error
 
     def damaged(self, name: str, fault: str = "checksum mismatch") -> PosegenError:
@@ -108,9 +110,20 @@ class CheckedFiles:
         return PosegenError(f"{self.path}: shard {shard} is damaged: {name}: {fault} (receipt {receipt}). {hint}")
 
     def check_present(self, name: str) -> None:
-        """Raise PosegenError if a file that is not in :attr:`files` is missing, rather than not stored because it has no values."""
+        """Raise PosegenError if a file that is not in :attr:`files` should exist: it belongs to an incomplete layer."""
         if name in self.absent:
             raise PosegenError(self.absent[name])
+
+    def _check(self, name: str, handle: int) -> None:
+        if hash_file(handle) != self.files[name]:
+            raise self.damaged(name)
+        folder, _, rest = name.partition("/")
+        if folder == MOTION:
+            field = self.header.field(rest.partition("/")[0])
+            try:
+                check_shard(field, handle, self.header.shard, self.header.chunk)
+            except ValueError as error:
+                raise self.damaged(name, str(error)) from error
 
     def _missing_hint(self, name: str) -> str:
         return derive_hint(self.path) if self.header.layer_of(name) else generate_hint(self.shards[name])
@@ -126,7 +139,7 @@ def hash_file(handle: int) -> StoredFile:
 
 
 def open_files(path: Path) -> CheckedFiles:
-    """Check a dataset's header, folders, Zarr metadata and receipts, and that the files of all visible shards exist in their sizes.
+    """Check the header, folders, Zarr metadata and receipts of a dataset, and that all of its files exist in their sizes.
 
     Raises
     ------
@@ -171,8 +184,8 @@ class CheckedStore(Store):
     ----------
     files : CheckedFiles
     metadata : mapping of str to bytes
-        The `zarr.json` files by their path inside the dataset. They are not read from disk, so that the arrays have the header's
-        number of samples even if a run extends them.
+        The `zarr.json` files by their path inside the dataset. They are not read from disk, so that the arrays have the
+        header's number of samples even if a run extends them.
     """
 
     supports_writes = False

@@ -1,4 +1,4 @@
-"""Comparing two datasets by what they hold: shard size, compression, versions of libraries and runs do not matter."""
+"""Compare the content of two datasets, regardless of shard size, compression, versions of libraries and runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.receipts import DIGITS
-from posegen.dataset.rows import row_hashes
+from posegen.dataset.tables import hash_rows
 from posegen.hashing import canonical, content_hashes
 
 __all__ = ["Comparison", "Difference", "compare", "contents_equal", "differences", "stored_content"]
@@ -23,17 +23,17 @@ Contents = Callable[[int], dict[str, str]]
 
 
 class Difference(NamedTuple):
-    """Where two datasets differ.
+    """A difference between two datasets.
 
     Attributes
     ----------
     field : str
-        Name of an array field, or `rows`; `samples` where one dataset has samples that the other has not, `variants` where
-        they do not have the same ones.
+        Name of an array field, or `rows`; `samples` if only one dataset has the sample, `variants` if the datasets have
+        different variants.
     sample : int or None
         None if all samples differ.
     variant : str or None
-        None if all variants differ, or none does and just the receipts say otherwise.
+        None if all variants differ, or if only the receipts differ.
     """
 
     field: str
@@ -43,15 +43,15 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two datasets differ.
+    """Differences between two datasets.
 
     Attributes
     ----------
     differences : tuple of Difference
-        The first of them.
+        The first differences.
     samples : dict of str to int
-        For each field that differs, `rows` and `samples` among them, in how many samples; empty if the contents are equal.
-        What differs in all samples at once, as a field that one of the datasets does not have, counts as 0.
+        Number of samples that differ, for each field, `rows` and `samples`; empty if the contents are equal. A difference of
+        all samples at once, such as a field that only one dataset has, counts as 0.
     """
 
     differences: tuple[Difference, ...]
@@ -59,7 +59,7 @@ class Comparison:
 
 
 def compare(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False, most: int = 20) -> Comparison:
-    """Count all differences of two datasets, and say of some where they are.
+    """Count all differences between two datasets, and locate some of them.
 
     Parameters
     ----------
@@ -67,47 +67,56 @@ def compare(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: 
     deep : bool
         As for :func:`differences`.
     most : int
-        How many differences to name. Only for these are values decoded.
+        Number of differences to locate. Values are decoded only for these.
     """
-    one, other = _opened(first), _opened(second)
+    one, other = _as_dataset(first), _as_dataset(second)
     named: list[Difference] = []
     samples: dict[str, int] = {}
-    for found in _differing(one, other, deep):
-        samples[found.field] = samples.get(found.field, 0) + (found.sample is not None)
+    for difference in _find_differences(one, other, deep):
+        samples[difference.field] = samples.get(difference.field, 0) + (difference.sample is not None)
         if len(named) < most:
-            named += _in_variants(one, other, found)
+            named += _locate_variants(one, other, difference)
     return Comparison(tuple(named[:most]), samples)
 
 
 def contents_equal(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False) -> bool:
-    """Tell whether two datasets hold the same; see :func:`differences`."""
+    """Return whether two datasets have the same content; see :func:`differences`."""
     return not differences(first, second, deep=deep, most=1)
 
 
 def differences(
     first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False, most: int | None = None
 ) -> list[Difference]:
-    """List where two datasets differ.
+    """List the differences between two datasets.
 
     Parameters
     ----------
     first, second : Dataset, str or Path
     deep : bool
-        Hash the values anew instead of believing the receipts; takes the time of reading both datasets.
+        Hash the values instead of comparing the hashes in receipts; takes the time of reading both datasets.
     most : int, optional
-        Stop after that many.
+        Maximum number of differences.
 
     Returns
     -------
     list of Difference
         Empty if the contents are equal.
     """
-    one, other = _opened(first), _opened(second)
-    return list(islice((place for found in _differing(one, other, deep) for place in _in_variants(one, other, found)), most))
+    one, other = _as_dataset(first), _as_dataset(second)
+    return list(
+        islice(
+            (
+                located
+                for difference in _find_differences(one, other, deep)
+                for located in _locate_variants(one, other, difference)
+            ),
+            most,
+        )
+    )
 
 
 def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
-    """Hash what a shard holds, from its values.
+    """Hash the content of a shard, from its values.
 
     Parameters
     ----------
@@ -124,15 +133,15 @@ def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
     content = {}
     for name in dataset.fields:
         content[name] = "".join(content_hashes(canonical(block)) for block in dataset.blocks(name, first, stop))
-    return content | {ROWS: row_hashes(dataset.table(shard), len(dataset.header.variants))}
+    return content | {ROWS: hash_rows(dataset.table(shard), len(dataset.header.variants))}
 
 
-def _opened(dataset: Dataset | str | Path) -> Dataset:
+def _as_dataset(dataset: Dataset | str | Path) -> Dataset:
     return dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
 
 
-def _differing(first: Dataset, second: Dataset, deep: bool) -> Iterator[Difference]:
-    """Find what differs, not yet saying in which variants."""
+def _find_differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[Difference]:
+    """Yield differences without their variants."""
     if first.header.variants != second.header.variants:
         yield Difference("variants", None, None)
         return
@@ -149,7 +158,7 @@ def _differing(first: Dataset, second: Dataset, deep: bool) -> Iterator[Differen
 
 
 def _contents(dataset: Dataset, deep: bool) -> Contents:
-    """Look up the content hashes of a shard, keeping those of the last one."""
+    """Return a function that returns the content hashes of a shard and caches those of the last one."""
 
     @lru_cache(1)
     def contents(shard: int) -> dict[str, str]:
@@ -163,22 +172,22 @@ def _hash(dataset: Dataset, contents: Contents, name: str, sample: int) -> str:
     return contents(shard)[name][position * DIGITS : (position + 1) * DIGITS]
 
 
-def _in_variants(first: Dataset, second: Dataset, found: Difference) -> Iterator[Difference]:
-    """Name the variants in which a sample differs in a field."""
-    name, sample, _ = found
+def _locate_variants(first: Dataset, second: Dataset, difference: Difference) -> Iterator[Difference]:
+    """Yield the variants in which a sample differs in a field."""
+    name, sample, _ = difference
     if sample is None or name == "samples":
-        yield found
+        yield difference
         return
-    hashes = [_hashes_of_variants(dataset, name, sample) for dataset in (first, second)]
+    hashes = [_variant_hashes(dataset, name, sample) for dataset in (first, second)]
     variants = [variant for variant, a, b in zip(first.header.variants, *hashes, strict=True) if a != b]
     yield from (Difference(name, sample, variant) for variant in variants or [None])
 
 
-def _hashes_of_variants(dataset: Dataset, name: str, sample: int) -> list[str]:
+def _variant_hashes(dataset: Dataset, name: str, sample: int) -> list[str]:
     variants = len(dataset.header.variants)
     if name == ROWS:
         shard, position = divmod(sample, dataset.header.shard)
-        text = row_hashes(dataset.table(shard).slice(position * variants, variants), 1)
+        text = hash_rows(dataset.table(shard).slice(position * variants, variants), 1)
         return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]
     values = canonical(dataset.arrays(name, slice(sample, sample + 1))[0])
     if dataset.header.field(name).dims[:1] != ("variant",):

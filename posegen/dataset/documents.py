@@ -1,8 +1,9 @@
 """Read and write sealed JSON documents: headers, receipts and other small files that contain a hash of themselves.
 
-The first entry of a sealed document is the XXH3-128 hash of all bytes that follow it, so that any change of the file is detected,
-even one that has no meaning in JSON. A seal detects accidents, not forgeries: :func:`parse` validates every value against a type.
-A document must also be byte for byte what :func:`seal` writes, which excludes duplicate keys, huge numbers and invalid Unicode.
+The first entry of a sealed document is the XXH3-128 hash of all bytes that follow it, so that any change of the file is
+detected, even one that has no meaning in JSON. A seal detects accidents, not forgeries: :func:`parse` validates every value
+against a type. A document must also be byte for byte what :func:`seal` writes, which excludes duplicate keys, huge numbers and
+invalid Unicode.
 
 Not responsible for where documents are stored and what they mean.
 """
@@ -10,7 +11,7 @@ Not responsible for where documents are stored and what they mean.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, TypeVar
@@ -36,6 +37,7 @@ T = TypeVar("T")
 _HASH_DIGITS = 32
 _MAX_ENTRIES = 100_000  # empty lists take 30 times as much memory as their text
 _MAX_DEPTH = 32
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
         If a key is missing or unknown, or a value has another type or range; names the first such key.
     """
     try:
-        return _adapter(kind).validate_json(json.dumps(document, allow_nan=False))
+        return _adapter(kind).validate_json(json.dumps(document, allow_nan=False))  # type: ignore[no-any-return]
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     except ValueError as error:  # a number that JSON cannot represent
@@ -154,11 +156,6 @@ def read_sealed(kind: type[T], data: bytes, origin: Origin) -> T:
 def plain_data(value: object) -> dict[str, Any]:
     """Return a document's dataclass as plain data, ready for :func:`seal`."""
     return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)  # type: ignore[no-any-return]
-
-
-@cache
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(kind)
 
 
 def _decode(data: bytes, indent: int | None, origin: Origin) -> dict[str, Any]:

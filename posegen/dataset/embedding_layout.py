@@ -11,8 +11,8 @@
       rows/part-00000.parquet     for a shard of the dataset: sample, variant, caption, row
       receipts/KIND/00000.json    receipts, each written last; see :class:`OverlayReceipt`
 
-Texts are numbered in the order in which they first occur, so that a dataset that is extended only adds rows. Not responsible for reading
-embeddings; see :mod:`posegen.dataset.embeddings`.
+Texts are numbered in the order in which they first occur, so that a dataset that is extended only adds rows. Not responsible
+for reading embeddings; see :mod:`posegen.dataset.embeddings`.
 """
 
 from __future__ import annotations
@@ -172,10 +172,12 @@ KINDS = {
 class OverlayReceipt:
     """Marks a part of the embeddings complete, or of what is computed from them.
 
-    - ``rows``, per shard of the dataset: each of its captions has the number of its text. `source` is the hash of the shard's table;
+    - ``rows``, per shard of the dataset: each of its captions has the number of its text. `source` is the hash of the shard's
+    table;
       `numbers` are its ``rows``, the maximum number of ``captions`` of a sequence, and the ``distinct`` texts up to its end.
     - ``texts``, per shard of texts: its texts are stored. `source` is their hash.
-    - ``vectors``, per shard of texts: its embeddings are stored. `source` is :meth:`EmbeddingHeader.source_of`; `numbers` are the
+    - ``vectors``, per shard of texts: its embeddings are stored. `source` is :meth:`EmbeddingHeader.source_of`; `numbers` are
+    the
       texts that were ``embedded``, and those whose embeddings were ``known``.
 
     Attributes

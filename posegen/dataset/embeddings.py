@@ -126,7 +126,7 @@ class Embeddings:
 
     @cached_property
     def rows(self) -> pa.Table:
-        """For each caption of the dataset: sample, variant, caption (its index in the sequence) and row (number of its text)."""
+        """Table of all captions: sample, variant, caption (its index in the sequence) and row (number of its text)."""
         return pa.concat_tables([ROWS_SCHEMA.empty_table(), *(self._table(shard) for shard in range(len(self._rows)))])
 
     def vectors(self) -> Array:
@@ -151,12 +151,12 @@ class Embeddings:
             NaN where there is none.
         """
         indices = np.asarray(rows, np.int64)
-        found = np.full((indices.size, self.dimension), np.nan, np.float32)
+        vectors = np.full((indices.size, self.dimension), np.nan, np.float32)
         shards = np.where(indices >= 0, indices // self.header.shard, -1).ravel()
         for shard in np.unique(shards[shards >= 0]).tolist():
             here = np.flatnonzero(shards == shard)
-            found[here] = self._shard(shard)[indices.ravel()[here] % self.header.shard]
-        return found.reshape(*indices.shape, self.dimension)
+            vectors[here] = self._shard(shard)[indices.ravel()[here] % self.header.shard]
+        return vectors.reshape(*indices.shape, self.dimension)
 
     def tokens(self, rows: ArrayLike) -> tuple[Array, Array]:
         """Read the embeddings of the tokens of some texts.
@@ -187,7 +187,7 @@ class Embeddings:
         return token, np.concatenate([empty[..., 0], *(part[1] for part in parts)]).astype(bool)
 
     def of_sequences(self, shard: int) -> Array:
-        """Return the text of each caption of a shard of the dataset: int64 [sample, variant, caption], -1 where there is no caption."""
+        """Return the text numbers of a shard of the dataset: int64 [sample, variant, caption], -1 where there is no caption."""
         with self._lock:
             if shard in self._row_cache:
                 self._row_cache.move_to_end(shard)
@@ -336,9 +336,6 @@ def _decode_columns(folder: Path, name: str, data: bytes, rows: int, schema: pa.
     """Decode a Parquet file; PosegenError if it has another number of rows or other columns."""
     origin = Origin(str(folder / name), embed_hint(folder))
     try:
-        table = decode_table(data, rows)
+        return decode_table(data, rows).cast(schema)
     except UNDECODABLE as error:
         raise origin.error(f"cannot be decoded ({error})") from error
-    if table.schema.names != schema.names:
-        raise origin.error(f"has the columns {table.schema.names}, not {schema.names}")
-    return table.cast(schema)

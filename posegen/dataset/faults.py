@@ -1,18 +1,19 @@
 """Points at which a test can make the process die or the disk fail.
 
-Set ``POSEGEN_CRASH_AT`` to the name of a step, and the process kills itself there, as in a power failure. Set ``POSEGEN_FAIL_AT``
-to the name of an error, a colon and a step, such as ``EIO:syncing``, and the step fails with that error. A step is
+Set ``POSEGEN_CRASH_AT`` to the name of a step, and the process kills itself there, as in a power failure. Set
+``POSEGEN_FAIL_AT`` to the name of an error, a colon and a step, such as ``EIO:syncing``, and the step fails with that error. A
+step is
 
 - ``file_placed``: each time it is reached;
 - ``file_placed@3``: when it is reached for shard 3, or another subject;
 - ``file_placed@3#2``: only the second time that this process reaches it.
 
-Steps of a commit, whose subject is the shard: `file_written` (a temporary file exists), once per file by a thread that writes while
-other files are encoded, and meanwhile `encoded`; then `receipt_removed`, `file_placed` (it has its final name), once per file,
-`files_durable`, `receipt_written`, `receipt_placed`. Steps of creating and publishing a dataset, whose subject is the number of
-visible samples: `description_written` and `description_placed`, once per metadata file that changes, `descriptions_written`,
-`header_written`. Steps of the disk, whose subject is the name of a file or folder: `writing`, `syncing`, `placing` (renaming to the
-final name), `syncing_folder`, `removing`.
+Steps of a commit, whose subject is the shard: `file_written` (a temporary file exists), once per file by a thread that writes
+while other files are encoded, and meanwhile `encoded`; then `receipt_removed`, `file_placed` (it has its final name), once per
+file, `files_durable`, `receipt_written`, `receipt_placed`. Steps of creating and publishing a dataset, whose subject is the
+number of visible samples: `description_written` and `description_placed`, once per metadata file that changes,
+`descriptions_written`, `header_written`. Steps of the disk, whose subject is the name of a file or folder: `writing`,
+`syncing`, `placing` (renaming to the final name), `syncing_folder`, `removing`.
 """
 
 from __future__ import annotations

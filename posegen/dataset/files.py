@@ -1,7 +1,7 @@
 """Write files that survive a power failure: to a temporary name in the same folder, synced to the disk, then renamed.
 
-The name of a temporary file contains the run that writes it, so that the files of dead runs can be removed. Not responsible for the
-order in which the files of a shard are written; see :mod:`posegen.dataset.write`.
+The name of a temporary file contains the run that writes it, so that the files of dead runs can be removed. Not responsible for
+the order in which the files of a shard are written; see :mod:`posegen.dataset.write`.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def write_all_durably(
 class BackgroundWriter:
     """Writes temporary files in a thread, while the caller encodes the next ones, and then renames all of them.
 
-    Writing a shard to the disk takes as long as a third of making the next one. Temporary files that were not renamed are removed on
-    exit.
+    Writing a shard to the disk takes as long as a third of making the next one. Temporary files that were not renamed are
+    removed on exit.
 
     Parameters
     ----------
@@ -152,8 +152,8 @@ class BackgroundWriter:
                 file.writelines(pieces)
                 file.flush()
             fault_point("syncing", path.name)
-            # Do not retry: after an fsync that failed, the system may have dropped the bytes, and the next fsync succeeds. The file is
-            # removed, and a later run writes it again.
+            # Do not retry: after an fsync that failed, the system may have dropped the bytes, and the next fsync succeeds. The
+            # file is removed, and a later run writes it again.
             with stage("sync"):
                 os.fsync(file.fileno())
         self._written()

@@ -130,8 +130,8 @@ def _load_copy(path: Path) -> Header | None:
 def _recover_samples(path: Path, copy: Header) -> Header:
     """Return the copy with the number of samples that the arrays have.
 
-    If a run died while it published, some arrays may be longer than the header said, but none is shorter. Complete shards always
-    count, whatever the arrays say.
+    If a run died while it published, some arrays may be longer than the header said, but none is shorter. Complete shards
+    always count, whatever the arrays say.
     """
     sizes = [size for field in copy.fields if (size := _array_size(path, copy, array_path(field.name))) is not None]
     try:

@@ -57,7 +57,8 @@ HEADER_FILE = "dataset.json"
 COPY_FILE = "dataset.copy.json"
 """Backup of the header as it was when the dataset was created, without samples.
 
-The config of a dataset is in no other file, so that one damaged byte of `dataset.json` would otherwise lose it. The copy changes
+The config of a dataset is in no other file, so that one damaged byte of `dataset.json` would otherwise lose it. The copy
+changes
 only when a layer is added; therefore publishing does not have to write two files atomically."""
 COPY_KEY = "copy_of"
 """Key that only the header's copy has: in place of the header, the copy would describe a dataset without samples."""
@@ -364,8 +365,8 @@ def array_path(field: str) -> str:
 def shard_path(field: ArrayField, shard: int) -> str:
     """Return the path of a shard of a field.
 
-    The parts of the Zarr key are joined by dots, so that all shards of a field are in one folder: to sync a folder per shard would
-    take longer than to sync the shard itself.
+    The parts of the Zarr key are joined by dots, so that all shards of a field are in one folder: to sync a folder per shard
+    would take longer than to sync the shard itself.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -161,7 +161,7 @@ class Dataset:
         return self._decode(field, array.oindex, np.array([self._index(int(index)) for index in indices], np.int64))
 
     def blocks(self, field: str, start: int, stop: int, variant: int | None = None) -> Iterator[Array]:
-        """Read a field of the samples from `start` to `stop` in blocks, in memory that does not depend on the size of shards."""
+        """Read a field of the samples from `start` to `stop` in blocks, in memory independent of the size of shards."""
         sample_bytes, chunk = self.header.field(field).sample_bytes, self.header.chunk
         # Whole chunks, so that each is decoded once, unless they are too large.
         step = chunk * max(1, _BLOCK_BYTES // (chunk * sample_bytes))
@@ -220,7 +220,9 @@ class Dataset:
         try:
             return np.asarray(array[selected])
         except UNDECODABLE as error:
-            msg = f"{self.path}: {field} cannot be decoded ({error}). To find the damaged shard, run: posegen verify {self.path}"
+            msg = (
+                f"{self.path}: {field} cannot be decoded ({error}). To find the damaged shard, run: posegen verify {self.path}"
+            )
             raise PosegenError(msg) from error
 
     def _index(self, index: int) -> int:
@@ -233,7 +235,7 @@ class Dataset:
 
 @contextmanager
 def content_errors(path: str | Path) -> Iterator[None]:
-    """Convert exceptions to a PosegenError which states that a dataset, although undamaged, has content that posegen does not write."""
+    """Convert exceptions to a PosegenError: an undamaged dataset has content that posegen does not write."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -1,9 +1,9 @@
 """Decide which shards are complete: a shard is complete when it has a valid receipt and its files exist in their sizes.
 
-A receipt is a small sealed document, written after everything else of its shard is on disk. It contains the hashes of the shard's
-samples and files. A layer of a shard has a receipt of its own, which also contains the hashes of what the layer was derived from:
-a layer that does not match its samples any more is not complete and is derived again. A dataset with incomplete layers is valid
-without them.
+A receipt is a small sealed document, written after everything else of its shard is on disk. It contains the hashes of the
+shard's samples and files. A layer of a shard has a receipt of its own, which also contains the hashes of what the layer was
+derived from: a layer that does not match its samples any more is not complete and is derived again. A dataset with incomplete
+layers is valid without them.
 
 Not responsible for the bytes of files, which :mod:`posegen.dataset.checked_files` hashes when they are read.
 """

@@ -1,8 +1,8 @@
 """Identify the process that writes a file, and find out whether it may still be running.
 
-The name of a run is ``host_boot_process_start``. With it, another process on the same machine can prove that the run has ended: the
-machine was restarted since, or there is no process with that number and start time. A run whose end cannot be proved, such as one on
-another machine, counts as running.
+The name of a run is ``host_boot_process_start``. With it, another process on the same machine can prove that the run has ended:
+the machine was restarted since, or there is no process with that number and start time. A run whose end cannot be proved, such
+as one on another machine, counts as running.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Encode a field's values to the bytes of a Zarr shard, and decode its chunks.
 
-The format is Zarr's `sharding_indexed` codec: the chunks one after another, each compressed by Blosc and followed by its CRC-32C,
-then the index with the offset and the length of each chunk. Zarr's own writer produces the same file from an array in memory, but
-takes 1.7 times as long, and its reader costs more per chunk than decoding; the tests compare the two.
+The format is Zarr's `sharding_indexed` codec: the chunks one after another, each compressed by Blosc and followed by its
+CRC-32C, then the index with the offset and the length of each chunk. Zarr's own writer produces the same file from an array in
+memory, but takes 1.7 times as long, and its reader costs more per chunk than decoding; the tests compare the two.
 
 Not responsible for files and their hashes.
 """
@@ -10,6 +10,7 @@ Not responsible for files and their hashes.
 from __future__ import annotations
 
 import math
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +24,17 @@ from numpy.typing import NDArray
 
 from posegen.dataset.layout import ArrayField
 
-__all__ = ["ABSENT", "COMPRESSION", "Compression", "decode_chunk", "decode_index", "decode_shard", "encode_shard", "index_bytes"]
+__all__ = [
+    "ABSENT",
+    "COMPRESSION",
+    "Compression",
+    "check_shard",
+    "decode_chunk",
+    "decode_index",
+    "decode_shard",
+    "encode_shard",
+    "index_bytes",
+]
 
 Array = NDArray[Any]
 
@@ -38,8 +49,8 @@ class Compression:
     block: int
 
 
-# For motion on its grid, byte shuffling is as small as bit shuffling and a fifth faster. By default, Blosc chooses tiny blocks for
-# small lz4 chunks and then barely compresses.
+# For motion on its grid, byte shuffling is as small as bit shuffling and a fifth faster. By default, Blosc chooses tiny blocks
+# for small lz4 chunks and then barely compresses.
 COMPRESSION = Compression(name="lz4", level=5, shuffle="shuffle", block=2**18)
 """Compression of all fields."""
 
@@ -48,7 +59,7 @@ ABSENT = 2**64 - 1
 
 _CHECKSUM_BYTES = 4
 _CRC_RESIDUE = 0x48674BC7  # CRC-32C of any bytes followed by their own CRC-32C
-_BLOSC_HEADER = struct.Struct("<4xI")  # size of the unpacked values
+_BLOSC_HEADER = struct.Struct("<4xIII")  # bytes of the values, of a block of them, and of the compressed chunk
 _DECODER = Blosc()
 
 
@@ -88,7 +99,7 @@ def index_bytes(field: ArrayField, shard: int, chunk: int) -> int:
     return 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
 
 
-def decode_index(field: ArrayField, data: bytes, size: int) -> Array:
+def decode_index(field: ArrayField, data: bytes, size: int, shard: int, chunk: int) -> Array:
     """Decode the index of a shard.
 
     Parameters
@@ -98,6 +109,8 @@ def decode_index(field: ArrayField, data: bytes, size: int) -> Array:
         The last :func:`index_bytes` bytes of the file.
     size : int
         Size of the file in bytes.
+    shard, chunk : int
+        Samples in a full shard and in a chunk.
 
     Returns
     -------
@@ -109,7 +122,7 @@ def decode_index(field: ArrayField, data: bytes, size: int) -> Array:
     ValueError
         If the checksum does not match, or a chunk is outside of the file.
     """
-    if not _is_intact(data):
+    if len(data) != index_bytes(field, shard, chunk) or not _is_intact(data):
         msg = "damaged index"
         raise ValueError(msg)
     index = np.frombuffer(data, "<u8", count=len(data) // 8).reshape(-1, *field.chunk_grid, 2)
@@ -141,15 +154,33 @@ def decode_chunk(field: ArrayField, data: bytes, values: Array) -> None:
     if not data:
         values[...] = field.fill
         return
-    # Blosc would leave the rest of a larger buffer as it was.
-    if not _is_intact(data) or len(data) < _BLOSC_HEADER.size or _BLOSC_HEADER.unpack_from(data)[0] != values.nbytes:
+    if not _is_intact(data):
         msg = "damaged chunk"
         raise ValueError(msg)
+    _check_chunk_header(data, values.nbytes, len(data))
     try:
         _DECODER.decode(memoryview(data)[:-_CHECKSUM_BYTES], values)
     except RuntimeError as error:
         msg = f"damaged chunk ({error})"
         raise ValueError(msg) from error
+
+
+def check_shard(field: ArrayField, handle: int, shard: int, chunk: int) -> None:
+    """Check the index and the header of each chunk of an open file, which may come from an untrusted dataset.
+
+    Blosc allocates the size in the header of a chunk, and reads outside of the chunk if its header is forged.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a shard of the field.
+    """
+    size, length = os.fstat(handle).st_size, index_bytes(field, shard, chunk)
+    index = decode_index(field, os.pread(handle, length, max(size - length, 0)), size, shard, chunk)
+    values_bytes = chunk * math.prod(field.chunk) * np.dtype(field.dtype).itemsize
+    for offset, stored_bytes in index.reshape(-1, 2).tolist():
+        if stored_bytes != ABSENT:
+            _check_chunk_header(os.pread(handle, _BLOSC_HEADER.size, offset), values_bytes, stored_bytes)
 
 
 def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: int, stop: int) -> Array:
@@ -174,7 +205,7 @@ def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: 
     ValueError
         If the file is damaged.
     """
-    index = decode_index(field, data[-index_bytes(field, shard, chunk) :], len(data))
+    index = decode_index(field, data[-index_bytes(field, shard, chunk) :], len(data), shard, chunk)
     begin, end = first // chunk, -(-stop // chunk)
     values = np.full(((end - begin) * chunk, *field.shape), field.fill, field.dtype)
     steps = (chunk, *field.chunk)
@@ -186,6 +217,14 @@ def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: 
         decode_chunk(field, data[offset : offset + length], decoded)
         values[_chunk_slices(cell, steps)] = decoded
     return values[first - begin * chunk : stop - begin * chunk]
+
+
+def _check_chunk_header(data: bytes, values_bytes: int, stored_bytes: int) -> None:
+    """Compare the header of a chunk with the sizes that it must have; the stored size includes the checksum."""
+    values, block, stored = _BLOSC_HEADER.unpack_from(data.ljust(_BLOSC_HEADER.size, b"\0"))
+    if (values, stored) != (values_bytes, stored_bytes - _CHECKSUM_BYTES) or not 0 < block <= values:
+        msg = f"damaged chunk: declares {values} bytes of values instead of {values_bytes}"
+        raise ValueError(msg)
 
 
 def _encode_chunk(field: ArrayField, array: Array, cell: Sequence[int], steps: tuple[int, ...]) -> tuple[bytes, bytes] | None:

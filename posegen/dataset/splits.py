@@ -1,8 +1,7 @@
-"""Which samples a model is trained with, by which it is chosen, and on which it is judged.
+"""Split samples into training, validation and test sets.
 
-A sample's part is a function of the seed and its number alone: all its variants are in the same one, it stays there when a
-dataset grows, and every stage that asks gets the same answer. So is a person's, for tasks that are judged on persons never
-trained on.
+The split of a sample is a function of the seed and its index only: all its variants are in the same split, and the split does
+not change when a dataset is extended. The same holds for identities, for tasks that are tested on unseen identities.
 """
 
 from __future__ import annotations
@@ -16,30 +15,30 @@ from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["SPLITS", "in_split", "persons_in_split"]
+__all__ = ["SPLITS", "identities_in_split", "in_split"]
 
 SPLITS = {"test": (0.0, 0.1), "validation": (0.1, 0.2), "training": (0.2, 1.0)}
-"""From where to where a sample's draw lies."""
+"""Interval of the random number of a sample in each split."""
 
-_SAMPLES, _PERSONS = 0, 1
+_SAMPLES, _IDENTITIES = 0, 1
 
 
 def in_split(seed: int, samples: ArrayLike, split: str) -> NDArray[Any]:
-    """Take those samples that are in a split.
+    """Return the samples in a split.
 
     Parameters
     ----------
     seed : int
-        That of the dataset, so that all who use it part it alike.
+        Seed of the dataset.
     samples : int64 [n]
-        Their numbers.
+        Indices of samples.
     split : str
-        ``training``, ``validation`` or ``test``: 80, 10 and 10 % of the samples, near enough.
+        ``training``, ``validation`` or ``test``: about 80, 10 and 10 % of the samples.
 
     Returns
     -------
     int64 [m]
-        In the order in which they were given.
+        In the order of the argument.
 
     Raises
     ------
@@ -54,22 +53,22 @@ def in_split(seed: int, samples: ArrayLike, split: str) -> NDArray[Any]:
     return _in_split(seed, samples, split, _SAMPLES)
 
 
-def persons_in_split(seed: int, persons: ArrayLike, split: str) -> NDArray[Any]:
-    """Take those persons that are in a split: by a hash of the seed and their number in the population, other than a sample's.
+def identities_in_split(seed: int, identities: ArrayLike, split: str) -> NDArray[Any]:
+    """Return the identities in a split; independent of the split of samples.
 
     Parameters
     ----------
     seed : int
-        That of the dataset.
-    persons : int64 [n]
-        Their numbers.
+        Seed of the dataset.
+    identities : int64 [n]
+        Numbers of identities in the population.
     split : str
         ``training``, ``validation`` or ``test``.
 
     Returns
     -------
     int64 [m]
-        In the order in which they were given.
+        In the order of the argument.
 
     Raises
     ------
@@ -78,17 +77,17 @@ def persons_in_split(seed: int, persons: ArrayLike, split: str) -> NDArray[Any]:
 
     Examples
     --------
-    >>> persons_in_split(0, range(60), "test").tolist()
+    >>> identities_in_split(0, range(60), "test").tolist()
     [33, 47, 50, 59]
     """
-    return _in_split(seed, persons, split, _PERSONS)
+    return _in_split(seed, identities, split, _IDENTITIES)
 
 
-def _in_split(seed: int, of: ArrayLike, split: str, substream: int) -> NDArray[Any]:
+def _in_split(seed: int, indices: ArrayLike, split: str, substream: int) -> NDArray[Any]:
     if split not in SPLITS:
         msg = f"there is no split {shown(split)}{did_you_mean(str(split), SPLITS)}. There are: {', '.join(SPLITS)}"
         raise UsageError(msg)
     low, high = SPLITS[split]
-    numbers = np.asarray(of, np.int64)
+    numbers = np.asarray(indices, np.int64)
     drawn = uniform(seed, numbers, Stream.SPLIT, 1, substream=substream)[:, 0]
     return numbers[(low <= drawn) & (drawn < high)]

@@ -1,8 +1,8 @@
 """The table of sequences: convert rows to Arrow, encode and decode Parquet files, and hash the rows of each sample.
 
-A sample's rows are hashed by columns, as Arrow stores them: for each node of the schema, depth first, the validity of its values,
-the lengths of its lists and texts, and its values, little-endian with -0 as 0. Therefore a hash does not depend on how Parquet or
-Arrow arrange the table, and takes a tenth of the time of writing the rows as text.
+A sample's rows are hashed by columns, as Arrow stores them: for each node of the schema, depth first, the validity of its
+values, the lengths of its lists and texts, and its values, little-endian with -0 as 0. Therefore a hash does not depend on how
+Parquet or Arrow arrange the table, and takes a tenth of the time of writing the rows as text.
 
 Not responsible for which columns there are.
 """
@@ -102,14 +102,14 @@ def decode_table(data: bytes, rows: int, columns: Sequence[str] | None = None) -
 
 
 def find_rows_fault(table: pa.Table, header: Header, first: int, count: int) -> str | None:
-    """Describe how the rows of a table differ from those of `count` samples with their variants in order; None if they do not."""
+    """Describe how the rows of a table differ from `count` samples with their variants in order; None if they do not."""
     variants = len(header.variants)
     if len(table) != count * variants:
         return f"has {len(table)} rows for {count} samples with {variants} variants"
     expected = {"sample": np.repeat(np.arange(first, first + count), variants).tolist(), "variant": [*header.variants] * count}
     for column, values in expected.items():
         if column in table.schema.names and table.column(column).to_pylist() != values:
-            return f"does not have the shard's samples and their variants in order in its column `{column}`"
+            return f"does not have the rows of the shard's samples and variants in order in its column `{column}`"
     return None
 
 

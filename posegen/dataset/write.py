@@ -1,8 +1,8 @@
 """Write a dataset: create it empty, commit shards and layers in any order, and publish the complete ones.
 
-The order of a commit makes it safe to die at any time: all files are written to temporary names and synced; the old receipt is removed;
-the files get their final names; the new receipt is written. Publishing makes samples visible to readers: first it extends the arrays,
-then it writes `dataset.json`, which alone decides how many samples there are.
+The order of a commit makes it safe to die at any time: all files are written to temporary names and synced; the old receipt is
+removed; the files get their final names; the new receipt is written. Publishing makes samples visible to readers: first it
+extends the arrays, then it writes `dataset.json`, which alone decides how many samples there are.
 """
 
 from __future__ import annotations
@@ -247,8 +247,8 @@ def commit_layer(
 def publish(path: Path, header: Header, samples: int, run: str | None = None) -> Header:
     """Make the first `samples` samples visible to readers. All of them must be in complete shards.
 
-    Publishing again only repairs damaged Zarr metadata. Publishing fewer samples than before hides a shard that is about to be made
-    again.
+    Publishing again only repairs damaged Zarr metadata. Publishing fewer samples than before hides a shard that is about to be
+    made again.
 
     Parameters
     ----------

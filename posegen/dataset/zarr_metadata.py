@@ -1,7 +1,7 @@
 """Write the `zarr.json` files, from which Zarr and xarray know the arrays, as a function of the header.
 
-They are written here and not by the installed zarr, so that a header always has the same ones byte for byte: a reader detects any
-change. The tests check that zarr itself would write the same metadata.
+They are written here and not by the installed zarr, so that a header always has the same ones byte for byte: a reader detects
+any change. The tests check that zarr itself would write the same metadata.
 
 Not responsible for the shards themselves; see :mod:`posegen.dataset.shard_codec`.
 """
@@ -101,8 +101,8 @@ def described_samples(data: bytes) -> int | None:
 def find_metadata_faults(path: Path, header: Header) -> Iterator[tuple[str, str]]:
     """Find metadata files that differ from what the header requires, the header's copy included.
 
-    A run may have died after it extended the arrays and before it extended the header: then an array may be longer, but not longer
-    than the complete shards.
+    A run may have died after it extended the arrays and before it extended the header: then an array may be longer, but not
+    longer than the complete shards.
 
     Yields
     ------
@@ -128,7 +128,7 @@ def find_metadata_faults(path: Path, header: Header) -> Iterator[tuple[str, str]
 
 
 def check_metadata(path: Path, header: Header) -> None:
-    """Raise PosegenError if a `zarr.json` file is missing or does not match the header; readers do not need the header's copy."""
+    """Raise PosegenError if a `zarr.json` file is missing or does not match the header; the header's copy is not checked."""
     for name, fault in find_metadata_faults(path, header):
         if name.startswith(MOTION):
             msg = (

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from posegen.dataset.vectors.read import Embeddings, open_embeddings
+from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.loading import load_encoder
 from posegen.embedding.stage import EmbeddingResult, embed

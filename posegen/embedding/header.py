@@ -9,8 +9,8 @@ from math import gcd
 from pathlib import Path
 from typing import Any
 
+from posegen.dataset.embedding_layout import HEADER_FILE, POSITIONS_PER_CHUNK, EmbeddingHeader, load_embedding_header
 from posegen.dataset.files import write_durably
-from posegen.dataset.vectors.layout import HEADER_FILE, POSITIONS_TOGETHER, VectorHeader, load_vector_header
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.memory import suited_budget
 from posegen.errors import UsageError
@@ -51,7 +51,7 @@ class Asked:
     float16: bool
     shard: int | None = None
 
-    def differs(self, there: VectorHeader) -> list[str]:
+    def differs(self, there: EmbeddingHeader) -> list[str]:
         """Say in what vectors that are there are not what is asked for."""
         told = {
             "identity of the dataset": (there.identity, self.identity),
@@ -66,11 +66,11 @@ class Asked:
 
 def precision_there(folder: Path) -> str | None:
     """Tell the precision of the vectors that are there, in which one goes on; None where there are none."""
-    there = load_vector_header(folder)
+    there = load_embedding_header(folder)
     return there.fingerprint.rpartition("-")[2] if there else None
 
 
-def begin(folder: Path, asked: Asked, encoder: Callable[[], Encoder], workers: int, run: str) -> VectorHeader:
+def begin(folder: Path, asked: Asked, encoder: Callable[[], Encoder], workers: int, run: str) -> EmbeddingHeader:
     """Take up the header that is there, or write one.
 
     Parameters
@@ -89,7 +89,7 @@ def begin(folder: Path, asked: Asked, encoder: Callable[[], Encoder], workers: i
     UsageError
         If there are other vectors than what is asked for; says in what.
     """
-    there = load_vector_header(folder)
+    there = load_embedding_header(folder)
     if there is not None:
         differing = asked.differs(there)
         if not differing:
@@ -103,7 +103,7 @@ def begin(folder: Path, asked: Asked, encoder: Callable[[], Encoder], workers: i
     return header
 
 
-def _header(asked: Asked, encoder: Encoder, workers: int) -> VectorHeader:
+def _header(asked: Asked, encoder: Encoder, workers: int) -> EmbeddingHeader:
     if asked.tokens and not encoder.has_tokens:
         msg = f"{encoder.name}: gives no vectors of tokens; leave --tokens out"
         raise UsageError(msg)
@@ -113,13 +113,13 @@ def _header(asked: Asked, encoder: Encoder, workers: int) -> VectorHeader:
     if not 1 <= shard <= MOST:
         msg = f"--shard must be from 1 to {MOST} (got {shard})"
         raise UsageError(msg)
-    positions = -(-encoder.limit // POSITIONS_TOGETHER) * POSITIONS_TOGETHER
-    return VectorHeader(
+    positions = -(-encoder.limit // POSITIONS_PER_CHUNK) * POSITIONS_PER_CHUNK
+    return EmbeddingHeader(
         format_version=1,
         identity=asked.identity,
         encoder=encoder.name,
         fingerprint=encoder.fingerprint,
-        told=encoder.told,
+        details=encoder.told,
         dimension=encoder.dimension,
         positions=positions if asked.tokens else 0,
         dtype="float16" if asked.float16 else "float32",

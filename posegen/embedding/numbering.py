@@ -17,12 +17,11 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
+from posegen.dataset.embedding_layout import ROWS_SCHEMA, TEXTS_SCHEMA, OverlayReceipt, hash_texts, rows_part, texts_part
+from posegen.dataset.embeddings import read_texts
 from posegen.dataset.layout import rows_path
 from posegen.dataset.read import Dataset
-from posegen.dataset.rows import encode_table
-from posegen.dataset.vectors.layout import ROWS_SCHEMA, TEXTS_SCHEMA, rows_part, texts_part
-from posegen.dataset.vectors.receipts import OverlayReceipt, digest_of_texts
-from posegen.dataset.vectors.shards import read_texts
+from posegen.dataset.tables import encode_table
 from posegen.embedding.parts import commit, sound_receipt
 
 __all__ = ["Numbered", "TextIndex", "number_texts"]
@@ -117,7 +116,7 @@ class _Numbering:
             self._write(self.waiting)
 
     def _write(self, texts: Sequence[str]) -> None:
-        shard, digest = len(self.texts), digest_of_texts(texts)
+        shard, digest = len(self.texts), hash_texts(texts)
         receipt = sound_receipt(self.folder, "texts", shard)
         if receipt is None or receipt.source != digest:
             first = shard * self.size

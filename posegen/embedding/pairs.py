@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from posegen.dataset.documents import Source
-from posegen.dataset.parts import read_part
+from posegen.dataset.documents import Origin
+from posegen.dataset.embedding_layout import read_checked, read_overlay_receipt
+from posegen.dataset.embeddings import open_embeddings
 from posegen.dataset.read import open_dataset
-from posegen.dataset.tables import UNDECODABLE
-from posegen.dataset.vectors.read import open_embeddings
-from posegen.dataset.vectors.receipts import read_checked, read_receipt
+from posegen.dataset.tables import UNDECODABLE, decode_table
 from posegen.embedding.pairs_layout import NEGATIVE, PAIRS, SCHEMA, PairsHeader, load_pairs_header, pairs_part
 from posegen.embedding.pairs_mining import PairsResult, mine_pairs, settings_of, source_of
 from posegen.errors import PosegenError, UsageError
@@ -118,16 +117,16 @@ def open_pairs(dataset: str | Path, encoder: str | None = None) -> PairTable:
 
 
 def _part(folder: Path, header: PairsHeader, shard: int, cure: str) -> pa.Table:
-    source = Source(str(folder / pairs_part(shard)), cure)
+    source = Origin(str(folder / pairs_part(shard)), cure)
     try:
-        receipt = read_receipt(folder, PAIRS, shard)
+        receipt = read_overlay_receipt(folder, PAIRS, shard)
     except FileNotFoundError as error:
         raise source.error("is not complete: it has no receipt") from error
     if receipt.source != header.source:
         raise source.error("is of other pairs than its header tells of")
     data = read_checked(folder, pairs_part(shard), receipt.files)
     try:
-        table = read_part(data, sum(receipt.numbers.values())).cast(SCHEMA)
+        table = decode_table(data, sum(receipt.numbers.values())).cast(SCHEMA)
     except UNDECODABLE as error:
         raise source.error(f"cannot be decoded ({error})") from error
     return table

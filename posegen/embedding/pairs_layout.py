@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import pyarrow as pa
+from pydantic import ConfigDict
 
-from posegen.dataset.documents import MOST_BYTES, Source, check_keys, number, seal, unseal, whole, words
+from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, plain_data, read_sealed, seal
 from posegen.dataset.files import read_file
 from posegen.errors import PosegenError
 
@@ -63,14 +64,16 @@ class PairsHeader:
         How neighbours were found: ``exact``, or through ``lists``.
     """
 
-    format_version: int
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    format_version: Count
     source: str
-    samples: int
-    texts: int
-    shard: int
-    neighbours: int
-    duplicates: int
-    negatives: int
+    samples: Count
+    texts: Count
+    shard: Count
+    neighbours: Count
+    duplicates: Count
+    negatives: Count
     similarity: float
     index: str
 
@@ -81,7 +84,7 @@ class PairsHeader:
 
     def to_bytes(self) -> bytes:
         """Write it as a sealed document."""
-        return seal(asdict(self), indent=2)
+        return seal(plain_data(self), indent=2)
 
 
 def pairs_part(shard: int) -> str:
@@ -108,18 +111,13 @@ def load_pairs_header(folder: Path, cure: str) -> PairsHeader | None:
         if not stat.S_ISDIR(os.lstat(folder / PAIRS).st_mode):
             msg = f"{folder / PAIRS}: is a link or no folder. A dataset's folders are its own: take it away"
             raise PosegenError(msg)
-        data = read_file(folder / HEADER_FILE, MOST_BYTES)
+        data = read_file(folder / HEADER_FILE, MAX_BYTES)
     except FileNotFoundError:
         return None
-    source = Source(str(folder / HEADER_FILE), cure)
-    document = check_keys(unseal(data, source), frozenset(PairsHeader.__dataclass_fields__), source)
-    if whole(document, "format_version", source) > FORMAT_VERSION:
-        raise Source(source.file, "Use a newer posegen.").error("has pairs of a newer format")
-    numbers: dict[str, Any] = {
-        each.name: whole(document, each.name, source) for each in fields(PairsHeader) if each.type == "int"
-    }
-    texts: dict[str, Any] = {name: words(document, name, source) for name in ("source", "index")}
-    header = PairsHeader(**numbers, **texts, similarity=number(document, "similarity", source))
+    source = Origin(str(folder / HEADER_FILE), cure)
+    header = read_sealed(PairsHeader, data, source)
+    if header.format_version > FORMAT_VERSION:
+        raise Origin(source.file, "Use a newer posegen.").error("has pairs of a newer format")
     if header.shard < 1:
         raise source.error("has shards of no texts")
     return header

@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from posegen.dataset.files import sweep, write_durably
+from posegen.dataset.embedding_layout import read_overlay_receipt
+from posegen.dataset.embeddings import Embeddings, open_embeddings
+from posegen.dataset.files import remove_temporary_files, write_durably
 from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.rows import encode_table
 from posegen.dataset.runs import current_run
-from posegen.dataset.vectors.read import Embeddings, open_embeddings
-from posegen.dataset.vectors.receipts import read_receipt
+from posegen.dataset.tables import encode_table
 from posegen.embedding.neighbours import EXACT, neighbour_index
 from posegen.embedding.pairs_choice import Caps, Pairs, choose
 from posegen.embedding.pairs_claims import Claims, Gathering
@@ -138,7 +138,7 @@ def mine_pairs(
     dataset, embeddings = open_dataset(path), open_embeddings(path, encoder)
     folder, run = embeddings.folder, current_run()
     with locked(folder, run):
-        sweep(folder)
+        remove_temporary_files(folder)
         header = _header(dataset, embeddings, min(samples, len(dataset)), (duplicates, negatives))
         sound = [sound_receipt(folder, PAIRS, shard) for shard in range(header.shards)]
         missing = [shard for shard, receipt in enumerate(sound) if receipt is None or receipt.source != header.source]
@@ -146,7 +146,7 @@ def mine_pairs(
             write_durably(folder / HEADER_FILE, header.to_bytes(), run)
         if missing:
             _mine(dataset, embeddings, header, missing, run, tell)
-    counts = [read_receipt(folder, PAIRS, shard).numbers for shard in range(header.shards)]
+    counts = [read_overlay_receipt(folder, PAIRS, shard).numbers for shard in range(header.shards)]
     near, hard = (sum(count[kind] for count in counts) for kind in ("duplicates", "negatives"))
     seconds = time.monotonic() - start
     return PairsResult(folder / PAIRS, header.texts, near, hard, header.index, header.shards, len(missing), seconds)
@@ -175,7 +175,7 @@ def _there(folder: Path) -> PairsHeader | None:
 def source_of(dataset: Dataset, embeddings: Embeddings, settings: tuple[Any, ...]) -> str:
     """Hash all that pairs depend on: the vectors' bytes, the rows of captions, the labels, and the settings."""
     kinds = {"vectors": embeddings.shards, "rows": dataset.header.shards()}
-    receipts = [read_receipt(embeddings.folder, kind, shard) for kind, count in kinds.items() for shard in range(count)]
+    receipts = [read_overlay_receipt(embeddings.folder, kind, shard) for kind, count in kinds.items() for shard in range(count)]
     told = [f"{name} {file.xxh3}" for receipt in receipts for name, file in sorted(receipt.files.items())]
     told += [dataset.receipt(shard).files[rows_path(shard)].xxh3 for shard in range(dataset.header.shards())]
     return byte_hash([repr((FORMAT_VERSION, *settings)).encode(), *(f"\n{each}".encode() for each in told)])

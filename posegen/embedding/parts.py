@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from posegen.dataset.files import Delivery, remove_durably, write_durably
+from posegen.dataset.embedding_layout import OverlayReceipt, overlay_receipt_path, read_checked, read_overlay_receipt
+from posegen.dataset.files import BackgroundWriter, remove_durably, write_durably
 from posegen.dataset.receipts import StoredFile
-from posegen.dataset.vectors.receipts import OverlayReceipt, read_checked, read_receipt, receipt_name
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
 
@@ -33,18 +33,18 @@ def commit(
     folder : Path
         Of the encoder.
     kind, shard, count, source, numbers, run, seconds
-        As :class:`posegen.dataset.vectors.receipts.OverlayReceipt` has them.
+        As :class:`posegen.dataset.embedding_layout.OverlayReceipt` has them.
     files : mapping of str to sequence of bytes
         Content of each file in pieces, by its path inside `folder`.
     """
     told = {name: StoredFile(sum(map(len, pieces)), byte_hash(pieces)) for name, pieces in files.items()}
     receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), told, round(seconds, 3), run)
-    with Delivery(run) as delivery:
+    with BackgroundWriter(run) as delivery:
         for name, pieces in files.items():
             delivery.write(folder / name, pieces)
         delivery.wait()
         if (folder / receipt.name).parent.is_dir():
-            remove_durably(folder / receipt_name(kind, shard))
+            remove_durably(folder / overlay_receipt_path(kind, shard))
         delivery.place()
     write_durably(folder / receipt.name, receipt.to_bytes(), run)
     return receipt
@@ -53,7 +53,7 @@ def commit(
 def sound_receipt(folder: Path, kind: str, shard: int) -> OverlayReceipt | None:
     """Read a receipt whose files are as they were written; None where it or one of them is not."""
     try:
-        receipt = read_receipt(folder, kind, shard)
+        receipt = read_overlay_receipt(folder, kind, shard)
         for name in receipt.files:
             read_checked(folder, name, receipt.files)
     except (FileNotFoundError, PosegenError):

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.dataset.embedding_layout import read_overlay_receipt
+from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
-from posegen.dataset.vectors.read import Embeddings, open_embeddings
-from posegen.dataset.vectors.receipts import read_receipt
 from posegen.embedding.neighbours import neighbour_index
 from posegen.embedding.pairs_labels import KINDS, Numbering, labels_of
 from posegen.embedding.pairs_layout import PAIRS, load_pairs_header
@@ -140,7 +140,7 @@ def _facts(dataset: Dataset, embeddings: Embeddings, shown: int) -> list[tuple[s
 def _pairs(embeddings: Embeddings) -> list[tuple[str, str]]:
     try:
         header = load_pairs_header(embeddings.folder, "")
-        receipts = [read_receipt(embeddings.folder, PAIRS, shard) for shard in range(header.shards if header else 0)]
+        receipts = [read_overlay_receipt(embeddings.folder, PAIRS, shard) for shard in range(header.shards if header else 0)]
     except (FileNotFoundError, PosegenError):
         return []  # not complete, or damaged: `posegen embed --pairs` tells of that
     names = {"duplicates": "near-duplicates", "negatives": "hard negatives"}

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.vectors.read import Embeddings, open_embeddings
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.finding import find_encoder
 from posegen.embedding.loading import loaded
@@ -183,7 +183,7 @@ def encoder_of(embeddings: Embeddings, notify: Callable[[str], None] = print) ->
     PosegenError
         If there is another one in its place.
     """
-    told, (model, _, precision) = embeddings.header.told, embeddings.header.fingerprint.rpartition("-")
+    told, (model, _, precision) = embeddings.header.details, embeddings.header.fingerprint.rpartition("-")
     source, limit = str(told.get("source", embeddings.encoder)), told.get("limit")
     # Whether a lower limit of tokens was asked for is part of the fingerprint.
     for tokens in (None, limit if isinstance(limit, int) else None):

@@ -23,15 +23,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
-from posegen.dataset.documents import Source
-from posegen.dataset.files import sweep
+from posegen.dataset.documents import Origin
+from posegen.dataset.embedding_layout import OverlayReceipt, embed_hint, read_checked
+from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
-from posegen.dataset.parts import read_part
-from posegen.dataset.read import Dataset, strange
-from posegen.dataset.rows import encode_table
+from posegen.dataset.read import Dataset, content_errors
 from posegen.dataset.runs import current_run
-from posegen.dataset.vectors.receipts import OverlayReceipt, cure, read_checked
+from posegen.dataset.tables import decode_table, encode_table
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.parts import commit, sound_receipt
 from posegen.embedding.search_actions import directions
@@ -149,7 +148,7 @@ def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
     if receipt is None or receipt.source != source:
         run = current_run()
         with locked(folder, run):
-            sweep(folder)
+            remove_temporary_files(folder)
             receipt = _make(dataset, folder, encoder, related, source, run)
     return _read(folder, receipt)
 
@@ -181,7 +180,7 @@ def _make(dataset: Dataset, folder: Path, encoder: Encoder, related: Related, so
 def _places(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -> pa.Table:
     """Find which phrases are in which sequences of a shard, numbering those that are new."""
     table = dataset.table(shard).select(["sample", "variant", "actors"])
-    with strange(dataset.path):
+    with content_errors(dataset.path):
         actors = table.column("actors").combine_chunks()
         segments = pc.struct_field(actors.flatten(), "segments")
         said = segments.flatten()
@@ -200,10 +199,10 @@ def _places(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -
 
 def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
     phrases, places, actions = (
-        read_part(read_checked(folder, name, receipt.files), receipt.numbers[count])
+        decode_table(read_checked(folder, name, receipt.files), receipt.numbers[count])
         for name, count in ((PHRASES, "phrases"), (PLACES, "places"), (ACTIONS, "actions"))
     )
-    with strange(Source(str(folder / SEARCH), cure(folder)).file):
+    with content_errors(Origin(str(folder / SEARCH), embed_hint(folder)).file):
         vectors, apart = phrases.column("vector").combine_chunks(), actions.column("direction").combine_chunks()
         return SearchIndex(
             phrases.column("text").to_pylist(),

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.dataset.vectors.layout import MASK, TOKEN, VECTOR, VectorHeader, object_path
-from posegen.dataset.vectors.objects import encode_object
-from posegen.dataset.vectors.receipts import OverlayReceipt, digest_of_texts
-from posegen.dataset.vectors.shards import read_object, read_texts
+from posegen.dataset.embedding_layout import MASK, TOKEN, VECTOR, EmbeddingHeader, OverlayReceipt, hash_texts, object_path
+from posegen.dataset.embeddings import read_array, read_texts
+from posegen.dataset.shard_codec import encode_shard
 from posegen.embedding.cache import VectorCache
 from posegen.embedding.encoder import Encoded, Encoder, Prepared
 from posegen.embedding.running import Runner
@@ -49,7 +48,7 @@ class Task:
 
 def prepare(
     folder: Path,
-    header: VectorHeader,
+    header: EmbeddingHeader,
     encoder: Encoder,
     receipt: OverlayReceipt,
     before: OverlayReceipt | None,
@@ -60,7 +59,7 @@ def prepare(
     Parameters
     ----------
     folder : Path
-    header : VectorHeader
+    header : EmbeddingHeader
     encoder : Encoder
     receipt : OverlayReceipt
         Of its texts.
@@ -82,7 +81,7 @@ def prepare(
     return Task(receipt, texts, arrays, rest, encoder.backend.prepare(wanted, as_query=False) if wanted else None)
 
 
-def finish(task: Task, header: VectorHeader, runner: Runner, cache: VectorCache) -> dict[str, list[bytes]]:
+def finish(task: Task, header: EmbeddingHeader, runner: Runner, cache: VectorCache) -> dict[str, list[bytes]]:
     """Embed what is to be embedded of a shard.
 
     Returns
@@ -98,17 +97,20 @@ def finish(task: Task, header: VectorHeader, runner: Runner, cache: VectorCache)
         cache.keep([task.texts[row] for row in task.rest.tolist()], exact)
     fields = {field.name: field for field in header.fields}
     shard = task.receipt.shard
-    return {object_path(fields[name], shard): encode_object(header, fields[name], a) for name, a in task.arrays.items()}
+    return {
+        object_path(fields[name], shard): encode_shard(fields[name], a, header.shard, header.chunk)
+        for name, a in task.arrays.items()
+    }
 
 
 def _take_there(
-    folder: Path, header: VectorHeader, texts: Sequence[str], before: OverlayReceipt | None, arrays: dict[str, Array]
+    folder: Path, header: EmbeddingHeader, texts: Sequence[str], before: OverlayReceipt | None, arrays: dict[str, Array]
 ) -> int:
     """Take the vectors that are there of the first texts; tell how many they are."""
-    if before is None or before.source != header.source_of(digest_of_texts(texts[: before.count])):
+    if before is None or before.source != header.source_of(hash_texts(texts[: before.count])):
         return 0
     for field in header.fields:
-        arrays[field.name][: before.count] = read_object(folder, header, before, field)
+        arrays[field.name][: before.count] = read_array(folder, header, before, field)
     return before.count
 
 

@@ -15,14 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from posegen.dataset.files import sweep, write_all_durably, write_durably
+from posegen.dataset.embedding_layout import HEADER_FILE, EmbeddingHeader, OverlayReceipt, embedding_metadata, encoder_folder
+from posegen.dataset.embeddings import read_texts
+from posegen.dataset.files import remove_temporary_files, write_all_durably, write_durably
 from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
-from posegen.dataset.vectors.layout import HEADER_FILE, VectorHeader, encoder_folder
-from posegen.dataset.vectors.objects import vector_descriptions
-from posegen.dataset.vectors.receipts import OverlayReceipt
-from posegen.dataset.vectors.shards import read_texts
 from posegen.embedding.cache import VectorCache, vector_cache
 from posegen.embedding.clock import Clock, Progress
 from posegen.embedding.encoder import Encoder
@@ -177,13 +175,13 @@ def embed(
     folder.mkdir(parents=True, exist_ok=True)
     work = _Run(folder, run, count, load, cached, progress, notify)
     with locked(folder, run):
-        sweep(folder)
+        remove_temporary_files(folder)
         header = begin(folder, asked, load, count, run)
         numbered = _numbered(dataset, header, work)
         header = _embedded(header, numbered, work)
         _describe(folder, header, numbered.distinct, run)
     counts = (numbered.captions, numbered.distinct, work.embedded, work.known, len(numbered.texts), work.made)
-    agreement, seconds = header.told.get("agreement"), time.monotonic() - start
+    agreement, seconds = header.details.get("agreement"), time.monotonic() - start
     return EmbeddingResult(folder, header.encoder, chosen, header.dimension, *counts, agreement, seconds, tuple(work.notes))
 
 
@@ -194,14 +192,14 @@ def _found(encoder: str | Encoder, max_tokens: int | None, notify: Callable[[str
     return Found(encoder.name, own, encoder.name, lambda precision, workers: encoder, (precision,))
 
 
-def _numbered(dataset: Dataset, header: VectorHeader, work: _Run) -> Numbered:
+def _numbered(dataset: Dataset, header: EmbeddingHeader, work: _Run) -> Numbered:
     def tell(done: int, total: int) -> None:
         work.tell(Progress("numbering captions, shards", done, total))
 
     return number_texts(dataset, work.folder, header.shard, work.name, tell)
 
 
-def _embedded(header: VectorHeader, numbered: Numbered, work: _Run) -> VectorHeader:
+def _embedded(header: EmbeddingHeader, numbered: Numbered, work: _Run) -> EmbeddingHeader:
     """Give vectors to all shards of texts that have none."""
     there = [sound_receipt(work.folder, "vectors", texts.shard) for texts in numbered.texts]
     pending = [
@@ -233,7 +231,7 @@ def _embedded(header: VectorHeader, numbered: Numbered, work: _Run) -> VectorHea
 
 def _ahead(
     folder: Path,
-    header: VectorHeader,
+    header: EmbeddingHeader,
     encoder: Encoder,
     pending: Sequence[tuple[OverlayReceipt, OverlayReceipt | None]],
     known: VectorCache,
@@ -253,7 +251,7 @@ def _ahead(
             yield task
 
 
-def _agreeing(header: VectorHeader, encoder: Encoder, texts: Sequence[OverlayReceipt], work: _Run) -> VectorHeader:
+def _agreeing(header: EmbeddingHeader, encoder: Encoder, texts: Sequence[OverlayReceipt], work: _Run) -> EmbeddingHeader:
     """Measure once how near an encoder that is not exact comes, and write it down.
 
     Raises
@@ -261,10 +259,10 @@ def _agreeing(header: VectorHeader, encoder: Encoder, texts: Sequence[OverlayRec
     PosegenError
         If not near enough.
     """
-    if encoder.reference is None or "agreement" in header.told:
+    if encoder.reference is None or "agreement" in header.details:
         return header
     found = check_agreement(encoder, _sample(work.folder, texts))
-    measured = replace(header, told=header.told | {"agreement": round(found or 0.0, 5)})
+    measured = replace(header, details=header.details | {"agreement": round(found or 0.0, 5)})
     write_durably(work.folder / HEADER_FILE, measured.to_bytes(), work.name)
     return measured
 
@@ -281,9 +279,9 @@ def _sample(folder: Path, texts: Sequence[OverlayReceipt]) -> list[str]:
     return found
 
 
-def _describe(folder: Path, header: VectorHeader, texts: int, run: str) -> None:
+def _describe(folder: Path, header: EmbeddingHeader, texts: int, run: str) -> None:
     """Tell Zarr of the arrays, unless it is told so already."""
-    wanted = vector_descriptions(header, texts)
+    wanted = embedding_metadata(header, texts)
     changed = [(folder / name, [data]) for name, data in wanted.items() if not _is(folder / name, data)]
     if changed:
         write_all_durably(changed, run)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import CONTENT_VERSION, Config
-from posegen.dataset.read import Dataset, strange
+from posegen.dataset.read import Dataset, content_errors
 from posegen.library import Library, load_library
 from posegen.validation import validated
 
@@ -91,7 +91,7 @@ class StatementTally:
         """
         if self._library is None:
             return
-        with strange(self._dataset.path):
+        with content_errors(self._dataset.path):
             flat = joints.reshape(-1, *joints.shape[2:])
             seen = observe_actors(flat, [row["actors"] for row in rows], self._library, self._dataset.header.fps)
             for row, actors in zip(rows, seen, strict=True):

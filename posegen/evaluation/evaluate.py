@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.dataset.read import open_dataset, strange
+from posegen.dataset.read import content_errors, open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
 from posegen.evaluation.clip_measures import LOWER_IS_WORSE, MEASURES, measure_clip
@@ -133,7 +133,7 @@ def evaluate(
     for block in read_blocks(dataset, chosen):
         statements.add(block.joints, block.rows)
         variety.add(block.rows)
-        with strange(path):
+        with content_errors(path):
             people.add(block.joints, block.rows)
         for recording in block_recordings(dataset, block):
             tally.add(recording.name, _values(recording))

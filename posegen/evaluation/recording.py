@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from posegen.dataset.read import Dataset, open_dataset, strange
+from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
 from posegen.evaluation.body import longest_present
 from posegen.evaluation.joint_angles import frame_ranges, library_of_config
@@ -124,7 +124,7 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
         joints = dataset.arrays("joints", block)
         contact, action = (dataset.arrays(name, block) if name in dataset.fields else None for name in ("contact", "action"))
-        with strange(dataset.path):
+        with content_errors(dataset.path):
             rows = [row for sample in chosen for row in dataset.rows(sample)]
         yield Block(chosen, joints, contact, action, rows)
 
@@ -138,7 +138,7 @@ def dataset_recordings(dataset: Dataset, samples: range) -> Iterator[Recording]:
 def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
     """Yield every body of every variant of a block."""
     library, fps = library_of_config(dataset.header.config), float(dataset.header.fps)
-    with strange(dataset.path):
+    with content_errors(dataset.path):
         names = np.array(dataset.header.field("action").attributes["names"]) if block.action is not None else None
         for number, row in enumerate(block.rows):
             i, v = divmod(number, len(dataset.header.variants))

@@ -13,14 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from posegen.config.schema import Config
-from posegen.dataset.complete import load_receipt
-from posegen.dataset.headers import load_header
-from posegen.dataset.layers import layer_of, layer_receipt
+from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, receipt_path, rows_path, shard_path
-from posegen.dataset.problems import Problem
-from posegen.dataset.receipts import DIGITS, Receipt
-from posegen.dataset.rows import row_hashes, table_of
-from posegen.dataset.verify import numbered
+from posegen.dataset.receipts import DIGITS, Receipt, load_layer_receipt, load_receipt
+from posegen.dataset.tables import hash_rows, to_table
+from posegen.dataset.verify import Problem, format_samples
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample
 from posegen.generation.fields import made_arrays
@@ -100,7 +97,7 @@ def _compare(job: _Job) -> list[Problem]:
     try:
         return _differences(job, load_receipt(job.path, job.header, job.shard))
     except PosegenError as error:
-        return [Problem(job.shard, receipt_path(job.shard), f"could not be compared: {error}", curable=False)]
+        return [Problem(job.shard, receipt_path(job.shard), f"could not be compared: {error}", repairable=False)]
 
 
 def _differences(job: _Job, receipt: Receipt) -> list[Problem]:
@@ -116,7 +113,7 @@ def _differences(job: _Job, receipt: Receipt) -> list[Problem]:
                     bad[name].append(sample)
     what = "is sound, but holds other {} than the config makes in {}"
     return [
-        Problem(job.shard, files[name], what.format(name, numbered(samples)), layer=_layer(job.header, files[name]))
+        Problem(job.shard, files[name], what.format(name, format_samples(samples)), layer=_layer(job.header, files[name]))
         for name, samples in bad.items()
         if samples
     ]
@@ -127,13 +124,13 @@ def _receipts(job: _Job, own: Receipt) -> dict[str, Receipt]:
     receipts = dict.fromkeys((*(field.name for field in job.header.fields), ROWS), own)
     for layer in job.header.layers:
         with suppress(FileNotFoundError, PosegenError):
-            receipt = layer_receipt(job.path, job.header, layer, own, own.count)
+            receipt = load_layer_receipt(job.path, job.header, layer, own, own.count)
             receipts |= dict.fromkeys((field.name for field in layer.fields), receipt)
     return receipts
 
 
 def _layer(header: Header, name: str) -> str | None:
-    layer = layer_of(header, name)
+    layer = header.layer_of(name)
     return None if layer is None else layer.name
 
 
@@ -158,4 +155,4 @@ def _content(job: _Job, start: int, stop: int, names: list[str]) -> dict[str, st
         raise SampleError(msg) from error
     arrays = made_arrays(job.config, batch, (name for name in names if name != ROWS))
     content = {name: content_hashes(canonical(values)) for name, values in arrays.items()}
-    return content | {ROWS: row_hashes(table_of(batch.rows, rows_schema(job.header.variants)), len(job.header.variants))}
+    return content | {ROWS: hash_rows(to_table(batch.rows, rows_schema(job.header.variants)), len(job.header.variants))}

@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
-from posegen.dataset.complete import load_receipt
-from posegen.dataset.folders import check_folders
-from posegen.dataset.headers import load_header
-from posegen.dataset.layers import layer_receipts
-from posegen.dataset.layout import ROWS, Header, Layer, Receipt
+from posegen.dataset.header import load_header
+from posegen.dataset.layout import ROWS, Header, Layer, check_folders
 from posegen.dataset.lock import locked
-from posegen.dataset.read import Dataset, only_shard
+from posegen.dataset.read import Dataset, open_shard
+from posegen.dataset.receipts import Receipt, list_layer_receipts, load_receipt
 from posegen.dataset.runs import current_run
-from posegen.dataset.write_layers import add_layer, commit_layer
+from posegen.dataset.write import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
 from posegen.generation.faults import trip_sample, trip_shard
@@ -196,7 +194,7 @@ def _check_sources(path: Path, header: Header, family: DerivedField) -> None:
 
 
 def _missing(path: Path, header: Header, layer: Layer) -> list[int]:
-    return [shard for shard, found in layer_receipts(path, header, layer) if isinstance(found, str)]
+    return [shard for shard, found in list_layer_receipts(path, header, layer) if isinstance(found, str)]
 
 
 def _make(jobs: Sequence[_Job], workers: int, reporter: Reporter, check: Callable[[], None]) -> int:
@@ -236,7 +234,7 @@ def _derive_shard(job: _Job) -> Receipt | Failure:
     trip_shard()
     try:
         own = load_receipt(job.path, job.header, job.shard)
-        arrays = _computed(job, only_shard(job.path, replace(job.header, layers=()), own), own)
+        arrays = _computed(job, open_shard(job.path, replace(job.header, layers=()), own), own)
     except PosegenError as error:
         return Failure(job.shard, str(error))
     return commit_layer(job.path, job.header, job.layer, own, arrays, job.run, time.monotonic() - started)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from posegen.dataset.layout import ArrayField
-from posegen.dataset.read import Dataset, open_dataset, strange
+from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.skeleton import PARTS
 
 __all__ = ["ActionShare", "CaptionExample", "Description", "count_actions", "describe", "reading_lines"]
@@ -103,7 +103,7 @@ def describe(path: str | Path) -> Description:
     Description
     """
     dataset = open_dataset(path)
-    with strange(path):
+    with content_errors(path):
         return _described(dataset)
 
 

@@ -6,9 +6,13 @@ were, and the next repair would be content with what is left.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from posegen.dataset.documents import Source, check_keys, seal, unseal, whole
+from pydantic import ConfigDict
+
+from posegen.dataset.documents import STRICT, Count, Origin, read_sealed, seal
 from posegen.dataset.files import read_file, remove_durably, write_durably
 from posegen.dataset.layout import REPAIR_FILE
 from posegen.errors import PosegenError
@@ -18,6 +22,15 @@ __all__ = ["forget", "intend", "intended_samples"]
 _MOST_BYTES = 1000
 
 
+@dataclass(frozen=True)
+class _RepairRecord:
+    """Content of `repair.json`: the number of samples that the dataset will have."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    samples: Count
+
+
 def intend(path: Path, samples: int, run: str) -> None:
     """Write down how many samples the dataset at `path` is to have."""
     write_durably(path / REPAIR_FILE, seal({"samples": samples}), run)
@@ -25,10 +38,9 @@ def intend(path: Path, samples: int, run: str) -> None:
 
 def intended_samples(path: Path) -> int:
     """Tell how many samples a repair that did not end meant to come to; 0 if there is none."""
-    source = Source(REPAIR_FILE, "")
+    source = Origin(REPAIR_FILE, "")
     try:
-        document = check_keys(unseal(read_file(path / REPAIR_FILE, _MOST_BYTES), source), frozenset(("samples",)), source)
-        return whole(document, "samples", source)
+        return read_sealed(_RepairRecord, read_file(path / REPAIR_FILE, _MOST_BYTES), source).samples
     except (FileNotFoundError, PosegenError):
         return 0
 

@@ -9,14 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from posegen.config.schema import Config
-from posegen.dataset.complete import complete_prefix, complete_shards, load_receipt
 from posegen.dataset.files import remove_durably
-from posegen.dataset.headers import is_dataset, load_header
+from posegen.dataset.header import is_dataset, load_header, repair_header
 from posegen.dataset.layout import Header
-from posegen.dataset.receipts import Receipt
-from posegen.dataset.recovery import mend_header
-from posegen.dataset.strays import abandoned_files
-from posegen.dataset.write import create, publish
+from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, load_receipt
+from posegen.dataset.write import create, publish, unfinished_files
 from posegen.generation.plan import Plan, adopt, check_space, make_plan, target_samples
 from posegen.generation.pool import DIED, SHORT_OF_MEMORY, Lost
 from posegen.generation.progress import Progression, Reporter
@@ -128,7 +125,7 @@ def open_ledger(path: Path, wanted: Header, samples: int, run: str, reporter: Re
     run : str
     reporter : Reporter
     """
-    mend_header(path, run, wanted.identity)
+    repair_header(path, run, wanted.identity)
     is_there = is_dataset(path)
     header = adopt(load_header(path), wanted, path) if is_there else wanted
     if is_there:
@@ -148,7 +145,7 @@ def open_ledger(path: Path, wanted: Header, samples: int, run: str, reporter: Re
         header = publish(path, header, min(header.samples, plan.span(plan.shards[0]).start), run)
     if is_there:
         # A run that was to make more died, and this one is to make less.
-        for name in abandoned_files(path, header, set(plan.shards.tolist())):
+        for name in unfinished_files(path, header, set(plan.shards.tolist())):
             remove_durably(path / name)
     return Ledger(plan, header, complete, run, reporter)
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, NOT_IDENTITY, Config
-from posegen.dataset.complete import complete_prefix
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.dataset.receipts import complete_prefix
 from posegen.errors import PosegenError, UsageError
 from posegen.quantities import human_bytes
 from posegen.skeleton import JOINTS, PARENTS

@@ -11,17 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from posegen.dataset.complete import load_receipt
-from posegen.dataset.files import remove_durably, sweep
-from posegen.dataset.folders import check_folders
-from posegen.dataset.headers import load_header
-from posegen.dataset.layout import Header, receipt_path
+from posegen.dataset.files import remove_durably, remove_temporary_files
+from posegen.dataset.header import inspect_header, load_header, repair_header
+from posegen.dataset.layout import Header, check_folders, receipt_path, shard_files
 from posegen.dataset.lock import locked
-from posegen.dataset.problems import Problem
-from posegen.dataset.recovery import find_header, mend_header
+from posegen.dataset.receipts import load_receipt
 from posegen.dataset.runs import current_run
-from posegen.dataset.strays import shard_files
-from posegen.dataset.verify import expected_shards, find_problems
+from posegen.dataset.verify import Problem, expected_shards, find_problems
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
 from posegen.generation.deep import worthwhile_workers
@@ -77,10 +73,10 @@ def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = Non
     PosegenError
         If the samples cannot be made any more, if another run is at work, or if something cannot be written.
     """
-    header = find_header(path).header or load_header(path)
+    header = inspect_header(path).header or load_header(path)
     check_folders(path, header)
     config = stored_config(path, header)
-    curable = [problem for problem in problems if problem.curable and problem.shard is not None]
+    curable = [problem for problem in problems if problem.repairable and problem.shard is not None]
     bad = sorted({problem.shard for problem in curable if problem.shard is not None and problem.layer is None})
     layered = {(problem.layer, problem.shard) for problem in curable if problem.layer is not None and problem.shard is not None}
     run = current_run()
@@ -90,11 +86,11 @@ def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = Non
         dropped = [shard for shard in bad if shard * header.shard >= samples]
         try:
             intend(path, samples, run)
-            mend_header(path, run)
+            repair_header(path, run)
             for name in (*_of_layers(header, layered), *_names(header, made, dropped)):
                 remove_durably(path / name)
             if not samples:  # the run that began the dataset died before its first shard was complete
-                sweep(path)
+                remove_temporary_files(path)
                 publish(path, header, 0, run)
         except OSError as error:
             msg = f"{path}: {error.filename} cannot be replaced ({error.strerror}). See what it is, and take it away yourself"

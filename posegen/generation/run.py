@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from posegen.config.schema import Config
-from posegen.dataset.files import is_temporary, sweep
-from posegen.dataset.layers import layer_receipts
+from posegen.dataset.files import remove_temporary_files, temporary_run
 from posegen.dataset.layout import Layer
 from posegen.dataset.lock import locked
+from posegen.dataset.receipts import list_layer_receipts
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.fields import array_fields
@@ -222,14 +222,14 @@ def _make_folder(path: Path) -> None:
 @contextmanager
 def clearing_up(path: Path, run: str) -> Iterator[None]:
     """Remove the temporary files that dead runs left, and in the end those that workers of this run left that were killed."""
-    sweep(path)
+    remove_temporary_files(path)
     try:
         yield
     finally:
         # Once more those of dead runs: a worker of one may have lived for a moment longer than its parent.
-        sweep(path)
+        remove_temporary_files(path)
         for file in path.rglob("*"):
-            if is_temporary(file) and run in file.name:
+            if temporary_run(file.name) and run in file.name:
                 file.unlink(missing_ok=True)
 
 
@@ -302,4 +302,4 @@ def _result(ledger: Ledger, seconds: float) -> GenerationResult:
 
 
 def _is_behind(ledger: Ledger, layer: Layer) -> bool:
-    return any(isinstance(found, str) for _, found in layer_receipts(ledger.path, ledger.header, layer))
+    return any(isinstance(found, str) for _, found in list_layer_receipts(ledger.path, ledger.header, layer))

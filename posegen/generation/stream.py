@@ -11,10 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
-from posegen.dataset.batches import ArrayShape, Batches, make_batches
-from posegen.dataset.batches.batches import THREADS, WINDOW
-from posegen.dataset.batches.source import CAPTIONS
-from posegen.dataset.rows import caption_texts, table_of
+from posegen.dataset.batches import CAPTIONS, ArrayShape, make_batches
+from posegen.dataset.tables import caption_texts, to_table
 from posegen.errors import UsageError
 from posegen.generation.fields import array_fields, made_arrays
 from posegen.hashing import canonical
@@ -95,34 +93,11 @@ class Stream:
     def __len__(self) -> int:
         return self.samples
 
-    def batches(
-        self,
-        size: int,
-        *,
-        seed: int = 0,
-        fields: Sequence[str] | str | None = None,
-        variants: Sequence[str] | str | None = None,
-        window: int = WINDOW,
-        epochs: int | None = 1,
-        start: int = 0,
-        drop_last: bool = False,
-        lanes: int = 1,
-        threads: int = THREADS,
-    ) -> Batches:
-        """Go through shuffled batches of sequences; the arguments are those of :func:`posegen.dataset.batches.make_batches`."""
-        return make_batches(
-            Made(self.config, self.samples),
-            size,
-            seed=seed,
-            fields=fields,
-            variants=variants,
-            window=window,
-            epochs=epochs,
-            start=start,
-            drop_last=drop_last,
-            lanes=lanes,
-            threads=threads,
-        )
+    batches = make_batches
+
+    def batch_source(self, fields: Sequence[str] | str | None) -> Made:
+        """Return the source of batches; see :func:`posegen.dataset.batches.make_batches`."""
+        return Made(self.config, self.samples)
 
 
 def stream(config: Config, *, samples: int) -> Stream:
@@ -158,7 +133,7 @@ def stream(config: Config, *, samples: int) -> Stream:
 
 def _columns(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pa.Table:
     schema = pa.schema([rows_schema().field(name) for name in columns])
-    table = table_of([{name: row[name] for name in columns} for row in rows], schema)
+    table = to_table([{name: row[name] for name in columns} for row in rows], schema)
     if CAPTIONS in columns:
         place = columns.index(CAPTIONS)
         table = table.set_column(place, CAPTIONS, caption_texts(table.column(CAPTIONS)))

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from posegen.collecting import no_collecting
 from posegen.config.identity import digest
-from posegen.dataset.layout import Header, Receipt
+from posegen.dataset.layout import Header
+from posegen.dataset.receipts import Receipt
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.fields import made_arrays

@@ -14,15 +14,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import pyarrow as pa
 import xxhash
+from pydantic import ConfigDict
 
-from posegen.dataset.documents import Source, check_keys, mapping, seal, unseal, whole, words
+from posegen.dataset.documents import STRICT, Count, Origin, plain_data, read_sealed, seal
 from posegen.dataset.files import read_file
 from posegen.errors import PosegenError, UsageError
 from posegen.wording import shown
@@ -66,6 +66,8 @@ _CURE = "Delete this folder of paraphrases, and they are made anew"
 class Provenance:
     """Where paraphrases come from: all that decides what the server is asked. `begun` is when, in UTC."""
 
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
     identity: str
     endpoint: str
     model: str
@@ -91,18 +93,20 @@ class Receipt:
         Captions that have none, by reason.
     """
 
-    shard: int
-    samples: int
-    captions: int
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    shard: Count
+    samples: Count
+    captions: Count
     source: str
-    size: int
+    size: Count
     xxh3: str
-    kept: int
-    refused: dict[str, int]
+    kept: Count
+    refused: dict[str, Count]
 
     def to_bytes(self) -> bytes:
         """Write the receipt as a sealed document."""
-        return seal(asdict(self))
+        return seal(plain_data(self))
 
 
 def folder_of(dataset: Path, model: str) -> Path:
@@ -158,22 +162,23 @@ def check_provenance(folder: Path, wanted: Provenance) -> Provenance | None:
         data = read_file(folder / HEADER, _MOST_BYTES)
     except FileNotFoundError:
         return None
-    source = Source(str(folder / HEADER), _CURE)
-    document = check_keys(unseal(data, source), frozenset(Provenance.__dataclass_fields__), source)
-    differing = [name for name, value in asdict(wanted).items() if name != "begun" and document[name] != value]
+    source = Origin(str(folder / HEADER), _CURE)
+    there = read_sealed(Provenance, data, source)
+    differing = [name for name, value in asdict(wanted).items() if name != "begun" and getattr(there, name) != value]
     if differing:
-        told = "; ".join(f"{name} {shown(document[name])} there, {shown(getattr(wanted, name))} here" for name in differing)
+        told = "; ".join(
+            f"{name} {shown(getattr(there, name))} there, {shown(getattr(wanted, name))} here" for name in differing
+        )
         msg = (
             f"{folder}: holds paraphrases that were asked for otherwise ({told}). Take that folder away, or ask as it was asked"
         )
         raise UsageError(msg)
-    texts = {name: words(document, name, source) for name in ("identity", "endpoint", "model", "prompt", "begun")}
-    return Provenance(**texts, temperature=document["temperature"])
+    return there
 
 
 def header_bytes(provenance: Provenance) -> bytes:
     """Write where paraphrases come from as a sealed document."""
-    return seal(asdict(provenance), indent=2)
+    return seal(plain_data(provenance), indent=2)
 
 
 def read_receipt(folder: Path, shard: int) -> Receipt | None:
@@ -183,22 +188,9 @@ def read_receipt(folder: Path, shard: int) -> Receipt | None:
     """
     try:
         data = read_file(receipt_path(folder, shard), _MOST_BYTES)
-        receipt = _receipt(unseal(data, Source(f"{folder}: receipt {shard}", _CURE)))
+        receipt = read_sealed(Receipt, data, Origin(f"{folder}: receipt {shard}", _CURE))
         part = read_file(part_path(folder, shard), receipt.size)
     except (FileNotFoundError, PosegenError):
         return None
     sound = receipt.shard == shard and (len(part), hash_of(part)) == (receipt.size, receipt.xxh3)
     return receipt if sound else None
-
-
-def _receipt(document: Mapping[str, Any]) -> Receipt:
-    source = Source("a receipt of paraphrases", _CURE)
-    fields = check_keys(document, frozenset(Receipt.__dataclass_fields__), source)
-    refused = mapping(fields, "refused", source)
-    numbers = {name: whole(fields, name, source) for name in ("shard", "samples", "captions", "size", "kept")}
-    return Receipt(
-        **numbers,
-        source=words(fields, "source", source),
-        xxh3=words(fields, "xxh3", source),
-        refused={reason: whole(refused, reason, source) for reason in refused},
-    )

@@ -18,12 +18,12 @@ from typing import Any
 import pyarrow as pa
 
 from posegen.config.schema import Config
-from posegen.dataset.files import sweep, write_durably
+from posegen.dataset.files import remove_temporary_files, write_durably
 from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
-from posegen.dataset.read import Dataset, open_dataset, strange
-from posegen.dataset.rows import encode_table
+from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.runs import current_run
+from posegen.dataset.tables import encode_table
 from posegen.errors import PosegenError, UsageError
 from posegen.library import Library, load_library
 from posegen.paraphrase.answers import Answers, answers_at
@@ -131,7 +131,7 @@ def paraphrase(
     tell = progress or (lambda asked, done, total: None)
     found, size, run = Paraphrases(folder), dataset.header.shard, current_run()
     with locked(folder, run), answers_at(folder / ANSWERS) as answers, asking(server) as asker:
-        sweep(folder)
+        remove_temporary_files(folder)
         for shard in range(-(-samples // size)):
             count = min(size, samples - shard * size)
             receipt = read_receipt(folder, shard)
@@ -209,7 +209,7 @@ def _judged(rows: Sequence[_Row], answers: Answers, library: Library) -> list[_R
     """Give a row for each caption, with the paraphrase if it claims the same, or with the reason why there is none."""
     known = answers.known(list(dict.fromkeys(caption["text"] for row in rows for caption in row["captions"])))
     judged = []
-    with strange("the table of sequences"):
+    with content_errors("the table of sequences"):
         for row in rows:
             for number, caption in enumerate(row["captions"]):
                 answer = known[caption["text"]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
@@ -56,7 +56,7 @@ def _told_of(receipt: Path, say: Callable[[str], None]) -> Any:
     if not receipt.is_file():
         return None
     try:
-        return unseal(receipt.read_bytes(), Source(str(receipt), "The animation is made anew"))["of"]
+        return unseal(receipt.read_bytes(), Origin(str(receipt), "The animation is made anew"))["of"]
     except PosegenError as error:
         say(str(error))
         return None

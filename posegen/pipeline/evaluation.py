@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import open_dataset
 from posegen.dataset.runs import current_run
@@ -65,7 +65,7 @@ def _read(out: Path, say: Callable[[str], None]) -> dict[str, Any] | None:
     if not out.is_file():
         return None
     try:
-        return unseal(out.read_bytes(), Source(str(out), "It is measured anew"))
+        return unseal(out.read_bytes(), Origin(str(out), "It is measured anew"))
     except PosegenError as error:
         say(str(error))
         return None

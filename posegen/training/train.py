@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
-from posegen.dataset.files import sweep
+from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
@@ -72,7 +72,7 @@ def train(request: Request, reporter: Reporter) -> Result:
                 reporter.expect(estimate)
                 return Result(run, task.name, 0, estimate=estimate, reasons=reasons)
             with _folder(run), locked(run, current_run()):
-                sweep(run)
+                remove_temporary_files(run)
                 return _trained(request, run, task, material, beginning, reporter)
     finally:
         reporter.stop()

@@ -341,7 +341,7 @@ def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") 
     UsageError
         If it has no such sample or variant, or no joints.
     """
-    from posegen.dataset.read import open_dataset, strange
+    from posegen.dataset.read import content_errors, open_dataset
 
     dataset = open_dataset(path)
     fields = {field.name: field for field in dataset.header.fields}
@@ -353,7 +353,7 @@ def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") 
         msg = f"{path}: has no sample {missing[0]}; its {len(dataset)} samples are numbered from 0"
         raise UsageError(msg)
     clips = []
-    with strange(path):
+    with content_errors(path):
         names = fields["action"].attributes[ACTION_NAMES] if "action" in fields else ()
         for sample in (dataset[index] for index in samples):
             for v in _chosen(variant, dataset.header.variants):

@@ -182,18 +182,18 @@ def test_damaged_rows_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"size": 0}, r"size must be a whole number from 1 on \(got 0\)"),
+        ({"size": 0}, r"size must be an integer of at least 1 \(got 0\)"),
         ({"size": 2.5}, r"size .*got 2\.5"),
         ({"size": True}, "size .*got true"),
-        ({"seed": -1}, "seed must be .* from 0"),
-        ({"seed": 2**64}, "seed must be .* to 18446744073709551615"),
+        ({"seed": -1}, "seed must be .* between 0"),
+        ({"seed": 2**64}, "seed must be .* and 18446744073709551615"),
         ({"window": 0}, "window must be"),
         ({"epochs": 0}, "epochs must be"),
         ({"start": -1}, "start must be"),
         ({"lanes": 0}, "lanes must be"),
         ({"threads": -1}, "threads must be"),
         ({"fields": ["joint"]}, "no field 'joint'; did you mean 'joints'"),
-        ({"fields": []}, "fields must name something"),
+        ({"fields": []}, "fields must be a list of distinct names"),
         ({"fields": ["joints", "joints"]}, "'joints' twice"),
         ({"variants": ["mirrored"]}, "no variant 'mirrored'; did you mean 'mirror'"),
         ({"variants": "speed"}, "There are: base, mirror"),
@@ -206,7 +206,7 @@ def test_what_cannot_be_is_refused(tiny: Dataset, options: dict[str, Any], words
 
 
 def test_a_share_that_cannot_be_is_refused(tiny: Dataset) -> None:
-    with pytest.raises(UsageError, match="it goes from 0 to 1"):
+    with pytest.raises(UsageError, match="it must be between 0 and 1"):
         tiny.batches(4).share(2, 2)
 
 

@@ -76,5 +76,5 @@ def test_a_state_of_other_batches_is_refused(batches: Batches) -> None:
     from posegen.dataset.batches.torch import TorchLoader
 
     other = open_dataset(Path(batches.source.name)).batches(3, seed=5, fields=FIELDS, window=12, lanes=2)
-    with pytest.raises(UsageError, match="seed is 5, and here 4"):
+    with pytest.raises(UsageError, match="seed is 5, here 4"):
         TorchLoader(batches).load_state_dict(TorchLoader(other).state_dict())

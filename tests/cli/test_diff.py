@@ -11,7 +11,7 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
-from posegen.dataset.headers import load_header
+from posegen.dataset.header import load_header
 from posegen.dataset.write import commit_shard
 from posegen.synthesis import rows_schema, synthesize
 

@@ -15,7 +15,7 @@ import posegen
 from posegen.cli.main import main
 from posegen.dataset.compare import contents_equal
 from posegen.dataset.documents import seal
-from posegen.dataset.headers import load_header
+from posegen.dataset.header import load_header
 from tests.dataset.hostile import forge_header
 
 SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]

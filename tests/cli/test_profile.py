@@ -21,7 +21,7 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.dataset.headers import load_header
+from posegen.dataset.header import load_header
 from posegen.generation.profile.figures import kept_figures
 from posegen.generation.profile.place import temporary_folder
 

@@ -12,7 +12,7 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.dataset.compare import contents_equal
-from posegen.dataset.headers import header_bytes, load_header
+from posegen.dataset.header import load_header
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard
 from posegen.synthesis import rows_schema, synthesize
@@ -83,7 +83,7 @@ def test_json_is_one_document(dataset: Path, capsys: pytest.CaptureFixture[str])
         "shard": 1,
         "file": "motion.zarr/joints/c.1.0.0.0.0.0",
         "what": "does not have the bytes that its receipt tells of",
-        "curable": True,
+        "repairable": True,
         "layer": None,
     }
     assert main(["verify", str(dataset), "--json"]) == 1
@@ -136,7 +136,7 @@ def test_what_cannot_be_made_again_is_refused(
     change: dict[str, object], told: str, dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header = dataclasses.replace(load_header(dataset), **change)  # type: ignore[arg-type]
-    (dataset / "dataset.json").write_bytes(header_bytes(header))
+    (dataset / "dataset.json").write_bytes(header.to_bytes())
     (dataset / "dataset.copy.json").unlink()  # or the header would be made from it
     for options in (["--deep"], ["--repair"]):
         before = times(dataset, 0)

@@ -1,4 +1,4 @@
-"""Datasets whose every hash fits, and which are meant to do harm: what a sound one becomes in the hands of a forger."""
+"""Datasets whose hashes all match but which are meant to do harm, made from intact ones."""
 
 from __future__ import annotations
 
@@ -8,42 +8,41 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from posegen.dataset.descriptions import descriptions
-from posegen.dataset.documents import Source
-from posegen.dataset.headers import header_bytes
+from posegen.dataset.documents import Origin
 from posegen.dataset.layout import Header
 from posegen.dataset.receipts import Receipt, StoredFile
+from posegen.dataset.zarr_metadata import header_metadata
 from posegen.hashing import byte_hash
 
-ROOM = 1 << 30
-"""Bytes of address space that reading may take beside what the interpreter and its libraries take."""
+EXTRA_BYTES = 1 << 30
+"""Address space that reading may take besides that of the interpreter and its libraries."""
 
 
 def forge_receipt(dataset: Path, shard: int, files: Mapping[str, StoredFile] = {}, **changes: object) -> None:
-    """Have the receipt of a shard tell of other files, or of something else."""
-    name = dataset / f"receipts/{shard:05}.json"
-    receipt = Receipt.from_bytes(name.read_bytes(), Source("receipt", ""))
-    told = dataclasses.replace(receipt, files={**receipt.files, **files}, **changes)  # type: ignore[arg-type]
-    name.write_bytes(told.to_bytes())
+    """Change files or other entries of a shard's receipt."""
+    path = dataset / f"receipts/{shard:05}.json"
+    receipt = Receipt.from_bytes(path.read_bytes(), Origin("receipt", ""))
+    forged = dataclasses.replace(receipt, files={**receipt.files, **files}, **changes)  # type: ignore[arg-type]
+    path.write_bytes(forged.to_bytes())
 
 
 def forge_file(dataset: Path, shard: int, name: str, data: bytes) -> None:
-    """Put other bytes in the place of a shard's file, and have the receipt tell of them."""
+    """Replace a shard's file, and its hash in the receipt."""
     (dataset / name).write_bytes(data)
     forge_receipt(dataset, shard, {name: StoredFile(len(data), byte_hash([data]))})
 
 
 def forge_header(dataset: Path, header: Header) -> None:
-    """Make another header that of the dataset, in every file that tells of it."""
-    (dataset / "dataset.json").write_bytes(header_bytes(header))
-    for name, data in descriptions(header).items():
+    """Replace the header of a dataset, and all files that are a function of it."""
+    (dataset / "dataset.json").write_bytes(header.to_bytes())
+    for name, data in header_metadata(header).items():
         (dataset / name).parent.mkdir(exist_ok=True)
         (dataset / name).write_bytes(data)
 
 
-def in_little_memory(code: str, dataset: Path) -> str:
-    """Run code over `dataset` in a process that may take little memory; give what it prints, or fail with its traceback."""
-    whole = f"""
+def run_in_little_memory(code: str, dataset: Path) -> str:
+    """Run code on `dataset` in a process with limited memory. Return its output; fail with its traceback."""
+    script = f"""
 import resource, sys
 import numpy, numba, psutil, pyarrow.parquet, zarr
 from pathlib import Path
@@ -54,9 +53,9 @@ from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import verify
 dataset = Path(sys.argv[1])
 taken = psutil.Process().memory_info().vms
-resource.setrlimit(resource.RLIMIT_AS, (taken + {ROOM}, taken + {ROOM}))
+resource.setrlimit(resource.RLIMIT_AS, (taken + {EXTRA_BYTES}, taken + {EXTRA_BYTES}))
 {code}
 """
-    run = subprocess.run([sys.executable, "-c", whole, str(dataset)], capture_output=True, text=True, check=False, timeout=300)
+    run = subprocess.run([sys.executable, "-c", script, str(dataset)], capture_output=True, text=True, check=False, timeout=300)
     assert run.returncode == 0, run.stderr[-3000:]
     return run.stdout

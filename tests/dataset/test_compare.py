@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from posegen.dataset.compare import Difference, contents_equal, differences, stored_content
-from posegen.dataset.headers import load_header
+from posegen.dataset.header import load_header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.write import commit_shard
 from tests.dataset.tiny import FIELDS, SCHEMA, fill, make_arrays, make_rows

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.documents import Origin, seal, unseal
 from posegen.errors import PosegenError
 
-SOURCE = Source("a.json", "Mend it.")
+SOURCE = Origin("a.json", "Mend it.")
 keys = st.sampled_from(["a", "é", "", "hashes", '\n\\"'])
 values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | keys
 documents = st.dictionaries(keys, values | st.lists(values, max_size=3) | st.dictionaries(keys, values), min_size=1)

@@ -13,17 +13,17 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
-from posegen.dataset.descriptions import described_samples, descriptions
-from posegen.dataset.encode import COMPRESSION, encode_shard
 from posegen.dataset.layout import ArrayField, Header, shard_path
+from posegen.dataset.shard_codec import COMPRESSION, encode_shard
+from posegen.dataset.zarr_metadata import described_samples, header_metadata
 from tests.dataset.tiny import make_header
 
 TO_BUFFER = default_buffer_prototype().buffer.from_bytes
 
 
 def through_zarr(header: Header, objects: dict[str, bytes]) -> zarr.Group:
-    """What zarr makes of the descriptions of a dataset and of some shards."""
-    contents = descriptions(header) | objects
+    """What zarr makes of the header_metadata of a dataset and of some shards."""
+    contents = header_metadata(header) | objects
     store = MemoryStore({name.removeprefix("motion.zarr/"): TO_BUFFER(data) for name, data in contents.items()})
     return zarr.open_group(store, mode="r")
 

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from posegen.dataset.files import is_temporary, read_file, remove_durably, sweep, write_all_durably, write_durably
+from posegen.dataset.files import (
+    read_file,
+    remove_durably,
+    remove_temporary_files,
+    temporary_run,
+    write_all_durably,
+    write_durably,
+)
 from posegen.dataset.lock import LOCK_FILE, locked
 from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
@@ -71,8 +78,8 @@ def test_only_the_temporary_files_of_dead_runs_are_swept(tmp_path: Path, dead: s
     (tmp_path / ".hidden.temporary").touch()
     kept = [leave_temporary(tmp_path / f"file{i}", run) for i, run in enumerate([current_run(), "not a run", "far_b_1_1"])]
     gone = [leave_temporary(tmp_path / "receipts" / "00001.json", dead), leave_temporary(tmp_path / "file9", dead)]
-    assert all(is_temporary(path) for path in kept + gone)
-    assert sorted(sweep(tmp_path)) == sorted(gone)
+    assert all(temporary_run(path.name) for path in kept + gone)
+    assert sorted(remove_temporary_files(tmp_path)) == sorted(gone)
     assert all(path.exists() for path in kept)
     assert not any(path.exists() for path in gone)
     assert (tmp_path / ".hidden.temporary").exists()
@@ -84,7 +91,7 @@ def test_links_are_not_followed_when_sweeping(tmp_path: Path, dead: str) -> None
     inside.mkdir()
     left = leave_temporary(outside / "file", dead)
     (inside / "link").symlink_to(outside)
-    assert sweep(inside) == []
+    assert remove_temporary_files(inside) == []
     assert left.exists()
 
 
@@ -147,7 +154,7 @@ def test_one_process_holds_the_lock_until_it_dies(tmp_path: Path) -> None:
     assert (tmp_path / LOCK_FILE).exists()  # it could not clear up
     with locked(tmp_path, "mine"):
         assert b"mine" in (tmp_path / LOCK_FILE).read_bytes()
-        with pytest.raises(PosegenError, match="Wait until it is done"), locked(tmp_path, "also mine"):
+        with pytest.raises(PosegenError, match="Wait until it has ended"), locked(tmp_path, "also mine"):
             pass
     assert os.listdir(tmp_path) == []
     with locked(tmp_path, "mine"):

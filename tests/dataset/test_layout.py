@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.dataset.documents import Source
-from posegen.dataset.layout import ArrayField, Header, Receipt, StoredFile, receipt_path, rows_path, shard_path
+from posegen.dataset.documents import Origin
+from posegen.dataset.layout import ArrayField, Header, receipt_path, rows_path, shard_path
+from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.errors import PosegenError
 from tests.dataset.tiny import FIELDS, make_header
 
-SOURCE = Source("dataset.json", "Mend it.")
+SOURCE = Origin("dataset.json", "Mend it.")
 names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 plain = st.dictionaries(st.text("aé ", max_size=3), st.none() | st.integers(0, 9) | st.text("xß", max_size=3), max_size=3)
 hexes = st.text("0123456789abcdef", min_size=32, max_size=32)

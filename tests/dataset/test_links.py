@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from posegen.dataset.compare import compare
-from posegen.dataset.complete import complete_shards
-from posegen.dataset.headers import load_header
+from posegen.dataset.header import load_header
 from posegen.dataset.layout import Header
 from posegen.dataset.read import open_dataset
-from posegen.dataset.receipts import StoredFile
+from posegen.dataset.receipts import StoredFile, complete_shards
 from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
 from tests.dataset.hostile import forge_receipt
@@ -38,7 +37,7 @@ def test_a_link_in_the_place_of_a_folder_is_refused(name: str, dataset: Path, tm
         with pytest.raises(PosegenError, match=f"{name} is a link"):
             read(dataset, header)
     (problem,) = verify(dataset)
-    assert (problem.file, problem.curable) == (name, False)
+    assert (problem.file, problem.repairable) == (name, False)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from posegen.dataset.documents import seal
-from posegen.dataset.headers import header_bytes, load_header
+from posegen.dataset.header import inspect_header, load_header, repair_header
 from posegen.dataset.read import open_dataset
-from posegen.dataset.recovery import find_header, mend_header
 from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
@@ -33,7 +32,7 @@ def lose(dataset: Path, how: str) -> None:
     elif how == "a receipt":
         file.write_bytes((dataset / "receipts" / "00001.json").read_bytes())
     elif how == "of another":
-        file.write_bytes(header_bytes(make_header(identity="f" * 32, name="other", samples=14)))
+        file.write_bytes(make_header(identity="f" * 32, name="other", samples=14).to_bytes())
 
 
 @pytest.mark.parametrize("how", ["gone", "damaged", "empty", "linked", "a receipt", "of another"])
@@ -42,8 +41,8 @@ def test_a_lost_header_is_named_and_mended(how: str, dataset: Path) -> None:
     lose(dataset, how)
     with pytest.raises(PosegenError, match="verify .* --repair" if how in ("gone", "damaged", "empty", "a receipt") else "."):
         open_dataset(dataset)
-    assert [(problem.file, problem.curable) for problem in verify(dataset)] == [(HEADER, True)]
-    mend_header(dataset, "run")
+    assert [(problem.file, problem.repairable) for problem in verify(dataset)] == [(HEADER, True)]
+    repair_header(dataset, "run")
     assert (dataset / HEADER).read_bytes() == sound
     assert verify(dataset) == []
     assert len(open_dataset(dataset)) == 14
@@ -56,8 +55,8 @@ def test_a_header_exchanged_with_its_copy_is_no_dataset_without_samples(dataset:
     copy.write_bytes(sound[0])
     with pytest.raises(PosegenError, match=r"verify .* --repair"):
         open_dataset(dataset)
-    assert {(problem.file, problem.curable) for problem in verify(dataset)} == {(HEADER, True), (copy.name, True)}
-    mend_header(dataset, "run")
+    assert {(problem.file, problem.repairable) for problem in verify(dataset)} == {(HEADER, True), (copy.name, True)}
+    repair_header(dataset, "run")
     assert header.read_bytes() == sound[0]
     publish(dataset, load_header(dataset), 14)
     assert copy.read_bytes() == sound[1]
@@ -65,7 +64,7 @@ def test_a_header_exchanged_with_its_copy_is_no_dataset_without_samples(dataset:
 
 
 def samples_found(dataset: Path) -> int:
-    header = find_header(dataset).header
+    header = inspect_header(dataset).header
     assert header is not None
     return header.samples
 
@@ -97,14 +96,14 @@ def test_a_header_that_is_only_older_than_the_arrays_is_believed(dataset: Path) 
     commit(dataset, load_header(dataset), 2, 16)
     publish(dataset, load_header(dataset), 16)
     (dataset / HEADER).write_bytes(before)
-    mend_header(dataset, "run")
+    repair_header(dataset, "run")
     assert (dataset / HEADER).read_bytes() == before
 
 
 def test_the_header_of_another_dataset_is_left_alone(dataset: Path) -> None:
     lose(dataset, "damaged")
     damaged = (dataset / HEADER).read_bytes()
-    mend_header(dataset, "run", "f" * 32)
+    repair_header(dataset, "run", "f" * 32)
     assert (dataset / HEADER).read_bytes() == damaged
 
 
@@ -112,21 +111,23 @@ def test_a_header_of_a_later_format_is_not_written_over(dataset: Path) -> None:
     later = make_header(samples=14).to_json() | {"format_version": 2, "news": True}
     (dataset / HEADER).write_bytes(seal(later, indent=2))
     (problem,) = verify(dataset)
-    assert not problem.curable
+    assert not problem.repairable
     assert "Use a newer posegen" in problem.what
-    mend_header(dataset, "run")
+    repair_header(dataset, "run")
     assert (dataset / HEADER).read_bytes() == seal(later, indent=2)
 
 
 def test_without_a_copy_nothing_is_made_up(dataset: Path) -> None:
     for name in (HEADER, "dataset.copy.json"):
         (dataset / name).write_bytes(b"{}")
-    assert [(problem.file, problem.curable) for problem in verify(dataset)] == [(HEADER, False)]
-    mend_header(dataset, "run")
+    assert [(problem.file, problem.repairable) for problem in verify(dataset)] == [(HEADER, False)]
+    repair_header(dataset, "run")
     assert (dataset / HEADER).read_bytes() == b"{}"
 
 
-@pytest.mark.parametrize(("how", "cure"), [("damaged", r"\. Delete it and run"), ("gone", r"is missing\. Run the generate")])
+@pytest.mark.parametrize(
+    ("how", "cure"), [("damaged", r"\. Delete it and run"), ("gone", r"is missing\. Run the same `posegen generate`")]
+)
 def test_without_a_copy_the_cure_is_to_generate_again(how: str, cure: str, dataset: Path) -> None:
     lose(dataset, how)
     (dataset / "dataset.copy.json").write_bytes(b"{}")
@@ -137,7 +138,7 @@ def test_without_a_copy_the_cure_is_to_generate_again(how: str, cure: str, datas
 
 def test_a_damaged_copy_is_named_and_keeps_nobody_from_reading(dataset: Path) -> None:
     (dataset / "dataset.copy.json").write_bytes(b"{}")
-    assert [(problem.file, problem.curable) for problem in verify(dataset)] == [("dataset.copy.json", True)]
+    assert [(problem.file, problem.repairable) for problem in verify(dataset)] == [("dataset.copy.json", True)]
     assert open_dataset(dataset).arrays("joints").shape[0] == 14
     publish(dataset, load_header(dataset), 14)
     assert verify(dataset) == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from posegen.dataset.rows import encode_table, row_hashes, table_of
+from posegen.dataset.tables import encode_table, hash_rows, to_table
 
 SCHEMA = pa.schema(
     [
@@ -44,7 +44,7 @@ def split(hashes: str) -> list[str]:
 
 
 def hashes_of(some: list[dict[str, Any]], per_sample: int = 1) -> list[str]:
-    return split(row_hashes(table_of(some, SCHEMA), per_sample))
+    return split(hash_rows(to_table(some, SCHEMA), per_sample))
 
 
 def plain(value: Any) -> Any:
@@ -70,20 +70,20 @@ def test_hashes_are_equal_exactly_where_rows_are(some: list[dict[str, Any]]) -> 
 def test_a_hash_does_not_depend_on_the_neighbours(
     some: list[dict[str, Any]], before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> None:
-    table = table_of(before + some + after, SCHEMA)
+    table = to_table(before + some + after, SCHEMA)
     inner = slice(len(before), len(before) + len(some))
-    assert split(row_hashes(table, 1))[inner] == hashes_of(some)
-    assert split(row_hashes(table.slice(inner.start, len(some)), 1)) == hashes_of(some)
+    assert split(hash_rows(table, 1))[inner] == hashes_of(some)
+    assert split(hash_rows(table.slice(inner.start, len(some)), 1)) == hashes_of(some)
 
 
 @settings(max_examples=50)
 @given(st.lists(rows, min_size=1, max_size=6), st.integers(0, 6))
 def test_a_hash_survives_parquet_and_pieces(some: list[dict[str, Any]], cut: int) -> None:
-    table = table_of(some, SCHEMA)
+    table = to_table(some, SCHEMA)
     back = pq.read_table(io.BytesIO(encode_table(table)))
     assert back.schema.equals(SCHEMA)
     pieces = pa.concat_tables([back.slice(0, cut), back.slice(cut)])
-    assert split(row_hashes(pieces, 1)) == hashes_of(some)
+    assert split(hash_rows(pieces, 1)) == hashes_of(some)
 
 
 @settings(max_examples=50)
@@ -105,12 +105,12 @@ def test_what_moves_between_lists_changes_the_hash() -> None:
 
 def test_renaming_a_column_changes_the_hash() -> None:
     table = pa.table({"a": [1, 2], "b": ["x", "y"]})
-    assert row_hashes(table, 1) != row_hashes(table.rename_columns(["a", "c"]), 1)
+    assert hash_rows(table, 1) != hash_rows(table.rename_columns(["a", "c"]), 1)
 
 
 def test_large_types_of_other_writers_hash_alike() -> None:
     small = pa.table({"a": pa.array(["x", None])})
-    assert row_hashes(small, 1) == row_hashes(small.cast(pa.schema([("a", pa.large_string())])), 1)
+    assert hash_rows(small, 1) == hash_rows(small.cast(pa.schema([("a", pa.large_string())])), 1)
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_large_types_of_other_writers_hash_alike() -> None:
 def test_rows_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:
     row = {"sample": 1, "name": "ab", "weight": 0.0, "flags": [], "captions": [], "where": None}
     with pytest.raises(ValueError, match="row"):
-        table_of([row | change], SCHEMA)
+        to_table([row | change], SCHEMA)
 
 
 def test_a_row_without_a_key_is_refused() -> None:
     with pytest.raises(ValueError, match="row 0"):
-        table_of([{"sample": 1}], SCHEMA)
+        to_table([{"sample": 1}], SCHEMA)
 
 
 def test_values_that_cannot_be_hashed_are_refused() -> None:
     with pytest.raises(ValueError, match="column a"):
-        row_hashes(pa.table({"a": pa.array([1], pa.duration("s"))}), 1)
+        hash_rows(pa.table({"a": pa.array([1], pa.duration("s"))}), 1)

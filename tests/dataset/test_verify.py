@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posegen.dataset.documents import Source
-from posegen.dataset.headers import load_header
-from posegen.dataset.problems import Problem
+from posegen.dataset.documents import Origin
+from posegen.dataset.header import load_header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.runs import current_run
-from posegen.dataset.verify import expected_shards, find_problems, verify
+from posegen.dataset.verify import Problem, expected_shards, find_problems, verify
 from posegen.dataset.write import commit_shard, publish
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
@@ -44,7 +43,7 @@ def only(dataset: Path) -> Problem:
 
 
 def read_receipt(dataset: Path, name: str = RECEIPT) -> Receipt:
-    return Receipt.from_bytes((dataset / name).read_bytes(), Source(name, ""))
+    return Receipt.from_bytes((dataset / name).read_bytes(), Origin(name, ""))
 
 
 def forge(dataset: Path, name: str, data: bytes) -> None:
@@ -104,18 +103,18 @@ def test_it_says_what_is_wrong(dataset: Path) -> None:
     size = (dataset / JOINTS).stat().st_size
     assert str(only(dataset)) == f"shard 1: {JOINTS}: has {size} bytes instead of {size + 1}"
     (dataset / JOINTS).write_bytes(bytes(size + 1))
-    assert only(dataset).what == "does not have the bytes that its receipt tells of"
+    assert only(dataset).what == "checksum mismatch (receipt 00001.json)"
     (dataset / JOINTS).write_bytes(joints)
     sound = (dataset / RECEIPT).read_bytes()
     (dataset / RECEIPT).write_bytes(sound.replace(b'"rows":12', b'"rows":13'))
-    assert only(dataset) == Problem(1, RECEIPT, "is damaged or was edited: its hash does not fit its content")
+    assert only(dataset) == Problem(1, RECEIPT, "is damaged or was edited: its hash does not match its content")
     (dataset / RECEIPT).unlink()
     assert only(dataset) == Problem(1, RECEIPT, "is missing, so the shard is not complete")
     (dataset / RECEIPT).write_bytes(sound)
     (dataset / "dataset.json").unlink()
-    assert only(dataset).curable
+    assert only(dataset).repairable
     (dataset / "dataset.copy.json").unlink()
-    assert not only(dataset).curable
+    assert not only(dataset).repairable
 
 
 def swap(one: Path, other: Path) -> None:
@@ -132,8 +131,8 @@ def test_exchanged_shards_are_named(with_receipts: bool, dataset: Path) -> None:
     assert {problem.shard for problem in problems} == {0, 1}
     if with_receipts:
         assert [problem.what for problem in problems] == [
-            "is that of shard 1 from sample 6",
-            "is that of shard 0 from sample 0",
+            "belongs to shard 1 from sample 6",
+            "belongs to shard 0 from sample 0",
         ]
 
 
@@ -143,7 +142,7 @@ def test_exchanged_shards_are_named_though_receipts_were_written_for_them(datase
     commit_shard(dataset, load_header(dataset), 1, arrays, rows, SCHEMA, "run")
     assert verify(dataset) == []  # only making the samples again can tell
     forge(dataset, ROWS, (dataset / "sequences/part-00000.parquet").read_bytes())
-    assert only(dataset).what == "does not go through the shard's samples and their variants in its column `sample`"
+    assert only(dataset).what == "does not have the rows of the shard's samples and variants in order in its column `sample`"
 
 
 def test_a_receipt_of_another_dataset_is_named(dataset: Path, tmp_path: Path) -> None:
@@ -154,7 +153,7 @@ def test_a_receipt_of_another_dataset_is_named(dataset: Path, tmp_path: Path) ->
 
 def test_a_shard_with_too_few_samples_is_named(dataset: Path, tmp_path: Path) -> None:
     commit(dataset, load_header(dataset), 1, 10)
-    assert only(dataset) == Problem(1, RECEIPT, "tells of 4 samples, where the dataset has 6")
+    assert only(dataset) == Problem(1, RECEIPT, "has 4 samples, the dataset has 6 in this shard")
 
 
 def test_the_sum_of_each_chunk_is_checked(dataset: Path) -> None:
@@ -177,8 +176,8 @@ def test_values_are_compared_with_their_hashes(dataset: Path, tmp_path: Path) ->
     for name in (JOINTS, ROWS):
         forge(dataset, name, (other / name).read_bytes())
     assert verify(dataset) == [
-        Problem(1, JOINTS, "holds other joints than its receipt tells of in samples 7, 8, 9 and 1 more"),
-        Problem(1, ROWS, "holds other rows than its receipt tells of in sample 8"),
+        Problem(1, JOINTS, "content of joints does not match the receipt in samples 7, 8, 9 and 1 more"),
+        Problem(1, ROWS, "content of rows does not match the receipt in sample 8"),
     ]
 
 
@@ -202,7 +201,7 @@ def test_rows_that_are_no_table_are_named(dataset: Path) -> None:
 )
 def test_what_belongs_to_nothing_is_named(name: str, dataset: Path) -> None:
     (dataset / name).write_bytes(b"?")
-    assert only(dataset) == Problem(None, name, "does not belong to the dataset. Take it away", curable=False)
+    assert only(dataset) == Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
 
 
 def test_strange_folders_and_links_are_named(dataset: Path, tmp_path: Path) -> None:
@@ -220,7 +219,7 @@ def test_a_file_that_the_receipt_does_not_know_is_named(dataset: Path) -> None:
     """Of contact, all is absent, so there is no file; to other readers one would be contacts."""
     name = "motion.zarr/contact/c.1.0.0"
     shutil.copy(dataset / "motion.zarr/action/c.1.0.0", dataset / name)
-    assert only(dataset) == Problem(1, name, "is there, and the shard's receipt does not know it")
+    assert only(dataset) == Problem(1, name, "exists, and the shard's receipt does not list it")
 
 
 def ended_run() -> str:
@@ -233,7 +232,7 @@ def test_temporary_files_are_strays_once_their_run_has_ended(dataset: Path) -> N
     (dataset / of_the_dead).write_bytes(b"")
     assert only(dataset) == Problem(None, of_the_dead, "is a temporary file of a run that has ended")
     (dataset / of_the_dead).rename(dataset / of_the_living)
-    assert not only(dataset).curable
+    assert not only(dataset).repairable
     (dataset / ".lock").write_text(f"process 1 (run {current_run()})")
     assert verify(dataset) == []
     (dataset / ".lock").write_text(f"process 1 (run {ended_run()})")
@@ -276,10 +275,9 @@ def test_only_some_shards_are_read(dataset: Path) -> None:
 
 
 def test_a_header_that_tells_of_far_too_many_shards_is_named(dataset: Path) -> None:
-    from posegen.dataset.headers import header_bytes
 
-    (dataset / "dataset.json").write_bytes(header_bytes(make_header(samples=2**50)))
-    assert ("dataset.json", False) in {(problem.file, problem.curable) for problem in verify(dataset)}
+    (dataset / "dataset.json").write_bytes(make_header(samples=2**50).to_bytes())
+    assert ("dataset.json", False) in {(problem.file, problem.repairable) for problem in verify(dataset)}
 
 
 def test_no_dataset_is_bad_usage(tmp_path: Path) -> None:

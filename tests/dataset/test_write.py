@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from posegen.dataset.compare import contents_equal, differences
-from posegen.dataset.complete import complete_prefix, complete_shards
 from posegen.dataset.faults import STEPS
-from posegen.dataset.files import is_temporary, sweep
-from posegen.dataset.headers import load_header
+from posegen.dataset.files import remove_temporary_files, temporary_run
+from posegen.dataset.header import load_header
 from posegen.dataset.layout import receipt_path
 from posegen.dataset.read import open_dataset
+from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.errors import PosegenError, UsageError
 from tests.dataset.tiny import FIELDS, SCHEMA, commit, files_of, fill, make_arrays, make_header, make_rows
@@ -28,7 +28,7 @@ import json, os, sys
 from pathlib import Path
 from posegen.dataset.faults import CRASH_VARIABLE
 from posegen.hashing import canonical
-from posegen.dataset.headers import load_header
+from posegen.dataset.header import load_header
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish
 from tests.dataset.tiny import commit, make_arrays, make_header
@@ -99,13 +99,13 @@ def test_a_commit_that_dies_is_made_good_by_the_next(step: str, crashed: Path) -
     header = load_header(path)
     untouched = step in ("file_written", "encoded")
     assert (1 in complete_shards(path, header)) == (untouched or step == "receipt_placed")
-    left = [name for name in files_of(path) if is_temporary(Path(name))]
+    left = [name for name in files_of(path) if temporary_run(Path(name).name)]
     assert bool(left) == (step not in ("encoded", "files_durable", "receipt_placed")) or step == "encoded"
     if not untouched and step != "receipt_placed":
         with pytest.raises(PosegenError, match="shard 1"):
             open_dataset(path)
     commit(path, header, 1, 14)
-    assert {str(file.relative_to(path)) for file in sweep(path)} == set(left)
+    assert {str(file.relative_to(path)) for file in remove_temporary_files(path)} == set(left)
     assert files_of(path) == files_of(whole)
     assert differences(path, whole, deep=True) == []
 
@@ -119,7 +119,7 @@ def test_creating_and_publishing_may_die(step: str, crashed: Path, tmp_path: Pat
     assert died == [signal.SIGKILL, *(0 for _ in again + shards), signal.SIGKILL]
     assert len(open_dataset(path)) == (0 if step == "descriptions_written" else 14)
     publish(path, make_header(), 14)
-    sweep(path)
+    remove_temporary_files(path)
     assert files_of(path) == files_of(crashed / "whole")
     assert contents_equal(path, crashed / "whole", deep=True)
 
@@ -202,7 +202,7 @@ def test_a_shard_that_is_not_sound_is_not_complete(damage: str, dataset: Path, t
     else:
         shutil.copy(dataset / receipt_path(0), receipt)
     assert complete_shards(dataset, load_header(dataset)) == {0: 6, 2: 2}
-    with pytest.raises(PosegenError, match=r"shard 1.*[Rr]un the generate command"):
+    with pytest.raises(PosegenError, match=r"shard 1.*[Rr]un the same `posegen generate` command"):
         open_dataset(dataset)
 
 
@@ -215,7 +215,7 @@ def test_publishing_again_changes_nothing(dataset: Path) -> None:
 def test_publishing_mends_descriptions(dataset: Path) -> None:
     file = dataset / "motion.zarr/joints/zarr.json"
     file.write_bytes(file.read_bytes().replace(b'"units": "m"', b'"units": "f"'))
-    with pytest.raises(PosegenError, match=r"motion\.zarr/joints/zarr\.json is not what the header describes"):
+    with pytest.raises(PosegenError, match=r"motion\.zarr/joints/zarr\.json does not match the header"):
         open_dataset(dataset)
     publish(dataset, load_header(dataset), 14)
     assert len(open_dataset(dataset)) == 14
@@ -234,7 +234,7 @@ def test_a_place_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
     fill(tmp_path / "foreign", 2, identity="f" * 32)
     shutil.copy(tmp_path / "foreign" / receipt_path(0), file)
     before = files_of(path)
-    with pytest.raises(UsageError, match=r"holds something else.*Choose"):
+    with pytest.raises(UsageError, match=r"is not empty.*Choose"):
         create(path, make_header())
     assert files_of(path) == before
 

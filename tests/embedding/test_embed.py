@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import posegen
 from posegen.cli.main import main
 from posegen.dataset.faults import CRASH_VARIABLE
-from posegen.dataset.files import sweep
+from posegen.dataset.files import remove_temporary_files
 from posegen.embedding import EmbeddingResult, embed, load_encoder, open_embeddings
 from posegen.embedding.finding import STATIC
 from posegen.embedding.hashing import HASHING
@@ -161,7 +161,7 @@ def test_a_kill_loses_no_more_than_the_running_shard(made: Path, dataset: Path, 
     result = run(dataset)
     assert result.made == result.shards - complete
     assert files_of(dataset / "embeddings") == wanted
-    assert sweep(dataset / "embeddings") == []
+    assert remove_temporary_files(dataset / "embeddings") == []
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import posegen
 from posegen.config.schema import Config
 from posegen.dataset.faults import STEPS
-from posegen.dataset.headers import load_header
-from posegen.dataset.layout import Header
-from posegen.dataset.problems import Problem
-from posegen.dataset.strays import shard_of
-from posegen.dataset.verify import verify
+from posegen.dataset.header import load_header
+from posegen.dataset.layout import Header, shard_of
+from posegen.dataset.verify import Problem, verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
 from tests.faults.forks import Forks
@@ -128,7 +126,7 @@ class Attack(RuleBasedStateMachine):
         if any(problem.file == HEADER for problem in problems):
             self.make(max(self.least, 1))
             problems = verify(self.path)
-        assert all(problem.curable for problem in problems), problems
+        assert all(problem.repairable for problem in problems), problems
         if problems:
             assert repair(self.path, problems, workers=1).left == ()
         assert verify(self.path) == []

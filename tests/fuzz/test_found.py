@@ -10,14 +10,14 @@ import xxhash
 
 from benchmarks.keep.guided import guided, is_possible
 from posegen.config.load import apply_overrides, load_config
-from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.documents import Origin, seal, unseal
 from posegen.errors import PosegenError, UsageError
 from posegen.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 
 
 @pytest.mark.parametrize("half", [b"\\ud800", b"\xed\xa0\x80"])
 def test_half_a_character_in_a_sealed_document(half: bytes) -> None:
-    source = Source("dataset.json", "Mend it.")
+    source = Origin("dataset.json", "Mend it.")
     good = seal({"name": 'a "quoted"\t\x01 ü'})
     assert unseal(good, source) == {"name": 'a "quoted"\t\x01 ü'}
     body = b'"name":"' + half + b'"}'

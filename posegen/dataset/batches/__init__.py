@@ -1,7 +1,7 @@
 """Shuffled batches of sequences to train on, from a dataset or from a config without one, with identical content.
 
-:mod:`~posegen.dataset.batches.order` computes the sequences of batch k as a function of the seed and k, so that training resumes at any
-step. :mod:`~posegen.dataset.batches.batches` prefetches the next batches, window by window, from a
+:mod:`~posegen.dataset.batches.order` computes the sequences of batch k as a function of the seed and k, so that training
+resumes at any step. :mod:`~posegen.dataset.batches.batches` prefetches the next batches, window by window, from a
 :class:`~posegen.dataset.batches.source.Source`.
 """
 

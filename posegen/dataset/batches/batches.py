@@ -36,8 +36,8 @@ class SequenceBatch:
     number, epoch : int
         Index of the batch, counted over all epochs, and its epoch.
     values : dict of str to ndarray [n, ...] or list
-        ``sample``, ``variant`` and each selected field, for each of n sequences. ``batch.joints`` and ``batch["joints"]`` are short
-        for ``batch.values["joints"]``.
+        ``sample``, ``variant`` and each selected field, for each of n sequences. ``batch.joints`` and ``batch["joints"]`` are
+        short for ``batch.values["joints"]``.
     """
 
     number: int
@@ -133,8 +133,8 @@ class Batches:
     def share(self, rank: int, of: int) -> Batches:
         """Return every `of`-th batch, beginning with the one at position `rank`: the share of one of `of` processes.
 
-        Each batch is in exactly one share and keeps its index. If the number of batches is not a multiple of `of`, the first shares
-        have one batch more.
+        Each batch is in exactly one share and keeps its index. If the number of batches is not a multiple of `of`, the first
+        shares have one batch more.
 
         Raises
         ------
@@ -187,8 +187,8 @@ def make_batches(
 ) -> Batches:
     """Return shuffled batches of sequences.
 
-    The sequences of batch k depend only on k, seed, size, window, lanes, drop_last, the selected variants, and the number of samples
-    and the chunk size of the source.
+    The sequences of batch k depend only on k, seed, size, window, lanes, drop_last, the selected variants, and the number of
+    samples and the chunk size of the source.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ def make_batches(
     seed : int
         Seed of the order; 0 to 2^64 - 1.
     fields : sequence of str, or str, optional
-        Content of batches besides ``sample`` and ``variant``: arrays, and columns of the table of sequences; ``captions`` are lists
-        of texts. All arrays unless given.
+        Content of batches besides ``sample`` and ``variant``: arrays, and columns of the table of sequences; ``captions`` are
+        lists of texts. All arrays unless given.
     variants : sequence of str, or str, optional
         All unless given.
     window : int
@@ -212,8 +212,8 @@ def make_batches(
     drop_last : bool
         Leave out an incomplete batch at the end of an epoch.
     lanes : int
-        Number of windows that take turns in providing batches, so that several processes read different windows: a multiple of the
-        number of processes. Takes memory for as many windows.
+        Number of windows that take turns in providing batches, so that several processes read different windows: a multiple of
+        the number of processes. Takes memory for as many windows.
     threads : int
         Threads that prefetch; 0 to read only when a batch is requested.
 

@@ -1,9 +1,9 @@
 """Compute the sequences of batch k as a function of the seed and k.
 
-An epoch has every sequence once. The chunks of samples, which are stored and decoded at once, are shuffled in each epoch; consecutive
-chunks that fill the shuffle window form a window, and the sequences of a window are shuffled in turn. The order is that of numbers
-from the counter-based generator of :mod:`posegen.randomness`. All variants of a sample are in the same window, so that a sample that
-is made on demand is made once per epoch.
+An epoch has every sequence once. The chunks of samples, which are stored and decoded at once, are shuffled in each epoch;
+consecutive chunks that fill the shuffle window form a window, and the sequences of a window are shuffled in turn. The order is
+that of numbers from the counter-based generator of :mod:`posegen.randomness`. All variants of a sample are in the same window,
+so that a sample that is made on demand is made once per epoch.
 
 Not responsible for reading; see :mod:`posegen.dataset.batches.windows`.
 """

@@ -82,8 +82,8 @@ class Selection:
 class Source(Protocol):
     """Samples in chunks.
 
-    A source can be pickled and holds no thread and no open file, so that other processes can use it. Its methods are functions of
-    their arguments.
+    A source can be pickled and holds no thread and no open file, so that other processes can use it. Its methods are functions
+    of their arguments.
 
     Attributes
     ----------

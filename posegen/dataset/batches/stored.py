@@ -1,8 +1,8 @@
 """A dataset as a source of batches: its chunks are decoded straight into the buffers of batches.
 
-Zarr's own way to a chunk takes longer than decoding it. Here, the index of a shard gives the offset of a chunk, and Blosc unpacks it
-into the buffer. All bytes are checked: a file is hashed when it is read for the first time, and the CRC-32C of a chunk is compared
-each time it is decoded.
+Zarr's own way to a chunk takes longer than decoding it. Here, the index of a shard gives the offset of a chunk, and Blosc
+unpacks it into the buffer. All bytes are checked: a file is hashed when it is read for the first time, and the CRC-32C of a
+chunk is compared each time it is decoded.
 """
 
 from __future__ import annotations
@@ -148,11 +148,9 @@ class StoredSource:
             raise self._files.damaged(path, str(error)) from error
 
     def _read_index(self, field: ArrayField, path: str) -> Array:
-        size, length = self._files.files[path].bytes, index_bytes(field, self._header.shard, self._header.chunk)
-        if length > size:
-            msg = "damaged index"
-            raise ValueError(msg)
-        return decode_index(field, self._files.read(path, size - length, length), size)
+        shard, chunk, size = self._header.shard, self._header.chunk, self._files.files[path].bytes
+        length = index_bytes(field, shard, chunk)
+        return decode_index(field, self._files.read(path, max(size - length, 0), length), size, shard, chunk)
 
 
 def read_table(files: CheckedFiles, shard: int, columns: Sequence[str] | None = None) -> pa.Table:

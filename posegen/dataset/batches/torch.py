@@ -46,8 +46,8 @@ def as_tensors(batch: SequenceBatch) -> Tensors:
 class TorchBatches(IterableDataset[Tensors]):
     """Batches as an iterable dataset. Its items are whole batches, so a loader needs ``batch_size=None``.
 
-    The workers of a loader share the batches: one of them makes each batch, and a loader returns them in order for any number of
-    workers. Whatever the start method, workers inherit nothing: each opens the files that it reads.
+    The workers of a loader share the batches: one of them makes each batch, and a loader returns them in order for any number
+    of workers. Whatever the start method, workers inherit nothing: each opens the files that it reads.
 
     Parameters
     ----------

@@ -36,7 +36,9 @@ class Windows:
         decoding into it.
     """
 
-    def __init__(self, source: Source, order: Order, selection: Selection, threads: int, unused: list[dict[str, Array]]) -> None:
+    def __init__(
+        self, source: Source, order: Order, selection: Selection, threads: int, unused: list[dict[str, Array]]
+    ) -> None:
         self._source = source
         self._order = order
         self._selection = selection
@@ -115,7 +117,9 @@ class Windows:
     def _new_buffers(self) -> dict[str, Array]:
         outer = (self._order.chunks_in_window, len(self._selection.variants))
         chunk = self._source.chunk
-        return {name: np.empty((*outer, *shape.buffer_shape(chunk)), shape.dtype) for name, shape in self._selection.arrays.items()}
+        return {
+            name: np.empty((*outer, *shape.buffer_shape(chunk)), shape.dtype) for name, shape in self._selection.arrays.items()
+        }
 
     def _rows(self, key: Key, tables: Sequence[Any], slots: Array) -> Any:
         """Select rows of the tables of a window's chunks."""

@@ -19,8 +19,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from posegen.config.identity import digest
-from posegen.dataset.documents import Source, seal, unseal
-from posegen.dataset.files import sweep, write_durably
+from posegen.dataset.documents import Origin, seal, unseal
+from posegen.dataset.files import remove_temporary_files, write_durably
 from posegen.dataset.layout import ROWS
 from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset
@@ -70,7 +70,7 @@ def prepare(dataset: Dataset, recipes: Sequence[Recipe], view: View, tell: Calla
     place.mkdir(exist_ok=True)
     threads = min(_MOST_THREADS, available_cores(), len(missing))
     with locked(place, current_run()), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
-        sweep(place)
+        remove_temporary_files(place)
         for done, _ in enumerate(pool.map(partial(_compute, dataset, recipes, view), missing), 1):
             tell(done, len(missing))
     return len(missing)
@@ -175,7 +175,7 @@ def _was_kept(folder: Path, name: str, of: str) -> bool:
 def _receipt(folder: Path, name: str) -> dict[str, Any] | None:
     path = folder / f"{name}.json"
     try:
-        return unseal(path.read_bytes(), Source(str(path), "It is computed anew"))
+        return unseal(path.read_bytes(), Origin(str(path), "It is computed anew"))
     except (FileNotFoundError, PosegenError):
         return None
 

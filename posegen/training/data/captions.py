@@ -34,8 +34,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ROWS
-from posegen.dataset.vectors.read import Embeddings, open_embeddings
 from posegen.embedding import Encoder, load_encoder
 from posegen.embedding.pairs import PairTable, open_pairs
 from posegen.errors import PosegenError, UsageError

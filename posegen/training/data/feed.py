@@ -27,8 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from posegen.dataset.batches import Batches, SequenceBatch
-from posegen.dataset.batches.source import CAPTIONS
+from posegen.dataset.batches import CAPTIONS, Batches, SequenceBatch
 from posegen.errors import PosegenError
 from posegen.skeleton import JOINTS
 from posegen.training.data.captions import FreshCaptions

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from posegen.config.identity import digest
 from posegen.dataset.layout import ROWS
-from posegen.dataset.splits import persons_in_split
+from posegen.dataset.splits import identities_in_split
 from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
@@ -133,7 +133,7 @@ class People:
 
     def in_split(self, split: str) -> Array:
         """List the samples of the persons who are in a split, int64 [n], ascending."""
-        persons = persons_in_split(self.seed, np.unique(self.person), split)
+        persons = identities_in_split(self.seed, np.unique(self.person), split)
         return np.flatnonzero(np.isin(self.person, persons))
 
     def groups(self, size: int) -> Array:

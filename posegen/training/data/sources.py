@@ -18,8 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
-from posegen.dataset.batches import ArrayShape
-from posegen.dataset.batches.source import CAPTIONS
+from posegen.dataset.batches import CAPTIONS, ArrayShape
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset
 from posegen.training.data.cache import cached_array, read_field

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from posegen.config.identity import digest
 from posegen.config.load import load_config
 from posegen.config.schema import Config
-from posegen.dataset.batches import Batches, make_batches
-from posegen.dataset.batches.batches import WINDOW
+from posegen.dataset.batches import WINDOW, Batches, make_batches
 from posegen.dataset.layout import HEADER_FILE
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split

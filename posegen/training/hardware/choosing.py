@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from posegen.dataset.batches import make_batches
-from posegen.dataset.batches.batches import WINDOW
+from posegen.dataset.batches import WINDOW, make_batches
 from posegen.training.beginning import Beginning
 from posegen.training.data.feed import to_clips
 from posegen.training.data.sources import ClipSource

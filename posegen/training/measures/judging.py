@@ -53,7 +53,10 @@ def answers_in_order(task: Task, model: nn.Module, source: ClipSource) -> Iterat
     variants = len(source.variants)
     for chunk in range(-(-source.samples // source.chunk)):
         numbers = source.samples_of[chunk * source.chunk : (chunk + 1) * source.chunk]
-        arrays = {name: np.empty((variants, *shape.held(source.chunk)), shape.dtype) for name, shape in source.arrays().items()}
+        arrays = {
+            name: np.empty((variants, *shape.buffer_shape(source.chunk)), shape.dtype)
+            for name, shape in source.arrays().items()
+        }
         source.load(chunk, range(variants), arrays, ())
         # All of an array is one piece here, so behind the variant come places of one, then the sample.
         plain = {

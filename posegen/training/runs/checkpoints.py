@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import remove_durably, write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
@@ -81,7 +81,7 @@ def read(run: Path, step: int) -> State:
         If it is missing or damaged.
     """
     path = run / FOLDER / f"{step:08d}.safetensors"
-    source = Source(str(path), _CURE)
+    source = Origin(str(path), _CURE)
     about = _about(run, step)
     try:
         data = path.read_bytes()
@@ -139,7 +139,7 @@ def keep(run: Path) -> None:
 def _about(run: Path, step: int) -> dict[str, Any]:
     path = run / FOLDER / f"{step:08d}.json"
     try:
-        return unseal(path.read_bytes(), Source(str(path), _CURE))
+        return unseal(path.read_bytes(), Origin(str(path), _CURE))
     except FileNotFoundError:
         msg = f"{path}: is missing. {_CURE}"
         raise PosegenError(msg) from None

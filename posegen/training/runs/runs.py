@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from posegen.dataset.documents import Source, seal, unseal
+from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
@@ -42,7 +42,7 @@ def read_document(run: Path, name: str) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     cure = "Put the file back, or train into another folder with --out"
-    return unseal(data, Source(str(path), cure))
+    return unseal(data, Origin(str(path), cure))
 
 
 def runs_in(folder: Path) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any] | None]]:
