@@ -70,7 +70,7 @@ def test_bad_shards_are_named_with_the_cure(dataset: Path, capsys: pytest.Captur
     (dataset / "sequences" / "part-00002.parquet").unlink()
     assert main(["verify", str(dataset)]) == 1
     assert capsys.readouterr().out.splitlines() == [
-        "shard 1: motion.zarr/joints/c.1.0.0.0.0.0: does not have the bytes that its receipt tells of",
+        "shard 1: motion.zarr/joints/c.1.0.0.0.0.0: checksum mismatch (receipt 00001.json)",
         "shard 2: sequences/part-00002.parquet: is missing",
         f"{dataset}: 2 problems in shards 1, 2.",
         f"To put it right: `posegen verify '{dataset}' --repair`. It makes just the shards named here again.",
@@ -82,7 +82,7 @@ def test_json_is_one_document(dataset: Path, capsys: pytest.CaptureFixture[str])
     found = {
         "shard": 1,
         "file": "motion.zarr/joints/c.1.0.0.0.0.0",
-        "what": "does not have the bytes that its receipt tells of",
+        "what": "checksum mismatch (receipt 00001.json)",
         "repairable": True,
         "layer": None,
     }
