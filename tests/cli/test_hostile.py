@@ -130,7 +130,7 @@ def test_a_repair_that_is_killed_is_ended_by_the_next(
         os.truncate(dataset / name, 10)
     assert repair(dataset, crash) < 0
     assert main(["verify", str(dataset)]) == 1
-    assert "repair.json: is the note of a repair that was begun and did not end" in capsys.readouterr().out
+    assert "repair.json: is the record of a repair that did not finish" in capsys.readouterr().out
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
     assert main(["verify", str(dataset)]) == 0
     assert len(posegen.open(dataset)) == 10

@@ -158,7 +158,7 @@ def test_what_only_the_user_can_solve_stays(dataset: Path, capsys: pytest.Captur
     damage(joints(dataset, 0))
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
     out = capsys.readouterr().out
-    assert out.endswith("Still wrong:\nnotes.txt: does not belong to the dataset. Take it away\n")
+    assert out.endswith("Still wrong:\nnotes.txt: does not belong to the dataset. Remove it\n")
     assert (dataset / "notes.txt").read_text() == "mine"
     damage(dataset / "dataset.json")
     for options in ([], ["--deep"], ["--repair"]):

@@ -232,7 +232,7 @@ def test_another_encoder_goes_beside_and_never_over(dataset: Path) -> None:
 
 
 def test_without_embeddings_one_is_told_how_to_make_them(dataset: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no embeddings\. Run `posegen embed"):
+    with pytest.raises(UsageError, match=r"has no embeddings\. Run: posegen embed"):
         _ = posegen.open(dataset)[0].text_embedding
 
 
