@@ -223,7 +223,7 @@ def test_another_encoder_goes_beside_and_never_over(dataset: Path) -> None:
     run(dataset, max_tokens=2, name="two words")
     embed(dataset, STATIC)
     assert files_of(dataset / "embeddings" / HASHING) == before
-    with pytest.raises(UsageError, match="several encoders, hashing-for-tests, two-words, wordllama"):
+    with pytest.raises(UsageError, match="several encoders; name one of: hashing-for-tests, two-words, wordllama"):
         _ = posegen.open(dataset).embeddings
     assert open_embeddings(dataset, "two words").count == len(texts_of())
     assert posegen.open(dataset, STATIC)[3].text_embedding.shape == (2, 3, 256)
