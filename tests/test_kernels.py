@@ -124,7 +124,8 @@ def test_a_kernel_that_others_call_becomes_machine_code_with_them_and_gives_the_
 def test_plain_numba_gives_the_same(tmp_path: Path) -> None:
     """Kernels that are not linked into their callers, as with a version of numba that was not tested, give the same bits."""
     code = (
-        "import numpy as np; from posegen.motion.feet.footsteps import standing_ankle_ahead\n"
+        "import numpy as np\n"
+        "from posegen.motion.feet.footsteps import standing_ankle_ahead\n"
         "print(standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375).hex(), type(standing_ankle_ahead.get_call_template).__name__)"
     )
 

@@ -1,7 +1,7 @@
-"""Arms whose hands have a target, or come too near a thigh: wrist targets and two-bone inverse kinematics of the elbow.
+"""Arms whose hands have a target or come too near a thigh: wrist targets and two-bone inverse kinematics of the elbow.
 
-Forward kinematics (:mod:`posegen.motion.trunk`) positions each wrist by the arm channels. An action may define a target for a hand
-instead; the channel `hand_reach` moves the wrist from the one position towards the other.
+Forward kinematics (:mod:`posegen.motion.trunk`) positions each wrist by the arm channels. An action may define a target for a
+hand instead; the channel `hand_reach` moves the wrist from the one position towards the other.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, inline_kernel, kernel
 from posegen.library.channels import ANCHORS, HAND_CHANNELS
+from posegen.motion import rows
 from posegen.motion.channels import add_cycle_harmonics, fill_layer_weight
 from posegen.motion.feet.stances import FIRST, LAST, find_stances
 from posegen.motion.feet.swings import fill_swing
@@ -20,23 +21,14 @@ from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten
 from posegen.motion.library_tables import SUPPORTS, ActionTables
 from posegen.motion.trigonometry import ease_towards
 from posegen.motion.workspace import (
-    GROUND,
-    HEADING_COS,
-    HEADING_SIN,
-    HIP_X,
-    KNEE_X,
     PARTNER_UNIT,
     PARTNER_Y,
-    PATH_X,
-    PATH_Z,
     POINT_COS,
     POINT_SIN,
     POINT_UNIT,
     POINT_X,
     POINT_Y,
     POINT_Z,
-    WORK,
-    WORK2,
     Clock,
     Person,
     Role,
@@ -45,7 +37,6 @@ from posegen.motion.workspace import (
     between,
     copy_row,
     fill_row,
-    segment_at,
 )
 from posegen.skeleton import CONTACTS, PROPORTIONS
 
@@ -53,40 +44,42 @@ Array = NDArray[Any]
 
 SHOULDER_HEIGHT = PROPORTIONS["shoulder_height"]
 ALONE_AHEAD = 0.72
-"""Lengths of the arm by which the point is ahead of somebody who only acts as if there were a partner."""
+"""Distance of the meeting point ahead of an actor without a partner, in arm lengths."""
 HAND = len(HAND_CHANNELS)
 HAND_ASIDE, HAND_UP, HAND_FORWARD, HAND_REACH = range(HAND)
 SUPPORTED_BY_FLOOR = SUPPORTS["floor"]
 HAND_POINTS = (CONTACTS.index("left_hand"), CONTACTS.index("right_hand"))
 PASSING_SECONDS = 0.6
-"""Longest time that a hand takes from where it leans to its free course."""
+"""Longest time in which a hand passes from its support to its free course."""
 HEAD_ANCHOR, FLOOR_ANCHOR, MEETING_ANCHOR, PARTNER_ANCHOR = (
     ANCHORS.index(name) for name in ("head", "floor", "meeting", "partner")
 )
 SPINE3_JOINT, HEAD_JOINT, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = 9, 15, 16, 18, 20
 EASY, LONGEST = 0.97, 0.998
-"""Shares of the arm's length: beyond the first a wrist gives way, and it never comes to the second (7 degrees of flexion)."""
+"""Fractions of the arm length: above the first a wrist gives way, and it never reaches the second (7 degrees of flexion)."""
 COS_FOLDED = -0.8660254
-"""Cosine of 150 degrees, the most that an elbow bends."""
+"""Cosine of 150 degrees, the largest flexion of an elbow."""
 ROOMY = 1.1
-"""Times the shortest distance between shoulder and wrist from which a folding arm gives way."""
+"""Multiple of the shortest distance between shoulder and wrist from which a folding arm gives way."""
 STRAIGHT = 0.05
-"""How far off the line from shoulder to wrist, in upper arms, an elbow must be for its side to be known."""
+"""Distance of the elbow from the line from shoulder to wrist, in upper arms, from which its side is well defined."""
 FLESH_RADII = 0.106
-"""Radii of a slim thigh and forearm together, in lengths of the leg: .034 and .018 of stature."""
+"""Radii of a slim thigh and forearm together, in leg lengths: .034 and .018 of stature."""
 FLESH_GIVES, WRIST_EASE = 0.006, 0.014
-"""Metres by which flesh gives way, and before which a wrist begins to."""
+"""Metres by which flesh is compressed, and distance in metres at which a wrist begins to give way."""
 TILTED = 0.02
-"""Metres towards the front of the thigh by which the way out is tilted: an arm through the middle of it has none of its own."""
+"""Metres towards the front of the thigh by which the direction out is tilted; an arm through its middle has no direction of its
+own.
+"""
 PUSH_PASSES = 5
-"""How often a wrist is moved: as it goes out, the elbow comes along, and what was deep inside is not quite out."""
+"""Number of passes: as the wrist moves out, the elbow follows, so that one pass is not enough."""
 
 
 @kernel
 def anchor_axes(anchor: int, work: Workspace, level: Scalar, axes: Array, origin: Array) -> tuple[Array, Array]:
-    """Rotation [9, frames] and origin [3, frames] of an anchor; those of the floor are written to `axes` and `origin`.
+    """Return rotation [9, frames] and origin [3, frames] of an anchor; those of the floor are written to `axes` and `origin`.
 
-    `level` is how high the floor is, in metres.
+    `level` is the height of the floor in metres.
     """
     if anchor == HEAD_ANCHOR:
         return work.turns[4], work.joints[HEAD_JOINT]
@@ -97,10 +90,10 @@ def anchor_axes(anchor: int, work: Workspace, level: Scalar, axes: Array, origin
         fill_row(axes[i], np.float32(1.0 if i == 4 else 0.0))
     fill_row(origin[1], np.float32(level))
     for f in range(root.shape[1]):
-        axes[0, f] = axes[8, f] = root[HEADING_COS, f]
-        axes[2, f] = root[HEADING_SIN, f]
-        axes[6, f] = -root[HEADING_SIN, f]
-        origin[0, f], origin[2, f] = root[PATH_X, f], root[PATH_Z, f]
+        axes[0, f] = axes[8, f] = root[rows.HEADING_COS, f]
+        axes[2, f] = root[rows.HEADING_SIN, f]
+        axes[6, f] = -root[rows.HEADING_SIN, f]
+        origin[0, f], origin[2, f] = root[rows.PATH_X, f], root[rows.PATH_Z, f]
     return axes, origin
 
 
@@ -108,9 +101,9 @@ def anchor_axes(anchor: int, work: Workspace, level: Scalar, axes: Array, origin
 def fill_hand_channels(
     work: Workspace, segment: Segment, actions: ActionTables, draws: Array, first: int, layered: bool, clock: Clock
 ) -> None:
-    """Write the channels of one hand over a slot, from `first` on: its place stands still while it is not followed.
+    """Write the channels of one hand over a segment, from `first` on; the target is constant outside the key poses.
 
-    In a gait the hand holds its place throughout.
+    In a gait the target is constant.
     """
     fill_times(segment, actions, draws, work.times)
     for c in range(first, first + HAND):
@@ -138,26 +131,26 @@ def pull_wrist(
     last: int,
     goal: Array,
 ) -> None:
-    """Draw the wrist to its place, no further than the arm reaches.
+    """Write the goal of a wrist: between its own position and the target, within the reach of the arm.
 
     Parameters
     ----------
     hand : float32 [4, frames]
-        The hand's channels: aside, up, forward in arm lengths, and reach.
+        Channels of the hand: aside, up, forward in arm lengths, and reach.
     axes, origin : float32 [9, frames], [3, frames]
-        Of the anchor; metres.
+        Rotation and origin of the anchor; metres.
     arm : float
-        Length of the arm, metres.
+        Arm length, metres.
     sign : float
         1 on the left, -1 on the right.
     weight : float32 [frames]
-        How far the slot has taken over from what lies below it.
+        Weight of the segment over the segments below it.
     shoulder, wrist : float32 [3, frames]
-        As forward kinematics put them, metres.
+        Positions by forward kinematics, metres.
     first, last : int
-        Frames of the slot.
+        Frames of the segment.
     goal : float32 [3, frames], changed
-        Where the wrist is to be, metres.
+        Goal of the wrist, metres.
     """
     length, mirror, one = np.float32(arm), np.float32(sign), np.float32(1.0)
     easy, longest = np.float32(EASY) * length, np.float32(LONGEST) * length
@@ -177,7 +170,7 @@ def pull_wrist(
 
 @kernel
 def perpendicular_part(x: Scalar, y: Scalar, z: Scalar, ux: Scalar, uy: Scalar, uz: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Part of a vector that is square to the direction (ux, uy, uz)."""
+    """Return the part of a vector that is perpendicular to the direction (ux, uy, uz)."""
     along = x * ux + y * uy + z * uz
     return x - along * ux, y - along * uy, z - along * uz
 
@@ -195,10 +188,10 @@ def elbow_direction(
     least: Scalar,
     chest: Array,
 ) -> tuple[Scalar, Scalar, Scalar]:
-    """Which way the elbow goes from the line along (bx, by, bz): as the arm would bring it that is turned there as a whole.
+    """Return the direction of the elbow from the line along (bx, by, bz), after turning the arm there as a whole.
 
-    Where the elbow was off the line to the wrist by less than `least` metres, downwards and outwards comes in the more the
-    nearer it was. Seen from the new line instead, an elbow that was near that line would change its side from frame to frame.
+    If the elbow was nearer than `least` metres to the line to the wrist, downwards and outwards is mixed in. A direction
+    relative to the new line alone would change sides from frame to frame for an elbow near that line.
     """
     ax, ay, az = wrist[0, f] - shoulder[0, f], wrist[1, f] - shoulder[1, f], wrist[2, f] - shoulder[2, f]
     size = np.float32(1.0) / np.sqrt(ax * ax + ay * ay + az * az)
@@ -212,10 +205,10 @@ def elbow_direction(
         dx, dy, dz = out * chest[0, f] - chest[1, f], out * chest[3, f] - chest[4, f], out * chest[6, f] - chest[7, f]
         dx, dy, dz = perpendicular_part(dx, dy, dz, ax, ay, az)
         x, y, z = x + lack * dx, y + lack * dy, z + lack * dz
-    # The shortest turn from the old line to the new one; to the opposite there is none, so there it is bounded.
+    # The shortest turn from the old line to the new one. It is undefined for opposite lines and bounded near them.
     turned = (x * bx + y * by + z * bz) / max(np.float32(1.0) + ax * bx + ay * by + az * bz, np.float32(1e-3))
     x, y, z = perpendicular_part(x - turned * (ax + bx), y - turned * (ay + by), z - turned * (az + bz), bx, by, bz)
-    # An arm that is straight just along the chosen way has no side at all, but must not become NaN.
+    # A straight arm along the chosen direction has no side; the result must not be NaN.
     size = np.float32(1.0) / np.sqrt(max(x * x + y * y + z * z, np.float32(1e-20)))
     return size * x, size * y, size * z
 
@@ -233,7 +226,7 @@ def solve_elbow(
     elbow: Array,
     wrist: Array,
 ) -> None:
-    """Two-bone inverse kinematics: wrist at its goal, elbow on the side of the arm where it was.
+    """Write wrist and elbow for a goal of the wrist; the elbow stays on its side of the arm (two-bone inverse kinematics).
 
     Parameters
     ----------
@@ -246,9 +239,9 @@ def solve_elbow(
     shoulder, goal : float32 [3, frames]
         Metres.
     first, last : int
-        Frames to solve; those in which the goal is where the wrist is stay as they are.
+        Frames to solve; frames whose goal is the wrist itself are unchanged.
     elbow, wrist : float32 [3, frames], changed
-        As forward kinematics put them, metres.
+        Positions by forward kinematics, metres.
     """
     upper, fore, mirror, half = np.float32(upper_length), np.float32(fore_length), np.float32(sign), np.float32(0.5)
     longest, least = np.float32(LONGEST) * (upper + fore), np.float32(STRAIGHT) * upper
@@ -259,11 +252,11 @@ def solve_elbow(
         x, y, z = goal[0, f] - shoulder[0, f], goal[1, f] - shoulder[1, f], goal[2, f] - shoulder[2, f]
         distance = np.sqrt(x * x + y * y + z * z)
         if distance < np.float32(1e-4):
-            # In the shoulder itself there is no direction: ahead will do.
+            # A goal in the shoulder has no direction; ahead is used.
             x, y, z, distance = chest[2, f], chest[5, f], chest[8, f], np.float32(1.0)
             distance_kept = shortest
         else:
-            # A folding arm gives way like a stretched one does: the same, seen from behind.
+            # A folding arm gives way as a stretched arm does, with the sign reversed.
             distance_kept = min(-ease_towards(-distance, np.float32(-ROOMY) * shortest, -shortest), longest)
         x, y, z = x / distance, y / distance, z / distance
         along = (upper * upper - fore * fore + distance_kept * distance_kept) * half / distance_kept
@@ -281,24 +274,26 @@ def solve_elbow(
 def fix_floor_anchor(
     work: Workspace, segment: Segment, actions: ActionTables, draws: Array, clock: Clock, side: int, origin: Array
 ) -> None:
-    """Keep the anchor of a hand from going along with the body while the hand leans on the floor.
+    """Hold the anchor of a hand on the floor while the hand has contact.
 
-    Where it leans it stays where it is half way through; in between it passes from the one place to the next like a foot does.
+    During a contact the anchor keeps its position of half way through it. Between contacts it passes from one position to the
+    next as a foot does.
 
     Parameters
     ----------
-    scratch, slot, actions, clock : see there
+    work, segment, actions, clock
+        Working arrays, segment, tables of its action, time of the frames.
     draws : float [DRAWS]
     side : int
     origin : float32 [3, frames], changed
-        Of the anchor on the floor, metres.
+        Origin of the anchor on the floor, metres.
     """
     leaning, stances = work.lifted[side], work.stances[side]
     fill_row(leaning, False)
     mark_intervals(segment, actions, draws, clock, HAND_POINTS[side], leaning)
     count = find_stances(leaning, stances)
     longest = PASSING_SECONDS / clock.step
-    for axis, path in ((0, PATH_X), (2, PATH_Z)):
+    for axis, path in ((0, rows.PATH_X), (2, rows.PATH_Z)):
         row, going = origin[axis], work.root[path]
         for i in range(count):
             first, last = int(stances[i, FIRST]), int(stances[i, LAST])
@@ -309,26 +304,26 @@ def fix_floor_anchor(
 
 @kernel
 def ground_level(work: Workspace, segment: Segment, clock: Clock) -> Scalar:
-    """Height of what the feet stand on as a slot begins, metres: behind stairs the floor is another one."""
+    """Return the height of the ground under the feet at the begin of a segment, in metres."""
     at = min(max(0, int(np.ceil((segment.start - clock.first) / clock.step))), work.legs.shape[2] - 1)
-    return 0.5 * (work.legs[0, GROUND, at] + work.legs[1, GROUND, at])
+    return 0.5 * (work.legs[0, rows.GROUND, at] + work.legs[1, rows.GROUND, at])
 
 
 @kernel
 def place_hand(
     work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, side: int, first: int, last: int
 ) -> None:
-    """Put one hand (0 left, 1 right) where the slots want it, in the order in which they lie over one another."""
+    """Move one hand (0 left, 1 right) to the targets of the segments, layers after base segments."""
     joints, offsets, channel = work.joints, person.offsets, FIRST_HAND + HAND * side
     shoulder, elbow, wrist = joints[LEFT_SHOULDER + side], joints[LEFT_ELBOW + side], joints[LEFT_WRIST + side]
     upper, fore = -offsets[LEFT_ELBOW + side, 1], -offsets[LEFT_WRIST + side, 1]
     sign = np.float32(1.0 - 2.0 * side)
-    goal, weight, hand = work.turns[2], work.root[WORK2], work.channels[channel : channel + HAND]
+    goal, weight, hand = work.turns[2], work.root[rows.WORK2], work.channels[channel : channel + HAND]
     drawn = False
-    for k in range(len(role.kinds)):
-        segment, layered = segment_at(role, k), k >= role.base
+    for k in range(len(role.segments)):
+        segment, layered = role.segments[k], k >= role.base
         follows = actions.used[segment.kind, channel + HAND_REACH]
-        # A layer without a place for the hand takes it away from the place that the base slot gave it.
+        # A layer without a target for the hand replaces the target of the base segment.
         if not (follows or (drawn and layered and actions.owned[segment.kind, channel + HAND_REACH])):
             continue
         f0, f1 = first, last
@@ -341,7 +336,7 @@ def place_hand(
             for axis in range(3):
                 copy_row(wrist[axis], first, last, goal[axis])
             drawn = True
-        # A gait passes smoothly into its neighbours, other base slots begin and end with a reach of 0.
+        # A gait fades into its neighbours; other base segments begin and end with a reach of 0.
         if segment.gait:
             copy_row(work.weights[k], 0, len(weight), weight)
         elif layered:
@@ -367,13 +362,14 @@ def place_hand(
 def place_hands(
     work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, first: int, last: int
 ) -> None:
-    """Put both hands where the slots want them, in scratch frames `first` to `last`; bodies without such slots cost nothing.
+    """Move both hands to the targets of the segments in frames `first` to `last`; without targets nothing is computed.
 
     Parameters
     ----------
-    scratch : Scratch
-        As :func:`posegen.motion.trunk.upper_body` leaves it; elbows and wrists are changed.
-    role, person, actions, clock : see there
+    work : Workspace
+        As :func:`posegen.motion.trunk.place_upper_body` leaves it; elbows and wrists are changed.
+    role, person, actions, clock
+        Role and body of the actor, tables of the actions, time of the frames.
     first, last : int
     """
     for side in range(2):
@@ -384,9 +380,9 @@ def place_hands(
 def forearm_gap(
     elbow: Array, wrist: Array, hip: Array, knee: Array, f: int
 ) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:
-    """Shortest way from a thigh's line to a forearm's, and where it meets them (Ericson, Real-Time Collision Detection, 5.1.9).
+    """Return the shortest vector from the line of a thigh to that of a forearm (Ericson, Real-Time Collision Detection, 5.1.9).
 
-    Returns its x, y, z in metres, its length, and the shares of forearm and thigh that lie before its ends.
+    The results are x, y, z in metres, its length, and the fractions of forearm and thigh at which it meets them.
     """
     none, one = np.float32(0.0), np.float32(1.0)
     ax, ay, az = wrist[0, f] - elbow[0, f], wrist[1, f] - elbow[1, f], wrist[2, f] - elbow[2, f]
@@ -394,7 +390,7 @@ def forearm_gap(
     rx, ry, rz = elbow[0, f] - hip[0, f], elbow[1, f] - hip[1, f], elbow[2, f] - hip[2, f]
     a, b, e = ax * ax + ay * ay + az * az, ax * bx + ay * by + az * bz, bx * bx + by * by + bz * bz
     c, d = ax * rx + ay * ry + az * rz, bx * rx + by * ry + bz * rz
-    # Almost parallel lines have no nearest points; some of them will do.
+    # Almost parallel lines have no unique nearest points; any of them is used.
     along = min(max((b * d - c * e) / max(a * e - b * b, np.float32(1e-8)), none), one)
     beside = min(max((b * along + d) / e, none), one)
     along = min(max((b * beside - c) / a, none), one)
@@ -406,7 +402,7 @@ def forearm_gap(
 def is_near_thigh(
     elbow: Array, wrist: Array, hip: Array, knee: Array, share: Scalar, reach: Scalar, first: int, last: int, work: Array
 ) -> bool:
-    """Whether the point at `share` of a forearm comes within `reach` metres of a thigh in any frame; cheaper than all gaps."""
+    """Return whether the point at the fraction `share` of a forearm comes within `reach` metres of a thigh in any frame."""
     none, one, part = np.float32(0.0), np.float32(1.0), np.float32(share)
     for f in between(first, last):
         bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
@@ -426,26 +422,27 @@ def is_near_thigh(
 def push_wrist_out(
     root: Array, elbow: Array, wrist: Array, hip: Array, knee: Array, least: Scalar, first: int, last: int, goal: Array
 ) -> bool:
-    """Move a wrist out of a thigh, so that the forearm keeps `least` metres between their lines, coming to it by degrees.
+    """Write goals that move a wrist out of a thigh, so that the lines of forearm and thigh keep `least` metres, softly.
 
     Parameters
     ----------
     root : float32 [rows, frames]
-        A row of it is scratch.
+        One row is scratch.
     elbow, wrist, hip, knee : float32 [3, frames]
         Metres.
     least : float
+        Metres.
     first, last : int
     goal : float32 [3, frames], written
-        Where the wrist should be; where nothing is near, where it is.
+        Goal of the wrist; where nothing is near, the wrist itself.
 
     Returns
     -------
     bool
-        Whether there is anything to move.
+        Whether anything has to move.
     """
     closest, easy, tilted, moved = np.float32(least), np.float32(least + WRIST_EASE), np.float32(TILTED), False
-    distances = root[WORK]
+    distances = root[rows.WORK]
     for f in between(first, last):
         goal[0, f], goal[1, f], goal[2, f] = wrist[0, f], wrist[1, f], wrist[2, f]
         distances[f] = forearm_gap(elbow, wrist, hip, knee, f)[3]
@@ -454,12 +451,12 @@ def push_wrist_out(
             continue
         x, y, z, distance, along, _ = forearm_gap(elbow, wrist, hip, knee, f)
         moved = True
-        # Near the elbow the wrist has to move further for as much.
+        # For a contact near the elbow, the wrist has to move further.
         push = (-ease_towards(-distance, -easy, -closest) - distance) / (np.float32(0.4) + np.float32(0.6) * along)
-        # The front of the thigh, as the knee has it that bends: ahead where it hangs, up where it is laid out forward.
+        # The front of the thigh: ahead on a hanging thigh, up on one that points forward.
         bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
         size = np.float32(1.0) / np.sqrt(bx * bx + by * by + bz * bz)
-        s, c = root[HEADING_SIN, f], root[HEADING_COS, f]
+        s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
         ahead = -size * by
         x, y, z = x + tilted * s * ahead, y + tilted * size * (bx * s + bz * c), z + tilted * c * ahead
         push /= max(np.sqrt(x * x + y * y + z * z), np.float32(1e-4))
@@ -471,7 +468,7 @@ def push_wrist_out(
 
 @kernel
 def clear_thighs(work: Workspace, person: Person, first: int, last: int) -> None:
-    """Keep both forearms out of both thighs, in scratch frames `first` to `last`; elbows and wrists in `joints` are changed."""
+    """Keep both forearms out of both thighs in frames `first` to `last`; elbows and wrists in `joints` are changed."""
     joints, offsets, goal = work.joints, person.offsets, work.turns[2]
     least = FLESH_RADII * float(-offsets[4, 1] - offsets[7, 1]) - FLESH_GIVES
     for side in range(2):
@@ -479,9 +476,11 @@ def clear_thighs(work: Workspace, person: Person, first: int, last: int) -> None
         upper, fore = -offsets[LEFT_ELBOW + side, 1], -offsets[LEFT_WRIST + side, 1]
         for other in range(2):
             leg = work.legs[side if other == 0 else 1 - side]
-            hip, knee = leg[HIP_X : HIP_X + 3], leg[KNEE_X : KNEE_X + 3]
-            near = is_near_thigh(elbow, wrist, hip, knee, 1.0, least + 2.0 * WRIST_EASE, first, last, work.root[WORK])
-            near = near or is_near_thigh(elbow, wrist, hip, knee, 0.6, least + 2.0 * WRIST_EASE, first, last, work.root[WORK])
+            hip, knee = leg[rows.HIP_X : rows.HIP_X + 3], leg[rows.KNEE_X : rows.KNEE_X + 3]
+            near = is_near_thigh(elbow, wrist, hip, knee, 1.0, least + 2.0 * WRIST_EASE, first, last, work.root[rows.WORK])
+            near = near or is_near_thigh(
+                elbow, wrist, hip, knee, 0.6, least + 2.0 * WRIST_EASE, first, last, work.root[rows.WORK]
+            )
             for again in range(PUSH_PASSES if near else 0):
                 deep = least - 0.5 * WRIST_EASE if again else least
                 if push_wrist_out(work.root, elbow, wrist, hip, knee, deep, first, last, goal):
@@ -494,20 +493,24 @@ def clear_thighs(work: Workspace, person: Person, first: int, last: int) -> None
 def meeting_axes(
     point: Array, root: Array, first: int, stature: Scalar, arm: Scalar, holds: bool, axes: Array, origin: Array
 ) -> None:
-    """Write rotation and origin of a meeting point, or of the partner there, which stand still.
+    """Write rotation and origin of a meeting point, or of the partner there, which are constant over the frames.
+
+    Hands that meet hands have their targets relative to the mean shoulder height of both partners. Hands that hold the partner
+    have them relative to the shoulder height and arm length of the partner, so that tall and small partners are held in the
+    same places.
 
     Parameters
     ----------
-    point : float [POINT]
+    point : float [POINT_SIZE]
     root : float32 [rows, frames]
     first : int
-        Frame in which the slot begins: where nobody is met, the point lies ahead of where the path is then.
+        First frame of the segment: without a partner, the point is ahead of the path there.
     stature, arm : float
-        Of this actor, metres.
+        Stature and arm length of this actor, metres.
     holds : bool
         Whether the hand holds the partner.
     axes : float32 [9, frames], written
-        Times what a hand's place must be stretched by, which is told in lengths of this actor's arm.
+        Rotation times the unit of the target in lengths of this actor's arm.
     origin : float32 [3 or more, frames], written
         Metres.
     """
@@ -516,9 +519,9 @@ def meeting_axes(
         y, unit = point[PARTNER_Y], point[PARTNER_UNIT]
     if unit == 0:
         f = min(first, root.shape[1] - 1)
-        s, c, unit = float(root[HEADING_SIN, f]), float(root[HEADING_COS, f]), float(arm)
+        s, c, unit = float(root[rows.HEADING_SIN, f]), float(root[rows.HEADING_COS, f]), float(arm)
         ahead = ALONE_AHEAD * unit
-        x, y, z = root[PATH_X, f] + ahead * s, SHOULDER_HEIGHT * stature, root[PATH_Z, f] + ahead * c
+        x, y, z = root[rows.PATH_X, f] + ahead * s, SHOULDER_HEIGHT * stature, root[rows.PATH_Z, f] + ahead * c
     stretch = unit / arm
     for i in range(9):
         fill_row(axes[i], np.float32(0.0))

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from posegen.constants import GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
+from posegen.motion import rows
 from posegen.motion.gait.running import RUN_SPEEDS, warp_phase
 from posegen.motion.gait.steps import AHEAD, ARM_SWING, HOP, RUN, SKIP, STEP, WALK, Gaits, add_bounce, has_bounce
 from posegen.motion.gait.walking import HARMONICS
 from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten_ends, knots_of_channel, stage_bounds
 from posegen.motion.library_tables import FLOOR, ActionTables
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-from posegen.motion.workspace import HEADING, SPEED, TURNING, Clock, Person, Segment, Workspace, between
+from posegen.motion.workspace import Clock, Person, Segment, Workspace, between, frame_window
 
 Array = NDArray[Any]
 
@@ -32,22 +33,22 @@ SHOULDER_FLEXION, SHOULDER_ABDUCTION = (
     tuple(CHANNELS.index(f"{side}_shoulder_{c}") for side in ("left", "right")) for c in ("flexion", "abduction")
 )
 HANGING = 0.05
-"""Turns that an arm is off the trunk before it counts as raised."""
+"""Angle between arm and trunk, in turns, above which an arm counts as raised."""
 LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
-"""By how much the trunk leans away for each turn that an arm is raised aside, or ahead: 3 degrees for one held out."""
+"""Lean of the trunk for each turn that an arm is raised aside or ahead: 3 degrees for an arm held out."""
 MOST_RUNNING_SWING = 1.15
-"""Factor on the swing of a runner's arms at most: that of a fast one takes the upper arm to the end of its range behind."""
+"""Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
 NECK_ROTATION = CHANNELS.index("neck_rotation")
 
 
 @kernel
 def fill_waves(phase: Array, warp: Array, waves: Array) -> None:
-    """Cosines and sines of the multiples of a warped phase, by the addition theorem.
+    """Write cosines and sines of the multiples of a warped phase, by the addition theorem.
 
     Parameters
     ----------
     phase, warp : float32 [frames]
-        Turns; see :func:`posegen.motion.gait.warped`.
+        Turns; see :func:`posegen.motion.gait.running.warp_phase`.
     waves : float32 [2 * HARMONICS, frames], written
         Cosines of 1 to HARMONICS times the phase, then sines.
     """
@@ -65,7 +66,7 @@ def fill_waves(phase: Array, warp: Array, waves: Array) -> None:
 
 @kernel
 def gait_series(gait: int, speed: Scalar, leg: Scalar, gaits: Gaits, channel: int, series: Array) -> None:
-    """Fourier series of one channel at a speed: linear between the published speeds."""
+    """Write the Fourier series of one channel at a speed, linear between the published speeds."""
     if gait == RUN:
         faster = np.float32(min(max((speed - RUN_SPEEDS[0]) / (RUN_SPEEDS[1] - RUN_SPEEDS[0]), -0.15), 1.2))
         for i in range(len(series)):
@@ -86,7 +87,7 @@ def gait_series(gait: int, speed: Scalar, leg: Scalar, gaits: Gaits, channel: in
 def add_series(
     row: Array, weight: Array, waves: Array, series: Array, neutral: Scalar, first: int, last: int, sums: Array
 ) -> None:
-    """Pull a channel to its gait series by `weight`, which is above 0 between frames `first` and `last` alone.
+    """Pull a channel to its gait series by `weight`, which is above 0 between frames `first` and `last` only.
 
     `sums` is float32 [frames], scratch.
     """
@@ -104,7 +105,7 @@ def add_series(
 
 @kernel
 def is_arm(channel: int) -> bool:
-    """Whether a channel is one of an arm, whose posture is that of an arm that hangs."""
+    """Return whether a channel belongs to an arm."""
     return channel >= FIRST_LEFT and (channel - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) >= FIRST_ARM
 
 
@@ -112,9 +113,9 @@ def is_arm(channel: int) -> bool:
 def segment_series(
     segment: Segment, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, channel: int, series: Array
 ) -> bool:
-    """Series of one channel in a gait slot: its gait's curve, wider in arms that swing more, with what style and action add.
+    """Write the series of one channel in a gait segment: the curve of the gait, changed by energy, style and action.
 
-    Returns whether the slot moves the channel at all.
+    Returns whether the segment moves the channel.
     """
     kind = segment.kind
     swings = gaits.moved[channel] and not (actions.held[kind, channel] or segment.gait in (HOP, SKIP))
@@ -125,7 +126,7 @@ def segment_series(
         gait_series(segment.gait, segment.speed * abs(actions.stride[kind, AHEAD]), leg, gaits, channel, series)
         if is_arm(channel):
             swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[ARM_SWING]
-            # Runners swing their arms about as far as shoulders go, whoever they are.
+            # Runners swing their arms about as far as the range of the shoulders, in every style.
             size = np.float32(swing if segment.gait == WALK else min(swing, MOST_RUNNING_SWING))
             for n in range(1, len(series)):
                 series[n] *= size
@@ -148,7 +149,7 @@ def segment_series(
 def add_gait(
     work: Workspace, k: int, segment: Segment, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, sums: Array
 ) -> None:
-    """Pull the channels to the curves of gait slot `k` by its weight; `sums` is float32 [frames], scratch."""
+    """Pull the channels to the curves of gait segment `k` by its weight; `sums` is float32 [frames], scratch."""
     series, weight = work.series, work.weights[k]
     first, last = 0, len(weight)
     while first < last and weight[first] <= 0:
@@ -164,15 +165,14 @@ def add_gait(
 
 @kernel
 def add_harmonics(row: Array, cosines: Array, sines: Array, segment: Segment, wander: Scalar, clock: Clock) -> None:
-    """Add a series over the slot's cycle, fading in before the end of the first stage and out behind the begin of the last.
+    """Add a series over the cycle of a segment, which fades in before its first stage ends and out after its last stage begins.
 
-    `wander` is where, in turns, a slow change of its size by 12 per cent begins.
+    `wander` is the phase, in turns, of a slow change of the size by 12 per cent.
     """
     enter_end, exit_begin = stage_bounds(segment)
     cycle = (exit_begin - enter_end) / max(segment.repetitions, 1)
     fade_in, fade_out = 0.6 * (enter_end - segment.start) + 1e-3, 0.6 * (segment.end - exit_begin) + 1e-3
-    f0 = max(0, int(np.ceil((segment.start - clock.first) / clock.step)))
-    f1 = min(len(row), int(np.ceil((segment.end - clock.first) / clock.step)))
+    f0, f1 = frame_window(clock, segment.start, segment.end, len(row))
     for f in range(f0, f1):
         t = clock.first + f * clock.step
         x = np.float32((t - enter_end) / cycle)
@@ -188,7 +188,7 @@ def add_harmonics(row: Array, cosines: Array, sines: Array, segment: Segment, wa
 
 @kernel
 def add_cycle_harmonics(row: Array, segment: Segment, actions: ActionTables, draws: Array, c: int, clock: Clock) -> None:
-    """Add what a slot's action repeats in channel `c`."""
+    """Add the harmonics of the action of a segment in channel `c`."""
     for i in range(segment.first_series, segment.last_series):
         if actions.series_channel[i] == c:
             add_harmonics(row, actions.series_cos[i], actions.series_sin[i], segment, draws[i % len(draws)], clock)
@@ -198,7 +198,7 @@ def add_cycle_harmonics(row: Array, segment: Segment, actions: ActionTables, dra
 def add_track(
     work: Workspace, segment: Segment, actions: ActionTables, draws: Array, leg: Scalar, height_unit: Scalar, clock: Clock
 ) -> None:
-    """Add one base slot's key poses and harmonics to the channels but the hands', which wait for the body."""
+    """Add key poses and harmonics of a base segment to all channels except those of the hands."""
     fill_times(segment, actions, draws, work.times)
     for c in range(FIRST_HAND):
         if actions.used[segment.kind, c]:
@@ -210,7 +210,7 @@ def add_track(
 
 @kernel
 def fill_layer_weight(row: Array, segment: Segment, first: int, last: int, clock: Clock) -> None:
-    """Write by how much a layered slot has taken over: it rises in the first stage and falls in the last."""
+    """Write the weight of a layered segment: it rises in the first stage and falls in the last stage."""
     enter_end, exit_begin = stage_bounds(segment)
     begin, rise = (clock.first - segment.start) / (enter_end - segment.start), clock.step / (enter_end - segment.start)
     end, fall = (segment.end - clock.first) / (segment.end - exit_begin), clock.step / (segment.end - exit_begin)
@@ -222,12 +222,11 @@ def fill_layer_weight(row: Array, segment: Segment, first: int, last: int, clock
 def remove_style_posture(
     channels: Array, segment: Segment, actions: ActionTables, person: Person, clock: Clock, weight: Array
 ) -> None:
-    """Take a style's posture back where a base slot has its own: in arms that it moves, and on the floor, which bears who lies.
+    """Remove the posture of a style where a base segment has its own: in arms that it moves, and on the floor.
 
     `weight` is float32 [frames], scratch.
     """
-    f0 = max(0, int(np.ceil((segment.start - clock.first) / clock.step)))
-    f1 = min(channels.shape[1], int(np.ceil((segment.end - clock.first) / clock.step)))
+    f0, f1 = frame_window(clock, segment.start, segment.end, channels.shape[1])
     filled = False
     for c in range(FIRST_HAND):
         less = np.float32(person.posture[c])
@@ -244,14 +243,13 @@ def remove_style_posture(
 
 @kernel
 def counter_lean(channels: Array, segment: Segment, actions: ActionTables, clock: Clock, weight: Array) -> None:
-    """Lean the trunk away from arms that a layer has raised aside or ahead, unless the layer moves the trunk itself.
+    """Lean the trunk away from arms that a layer raises aside or ahead, unless the layer moves the trunk itself.
 
-    An arm is a twentieth of the body: held out it brings the centre of mass nearly 2 cm to its side, and the trunk makes up for
-    about half of that. `weight` is float32 [frames], as :func:`add_layer` leaves it.
+    An arm has a twentieth of the mass: held out, it moves the centre of mass by nearly 2 cm, and the trunk compensates about
+    half of that. `weight` is float32 [frames], written by :func:`add_layer`.
     """
     kind = segment.kind
-    f0 = max(0, int(np.ceil((segment.start - clock.first) / clock.step)))
-    f1 = min(channels.shape[1], int(np.ceil((segment.end - clock.first) / clock.step)))
+    f0, f1 = frame_window(clock, segment.start, segment.end, channels.shape[1])
     if actions.owned[kind, TRUNK_FLEXION] or actions.owned[kind, TRUNK_LATERAL]:
         return
     for side in range(2):
@@ -271,13 +269,12 @@ def counter_lean(channels: Array, segment: Segment, actions: ActionTables, clock
 def add_layer(
     work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock, row: Array, weight: Array
 ) -> None:
-    """Let a layered slot take over the channels that it owns: from what lies below to its key poses, and back.
+    """Replace the channels that a layered segment owns: fade from the values below to its key poses, and back.
 
     `row` and `weight` are float32 [frames], scratch.
     """
     a, channels, draws = segment.kind, work.channels, person.draws
-    f0 = max(0, int(np.ceil((segment.start - clock.first) / clock.step)))
-    f1 = min(channels.shape[1], int(np.ceil((segment.end - clock.first) / clock.step)))
+    f0, f1 = frame_window(clock, segment.start, segment.end, channels.shape[1])
     fill_layer_weight(weight, segment, f0, f1, clock)
     size = 1.0 + 0.4 * (segment.amplitude - 1.0)
     keyed = segment.last_key > segment.first_key
@@ -301,9 +298,9 @@ def add_layer(
 
 @kernel
 def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
-    """Add postural sway and breathing: for each channel two slow sines of its own, since nobody stands still.
+    """Add postural sway and breathing: two slow sines for each channel.
 
-    `sway` is float [channels], the amplitude of each.
+    `sway` is float [channels], the amplitudes.
     """
     for c in range(len(channels)):
         if sway[c] != 0:
@@ -317,17 +314,17 @@ def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
 
 @kernel
 def lean_into_curves(root: Array, row: Array) -> None:
-    """Lean the trunk to the inside of a curve by half of what balance asks against the turning, a = v w."""
+    """Lean the trunk to the inside of a curve by half of the angle that balance requires, a = v w."""
     scale = np.float32(0.5 / GRAVITY)
     for f in range(root.shape[1]):
-        row[f] += scale * root[SPEED, f] * root[TURNING, f]
+        row[f] += scale * root[rows.SPEED, f] * root[rows.TURNING, f]
 
 
 @kernel
 def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
-    """Turn the neck to where the heading will be: gaze leads a turn (Grasso 1998)."""
+    """Turn the neck to the future heading: gaze leads a turn (Grasso 1998)."""
     frames = root.shape[1]
     most = np.float32(0.12)
     for f in range(frames):
-        ahead = root[HEADING, min(f + frames_ahead, frames - 1)] - root[HEADING, f]
+        ahead = root[rows.HEADING, min(f + frames_ahead, frames - 1)] - root[rows.HEADING, f]
         row[f] += np.float32(0.6) * min(max(ahead, -most), most)

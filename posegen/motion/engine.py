@@ -1,4 +1,7 @@
-"""Motion of planned scenes: the public functions, and the kernels that run over samples and actors."""
+"""Motion of planned scenes: the public functions, and the kernels that run over samples and actors.
+
+Each kernel called here is defined in the module of its body part. Planning decides the scenes; see :mod:`posegen.scene`.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
+from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.library import Library
+from posegen.motion import rows
 from posegen.motion.arms import clear_thighs, place_hands
 from posegen.motion.channels import (
     NECK_ROTATION,
@@ -29,40 +33,26 @@ from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
 from posegen.motion.feet.legs import nominal_leg
 from posegen.motion.gait.steps import BOUNCES, Gaits, stance_share
 from posegen.motion.key_poses import mark_airborne, mark_intervals, root_height_unit, stage_bounds
-from posegen.motion.library_tables import FLIGHT, SCALARS, SEAT, ActionTables, library_tables, style_tables
-from posegen.motion.pelvis import (
+from posegen.motion.library_tables import FLIGHT, SEAT, ActionTables, library_tables, style_tables
+from posegen.motion.placement import face_partners
+from posegen.motion.scene_arrays import Roles, person_arrays, person_at, role_arrays, role_at
+from posegen.motion.timeline import fill_timeline
+from posegen.motion.trunk import (
     DORSIFLEXION,
     HIP_FLEXION,
     KNEE_FLEXION,
     OBLIQUITY,
     TILT,
-    fall_freely,
     fill_pelvis_height,
-    mark_flight,
     nominal_height,
     pelvis_path,
     pelvis_rotation,
+    place_upper_body,
     run_height,
     soften_steps,
 )
-from posegen.motion.placement import face_partners
-from posegen.motion.scene_arrays import PersonArrays, Roles, person_arrays, person_at, role_arrays, role_at
-from posegen.motion.timeline import fill_timeline
-from posegen.motion.trunk import place_upper_body
 from posegen.motion.workspace import (
-    ANKLE_X,
-    BALL_X,
-    FOOT_ANKLE_HEIGHT,
-    HEEL_HEIGHT,
-    HIP_X,
-    KNEE_X,
     MARGIN_SECONDS,
-    PHASE,
-    RUN_HEIGHT,
-    TOE_HEIGHT,
-    WARP,
-    WORK,
-    WORK2,
     Clock,
     Person,
     Role,
@@ -71,7 +61,8 @@ from posegen.motion.workspace import (
     copy_row,
     empty_workspace,
     fill_row,
-    segment_at,
+    frame_window,
+    leg_length,
     to_grid,
 )
 from posegen.scene import Scenes
@@ -80,24 +71,28 @@ from posegen.skeleton import CONTACTS, JOINTS, PARTS
 Array = NDArray[Any]
 
 SEAT_BELOW_PELVIS = 0.058
-"""Surface of a seat below the pelvis joint of who sits on it, as a fraction of stature."""
+"""Distance from the pelvis joint of a seated person down to the seat, as a fraction of stature."""
 SWAY_OUT = 0.025
-"""By how much the pelvis is to the side of the stance leg in walking, as a share of the leg."""
+"""Lateral distance of the pelvis towards the stance leg in walking, as a fraction of the leg."""
 SOFT_SECONDS = 0.08
-"""Within which the height of a fast walker's pelvis is evened out, to either side."""
+"""Time to either side over which the pelvis height of a fast walker is averaged."""
 GAZE_LEAD = 0.45
-"""Seconds by which the head is ahead of a turn."""
+"""Seconds by which the head leads a turn."""
 TOUCHING = 0.005
-"""A planted foot's heel or toe touches while it is less than this above the floor, in metres."""
-LEG_JOINTS = np.array(
-    [[[1, HIP_X], [4, KNEE_X], [7, ANKLE_X], [10, BALL_X]], [[2, HIP_X], [5, KNEE_X], [8, ANKLE_X], [11, BALL_X]]]
-)
+"""Height in metres below which the heel or toe of a foot in contact touches."""
+LEG_JOINTS = (rows.HIP_X, rows.KNEE_X, rows.ANKLE_X, rows.BALL_X)
+"""Rows of the joints 1, 4, 7 and 10 (left leg) and 2, 5, 8 and 11 (right leg)."""
 SEAT_POINT = CONTACTS.index("seat")
+HEAD = JOINTS.index("head")
+SHOULDERS, ELBOWS, WRISTS = (
+    (JOINTS.index(f"left_{name}"), JOINTS.index(f"right_{name}")) for name in ("shoulder", "elbow", "wrist")
+)
+UPRIGHT = (rows.HIP_Y, rows.KNEE_Y, rows.ANKLE_Y, rows.BALL_Y, rows.HEEL_HEIGHT, rows.TOE_HEIGHT)
 
 
 @dataclass(frozen=True)
 class Motion:
-    """What the actors do in each variant of a scene, frame by frame.
+    """Joints and labels of each variant of n scenes.
 
     Attributes
     ----------
@@ -114,45 +109,8 @@ class Motion:
     contact: Array
 
 
-@kernel
-def animate_scenes(
-    roles: Roles,
-    cast: PersonArrays,
-    actions: ActionTables,
-    gaits: Gaits,
-    leg_joints: Array,
-    work: Workspace,
-    step: Scalar,
-    margin: int,
-    variant: int,
-    joints: Array,
-    action: Array,
-    contact: Array,
-) -> None:
-    """Run over samples and actors with one set of scratch arrays."""
-    n, actors, frames = joints.shape[0], joints.shape[2], joints.shape[3]
-    clock = Clock(-margin * step, step)
-    for i in range(n):
-        if roles.meets[i] >= 0:
-            one, other = (role_at(roles, i, 0), person_at(cast, i, 0)), (role_at(roles, i, 1), person_at(cast, i, 1))
-            places = (roles.x[i], roles.z[i], roles.heading[i], roles.points[i])
-            face_partners(work, one, other, actions, clock, margin, roles.meets[i], roles.behind[i], roles.apart[i], places)
-        for who in range(actors):
-            length = roles.length[i] if who < roles.actors[i] else 0
-            if length > 0:
-                role = role_at(roles, i, who)
-                actor_motion(work, role, person_at(cast, i, who), actions, gaits, clock, margin, frames)
-                write_joints(work.joints, work.legs, leg_joints, margin, joints[i, variant, who, :length])
-                write_contacts(work.legs, work.contact, margin, contact[i, variant, who, :length])
-                shown = (action[i, variant, who, :length], contact[i, variant, who, :length])
-                write_segments(role, actions, cast.draws[i, who], step, shown[0], shown[1])
-            joints[i, variant, who, length:] = np.nan
-            action[i, variant, who, length:] = ABSENT_ACTION
-            contact[i, variant, who, length:] = ABSENT_CONTACT
-
-
 def empty_motion(n: int, variants: int, actors: int, frames: int) -> Motion:
-    """Room for motion, not yet written."""
+    """Return uninitialised arrays for motion."""
     shape = (n, variants, actors, frames)
     return Motion(
         np.empty((*shape, len(JOINTS), 3), np.float32),
@@ -162,23 +120,23 @@ def empty_motion(n: int, variants: int, actors: int, frames: int) -> Motion:
 
 
 def animate(scenes: Scenes, library: Library, frames: int, fps: int) -> Motion:
-    """Carry out planned scenes.
+    """Compute the motion of planned scenes.
 
     Parameters
     ----------
     scenes : Scenes
         n samples.
     library : Library
-        Of the actions that the scenes index.
+        Library whose actions the scenes index.
     frames : int
-        Of the arrays; a sample whose length is smaller is absent behind it.
+        Number of frames of the arrays; frames behind the length of a sample are absent.
     fps : int
-        Frames a second.
+        Frames per second.
 
     Returns
     -------
     Motion
-        Arrays without an axis for variants.
+        Arrays without the axis of variants.
 
     Raises
     ------
@@ -191,18 +149,20 @@ def animate(scenes: Scenes, library: Library, frames: int, fps: int) -> Motion:
 
 
 def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, variant: int) -> None:
-    """Carry out planned scenes as one variant of `motion`.
+    """Compute the motion of planned scenes and write it as one variant of `motion`.
 
     Parameters
     ----------
     scenes : Scenes
         n samples.
     library : Library
-        Of the actions that the scenes index.
+        Library whose actions the scenes index.
     fps : int
-        Frames a second.
+        Frames per second.
     motion : Motion
-        Its variant `variant` is written; behind a sample's length it is absent.
+        Arrays that are written at `variant`; frames behind the length of a sample become absent.
+    variant : int
+        Index of the variant.
 
     Raises
     ------
@@ -211,77 +171,65 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
     """
     frames = motion.joints.shape[3]
     if len(scenes) and int(scenes.length.max()) > frames:
-        msg = f"a scene of {int(scenes.length.max())} frames does not fit into {frames}; ask for more frames or plan it shorter"
+        msg = f"a scene has {int(scenes.length.max())} frames but the arrays have {frames}; use more frames or a shorter scene"
         raise ValueError(msg)
     tables = library_tables(library)
     margin = int(np.ceil(MARGIN_SECONDS * fps))
-    # Start, end of the first stage and begin of the last, end, and all keys once for each repetition.
-    scalars = tables.actions.scalars
-    keys = int((scalars[:, SCALARS.index("last_key")] - scalars[:, SCALARS.index("first_key")]).max(initial=0))
+    # Start of the segment, end of its first stage, begin of its last stage, end, and all keys once for each repetition.
+    numbers = tables.actions.numbers
+    keys = int((numbers["last_key"] - numbers["first_key"]).max(initial=0))
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = empty_workspace(frames + 2 * margin, scenes.action.shape[2], knots)
     arrays = (motion.joints, motion.action, motion.contact)
-    roles, cast = role_arrays(scenes, scalars), person_arrays(scenes, style_tables(library))
-    animate_scenes(roles, cast, tables.actions, tables.gaits, LEG_JOINTS, work, 1.0 / fps, margin, variant, *arrays)
+    roles, persons = role_arrays(scenes, numbers), person_arrays(scenes, style_tables(library))
+    animate_scenes(work, roles, persons, tables.actions, tables.gaits, 1.0 / fps, margin, variant, *arrays)
 
 
 @kernel
-def fill_channels(
+def animate_scenes(
     work: Workspace,
-    role: Role,
-    person: Person,
+    roles: Roles,
+    persons: Person,
     actions: ActionTables,
     gaits: Gaits,
-    leg: Scalar,
-    stand: Scalar,
-    clock: Clock,
+    step: Scalar,
+    margin: int,
+    variant: int,
+    joints: Array,
+    action: Array,
+    contact: Array,
 ) -> None:
-    """Fill the channels from posture, sway and all slots, the height of gaits with flights, and mark the frames of jumps.
-
-    `leg` is the length of a leg and `stand` the height of the pelvis in standing, in metres.
-    """
-    fill_row(work.root[RUN_HEIGHT], np.float32(0.0))
-    seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg
-    fill_row(work.airborne, False)
-    for c in range(len(work.channels)):
-        fill_row(work.channels[c], np.float32(person.neutral[c]))
-    add_sway(work.channels, person.sway, person.draws, clock)
-    fill_waves(work.root[PHASE], work.root[WARP], work.waves)
-    for k in range(len(role.kinds)):
-        segment = segment_at(role, k)
-        if segment.start > clock.first + work.root.shape[1] * clock.step:
-            continue  # Planned for faster variants, which show more of the scene.
-        if k >= role.base:
-            add_layer(work, segment, actions, person, clock, work.root[WORK], work.root[WORK2])
-            counter_lean(work.channels, segment, actions, clock, work.root[WORK2])
-        elif segment.gait:
-            add_gait(work, k, segment, leg, person, actions, gaits, work.root[WORK])
-            if actions.stride[segment.kind, BOUNCES] > 0:
-                rate = work.rates[0, k]
-                duty = stance_share(segment.gait, segment.speed, rate, actions.stride[segment.kind])
-                height = np.float32(run_height(work, segment, duty, rate, leg, person, actions, gaits))
-                for f in range(work.root.shape[1]):
-                    work.root[RUN_HEIGHT, f] += work.weights[k, f] * height
-        else:
-            add_track(work, segment, actions, person.draws, leg, root_height_unit(segment, leg, seat, stand), clock)
-            if segment.support == FLIGHT:
-                mark_airborne(segment, person.draws, clock, work.airborne)
-            remove_style_posture(work.channels, segment, actions, person, clock, work.root[WORK])
-    lean_into_curves(work.root, work.channels[TRUNK_LATERAL])
-    look_ahead(work.root, work.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
+    """Write joints and labels of all samples and actors; the arrays are those of :class:`Motion`."""
+    n, actors, frames = joints.shape[0], joints.shape[2], joints.shape[3]
+    clock = Clock(-margin * step, step)
+    for i in range(n):
+        if roles.meets[i] >= 0:
+            face_partners(work, roles, persons, i, actions, clock, margin)
+        for who in range(actors):
+            length = roles.length[i] if who < roles.actors[i] else 0
+            if length > 0:
+                role, person = role_at(roles, i, who), person_at(persons, i, who)
+                animate_actor(work, role, person, actions, gaits, clock, margin, frames)
+                write_joints(work.joints, work.legs, margin, joints[i, variant, who, :length])
+                write_contacts(work.legs, work.contact, margin, contact[i, variant, who, :length])
+                labels = (action[i, variant, who, :length], contact[i, variant, who, :length])
+                write_segments(role, actions, person.draws, step, labels[0], labels[1])
+            joints[i, variant, who, length:] = np.nan
+            action[i, variant, who, length:] = ABSENT_ACTION
+            contact[i, variant, who, length:] = ABSENT_CONTACT
 
 
 @kernel
-def actor_motion(
+def animate_actor(
     work: Workspace, role: Role, person: Person, actions: ActionTables, gaits: Gaits, clock: Clock, margin: int, frames: int
 ) -> None:
-    """Work out one actor over scratch frames `margin` to `margin + frames`.
+    """Compute one actor in frames `margin` to `margin + frames` of the workspace.
 
-    The results are in `scratch`: all joints but the legs' in `joints`, the legs' in `legs`, and which feet are planted.
+    The results are in `work`: the leg joints in `legs`, all other joints in `joints`, and the contact of the feet in `contact`.
     """
     offsets, neutral = person.offsets, person.neutral
-    leg = -float(offsets[4, 1] + offsets[7, 1])
-    fill_timeline(work, role, person, actions, leg + float(person.foot[FOOT_ANKLE_HEIGHT]), clock, margin)
+    leg = leg_length(person)
+    fill_timeline(work, role, person, actions, clock, margin)
     stand = nominal_height(neutral[HIP_FLEXION[0]], neutral[KNEE_FLEXION[0]], neutral[DORSIFLEXION[0]], neutral[TILT], person)
     fill_channels(work, role, person, actions, gaits, leg, stand, clock)
     channels = work.channels
@@ -304,14 +252,52 @@ def actor_motion(
 
 
 @kernel
-def write_joints(joints: Array, legs: Array, leg_joints: Array, margin: int, out: Array) -> None:
-    """Put rows of joints, which are changed, onto the grid; `out` is float32 [frames, 22, 3]."""
+def fill_channels(
+    work: Workspace, role: Role, person: Person, actions: ActionTables, gaits: Gaits, leg: Scalar, stand: Scalar, clock: Clock
+) -> None:
+    """Write the channels from posture, sway and all segments, write the pelvis height of running, and mark jumps.
+
+    `leg` is the leg length and `stand` the height of the pelvis in standing, in metres.
+    """
+    fill_row(work.root[rows.RUN_HEIGHT], np.float32(0.0))
+    seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg
+    fill_row(work.airborne, False)
+    for c in range(len(work.channels)):
+        fill_row(work.channels[c], np.float32(person.neutral[c]))
+    add_sway(work.channels, person.sway, person.draws, clock)
+    fill_waves(work.root[rows.PHASE], work.root[rows.WARP], work.waves)
+    for k in range(len(role.segments)):
+        segment = role.segments[k]
+        if segment.start > clock.first + work.root.shape[1] * clock.step:
+            continue  # only faster variants reach this part of the scene
+        if k >= role.base:
+            add_layer(work, segment, actions, person, clock, work.root[rows.WORK], work.root[rows.WORK2])
+            counter_lean(work.channels, segment, actions, clock, work.root[rows.WORK2])
+        elif segment.gait:
+            add_gait(work, k, segment, leg, person, actions, gaits, work.root[rows.WORK])
+            if actions.stride[segment.kind, BOUNCES] > 0:
+                rate = work.rates[0, k]
+                duty = stance_share(segment.gait, segment.speed, rate, actions.stride[segment.kind])
+                height = np.float32(run_height(work, segment, duty, rate, leg, person, actions, gaits))
+                for f in range(work.root.shape[1]):
+                    work.root[rows.RUN_HEIGHT, f] += work.weights[k, f] * height
+        else:
+            add_track(work, segment, actions, person.draws, leg, root_height_unit(segment, leg, seat, stand), clock)
+            if segment.support == FLIGHT:
+                mark_airborne(segment, person.draws, clock, work.airborne)
+            remove_style_posture(work.channels, segment, actions, person, clock, work.root[rows.WORK])
+    lean_into_curves(work.root, work.channels[TRUNK_LATERAL])
+    look_ahead(work.root, work.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
+
+
+@kernel
+def write_joints(joints: Array, legs: Array, margin: int, out: Array) -> None:
+    """Round all joints to the grid and write them; `out` is float32 [frames, 22, 3]. The rows of `joints` are changed."""
     for side in range(2):
-        for i in range(4):
-            j, row = leg_joints[side, i, 0], leg_joints[side, i, 1]
+        for i in range(len(LEG_JOINTS)):
             for k in range(3):
-                copy_row(legs[side, row + k], margin, margin + len(out), joints[j, k])
-    # Row by row, so that vectors are rounded; then frame by frame, so that what is written lies side by side.
+                copy_row(legs[side, LEG_JOINTS[i] + k], margin, margin + len(out), joints[1 + side + 3 * i, k])
+    # Rounding goes row by row, so that it is vectorised; writing goes frame by frame, so that memory is written in order.
     for j in range(out.shape[1]):
         for k in range(3):
             row = joints[j, k]
@@ -325,21 +311,21 @@ def write_joints(joints: Array, legs: Array, leg_joints: Array, margin: int, out
 
 @kernel
 def write_contacts(legs: Array, contact: Array, margin: int, out: Array) -> None:
-    """Label heels and toes; `out` is uint8 [frames, contacts]."""
+    """Write the contact labels of heels and toes; `out` is uint8 [frames, contacts]."""
     out[:] = 0
     for f in range(len(out)):
         for side in range(2):
             if contact[side, margin + f]:
-                out[f, 2 * side] = legs[side, HEEL_HEIGHT, margin + f] < np.float32(TOUCHING)
-                out[f, 2 * side + 1] = legs[side, TOE_HEIGHT, margin + f] < np.float32(TOUCHING)
+                out[f, 2 * side] = legs[side, rows.HEEL_HEIGHT, margin + f] < np.float32(TOUCHING)
+                out[f, 2 * side + 1] = legs[side, rows.TOE_HEIGHT, margin + f] < np.float32(TOUCHING)
 
 
 @kernel
 def write_segments(role: Role, actions: ActionTables, draws: Array, step: Scalar, action: Array, contact: Array) -> None:
-    """Label each frame's parts with the slot that moves them, and what touches by what the slots say."""
+    """Write the action labels of the parts that each segment moves, and the contact labels that segments define."""
     frames = len(action)
-    for k in range(len(role.kinds)):
-        segment = segment_at(role, k)
+    for k in range(len(role.segments)):
+        segment = role.segments[k]
         f0 = max(0, int(np.ceil(segment.start / step - 1e-6)))
         f1 = min(frames, int(np.ceil(segment.end / step - 1e-6)))
         for p in range(action.shape[1]):
@@ -347,9 +333,81 @@ def write_segments(role: Role, actions: ActionTables, draws: Array, step: Scalar
                 action[f0:f1, p] = segment.kind // 2
         if segment.support == SEAT:
             enter_end, exit_begin = stage_bounds(segment)
-            contact[
-                max(0, int(np.ceil(enter_end / step))) : min(frames, max(0, int(np.ceil(exit_begin / step)))), SEAT_POINT
-            ] = 1
+            first, last = frame_window(Clock(0.0, step), enter_end, exit_begin, frames)
+            contact[first : max(0, last), SEAT_POINT] = 1
         if segment.last_interval > segment.first_interval:
             for point in range(4, contact.shape[1]):
                 mark_intervals(segment, actions, draws, Clock(0.0, step), point, contact[:, point])
+
+
+@kernel
+def mark_flight(root: Array, contact: Array, airborne: Array) -> None:
+    """Add to `airborne`, which marks jumps, the frames in which a gait has no foot in contact."""
+    for f in range(len(airborne)):
+        airborne[f] = airborne[f] or (root[rows.GAIT_WEIGHT, f] > 0 and not contact[0, f] and not contact[1, f])
+
+
+@kernel
+def centre_height(joints: Array, legs: Array, f: int) -> Scalar:
+    """Return the height of the centre of mass in frame `f`, in metres, by the segment masses of Winter (2009), table 4.1.
+
+    The hands are at the wrists. The centre of the trunk is midway between hips and shoulders.
+    """
+    # Sums of both sides are bitwise equal in the mirror variant.
+    hip, knee = legs[0, rows.HIP_Y, f] + legs[1, rows.HIP_Y, f], legs[0, rows.KNEE_Y, f] + legs[1, rows.KNEE_Y, f]
+    ankle, ball = legs[0, rows.ANKLE_Y, f] + legs[1, rows.ANKLE_Y, f], legs[0, rows.BALL_Y, f] + legs[1, rows.BALL_Y, f]
+    shoulder = joints[SHOULDERS[0], 1, f] + joints[SHOULDERS[1], 1, f]
+    elbow = joints[ELBOWS[0], 1, f] + joints[ELBOWS[1], 1, f]
+    wrist = joints[WRISTS[0], 1, f] + joints[WRISTS[1], 1, f]
+    total = 0.081 * joints[HEAD, 1, f] + (0.12425 + 0.1 * 0.567) * hip + (0.1 * 0.433 + 0.0465 * 0.567) * knee
+    total += (0.0465 * 0.433 + 0.0145 * 0.5) * ankle + 0.0145 * 0.5 * ball
+    total += (0.12425 + 0.028 * 0.564) * shoulder + (0.028 * 0.436 + 0.016 * 0.57) * elbow
+    return total + (0.016 * 0.43 + 0.006) * wrist
+
+
+@kernel
+def fall_freely(free: Array, first: int, last: int, step: Scalar, joints: Array, legs: Array) -> None:
+    """Move the body up or down in each flight so that its centre of mass falls with 9.81 m/s^2.
+
+    The pelvis already moves along a parabola, but swinging arms and legs move the centre of mass off it by some centimetres.
+    The heights in the first and in the last frame of a flight are kept.
+
+    Parameters
+    ----------
+    free : bool [frames]
+        Frames of flight.
+    first, last : int
+        The stored frames: from `first`, before `last`.
+    step : float
+        Seconds per frame.
+    joints : float32 [22, 3, frames], changed
+        All joints except those of the legs.
+    legs : float32 [2, rows, frames], changed
+    """
+    f = first
+    while f < last:
+        if not free[f]:
+            f += 1
+            continue
+        begin = f
+        while f < last and free[f]:
+            f += 1
+        end = f - 1
+        if end - begin < 2:
+            continue
+        low, high = centre_height(joints, legs, begin), centre_height(joints, legs, end)
+        for g in range(begin + 1, end):
+            share = (g - begin) / (end - begin)
+            fall = 0.5 * GRAVITY * step * step * (g - begin) * (end - g)
+            lift = np.float32(low + share * (high - low) + fall - centre_height(joints, legs, g))
+            # At the start and end of a run a foot may be just above the floor: it must not sink into it.
+            sole = min(
+                min(legs[0, rows.HEEL_HEIGHT, g], legs[0, rows.TOE_HEIGHT, g]),
+                min(legs[1, rows.HEEL_HEIGHT, g], legs[1, rows.TOE_HEIGHT, g]),
+            )
+            lift = max(lift, -max(sole, np.float32(0.0)))
+            for j in range(len(joints)):
+                joints[j, 1, g] += lift
+            for side in range(2):
+                for row in UPRIGHT:
+                    legs[side, row, g] += lift

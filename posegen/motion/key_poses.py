@@ -15,7 +15,7 @@ from posegen.constants import GRAVITY
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
-from posegen.motion.workspace import Clock, Segment, between, fill_row
+from posegen.motion.workspace import Clock, Segment, between, fill_row, frame_window
 
 Array = NDArray[Any]
 
@@ -24,20 +24,20 @@ PELVIS_TILT = CHANNELS.index("pelvis_tilt")
 FIRST_LEFT, FIRST_RIGHT = CHANNELS.index("left_hip_flexion"), CHANNELS.index("right_hip_flexion")
 FIRST_FOOT, LAST_FOOT = (CHANNELS.index(f"left_foot_{c}") - FIRST_LEFT for c in ("forward", "pitch"))
 FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
-"""The channels from here on are those of the hands."""
+"""First of the channels of the hands; they are the last channels."""
 TIME, VALUE, SLOPE, PUSH = range(4)
-"""Rows of a track's key poses: seconds, value, its speed and its acceleration."""
+"""Rows of the key poses of a channel: seconds, value, its first and its second derivative."""
 
 
 @kernel
 def flight_seconds(segment: Segment) -> Scalar:
-    """Seconds in the air: a jump's height goes with its amplitude, and height with the square of time."""
+    """Return the seconds of a flight: the height of a jump grows with the amplitude, and with the square of the time."""
     return segment.flight_seconds * np.sqrt(segment.amplitude)
 
 
 @kernel
 def flight_count(segment: Segment) -> int:
-    """How many flights a cycle has."""
+    """Return the number of flights in a cycle."""
     if segment.flight_seconds <= 0:
         return 0
     return 2 if segment.flight_again > 0 else 1
@@ -45,13 +45,13 @@ def flight_count(segment: Segment) -> int:
 
 @kernel
 def takeoff_share(segment: Segment, which: int) -> Scalar:
-    """Share of the cycle at which one of its flights begins."""
+    """Return the fraction of the cycle at which flight number `which` begins."""
     return segment.flight_again if which else segment.flight_begin
 
 
 @kernel
 def stage_bounds(segment: Segment) -> tuple[Scalar, Scalar]:
-    """End of a slot's first stage and begin of its last, in seconds."""
+    """Return the end of the first stage and the begin of the last stage of a segment, in seconds."""
     enter, leave = segment.enter / segment.tempo, segment.exit / segment.tempo
     fit = min(1.0, 0.98 * (segment.end - segment.start) / max(enter + leave, 1e-6))
     return segment.start + enter * fit, segment.end - leave * fit
@@ -59,7 +59,7 @@ def stage_bounds(segment: Segment) -> tuple[Scalar, Scalar]:
 
 @kernel
 def repetition_span(segment: Segment, draws: Array, number: int) -> tuple[Scalar, Scalar]:
-    """When a repetition begins and how long it lasts: within 4 per cent of a regular beat, so that no two are alike."""
+    """Return begin and duration of a repetition in seconds; they vary by 4 per cent, so that no two are equal."""
     enter_end, exit_begin = stage_bounds(segment)
     cycle = (exit_begin - enter_end) / max(segment.repetitions, 1)
     begin, end = float(number), number + 1.0
@@ -72,7 +72,7 @@ def repetition_span(segment: Segment, draws: Array, number: int) -> tuple[Scalar
 
 @kernel
 def time_in_cycle(segment: Segment, at: Scalar, length: Scalar) -> Scalar:
-    """Seconds into a repetition of `length` seconds at which its key `at` falls; flight takes its own time at any tempo."""
+    """Return the time of key `at` in a repetition of `length` seconds; flights keep their duration at any tempo."""
     flight = flight_seconds(segment)
     if flight <= 0:
         return at * length
@@ -86,21 +86,22 @@ def time_in_cycle(segment: Segment, at: Scalar, length: Scalar) -> Scalar:
 
 @kernel
 def flight_begin(segment: Segment, draws: Array, number: int, which: int) -> Scalar:
-    """When one of a repetition's flights begins, in seconds."""
+    """Return the time in seconds at which flight `which` of repetition `number` begins."""
     begin, length = repetition_span(segment, draws, number)
     return begin + time_in_cycle(segment, takeoff_share(segment, which), length)
 
 
 @kernel
 def fill_times(segment: Segment, actions: ActionTables, draws: Array, times: Array) -> None:
-    """Write when each key of a slot falls, once for all channels.
+    """Write the time of each key of a segment, once for all channels.
 
     Parameters
     ----------
-    slot, actions : see there
+    segment, actions
+        Segment and tables of its action.
     draws : float [DRAWS]
     times : float [knots], written
-        Seconds: for each repetition in turn, one for each key of the action. The first has those outside of the cycle, too.
+        Seconds of each key, for one repetition after the other. The first repetition includes the keys outside the cycle.
     """
     enter_end, exit_begin = stage_bounds(segment)
     first, count = segment.first_key, segment.last_key - segment.first_key
@@ -118,25 +119,25 @@ def fill_times(segment: Segment, actions: ActionTables, draws: Array, times: Arr
 
 @kernel
 def is_foot(c: int) -> bool:
-    """Whether a channel is one of a foot's place and pitch."""
+    """Return whether a channel is the position or pitch of a foot."""
     return c >= FIRST_LEFT and FIRST_FOOT <= (c - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) <= LAST_FOOT
 
 
 @kernel
 def key_size(segment: Segment, draws: Array, c: int, stage: int, number: int, at: Scalar) -> Scalar:
-    """Factor on a key pose: the slot's amplitude, a little different in each repetition."""
-    # Where the pelvis has to go to meet a seat does not depend on how large somebody moves; so with the floor, and the feet.
+    """Return the factor on a key pose: the amplitude of the segment, slightly varied in each repetition."""
+    # Amplitude does not change where the pelvis meets a seat or the floor, nor where the feet are.
     if c in (ROOT_HEIGHT, ROOT_FORWARD) and (segment.support == SEAT or segment.support == FLOOR):
         return 1.0
     if segment.support == FLOOR and (c == PELVIS_TILT or is_foot(c)):
         return 1.0
-    # The last key of a cycle leads back to where the next one begins.
+    # The last key of a cycle leads back to the begin of the next cycle.
     if stage != CYCLE or at == 1.0:
         return 1.0 if c >= FIRST_HAND else segment.amplitude
-    # A hand that has to be somewhere does not depend on that either, but nobody hits the same spot twice.
+    # Amplitude does not change a hand target either, but it varies slightly.
     if c >= FIRST_HAND:
         return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
-    # Root and feet go together: who strides further goes further, but by less, since legs are no longer for it.
+    # Root and feet vary together, and half as much as the amplitude, because the legs have a fixed length.
     together = c in (ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL) or is_foot(c)
     size = segment.amplitude * (1.0 + 0.14 * (draws[(5 * number + (0 if together else c)) % len(draws)] - 0.5))
     return 1.0 + 0.5 * (size - 1.0) if together else size
@@ -144,7 +145,7 @@ def key_size(segment: Segment, draws: Array, c: int, stage: int, number: int, at
 
 @kernel
 def set_knot(knots: Array, moving: Array, n: int, time: Scalar, value: Scalar, through: bool) -> int:
-    """Write key pose `n` of a track and return the number of the next one."""
+    """Write key pose `n` of a curve and return the number of the next one."""
     knots[TIME, n], knots[VALUE, n], moving[n] = time, value, through
     return n + 1
 
@@ -164,9 +165,9 @@ def stage_knots(
     moving: Array,
     n: int,
 ) -> int:
-    """List the keys of one pass through a stage for one channel; `n` are there already, and the new number is returned.
+    """Write the keys of one pass through a stage for one channel behind the `n` existing ones, and return the new number.
 
-    The height of the root at take-off and landing is the action's own: it must be one that the legs can stand at.
+    The root heights at take-off and landing are not scaled, because the legs must be able to stand at them.
     """
     jumping = c == ROOT_HEIGHT and stage == CYCLE and segment.flight_seconds > 0
     launched, flown = -1, 0
@@ -196,7 +197,7 @@ def stage_knots(
 
 @kernel
 def knot_speeds(knots: Array, moving: Array, n: int) -> None:
-    """Choose the speed at each key pose: none at rest, the parabola's at take-off and landing, between its neighbours' else."""
+    """Write the slope at each key pose: 0 at rest, that of the parabola at take-off and landing, else by its neighbours."""
     knots[SLOPE, 0] = knots[SLOPE, n - 1] = 0.0
     launched = False
     for i in range(1, n - 1):
@@ -206,20 +207,20 @@ def knot_speeds(knots: Array, moving: Array, n: int) -> None:
         after = (knots[VALUE, i + 1] - knots[VALUE, i]) / max(next_span, 1e-3)
         if knots[PUSH, i] != 0:
             launched = not launched
-            # In free fall the mean speed is reached half way.
+            # In free fall the mean speed is reached at half of the time.
             change = -0.5 * knots[PUSH, i] * next_span if launched else 0.5 * knots[PUSH, i] * span
             knots[SLOPE, i] = (after if launched else before) + change
         elif moving[i] and before * after > 0:
-            # The harmonic mean of the slopes on either side never overshoots (Fritsch and Butland 1984).
+            # The harmonic mean of the slopes on both sides never overshoots (Fritsch and Butland 1984).
             knots[SLOPE, i] = 2.0 * before * after / (before + after)
 
 
 @kernel
 def root_height_unit(segment: Segment, leg: Scalar, seat: Scalar, stand: Scalar) -> Scalar:
-    """Leg lengths that 1 in the channel `root_height` means.
+    """Return the leg lengths that equal 1 in the channel `root_height`.
 
-    On a seat it is the way down to it, on the floor the way down to the floor. `seat` and `stand` are how high the
-    pelvis is when it sits and when it stands, in metres.
+    On a seat this is the way down to the seat, on the floor the way down to the floor. `seat` and `stand` are the pelvis
+    heights in sitting and standing, in metres.
     """
     if segment.support == SEAT:
         return (stand - seat) / leg
@@ -238,33 +239,35 @@ def knots_of_channel(
     knots: Array,
     moving: Array,
 ) -> int:
-    """List the key poses of one channel over a whole slot.
+    """Write the key poses of one channel over a whole segment and return their number.
 
     Parameters
     ----------
-    slot, actions : see there
+    segment, actions
+        Segment and tables of its action.
     draws : float [DRAWS]
     leg : float
-        Length of the legs in metres.
+        Leg length in metres.
     c : int
+        Channel.
     height_unit : float
-        What 1 in the channel `root_height` means, in leg lengths.
+        Leg lengths that equal 1 in the channel `root_height`.
     times : float [knots]
-        What :func:`fill_times` wrote for this slot.
+        Times of the keys, see :func:`fill_times`.
     knots : float [4, knots], written
-        Time, value, speed and acceleration of the channel at each key pose.
+        Time, value, first and second derivative of the channel at each key pose.
     moving : bool [knots], written
-        Whether the channel moves through a key pose.
+        Whether the channel moves through a key pose without rest.
 
     Returns
     -------
     int
-        How many there are.
+        Number of key poses.
     """
     fill_row(knots[PUSH], 0.0)
     enter_end, exit_begin = stage_bounds(segment)
     unit = height_unit if c == ROOT_HEIGHT else 1.0
-    # A held pose varies less than a movement does: hands still have to be where the action wants them.
+    # A held pose varies less than a movement, because the hands must stay at their targets.
     exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
     hold = actions.pose[segment.kind, c] * unit * (1.0 if exact else 1.0 + 0.4 * (segment.amplitude - 1.0))
     n = set_knot(knots, moving, 0, segment.start, 0.0, False)
@@ -283,14 +286,14 @@ def knots_of_channel(
 
 @kernel
 def flatten_ends(knots: Array, moving: Array, count: int) -> None:
-    """Let a track begin at its first key pose and end at its last one, instead of coming from standing and going back to it."""
+    """Let a curve begin at its first key pose and end at its last one, instead of starting from and returning to standing."""
     knots[VALUE, 0], knots[VALUE, count - 1] = knots[VALUE, 1], knots[VALUE, count - 2]
     knot_speeds(knots, moving, count)
 
 
 @kernel
 def fill_track(row: Array, knots: Array, count: int, clock: Clock) -> None:
-    """Add a track of quintics between key poses: at each the given value, speed and acceleration.
+    """Add the quintics between key poses to a row: at each key pose the given value and derivatives.
 
     Between two keys at rest this is the minimum-jerk movement of Flash and Hogan (1985); between take-off and landing it is the
     parabola of free fall.
@@ -300,8 +303,7 @@ def fill_track(row: Array, knots: Array, count: int, clock: Clock) -> None:
         span = times[i + 1] - times[i]
         if span <= 1e-6:
             continue
-        f0 = max(0, int(np.ceil((times[i] - clock.first) / clock.step)))
-        f1 = min(len(row), int(np.ceil((times[i + 1] - clock.first) / clock.step)))
+        f0, f1 = frame_window(clock, times[i], times[i + 1], len(row))
         here, rise = np.float32(values[i]), np.float32(values[i + 1] - values[i])
         v0, v1 = np.float32(speeds[i] * span), np.float32(speeds[i + 1] * span)
         p0, p1 = np.float32(pushes[i] * span * span), np.float32(pushes[i + 1] * span * span)
@@ -317,7 +319,7 @@ def fill_track(row: Array, knots: Array, count: int, clock: Clock) -> None:
 
 @kernel
 def interval_seconds(segment: Segment, stage: int, at: Scalar, number: int, draws: Array) -> Scalar:
-    """Second at which a share of a stage has passed; `number` is the repetition, where the stage is the cycle."""
+    """Return the time at which the fraction `at` of a stage has passed; `number` is the repetition of the cycle."""
     enter_end, exit_begin = stage_bounds(segment)
     if stage == ENTER:
         return segment.start + at * (enter_end - segment.start)
@@ -331,15 +333,16 @@ def interval_seconds(segment: Segment, stage: int, at: Scalar, number: int, draw
 
 @kernel
 def mark_intervals(segment: Segment, actions: ActionTables, draws: Array, clock: Clock, point: int, marks: Array) -> None:
-    """Mark the frames that lie within a slot's stretches of one point.
+    """Set to 1 the frames that lie in the intervals of a segment for one point.
 
     Parameters
     ----------
-    slot, actions, clock : see there
+    segment, actions, clock
+        Segment, tables of its action, time of the frames.
     draws : float [DRAWS]
     point : int
-        See :attr:`posegen.motion.tables.ActionTables.stretches`.
-    marks : [frames], set to 1 there
+        See :attr:`posegen.motion.library_tables.ActionTables.intervals`.
+    marks : [frames], changed
     """
     for i in range(segment.first_interval, segment.last_interval):
         if int(actions.intervals[i, 0]) != point:
@@ -348,15 +351,14 @@ def mark_intervals(segment: Segment, actions: ActionTables, draws: Array, clock:
         for number in range(max(segment.repetitions, 1) if stage == CYCLE else 1):
             begin = interval_seconds(segment, stage, actions.intervals[i, 2], number, draws)
             end = interval_seconds(segment, stage, actions.intervals[i, 3], number, draws)
-            f0 = max(0, int(np.ceil((begin - clock.first) / clock.step)))
-            f1 = min(len(marks), int(np.ceil((end - clock.first) / clock.step)))
+            f0, f1 = frame_window(clock, begin, end, len(marks))
             for f in between(f0, f1):
                 marks[f] = 1
 
 
 @kernel
 def mark_airborne(segment: Segment, draws: Array, clock: Clock, airborne: Array) -> None:
-    """Mark the frames in which a jumping slot is off the ground."""
+    """Mark the frames in which a jumping segment is off the ground."""
     flight = flight_seconds(segment)
     for number in range(segment.repetitions):
         for which in range(flight_count(segment)):

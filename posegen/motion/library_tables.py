@@ -1,7 +1,7 @@
 """Flat arrays of the library's actions and styles, as kernels read them.
 
 Each action has two rows: performed with the left side and with the right side. `near` and `far` are resolved to left and right.
-Angles are in turns, root channels in leg lengths, hand positions in arm lengths. The YAML schema is :mod:`posegen.library`.
+Angles are in turns, root channels in leg lengths, hand targets in arm lengths. The YAML schema is :mod:`posegen.library`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNEL
 from posegen.library.models import Action, Key
 from posegen.library.styles import Style
 from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, half_cycle_later, stride_parameters
+from posegen.motion.workspace import ACTION
 from posegen.skeleton import CONTACTS, JOINT_LIMITS, PARTS
 
 Array = NDArray[Any]
@@ -27,40 +28,19 @@ SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT, "f
 ENTER, CYCLE, EXIT = 0, 1, 2
 _STAGES = ("enter", "cycle", "exit")
 RETURNED, PLACED = 1, 2
-"""How an action guides its feet: it sets them down where they stood, or where their channels say."""
+"""How an action places its feet: where they were before, or where its foot channels put them."""
 LIFTED = {"left": -1, "right": -2}
-"""Points of stretches in which a foot is lifted."""
+"""Point numbers of the intervals in which a foot is lifted."""
 SERIES = 4
 _USED_RANGE, _USUAL_BEND = 0.8, JOINT_LIMITS["ankle_dorsiflexion"][1]
-SCALARS = (
-    "support",
-    "gait",
-    "enter",
-    "exit",
-    "flight_seconds",
-    "flight_begin",
-    "flight_end",
-    "flight_again",
-    "first_key",
-    "last_key",
-    "first_series",
-    "last_series",
-    "guided",
-    "first_interval",
-    "last_interval",
-)
-"""The numbers of an action, in the order in which they end a slot; see :class:`posegen.motion.state.Slot`."""
 _FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*FOOT_PLACE, "foot_pitch"))
 _LEG = ("hip", "knee", "ankle", "foot")
-_FLIPPED = (
+_FLIPPED = {
     "root_lateral",
     "pelvis_obliquity",
-    "pelvis_rotation",
-    "trunk_lateral",
-    "trunk_rotation",
-    "neck_lateral",
-    "neck_rotation",
-)
+    *(f"{part}_rotation" for part in ("pelvis", "trunk", "neck")),
+    *(f"{part}_lateral" for part in ("trunk", "neck")),
+}
 _PART_CHANNELS = {
     "trunk": ("trunk_flexion", "trunk_lateral", "trunk_rotation"),
     "head": ("neck_flexion", "neck_lateral", "neck_rotation"),
@@ -70,42 +50,45 @@ _PART_CHANNELS = {
     },
 }
 _HELD_CHANNELS = _PART_CHANNELS | {"trunk": (*_PART_CHANNELS["trunk"], "neck_lateral", "neck_rotation")}
-"""What keeps its pose with a part: a head that made up for a trunk that does not turn would turn itself."""
+"""Channels that keep the pose of the action with each part. With the trunk the neck is held as well, because its swing only
+compensates that of the trunk.
+"""
 _STEPS = ("arm_swing", "bounce", "sideways", "cadence", "stance", "clearance", "width")
 
 
 class ActionTables(NamedTuple):
-    """What the actions are made of.
+    """Arrays of all actions.
 
     Attributes
     ----------
-    scalars : float [2 * actions, SCALARS]
+    numbers : ACTION [2 * actions]
+        See :data:`posegen.motion.workspace.ACTION`.
     pose : float [2 * actions, channels]
     used, owned : bool [2 * actions, channels]
-        Channels that the action moves, and those that it takes over when it lies over another one.
+        Channels that the action moves, and those that it replaces as a layer.
     anchors : int [2 * actions, 2]
-        Index into ANCHORS of what the left and the right hand are placed from.
+        Index into ANCHORS of the origin of the target of the left and of the right hand.
     parts : bool [2 * actions, parts]
-        That it is labelled on when it lies over another one.
+        Body parts that are labelled with the action when it is a layer.
     key_stage, key_at, key_through : [keys]
-        The keys of all actions, those of each from its `first_key` to its `last_key`.
+        The keys of all actions; those of one action are `first_key` to `last_key`.
     key_pose, key_given : [keys, channels]
     series_channel : int [series]
-        The harmonics of all actions, those of each from its `first_series` to its `last_series`.
+        The harmonics of all actions; those of one action are `first_series` to `last_series`.
     series_cos, series_sin : float [series, SERIES]
-        Over the action's cycle; of a gait over the left leg's stride.
-    manner : float [2 * actions, MANNERS]
-        See :mod:`posegen.motion.manner`.
+        Over the cycle of the action; for a gait, over the stride of the left leg.
+    stride : float [2 * actions, STRIDE_PARAMETERS]
+        The columns are named in :mod:`posegen.motion.gait.steps`.
     held : bool [2 * actions, channels]
-        Channels in which a gait keeps its pose rather than swinging.
+        Channels in which a gait keeps the pose instead of swinging.
     bend : float [2 * actions]
-        Turns by which ankles bend further up than usually.
-    stretches : float [stretches, 4]
-        Stretches of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its number in
-        CONTACTS): point, stage, begin and end as shares of the stage; those of each action from its `first_stretch`.
+        Turns by which the range of dorsiflexion is wider than usual.
+    intervals : float [intervals, 4]
+        Intervals of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its index in
+        CONTACTS): point, stage, begin and end as fractions of the stage; those of one action start at `first_interval`.
     """
 
-    scalars: Array
+    numbers: Array
     pose: Array
     used: Array
     owned: Array
@@ -126,14 +109,14 @@ class ActionTables(NamedTuple):
 
 
 class LibraryTables(NamedTuple):
-    """All that kernels know of a library."""
+    """Arrays of the actions and gaits of a library."""
 
     actions: ActionTables
     gaits: Gaits
 
 
 def _resolve(values: Mapping[str, Any], near: str) -> dict[str, Any]:
-    """Name channels left and right; `near` is the side that the action is done with."""
+    """Return the values by left and right channel names; `near` is the side that performs the action."""
     far = "right" if near == "left" else "left"
     out: dict[str, Any] = {}
     for name, value in values.items():
@@ -148,7 +131,7 @@ def _resolve(values: Mapping[str, Any], near: str) -> dict[str, Any]:
 
 
 def _whole(name: str) -> int:
-    """What is 1 in the tables: 360 degrees, or 1 in the file."""
+    """Return the number in the file that equals 1 in the tables: 360 degrees, or 1."""
     return 1 if name.startswith("root_") or name.endswith(FOOT_PLACE) or "_hand_" in name else 360
 
 
@@ -174,7 +157,7 @@ def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int
         for key in keys:
             row, given = _row(key.pose, near)
             if stage == CYCLE and key.at == 1:
-                # A cycle ends where it began, in every channel that it moves.
+                # A cycle ends in the pose in which it began, in every channel that it moves.
                 row, given = np.where(given, row, pose), given | used
             rows.append((stage, key.at, key.through, row, given))
     return rows
@@ -204,7 +187,7 @@ def _held(action: Action, near: str) -> Array:
 
 
 def _bend(action: Action) -> float:
-    """Turns that ankles bend further up, of what the action's range for them is wider: heels rise before its very end."""
+    """Return by how many turns the action widens the range of dorsiflexion; heels rise before its end is reached."""
     range_ = action.ranges.get("ankle_dorsiflexion")
     return _USED_RANGE * (((range_ and range_.max) or _USUAL_BEND) - _USUAL_BEND) / 360
 
@@ -224,7 +207,7 @@ def _series(action: Action, near: str) -> list[tuple[int, Array, Array]]:
 
 
 def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
-    """Channels that a layered slot takes over, and the parts that it is labelled on."""
+    """Return the channels that a layered segment replaces, and the parts that are labelled with it."""
     parts = _parts(action.parts, near)
     owned = np.zeros(len(CHANNELS), bool)
     for part in parts & set(_PART_CHANNELS):
@@ -235,8 +218,7 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
 
 
 def _action_tables(library: Library) -> ActionTables:
-    scalars: list[tuple[float, ...]] = []
-    poses, uses, owns, anchors, parts, strides, helds, bends = [], [], [], [], [], [], [], []
+    rows: list[dict[str, Any]] = []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
     intervals: list[tuple[int, int, float, float]] = []
@@ -250,63 +232,60 @@ def _action_tables(library: Library) -> ActionTables:
             series += _series(action, near)
             used[[c for c, _, _ in series[first_series:]]] = True
             keys += _keys(action, near, pose, used)
+            intervals += _intervals(action, near)
             flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
             end = begin + (flight / action.cycle if action.cycle else 0.0)
-            intervals += _intervals(action, near)
             guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
-            ranges = (first_key, len(keys), first_series, len(series), guided, first_interval, len(intervals))
-            kind = (SUPPORTS[action.support], GAITS[action.gait])
-            scalars.append((*kind, action.enter, action.exit, flight, begin, end, again, *ranges))
-            own, labelled = _owned(action, near, used)
-            poses.append(pose)
-            uses.append(used)
-            owns.append(own)
+            gait = GAITS[action.gait]
+            kind = (SUPPORTS[action.support], gait, guided)
+            ranges = (first_key, len(keys), first_series, len(series), first_interval, len(intervals))
+            owned, parts = _owned(action, near, used)
             hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
-            anchors.append(hands if near == "left" else hands[::-1])
-            parts.append(labelled)
-            strides.append(stride_parameters(action, GAITS[action.gait], near))
-            helds.append(_held(action, near))
-            bends.append(_bend(action))
-    nowhere = np.zeros((0, len(CHANNELS)))
+            rows.append(
+                {
+                    "numbers": np.array((action.enter, action.exit, flight, begin, end, again, *kind, *ranges), ACTION),
+                    "pose": pose,
+                    "used": used,
+                    "owned": owned,
+                    "anchors": np.array(hands if near == "left" else hands[::-1], np.int64),
+                    "parts": parts,
+                    "stride": np.array(stride_parameters(action, gait, near), np.float64),
+                    "held": _held(action, near),
+                    "bend": np.float64(_bend(action)),
+                }
+            )
+    none = np.zeros((0, len(CHANNELS)))
     return ActionTables(
-        scalars=np.asarray(scalars, np.float64),
-        pose=np.asarray(poses),
-        used=np.asarray(uses),
-        owned=np.asarray(owns),
-        anchors=np.asarray(anchors, np.int64),
-        parts=np.asarray(parts),
         key_stage=np.asarray([k[0] for k in keys], np.int64),
         key_at=np.asarray([k[1] for k in keys], np.float64),
         key_through=np.asarray([k[2] for k in keys], bool),
-        key_pose=np.asarray([k[3] for k in keys]) if keys else nowhere,
-        key_given=np.asarray([k[4] for k in keys]) if keys else nowhere.astype(bool),
+        key_pose=np.asarray([k[3] for k in keys]) if keys else none,
+        key_given=np.asarray([k[4] for k in keys]) if keys else none.astype(bool),
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
-        stride=np.asarray(strides, np.float64),
-        held=np.asarray(helds),
-        bend=np.asarray(bends, np.float64),
         intervals=np.asarray(intervals, np.float64).reshape(-1, 4),
+        **{name: np.stack([row[name] for row in rows]) for name in rows[0]},
     )
 
 
 @lru_cache(maxsize=8)
 def library_tables(library: Library) -> LibraryTables:
-    """Flat arrays of `library` (which hashes by identity) and of the gaits."""
+    """Return the arrays of `library` (hashed by identity) and of the gaits."""
     return LibraryTables(_action_tables(library), gait_tables())
 
 
 class StyleTables(NamedTuple):
-    """The styles of a library.
+    """Arrays of the styles of a library.
 
     Attributes
     ----------
     posture : float [styles, channels]
         Turns by which each channel differs from the usual posture.
     sway : float [styles]
-        Factor on how far who stands wanders.
+        Factor on the sway in standing.
     steps : float [styles, 7]
-        How steps and arms differ; see the columns above.
+        Changes of steps and arms; the columns are named in :mod:`posegen.motion.gait.steps`.
     """
 
     posture: Array
@@ -314,13 +293,15 @@ class StyleTables(NamedTuple):
     steps: Array
 
 
+def channels_named(name: str) -> list[int]:
+    """Return the indices of the channels `name`, or of those of both sides."""
+    return [c for c, channel in enumerate(CHANNELS) if channel in (name, f"left_{name}", f"right_{name}")]
+
+
 def _style_posture(style: Style) -> Array:
     row = np.zeros(len(CHANNELS))
     for name, degrees in style.posture.items():
-        for c, channel in enumerate(CHANNELS):
-            rest = name.removeprefix("both_")
-            if channel in (rest, f"left_{rest}", f"right_{rest}"):
-                row[c] = degrees / 360
+        row[channels_named(name.removeprefix("both_"))] = degrees / 360
     return row
 
 
@@ -334,7 +315,7 @@ def _style_tables(styles: tuple[Style, ...]) -> StyleTables:
 
 @lru_cache(maxsize=8)
 def style_tables(library: Library) -> StyleTables:
-    """Flat arrays of the styles of `library` (which hashes by identity)."""
+    """Return the arrays of the styles of `library` (hashed by identity)."""
     return _style_tables(tuple(library.styles.values()))
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from posegen.kernels import kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.library_tables import PLAIN, StyleTables
-from posegen.motion.workspace import POINT_SIZE, Person, Role
+from posegen.motion.library_tables import PLAIN, StyleTables, channels_named
+from posegen.motion.workspace import POINT_SIZE, SEGMENT, Person, Role
 from posegen.scene import LEFT, RIGHT, Persons, Scenes
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS, body_offsets
 
@@ -31,7 +31,7 @@ NEUTRAL = {
     "shoulder_rotation": -6.0,
     "elbow_flexion": 15.0,
 }
-"""Quiet standing, degrees. The foot lies flat: pelvis tilt, hip, knee and ankle cancel."""
+"""Neutral posture in quiet standing, degrees. The foot lies flat: pelvis tilt, hip, knee and ankle add up to 0."""
 SWAY = {
     "root_forward": 0.007,
     "root_lateral": 0.009,
@@ -46,17 +46,16 @@ SWAY = {
     "elbow_flexion": 2.0,
     "collar_elevation": 0.7,
 }
-"""How far each channel wanders in standing: leg lengths for the root, degrees for the rest."""
+"""Amplitude of postural sway of each channel: leg lengths for the root, degrees for the others."""
 
 
 class Roles(NamedTuple):
-    """What all actors do and where they begin, arrays [n, actors, ...]; see :class:`posegen.motion.state.Role`."""
+    """What all actors do and where they start: arrays [n, ...]; see :class:`posegen.motion.workspace.Role`."""
 
     actors: Array
     length: Array
-    kinds: Array
+    segments: Any
     layered: Array
-    numbers: Array
     turn: Array
     left_leads: Array
     phase: Array
@@ -75,40 +74,22 @@ class Roles(NamedTuple):
 def _channel_vector(values: dict[str, float]) -> Array:
     row = np.zeros(len(CHANNELS))
     for name, value in values.items():
-        for c, channel in enumerate(CHANNELS):
-            if channel in (name, f"left_{name}", f"right_{name}"):
-                row[c] = value / (1 if name.startswith("root_") else 360)
+        row[channels_named(name)] = value / (1 if name.startswith("root_") else 360)
     return row
 
 
 _NEUTRAL_ROW, _SWAY_ROW = _channel_vector(NEUTRAL), _channel_vector(SWAY)
 
 
-class PersonArrays(NamedTuple):
-    """The actors' bodies and postures, arrays [n, actors, ...]; see :class:`posegen.motion.state.Person`."""
-
-    offsets: Array
-    foot: Array
-    widths: Array
-    neutral: Array
-    sway: Array
-    stature: Array
-    energy: Array
-    draws: Array
-    posture: Array
-    style: Array
-
-
 def _postures(persons: Persons, draws: Array, styles: StyleTables) -> tuple[Array, Array]:
-    """Neutral posture and sway of each person: nobody stands quite like another."""
+    """Return the neutral posture and the sway of each person, with individual differences."""
     neutral = np.broadcast_to(_NEUTRAL_ROW, (*persons.stature.shape, len(CHANNELS))).astype(np.float32)
     habits = {"trunk_flexion": (8.0, 0), "neck_flexion": (8.0, 1), "shoulder_abduction": (6.0, 2), "elbow_flexion": (16.0, 3)}
     for name, (width, draw) in habits.items():
         spread = (draws[..., draw] - 0.5) * width / 360
-        for c, channel in enumerate(CHANNELS):
-            if channel in (name, f"left_{name}", f"right_{name}"):
-                neutral[..., c] += spread
-    # Older people stand more bent (after 60, up to 8 degrees) and sway more.
+        for c in channels_named(name):
+            neutral[..., c] += spread
+    # Older people stand more bent (from 60 on, up to 8 degrees) and sway more.
     old = np.clip((persons.age - 60) / 20, 0, 1)
     neutral[..., CHANNELS.index("trunk_flexion")] += (old * 8 / 360).astype(np.float32)
     sway = _SWAY_ROW * (0.8 + 0.4 * draws[..., 4:5] + 0.5 * old[..., None])
@@ -116,46 +97,60 @@ def _postures(persons: Persons, draws: Array, styles: StyleTables) -> tuple[Arra
     return neutral, (sway * styles.sway[persons.style][..., None]).astype(np.float64)
 
 
-def person_arrays(scenes: Scenes, styles: StyleTables = PLAIN) -> PersonArrays:
-    """Bodies and postures of all actors of planned scenes, whose persons have these styles."""
+def person_arrays(scenes: Scenes, styles: StyleTables = PLAIN) -> Person:
+    """Return body, posture and habits of all actors: a :class:`Person` of arrays [n, actors, ...]."""
     persons = scenes.persons
     stature = persons.stature.astype(np.float64)
     leg = PROPORTIONS["hip_height"] * stature
-    foot = np.stack(
-        [p * stature for p in (HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"])], -1
-    )
-    # Step width .12 to .13 of the leg (Donelan 2001); the feet stand about as far apart as the hips; 7 degrees of toe-out.
+    foot = (HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"])
+    # Step width is .12 to .13 of the leg (Donelan 2001), the standing feet are about a hip width apart, toe-out is 7 degrees.
     toe_out = (4 + 6 * scenes.draws[..., 5]) / 360
-    widths = np.stack([0.0625 * leg, 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6]), toe_out], -1)
     neutral, sway = _postures(persons, scenes.draws, styles)
-    cast = PersonArrays(
-        body_offsets(persons),
-        foot,
-        widths,
-        neutral,
-        sway,
-        stature,
-        persons.energy.astype(np.float64),
-        scenes.draws.astype(np.float64),
-        styles.posture[persons.style],
-        styles.steps[persons.style],
+    arrays = Person(
+        offsets=body_offsets(persons),
+        foot=np.stack([p * stature for p in foot], -1),
+        widths=np.stack([0.0625 * leg, 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6]), toe_out], -1),
+        neutral=neutral,
+        sway=sway,
+        stature=stature,
+        energy=persons.energy.astype(np.float64),
+        draws=scenes.draws.astype(np.float64),
+        posture=styles.posture[persons.style],
+        style=styles.steps[persons.style],
     )
-    # One layout, whatever the number of samples: another one is another compilation.
-    return PersonArrays(*(np.ascontiguousarray(a) for a in cast))
+    # Kernels are compiled for C order; another memory layout would compile them again.
+    return Person(*(np.ascontiguousarray(a) for a in arrays))
+
+
+@kernel
+def person_at(persons: Person, i: int, who: int) -> Person:
+    """Return actor `who` of sample `i`."""
+    return Person(
+        persons.offsets[i, who],
+        persons.foot[i, who],
+        persons.widths[i, who],
+        persons.neutral[i, who],
+        persons.sway[i, who],
+        persons.stature[i, who],
+        persons.energy[i, who],
+        persons.draws[i, who],
+        persons.posture[i, who],
+        persons.style[i, who],
+    )
 
 
 @kernel
 def role_at(roles: Roles, i: int, who: int) -> Role:
-    """What one actor does; its slots end at the first unused one."""
-    used, base, count = 0, 0, roles.kinds.shape[2]
-    while used < count and roles.kinds[i, who, used] >= 0:
+    """Return the role of actor `who` in sample `i`, with the used segments alone."""
+    segments = roles.segments[i, who]
+    used, base = 0, 0
+    while used < len(segments) and segments[used].kind >= 0:
         used += 1
     while base < used and not roles.layered[i, who, base]:
         base += 1
     return Role(
         base,
-        roles.kinds[i, who, :used],
-        roles.numbers[i, who, :used],
+        segments[:used],
         roles.turn[i, who],
         roles.left_leads[i, who],
         roles.phase[i, who],
@@ -169,39 +164,33 @@ def role_at(roles: Roles, i: int, who: int) -> Role:
     )
 
 
-@kernel
-def person_at(cast: PersonArrays, i: int, who: int) -> Person:
-    """Who one actor is."""
-    return Person(
-        cast.offsets[i, who],
-        cast.foot[i, who],
-        cast.widths[i, who],
-        cast.neutral[i, who],
-        cast.sway[i, who],
-        cast.stature[i, who],
-        cast.energy[i, who],
-        cast.draws[i, who],
-        cast.posture[i, who],
-        cast.style[i, who],
-    )
+def segment_records(scenes: Scenes, numbers: Array) -> Array:
+    """Return the segments of all actors, SEGMENT [n, actors, segments]; `numbers` belongs to the action tables.
 
-
-def role_arrays(scenes: Scenes, scalars: Array) -> Roles:
-    """What all actors of planned scenes do; `scalars` are those of the action tables."""
+    The kind of an unused segment is -1.
+    """
     action = scenes.action.astype(np.int64)
-    kinds = np.where(action >= 0, 2 * action + (scenes.side == RIGHT), -1)
-    columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
-    numbers = np.concatenate([np.stack([c.astype(np.float64) for c in columns], -1), scalars[kinds]], -1)
-    # Kernels read up to the first unused slot.
-    order = np.argsort(kinds < 0, axis=-1, kind="stable")
-    kinds, layered, turn = (np.take_along_axis(a, order, -1) for a in (kinds, scenes.layered, scenes.turn))
+    records = np.zeros(action.shape, SEGMENT)
+    records["kind"] = np.where(action >= 0, 2 * action + (scenes.side == RIGHT), -1)
+    for name in ("start", "end", "tempo", "amplitude", "repetitions", "speed"):
+        records[name] = getattr(scenes, name)
+    for name in numbers.dtype.names or ():
+        records[name] = numbers[name][records["kind"]]
+    return records
+
+
+def role_arrays(scenes: Scenes, numbers: Array) -> Roles:
+    """Return what all actors of planned scenes do; `numbers` belongs to the action tables."""
+    segments = segment_records(scenes, numbers)
+    # Kernels read up to the first unused segment.
+    order = np.argsort(segments["kind"] < 0, axis=-1, kind="stable")
+    segments, layered, turn = (np.take_along_axis(a, order, -1) for a in (segments, scenes.layered, scenes.turn))
     whole_turn = 2 * np.pi
     roles = Roles(
         actors=scenes.actors.astype(np.int64),
         length=scenes.length.astype(np.int64),
-        kinds=kinds,
+        segments=segments,
         layered=layered,
-        numbers=np.take_along_axis(numbers, order[..., None], -2),
         turn=turn.astype(np.float64) / whole_turn,
         left_leads=_left_leads(scenes),
         phase=scenes.phase.astype(np.float64),
@@ -216,12 +205,12 @@ def role_arrays(scenes: Scenes, scalars: Array) -> Roles:
         shared=scenes.shared.astype(np.float64),
         points=np.zeros((*scenes.heading.shape, POINT_SIZE)),
     )
-    # One layout, whatever the number of samples: another one is another compilation.
+    # Kernels are compiled for C order; another memory layout would compile them again.
     return Roles(*(np.ascontiguousarray(a) for a in roles))
 
 
 def _left_leads(scenes: Scenes) -> Array:
-    """Whether the left foot takes the first step: the side of the first slot with a speed or a turn."""
+    """Return whether the left foot takes the first step: the side of the first segment with a speed or a turn."""
     steps = (scenes.speed > 0) | (scenes.turn != 0)
     first = np.argmax(steps, -1)
     leads: Array = np.take_along_axis(scenes.side, first[..., None], -1)[..., 0] == LEFT

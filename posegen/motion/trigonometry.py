@@ -1,7 +1,7 @@
-"""Sine, cosine, arc tangent and easing curves that give equal bits on every machine.
+"""Sine, cosine, arc tangent and easing curves with equal bits on every machine.
 
-libm differs between machines and versions, so code that decides content must not call it. An angle in turns needs no
-reduction by pi: subtracting the nearest whole number is exact.
+libm differs between machines and versions, so code that decides content must not call it. An angle in turns needs no reduction
+by pi: subtracting the nearest whole number is exact.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from posegen.kernels import Scalar, kernel
 
 # Adding and subtracting 1.5 * 2^23 rounds a float32 below 2^22 to the nearest whole number, in any vector width.
 _ROUND = np.float32(12582912.0)
-# Taylor series of sin(2 pi y) in y; the first term left out is 6e-8 at y = 1/4, half an ulp of float32.
+# Taylor series of sin(2 pi y) in y; the first omitted term is 6e-8 at y = 1/4, half an ulp of float32.
 _S1 = np.float32(6.283185307179586)
 _S3 = np.float32(-41.341702240399755)
 _S5 = np.float32(81.60524927607504)
@@ -24,7 +24,7 @@ _QUARTER = np.float32(0.25)
 
 @kernel
 def cos_turns(x: Scalar) -> Scalar:
-    """Cosine of `x` turns (float32, |x| < 2^22)."""
+    """Return the cosine of `x` turns (float32, |x| < 2^22)."""
     x = np.float32(x)
     y = _QUARTER - abs(x - ((x + _ROUND) - _ROUND))
     z = y * y
@@ -33,7 +33,7 @@ def cos_turns(x: Scalar) -> Scalar:
 
 @kernel
 def sin_turns(x: Scalar) -> Scalar:
-    """Sine of `x` turns (float32, |x| < 2^22)."""
+    """Return the sine of `x` turns (float32, |x| < 2^22)."""
     x = np.float32(x) - _QUARTER
     y = _QUARTER - abs(x - ((x + _ROUND) - _ROUND))
     z = y * y
@@ -42,7 +42,7 @@ def sin_turns(x: Scalar) -> Scalar:
 
 @kernel
 def atan_turns(x: Scalar) -> Scalar:
-    """Arc tangent in turns of `x` between -1 and 1, within 2e-6 turns (Abramowitz and Stegun 4.4.49, over 2 pi)."""
+    """Return the arc tangent in turns of `x` between -1 and 1, within 2e-6 turns (Abramowitz and Stegun 4.4.49, over 2 pi)."""
     x = np.float32(x)
     z = x * x
     return (
@@ -58,13 +58,13 @@ def atan_turns(x: Scalar) -> Scalar:
 
 @kernel
 def smooth_step(x: Scalar) -> Scalar:
-    """Minimum-jerk rise from 0 at 0 to 1 at 1 (Flash and Hogan 1985)."""
+    """Return the minimum-jerk rise from 0 at 0 to 1 at 1 (Flash and Hogan 1985)."""
     x = min(max(np.float32(x), np.float32(0.0)), np.float32(1.0))
     return x * x * x * (np.float32(10.0) + x * (np.float32(-15.0) + np.float32(6.0) * x))
 
 
 @kernel
 def ease_towards(value: Scalar, easy: Scalar, last: Scalar) -> Scalar:
-    """Value that is kept up to `easy` and then comes ever closer to `last`, from either side."""
+    """Return `value` up to `easy`; beyond it, return a value that approaches `last` asymptotically, from either side."""
     over = (value - easy) / (last - easy)
     return value if over <= 0 else easy + (last - easy) * over / (np.float32(1.0) + over)

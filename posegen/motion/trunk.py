@@ -1,4 +1,7 @@
-"""Forward kinematics of trunk, head and arms: rotations from channels, and joint positions."""
+"""Pelvis, trunk, head and arms: height, path and rotation of the pelvis, and forward kinematics above it.
+
+The legs are solved in :mod:`posegen.motion.feet`; arms whose hands have targets are corrected in :mod:`posegen.motion.arms`.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,53 @@ from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.trigonometry import cos_turns, sin_turns
-from posegen.motion.workspace import fill_row
+from posegen.motion import rows
+from posegen.motion.channels import segment_series
+from posegen.motion.gait.running import curve_warp, run_rise, warp_phase
+from posegen.motion.gait.steps import BOUNCES, Gaits
+from posegen.motion.gait.walking import HARMONICS
+from posegen.motion.library_tables import ActionTables
+from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
+from posegen.motion.workspace import (
+    FOOT_ANKLE_HEIGHT,
+    FOOT_BALL,
+    FOOT_HEEL,
+    Person,
+    Segment,
+    Workspace,
+    fill_row,
+    triangular_mean,
+)
 
 Array = NDArray[Any]
 
+ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
+TILT, OBLIQUITY, ROTATION = (CHANNELS.index(f"pelvis_{c}") for c in ("tilt", "obliquity", "rotation"))
+SURGE_SECONDS, SURGE_PHASE = 0.0075, 0.08
+"""In walking the body leads its mean course by at most the distance of so many seconds, at this phase and half a stride later.
+It is fastest in double support and slowest over the stance foot, by some 9 per cent of its speed.
+"""
+FAST, FASTER = 1.4, 0.4
+"""Speed in m/s from which the steps of a walker are softened, and the range of speed over which that increases."""
+HIP_FLEXION, KNEE_FLEXION, DORSIFLEXION = (
+    tuple(CHANNELS.index(f"{side}_{c}") for side in ("left", "right"))
+    for c in ("hip_flexion", "knee_flexion", "ankle_dorsiflexion")
+)
+FOOT_ROLL, LANDING_ANKLE = 0.18, 0.1
+"""Fractions of the leg: half of what the rolling foot adds to the distance of a running stance; height of the ankle at landing.
+"""
 TRUNK_FLEXION = CHANNELS.index("trunk_flexion")
 NECK_FLEXION = CHANNELS.index("neck_flexion")
 LEFT_ARM, RIGHT_ARM = CHANNELS.index("left_collar_elevation"), CHANNELS.index("right_collar_elevation")
 COLLAR_ELEVATION, COLLAR_PROTRACTION, SHOULDER_FLEXION, SHOULDER_ABDUCTION, SHOULDER_ROTATION, ELBOW = range(6)
 SPINE1, SPINE2, SPINE3, NECK, HEAD = 3, 6, 9, 12, 15
 BENT, FOLDED = np.float32(138.0 / 360.0), np.float32(150.0 / 360.0)
-"""Turns that an elbow bends without resistance, and at most: a large person's gesture ends there too."""
+"""Turns that an elbow bends without resistance, and at most."""
 
 
 @kernel
 def trunk_rotation(about_y: Array, about_x: Array, about_z: Array, share: Scalar, out: Array) -> None:
-    """Rotation Ry . Rx . Rz of `share` times the given turns; `out` is float32 [9, frames], row by row."""
+    """Write the rotation Ry . Rx . Rz of `share` times the given turns; `out` is float32 [9, frames], row by row."""
     part = np.float32(share)
     for f in range(out.shape[1]):
         sy, cy = sin_turns(part * about_y[f]), cos_turns(part * about_y[f])
@@ -38,7 +71,7 @@ def trunk_rotation(about_y: Array, about_x: Array, about_z: Array, share: Scalar
 
 @kernel
 def limb_rotation(flexion: Array, abduction: Array, rotation: Array, out: Array, sign: Scalar) -> None:
-    """Rotation Rx(-flexion) . Rz(abduction) . Ry(rotation); `sign` is 1 on the left and -1 on the right."""
+    """Write the rotation Rx(-flexion) . Rz(abduction) . Ry(rotation); `sign` is 1 on the left and -1 on the right."""
     mirror = np.float32(sign)
     for f in range(out.shape[1]):
         sx, cx = -sin_turns(flexion[f]), cos_turns(flexion[f])
@@ -52,7 +85,7 @@ def limb_rotation(flexion: Array, abduction: Array, rotation: Array, out: Array,
 
 @kernel
 def compose_rotations(parent: Array, child: Array, out: Array) -> None:
-    """Product of two rotations, float32 [9, frames] each; `out` is neither of them."""
+    """Write the product of two rotations, float32 [9, frames] each; `out` is neither of them."""
     for i in range(3):
         for j in range(3):
             row, a, b, c = out[3 * i + j], parent[3 * i], parent[3 * i + 1], parent[3 * i + 2]
@@ -63,7 +96,7 @@ def compose_rotations(parent: Array, child: Array, out: Array) -> None:
 
 @kernel
 def place_child(rotation: Array, offset: Array, parent: Array, child: Array) -> None:
-    """Position of a child joint: parent + rotation . offset; positions are float32 [3, frames]."""
+    """Write the position of a child joint: parent + rotation . offset; positions are float32 [3, frames]."""
     x, y, z = offset[0], offset[1], offset[2]
     for i in range(3):
         a, b, c = rotation[3 * i], rotation[3 * i + 1], rotation[3 * i + 2]
@@ -76,7 +109,7 @@ def place_child(rotation: Array, offset: Array, parent: Array, child: Array) -> 
 def place_arm(
     channels: Array, first: int, sign: Scalar, chest: Array, offsets: Array, joints: Array, collar: int, turns: Array
 ) -> None:
-    """Collar, shoulder, elbow and wrist of one side.
+    """Write the positions of collar, shoulder, elbow and wrist of one side.
 
     Parameters
     ----------
@@ -90,7 +123,7 @@ def place_arm(
     offsets : float32 [22, 3]
     joints : float32 [22, 3, frames], changed
     collar : int
-        The collar joint; the arm's others are found from it.
+        Collar joint; the other joints of the arm follow from it.
     turns : float32 [4, 9, frames]
         Scratch.
     """
@@ -127,10 +160,10 @@ def place_arm(
 
 @kernel
 def place_upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Array, turns: Array) -> None:
-    """Spine, neck, head and both arms, from the pelvis' rotation and position.
+    """Write the positions of spine, neck, head and both arms, from rotation and position of the pelvis.
 
-    The trunk's angles are shared equally by the three spine joints. `turns` [7, 9, frames] is scratch; at the end 4 and 5 are
-    the rotations of head and uppermost spine joint.
+    The three spine joints share the angles of the trunk equally. `turns` [7, 9, frames] is scratch; at the end, 4 and 5 are the
+    rotations of head and uppermost spine joint.
     """
     third = turns[4]
     trunk_rotation(
@@ -160,7 +193,172 @@ def place_upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Arr
 
 @kernel
 def negate_row(lateral: Array, out: Array) -> Array:
-    """Lateral flexion to the left is a negative rotation about z."""
+    """Write the negated row and return it: lateral flexion to the left is a negative rotation about z."""
     for f in range(len(out)):
         out[f] = -lateral[f]
     return out
+
+
+@kernel
+def fill_pelvis_height(
+    root: Array, legs: Array, tilt: Array, obliquity: Array, hip_drop: Scalar, hip_aside: Scalar, lean: Scalar, stand: Scalar
+) -> None:
+    """Write the height of the pelvis over the frames, before key poses.
+
+    In walking the stance leg carries the pelvis: it is as high as the nominal leg is long from hip to sole, and passes from one
+    leg to the other in double support. In running it rises and falls under the force of the contacts. In standing it is
+    `stand`.
+
+    Parameters
+    ----------
+    root : float32 [rows, frames], changed
+    legs : float32 [2, rows, frames]
+    tilt, obliquity : float32 [frames]
+        Turns.
+    hip_drop, hip_aside : float
+        Hip joint below and beside the pelvis joint, metres.
+    lean : float
+        Loss of height by the inward lean of a leg to its footprint, metres.
+    stand : float
+        Metres.
+    """
+    for f in range(root.shape[1]):
+        walking = root[rows.GAIT_WEIGHT, f] - root[rows.RUN_WEIGHT, f]
+        height = np.float32(stand) * (np.float32(1.0) - root[rows.GAIT_WEIGHT, f])
+        phase = root[rows.PHASE, f] - np.floor(root[rows.PHASE, f])
+        if walking > 0:
+            both = max(root[rows.DUTY, f] - np.float32(0.5), np.float32(0.06))
+            left = smooth_step(phase / both) if phase < 0.5 else np.float32(1.0) - smooth_step((phase - np.float32(0.5)) / both)
+            tip = np.float32(hip_aside) * sin_turns(obliquity[f]) * (np.float32(1.0) - np.float32(2.0) * left)
+            carried = left * legs[0, rows.LOWEST, f] + (np.float32(1.0) - left) * legs[1, rows.LOWEST, f]
+            height += walking * (carried + np.float32(hip_drop) * cos_turns(tilt[f]) + tip - np.float32(lean))
+        if root[rows.RUN_WEIGHT, f] > 0 and root[rows.RATE, f] > 0:
+            # Period and contact of the steady gait: a stride that slows down must not sink deeper because it lasts longer.
+            period, contact = (
+                root[rows.RUN_PERIOD, f] / root[rows.RUN_WEIGHT, f],
+                root[rows.RUN_CONTACT, f] / root[rows.RUN_WEIGHT, f],
+            )
+            beats = root[rows.BEATS, f] * phase
+            rise = run_rise((beats - np.floor(beats)) * period, contact, period) - run_rise(0.5 * contact, contact, period)
+            height += root[rows.RUN_HEIGHT, f] + root[rows.RUN_WEIGHT, f] * np.float32(rise)
+        elif root[rows.RUN_WEIGHT, f] > 0:
+            height += root[rows.RUN_WEIGHT, f] * np.float32(stand)
+        root[rows.HEIGHT, f] = height
+
+
+@kernel
+def soften_steps(root: Array, radius: int) -> None:
+    """Smooth the pelvis height of a fast walker where it passes from one leg to the other; `radius` is in frames.
+
+    Double support becomes so short with speed that the height given by the leg curves would turn from one frame to the next.
+    The height is replaced by its mean over a window, in a share that grows from 1.4 m/s on. `root` is float32 [rows, frames],
+    changed.
+    """
+    triangular_mean(root[rows.HEIGHT], radius, root[rows.WORK])
+    for f in range(root.shape[1]):
+        walking = root[rows.GAIT_WEIGHT, f] - root[rows.RUN_WEIGHT, f]
+        share = walking * smooth_step((root[rows.SPEED, f] - np.float32(FAST)) / np.float32(FASTER))
+        root[rows.HEIGHT, f] += share * (root[rows.WORK, f] - root[rows.HEIGHT, f])
+
+
+@kernel
+def pelvis_path(root: Array, channels: Array, leg: Scalar) -> None:
+    """Write the position of the pelvis: on the path, swaying over the stance foot, moved by the root channels.
+
+    The sway is a cosine over the stride with its peak in the middle of each stance: 7.0 cm from side to side in slow and 3.9 cm
+    in fast walking (Orendurff 2004).
+    """
+    for f in range(root.shape[1]):
+        slow = np.float32(0.035) - np.float32(0.017) * min(
+            max(abs(root[rows.SPEED, f]) - np.float32(0.7), np.float32(0.0)), np.float32(0.9)
+        )
+        walking = root[rows.GAIT_WEIGHT, f] - np.float32(0.6) * root[rows.RUN_WEIGHT, f]
+        walking *= np.float32(1.0) - abs(root[rows.LONE_FOOT, f])
+        sway = walking * slow * cos_turns(root[rows.PHASE, f] - np.float32(0.32))
+        aside = sway + np.float32(leg) * channels[ROOT_LATERAL, f]
+        surge = (root[rows.GAIT_WEIGHT, f] - root[rows.RUN_WEIGHT, f]) * np.float32(SURGE_SECONDS) * abs(root[rows.SPEED, f])
+        forward = np.float32(leg) * channels[ROOT_FORWARD, f]
+        forward += surge * cos_turns(np.float32(2.0) * (root[rows.PHASE, f] - np.float32(SURGE_PHASE)))
+        s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
+        root[rows.ROOT_X, f] = root[rows.PATH_X, f] + forward * s + aside * c
+        root[rows.ROOT_Z, f] = root[rows.PATH_Z, f] + forward * c - aside * s
+        root[rows.HEIGHT, f] += np.float32(leg) * channels[ROOT_HEIGHT, f]
+
+
+@kernel
+def pelvis_rotation(root: Array, channels: Array, out: Array) -> None:
+    """Write the rotation of the pelvis, float32 [9, frames]."""
+    facing = root[rows.WORK]
+    for f in range(len(facing)):
+        facing[f] = root[rows.HEADING, f] + channels[ROTATION, f]
+    trunk_rotation(facing, channels[TILT], channels[OBLIQUITY], 1.0, out)
+
+
+@kernel
+def place_hips(root: Array, pelvis: Array, offsets: Array, place: Array, legs: Array) -> None:
+    """Write the positions of the pelvis and of both hip joints; `place` is float32 [3, frames], the pelvis."""
+    for f in range(root.shape[1]):
+        place[0, f], place[1, f], place[2, f] = (
+            root[rows.ROOT_X, f],
+            root[rows.HEIGHT, f] - root[rows.LOWERING, f],
+            root[rows.ROOT_Z, f],
+        )
+    for side in range(2):
+        place_child(pelvis, offsets[1 + side], place, legs[side, rows.HIP_X : rows.HIP_Z + 1])
+
+
+@kernel
+def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, person: Person) -> Scalar:
+    """Return the height of the pelvis in metres when a leg with these angles (turns) carries the body."""
+    thigh, shank, foot = -person.offsets[4, 1], -person.offsets[7, 1], person.foot
+    upper = hip - tilt
+    lower = upper - knee
+    s, c = sin_turns(lower + ankle), cos_turns(lower + ankle)
+    down = thigh * cos_turns(upper) + shank * cos_turns(lower)
+    return down + foot[FOOT_ANKLE_HEIGHT] * c + max(foot[FOOT_HEEL] * s, -foot[FOOT_BALL] * s) - person.offsets[1, 1]
+
+
+@kernel
+def run_height(
+    work: Workspace,
+    segment: Segment,
+    duty: Scalar,
+    rate: Scalar,
+    leg: Scalar,
+    person: Person,
+    actions: ActionTables,
+    gaits: Gaits,
+) -> Scalar:
+    """Return the height of the pelvis in the middle of a running stance of the near leg, in metres.
+
+    The angles give one height. The other, lower one is that from which the leg still reaches its footprint at landing, after
+    the rise by force and flight. The result is a weighted mean.
+    """
+    stand = angles_height(work, segment, duty, leg, person, actions, gaits)
+    period, contact = 1.0 / (rate * actions.stride[segment.kind, BOUNCES]), duty / rate
+    rise = run_rise(0.0, contact, period) - run_rise(0.5 * contact, contact, period)
+    ahead = max(0.5 * segment.speed * contact - FOOT_ROLL * leg, 0.0)
+    reach = np.sqrt(max(leg * leg - ahead * ahead, 0.25 * leg * leg)) + LANDING_ANKLE * leg - person.offsets[1, 1] - rise
+    return 0.15 * stand + 0.85 * min(stand, reach)
+
+
+@kernel
+def angles_height(
+    work: Workspace, segment: Segment, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
+) -> Scalar:
+    """Return the height of the pelvis when the near leg stands with the angles of a gait segment in the middle
+    of its stance.
+    """
+    side = segment.kind % 2
+    warp = curve_warp(duty) if actions.stride[segment.kind, BOUNCES] == 2 else 0.0
+    series, angles = work.series, work.angles
+    channels = (HIP_FLEXION[side], KNEE_FLEXION[side], DORSIFLEXION[side], TILT)
+    for i in range(4):
+        angles[i] = person.neutral[channels[i]]
+        if not segment_series(segment, leg, person, actions, gaits, channels[i], series):
+            continue
+        angles[i] = series[0]
+        for k in range(HARMONICS):
+            at = (warp_phase(0.5 * duty, warp) + 0.5 * side) * (k + 1)
+            angles[i] += series[1 + k] * cos_turns(at) + series[1 + HARMONICS + k] * sin_turns(at)
+    return nominal_height(angles[0], angles[1], angles[2], angles[3], person)

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from posegen.library import Library
 from posegen.library.channels import CHANNELS
-from posegen.motion.engine import actor_motion
+from posegen.motion.engine import animate_actor
 from posegen.motion.library_tables import library_tables
+from posegen.motion.scene_arrays import segment_records
 from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
-from posegen.scene import RIGHT, Scenes
+from posegen.scene import Scenes
 from posegen.skeleton import JOINTS
 from tests.motion.rotations import central
 
@@ -24,14 +25,11 @@ MARGIN = 40
 
 
 def role(scenes: Scenes, library: Library) -> Role:
-    columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
-    kinds = 2 * scenes.action[0, 0].astype(np.int64) + (scenes.side[0, 0] == RIGHT)
-    numbers = np.stack([column[0, 0].astype(np.float64) for column in columns], -1)
-    numbers = np.concatenate([numbers, library_tables(library).actions.scalars[kinds]], -1)
+    segments = segment_records(scenes, library_tables(library).actions.numbers)[0, 0]
     base = int((~scenes.layered[0, 0]).sum())
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     seat = float(scenes.seat_height[0, 0])
-    return Role(base, kinds, numbers, turn, True, 0.2, 0.1, 0.3, -0.2, seat, scenes.steps[0].astype(np.float64))
+    return Role(base, segments, turn, True, 0.2, 0.1, 0.3, -0.2, seat, scenes.steps[0].astype(np.float64))
 
 
 def acted(scenes: Scenes, library: Library, someone: Person, fps: int = 25) -> Workspace:
@@ -40,7 +38,7 @@ def acted(scenes: Scenes, library: Library, someone: Person, fps: int = 25) -> W
     work = empty_workspace(frames + 2 * MARGIN, scenes.action.shape[2])
     known = library_tables(library)
     clock = Clock(-MARGIN / fps, 1.0 / fps)
-    actor_motion(work, role(scenes, library), someone, known.actions, known.gaits, clock, MARGIN, frames)
+    animate_actor(work, role(scenes, library), someone, known.actions, known.gaits, clock, MARGIN, frames)
     return work
 
 

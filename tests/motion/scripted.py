@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from posegen.library import Library, load_library
 from posegen.motion.engine import Motion, animate
-from posegen.motion.library_tables import SCALARS, ActionTables, library_tables
+from posegen.motion.library_tables import ActionTables, library_tables
 from posegen.motion.scene_arrays import person_arrays
-from posegen.motion.workspace import Person, Segment
+from posegen.motion.workspace import SEGMENT, Person, Segment
 from posegen.scene import BOTH, Persons, Scenes, empty_scenes
 from posegen.skeleton import PROPORTIONS
 
@@ -67,47 +67,19 @@ def pick(scenes: Scenes, samples: Array) -> Scenes:
     return replace(scenes, persons=persons, **arrays)
 
 
-def slot(
-    action: str,
-    start: float,
-    end: float,
-    *,
-    tempo: float = 1.0,
-    amplitude: float = 1.0,
-    repetitions: int = 0,
-    right: bool = False,
-) -> Segment:
-    """A slot as kernels get it."""
-    kind = 2 * LIBRARY.index(action) + right
-    known = library_tables(LIBRARY).actions
-    return scripted_slot(known, kind, start, end, tempo=tempo, amplitude=amplitude, repetitions=repetitions)
+def slot(action: str, start: float, end: float, *, right: bool = False, **numbers: float) -> Segment:
+    """Return a segment as kernels read it; `numbers` are its tempo, amplitude, repetitions and speed."""
+    return scripted_slot(library_tables(LIBRARY).actions, 2 * LIBRARY.index(action) + right, start, end, **numbers)
 
 
-def scripted_slot(
-    known: ActionTables,
-    kind: int,
-    start: float,
-    end: float,
-    *,
-    tempo: float = 1.0,
-    amplitude: float = 1.0,
-    repetitions: int = 0,
-) -> Segment:
-    """A slot of the action in row `kind` of the tables."""
-    numbers = zip(SCALARS, known.scalars[kind].tolist(), strict=True)
-    whole = {
-        "support",
-        "gait",
-        "first_key",
-        "last_key",
-        "first_series",
-        "last_series",
-        "guided",
-        "first_interval",
-        "last_interval",
-    }
-    own = {name: int(value) if name in whole else value for name, value in numbers}
-    return Segment(kind, start, end, tempo, amplitude, repetitions, 0.0, **own)
+def scripted_slot(tables: ActionTables, kind: int, start: float, end: float, **numbers: float) -> Segment:
+    """Return a segment of the action in row `kind` of the tables."""
+    record = np.zeros(1, SEGMENT).view(np.recarray)[0]
+    own = {name: tables.numbers[name][kind] for name in tables.numbers.dtype.names or ()}
+    fields = {"tempo": 1.0, "amplitude": 1.0, **numbers, "kind": kind, "start": start, "end": end, **own}
+    for name, value in fields.items():
+        record[name] = value
+    return record
 
 
 def person(stature: float = 1.7, seed: int | None = None) -> Person:

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
 from posegen.motion.channels import add_sway, lean_into_curves, look_ahead
-from posegen.motion.engine import LEG_JOINTS, actor_motion
+from posegen.motion.engine import LEG_JOINTS, animate_actor
 from posegen.motion.key_poses import flight_begin, flight_seconds, mark_airborne
 from posegen.motion.library_tables import library_tables
-from posegen.motion.workspace import HEADING, ROOT_ROWS, SPEED, TURNING, Clock, Person, Role, Workspace, empty_workspace
+from posegen.motion.rows import HEADING, ROOT_ROWS, SPEED, TURNING
+from posegen.motion.scene_arrays import segment_records
+from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
 from posegen.scene import Scenes
 from posegen.skeleton import PARENTS
 from tests.motion.scripted import LIBRARY, Slot, person, scripted, slot
@@ -27,19 +29,16 @@ FPS, MARGIN, FRAMES = 25, 40, 250
 
 
 def role(scenes: Scenes, x: float, z: float) -> Role:
-    columns = (scenes.start, scenes.end, scenes.tempo, scenes.amplitude, scenes.repetitions, scenes.speed)
-    numbers = np.stack([column[0, 0].astype(np.float64) for column in columns], -1)
-    kinds = 2 * scenes.action[0, 0].astype(np.int64)
-    numbers = np.concatenate([numbers, ACTIONS.scalars[kinds]], -1)
+    segments = segment_records(scenes, ACTIONS.numbers)[0, 0]
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     base = int((~scenes.layered[0, 0]).sum())
-    return Role(base, kinds, numbers, turn, True, 0.2, 0.1, x, z, 0.45, scenes.steps[0].astype(np.float64))
+    return Role(base, segments, turn, True, 0.2, 0.1, x, z, 0.45, scenes.steps[0].astype(np.float64))
 
 
 def act(scenes: Scenes, someone: Person, x: float = 0.0, z: float = 0.0) -> Workspace:
     work = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
     clock = Clock(-MARGIN / FPS, 1.0 / FPS)
-    actor_motion(work, role(scenes, x, z), someone, ACTIONS, GAITS, clock, MARGIN, FRAMES)
+    animate_actor(work, role(scenes, x, z), someone, ACTIONS, GAITS, clock, MARGIN, FRAMES)
     return work
 
 
@@ -47,8 +46,8 @@ def joints_of(work: Workspace) -> Array:
     """Joints [22, 3, frames] of the frames that are shown."""
     joints = work.joints.astype(np.float64)
     for side in range(2):
-        for joint, row in LEG_JOINTS[side]:
-            joints[joint] = work.legs[side, row : row + 3]
+        for i, row in enumerate(LEG_JOINTS):
+            joints[1 + side + 3 * i] = work.legs[side, row : row + 3]
     return np.asarray(joints[..., MARGIN : MARGIN + FRAMES])
 
 
@@ -84,8 +83,8 @@ def test_what_was_in_the_scratch_before_does_not_matter(scenes: Scenes) -> None:
     clean = act(scenes, person())
     used = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
     clock = Clock(-MARGIN / FPS, 1.0 / FPS)
-    actor_motion(used, role(SCENES[1], 3.0, 1.0), person(1.9), ACTIONS, GAITS, clock, MARGIN, FRAMES)
-    actor_motion(used, role(scenes, 0.0, 0.0), person(), ACTIONS, GAITS, clock, MARGIN, FRAMES)
+    animate_actor(used, role(SCENES[1], 3.0, 1.0), person(1.9), ACTIONS, GAITS, clock, MARGIN, FRAMES)
+    animate_actor(used, role(scenes, 0.0, 0.0), person(), ACTIONS, GAITS, clock, MARGIN, FRAMES)
     np.testing.assert_array_equal(joints_of(used), joints_of(clean))
     np.testing.assert_array_equal(used.contact, clean.contact)
 

@@ -30,7 +30,7 @@ from posegen.motion.feet.stances import (
     time_stances,
 )
 from posegen.motion.feet.swings import clear_floor, clear_swings, fill_swing, swing_foot
-from posegen.motion.workspace import (
+from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Y,
     ANKLE_Z,

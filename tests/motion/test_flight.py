@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass
-from posegen.motion.engine import LEG_JOINTS
-from posegen.motion.pelvis import centre_height, fall_freely, mark_flight
-from posegen.motion.workspace import GAIT_WEIGHT, HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, TOE_HEIGHT
+from posegen.motion.engine import LEG_JOINTS, centre_height, fall_freely, mark_flight
+from posegen.motion.rows import GAIT_WEIGHT, HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, TOE_HEIGHT
 
 Array = NDArray[Any]
 

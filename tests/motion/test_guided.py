@@ -14,8 +14,9 @@ from posegen.motion.feet.stances import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRIN
 from posegen.motion.feet.swings import guide_swings
 from posegen.motion.key_poses import interval_seconds, mark_intervals, repetition_span, stage_bounds
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, LIFTED, PLACED, library_tables
+from posegen.motion.rows import GUIDED, HEADING, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, ROOT_ROWS
 from posegen.motion.timeline import glide
-from posegen.motion.workspace import GUIDED, HEADING, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, ROOT_ROWS, Clock
+from posegen.motion.workspace import Clock
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
 from tests.motion.scripted import LIBRARY, Slot, animated, person, scripted, slot
@@ -138,7 +139,7 @@ def test_a_swing_leads_from_print_to_print() -> None:
 
 
 def test_who_glides_travels_between_the_stages() -> None:
-    crawl = slot("crawling", 1.0, 11.0, repetitions=4)._replace(speed=0.4)
+    crawl = slot("crawling", 1.0, 11.0, repetitions=4, speed=0.4)
     entered, leaving = stage_bounds(crawl)
     speed, seconds = np.zeros(300, np.float32), np.arange(300) / FPS
     glide(crawl, Clock(0.0, 1 / FPS), speed)

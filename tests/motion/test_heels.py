@@ -34,7 +34,7 @@ from posegen.motion.feet.stances import (
     rise_on_toes,
     roll_forward,
 )
-from posegen.motion.workspace import (
+from posegen.motion.rows import (
     ANKLE_X,
     BEND,
     FORWARD,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.motion.feet.legs import ROUND, ease_reach, nominal_leg, place_foot, solve_knee
-from posegen.motion.workspace import (
+from posegen.motion.rows import (
     ANKLE_X,
     BALL_X,
     DOWN,

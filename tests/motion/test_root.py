@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from posegen.constants import GRAVITY
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait.running import run_rise
-from posegen.motion.pelvis import fill_pelvis_height, pelvis_path, pelvis_rotation, place_hips, soften_steps
-from posegen.motion.workspace import (
+from posegen.motion.rows import (
     BEATS,
     DUTY,
     GAIT_WEIGHT,
@@ -40,6 +39,7 @@ from posegen.motion.workspace import (
     RUN_WEIGHT,
     SPEED,
 )
+from posegen.motion.trunk import fill_pelvis_height, pelvis_path, pelvis_rotation, place_hips, soften_steps
 from posegen.scene import empty_scenes
 from posegen.skeleton import body_offsets
 from tests.motion.rotations import about_x, about_y, about_z

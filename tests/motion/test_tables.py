@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from posegen.library import Library
 from posegen.library.channels import ANCHORS, CHANNELS
 from posegen.library.models import Action
-from posegen.motion.library_tables import CYCLE, ENTER, EXIT, PLANTED, SCALARS, SUPPORTS, ActionTables, library_tables
+from posegen.motion.library_tables import CYCLE, ENTER, EXIT, PLANTED, SUPPORTS, ActionTables, library_tables
 from posegen.skeleton import PARTS
 from tests.motion.scripted import LIBRARY
 
@@ -54,7 +54,7 @@ def salute() -> ActionTables:
 
 def scalar(actions: ActionTables, name: str) -> Array:
     """One number of all actions, done with either side."""
-    column: Array = actions.scalars[:, SCALARS.index(name)]
+    column: Array = actions.numbers[name]
     return column
 
 
@@ -142,7 +142,7 @@ def test_scalars(salute: ActionTables) -> None:
 
 def test_every_action_of_the_library_is_there_with_both_sides() -> None:
     actions = library_tables(LIBRARY).actions
-    assert len(actions.scalars) == 2 * len(LIBRARY.actions)
+    assert len(actions.numbers) == 2 * len(LIBRARY.actions)
     for name in LIBRARY.actions:
         action, row = LIBRARY.action(name), 2 * LIBRARY.index(name)
         assert scalar(actions, "support")[row : row + 2].tolist() == [SUPPORTS[action.support]] * 2

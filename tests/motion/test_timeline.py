@@ -29,18 +29,7 @@ from posegen.motion.gait.steps import (
     WALK,
     stride_rate,
 )
-from posegen.motion.timeline import (
-    STANDING_DUTY,
-    STANDING_PHASE,
-    fill_ramp,
-    fill_speeds,
-    integrate_path,
-    plan_ramps,
-    plan_rates,
-    segment_rates,
-)
-from posegen.motion.trigonometry import smooth_step
-from posegen.motion.workspace import (
+from posegen.motion.rows import (
     APART,
     ASIDE_SPEED,
     DUTY,
@@ -63,6 +52,17 @@ from posegen.motion.workspace import (
     STEP_WEIGHT,
     TURNING,
 )
+from posegen.motion.timeline import (
+    STANDING_DUTY,
+    STANDING_PHASE,
+    fill_ramp,
+    fill_speeds,
+    integrate_path,
+    plan_ramps,
+    plan_rates,
+    segment_rates,
+)
+from posegen.motion.trigonometry import smooth_step
 
 Array = NDArray[Any]
 

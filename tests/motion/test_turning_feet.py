@@ -14,7 +14,7 @@ from posegen.motion.feet.legs import RANGE_SECONDS, widen_ankle_range
 from posegen.motion.feet.stances import EARLY, FIRST, FREE_PITCH, LAST, PIVOT, PRINT_YAW, place_stance_foot, rise_on_toes
 from posegen.motion.feet.swings import heading_changes, swing_foot, to_path_frame, to_world_frame
 from posegen.motion.library_tables import library_tables
-from posegen.motion.workspace import (
+from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Z,
     HEADING,
@@ -26,8 +26,8 @@ from posegen.motion.workspace import (
     PITCH,
     ROOT_ROWS,
     YAW,
-    Clock,
 )
+from posegen.motion.workspace import Clock
 from tests.motion.rotations import about_x, about_y
 from tests.motion.scripted import LIBRARY, slot
 

@@ -1,7 +1,7 @@
 """Ground under the feet: the floor at height 0, the steps of a scene, and the stairs of an action.
 
-Stances and pelvis are computed as if all footprints were on the floor. Each foot is then raised by the ground under its footprints,
-and the pelvis by the mean of both.
+Stances and pelvis are computed as if all footprints were on the floor. Each foot is then raised by the ground under its
+footprints, and the pelvis by the mean of both.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
+from posegen.motion import rows
 from posegen.motion.feet.stances import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_YAW, PRINT_Z
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-from posegen.motion.workspace import ANKLE_Y, GROUND, HEEL_HEIGHT, HEIGHT, TOE_HEIGHT
 
 Array = NDArray[Any]
 
 STEP_X, STEP_Z, STEP_HEADING, STEP_HALF_WIDTH, STEP_HALF_DEPTH, STEP_HEIGHT = range(6)
-"""Columns of :attr:`posegen.scene.Scenes.steps`, the heading in turns here."""
+"""Columns of :attr:`posegen.scene.Scenes.steps`; the heading is in turns here."""
 LEAST_TREAD = 0.1
-"""Metres between two prints along the way from which on they lie on different steps."""
+"""Distance in metres along the path from which two footprints lie on different steps."""
 
 
 @kernel
 def surface_height(steps: Array, x: Scalar, z: Scalar) -> Scalar:
-    """Height of the highest surface at a place; metres. The floor is at 0."""
+    """Return the height in metres of the highest surface at a position. The floor is at 0."""
     height = 0.0
     for i in range(len(steps)):
         s, c = sin_turns(steps[i, STEP_HEADING]), cos_turns(steps[i, STEP_HEADING])
@@ -39,17 +39,17 @@ def surface_height(steps: Array, x: Scalar, z: Scalar) -> Scalar:
 
 @kernel
 def stair_levels(rising: Array, stances: Array, counts: Array, levels: Array) -> bool:
-    """How high each print lies on stairs that lead from print to print; the lowest one is on the floor.
+    """Write the height of each footprint on stairs that lead from footprint to footprint; the lowest one is on the floor.
 
-    A foot that is set down beside the other one, as the last one is, stays on its step.
+    A foot that lands beside the other one, as in the last step, stays on the same step.
 
     Parameters
     ----------
     rising : float32 [frames]
-        Metres that a step leads up.
-    stances : float [2, stances, 5]
+        Metres of height gained per step.
+    stances : float [2, stances, 8]
     counts : int [2]
-        How many stances each foot has.
+        Number of stances of each foot.
     levels : float [2, stances], written
         Metres.
 
@@ -85,9 +85,9 @@ def stair_levels(rising: Array, stances: Array, counts: Array, levels: Array) ->
 
 @kernel
 def fill_ground(steps: Array, stances: Array, count: int, levels: Array, row: Array) -> None:
-    """Write how high the ground under a foot is, over the frames; `levels` is how much higher than the steps each print lies.
+    """Write the height of the ground under a foot over the frames; `levels` is the height of each footprint above the steps.
 
-    Between two stances it changes early on the way up and late on the way down, since the foot has to clear the edge.
+    Between two stances the ground changes early on the way up and late on the way down, because the foot must clear the edge.
     """
     frames = len(row)
     for i in range(count):
@@ -112,21 +112,21 @@ def fill_ground(steps: Array, stances: Array, count: int, levels: Array, row: Ar
 
 @kernel
 def raise_body(root: Array, legs: Array, contact: Array) -> None:
-    """Raise planted ankles by their ground, and the pelvis by the mean of both grounds."""
+    """Raise the ankles of feet in contact by their ground, and the pelvis by the mean of both grounds."""
     for f in range(root.shape[1]):
-        root[HEIGHT, f] += np.float32(0.5) * (legs[0, GROUND, f] + legs[1, GROUND, f])
+        root[rows.HEIGHT, f] += np.float32(0.5) * (legs[0, rows.GROUND, f] + legs[1, rows.GROUND, f])
         for side in range(2):
             if contact[side, f]:
-                legs[side, ANKLE_Y, f] += legs[side, GROUND, f]
+                legs[side, rows.ANKLE_Y, f] += legs[side, rows.GROUND, f]
 
 
 @kernel
 def raise_feet(leg: Array, contact: Array, sign: Scalar, swinging: bool) -> None:
-    """Take heights of swinging feet, or heights of soles, from the world to the ground (`sign` -1) or back (1)."""
+    """Add (`sign` 1) or subtract (-1) the ground: to ankles of swinging feet, or to the heights of heel and toe."""
     change = np.float32(sign)
     for f in range(leg.shape[1]):
         if swinging and not contact[f]:
-            leg[ANKLE_Y, f] += change * leg[GROUND, f]
+            leg[rows.ANKLE_Y, f] += change * leg[rows.GROUND, f]
         if not swinging:
-            leg[HEEL_HEIGHT, f] += change * leg[GROUND, f]
-            leg[TOE_HEIGHT, f] += change * leg[GROUND, f]
+            leg[rows.HEEL_HEIGHT, f] += change * leg[rows.GROUND, f]
+            leg[rows.TOE_HEIGHT, f] += change * leg[rows.GROUND, f]

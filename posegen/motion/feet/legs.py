@@ -1,7 +1,7 @@
 """Legs: nominal leg from the channels, two-bone inverse kinematics of the knee, and limits of reach and ankle.
 
-The heel rises where the ankle would otherwise bend too far: behind a runner, downstairs, in a deep stop. Where feet are placed is
-decided in :mod:`posegen.motion.feet.stances` and :mod:`posegen.motion.feet.swings`.
+The heel rises where the ankle would otherwise bend too far: behind a runner, downstairs, in a deep stop. Feet are placed in
+:mod:`posegen.motion.feet.stances` and :mod:`posegen.motion.feet.swings`.
 """
 
 from __future__ import annotations
@@ -12,78 +12,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, inline_kernel, kernel
+from posegen.motion import rows
 from posegen.motion.feet.stances import FIRST, LAST, LATE, PRINT_X, PRINT_Z, roll_forward, rolled_height
 from posegen.motion.trigonometry import atan_turns, cos_turns, ease_towards, sin_turns, smooth_step
 from posegen.motion.workspace import (
-    ANKLE_X,
-    ANKLE_Y,
-    ANKLE_Z,
-    BALL_X,
-    BALL_Y,
-    BALL_Z,
-    BEND,
-    DOWN,
     FOOT_ANKLE_HEIGHT,
     FOOT_BALL,
     FOOT_BALL_HEIGHT,
     FOOT_HEEL,
-    FORWARD,
-    HEADING_COS,
-    HEADING_SIN,
-    HEEL_HEIGHT,
-    HIP_X,
-    HIP_Y,
-    HIP_Z,
-    KNEE_X,
-    KNEE_Y,
-    KNEE_Z,
-    LOWEST,
-    PATH_X,
-    PATH_Z,
-    PITCH,
-    RUN_WEIGHT,
-    SHANK,
-    THIGH,
-    TOE_HEIGHT,
-    WORK,
-    WORK2,
-    YAW,
     Clock,
     Segment,
     between,
+    frame_window,
+    triangular_mean,
 )
 
 Array = NDArray[Any]
 
 ROUND = np.float32(0.04)
-"""Sine of the pitch below which the sole's deepest point passes from heel to ball."""
+"""Sine of the pitch below which the deepest point of the sole passes from heel to ball."""
 COS_FOLDED, ROOMY = np.float32(-0.8660254), np.float32(1.1)
-"""Cosine of 150 degrees, the most that a knee bends; times the distance from hip to ankle then, from which it gives way."""
+"""Cosine of 150 degrees, the largest flexion of a knee; and the multiple of the distance from hip to ankle at that angle from
+which the leg gives way.
+"""
 EASY, LONGEST = np.float32(0.9), np.float32(0.9995)
-"""Shares of its length: that a swinging leg spans unchanged, and that it spans at most."""
+"""Fractions of its length: up to which a swinging leg is unchanged, and which it spans at most."""
 SOFT, RUNNING_SOFT = np.float32(0.002), np.float32(0.018)
-"""How softly it comes to that, and by how much more softly in running; shares of its length."""
+"""Softness of the approach to the largest length, and its increase in running; fractions of the length."""
 TURNS_A_METRE = 0.5
-"""By how much the heel rises for each metre that the foot is behind: about half of what would take all of it up."""
+"""Rise of the heel in turns for each metre that the foot is behind: about half of the full compensation."""
 RETURN_SECONDS = 0.25
-"""In which a swinging foot comes back to its own pitch."""
+"""Time in which a swinging foot returns to its own pitch."""
 MOST_BEND, SOFT_BEND = 21.0 / 360.0, 3.0 / 360.0
-"""Turns of dorsiflexion from which on the heel of a planted foot rises, and how softly that begins."""
+"""Turns of dorsiflexion above which the heel of a foot in contact rises, and the softness of that limit."""
 POINTED, STRAIGHT = np.float32(-50.0 / 360.0), np.float32(-62.0 / 360.0)
 """Turns to which toes point down freely, and at most."""
 HEEL_FOR_BEND = 1.3
-"""By how much the heel must rise for each turn of dorsiflexion: the leg grows shorter by it, and the knee bends more."""
+"""Rise of the heel for each turn of excess dorsiflexion; above 1, because it shortens the leg and bends the knee more."""
 HEEL_PASSES = 2
-"""How often that is done: what it leaves is taken up by the next."""
+"""Number of passes; each reduces the rest of the one before."""
 RANGE_SECONDS = 0.4
-"""Before an action begins and after it ends, its range passes from and into the usual one."""
+"""Time before and behind an action in which its ankle range fades in and out."""
 
 
 @kernel
 def nominal_leg(
     hip: Array, knee: Array, ankle: Array, tilt: Array, thigh_length: Scalar, shank_length: Scalar, foot: Array, leg: Array
 ) -> None:
-    """Where the channels alone would put the foot, in the vertical plane of the heading.
+    """Write the nominal foot given by the channels alone, in the vertical plane of the heading.
 
     Parameters
     ----------
@@ -100,146 +76,154 @@ def nominal_leg(
         upper = hip[f] - tilt[f]
         lower = upper - knee[f]
         pitch = lower + ankle[f]
-        leg[THIGH, f], leg[SHANK, f], leg[PITCH, f] = upper, lower, pitch
-        leg[FORWARD, f] = thigh * sin_turns(upper) + shank * sin_turns(lower)
+        leg[rows.THIGH, f], leg[rows.SHANK, f], leg[rows.PITCH, f] = upper, lower, pitch
+        leg[rows.FORWARD, f] = thigh * sin_turns(upper) + shank * sin_turns(lower)
         down = thigh * cos_turns(upper) + shank * cos_turns(lower)
-        leg[DOWN, f] = down
+        leg[rows.DOWN, f] = down
         s, c = sin_turns(pitch), cos_turns(pitch)
-        # The deeper of heel and ball, with the corner where they change places rounded off.
+        # The deeper of heel and ball; the corner where they exchange is rounded.
         size = np.sqrt(s * s + ROUND * ROUND) - ROUND
-        leg[LOWEST, f] = down + ankle_height * c + np.float32(0.5) * ((heel - ball) * s + (heel + ball) * size)
+        leg[rows.LOWEST, f] = down + ankle_height * c + np.float32(0.5) * ((heel - ball) * s + (heel + ball) * size)
 
 
 @kernel
 def place_foot(first: int, last: int, foot: Array, leg: Array) -> None:
-    """From ankle, pitch and yaw: the ball joint, and the heights of heel and toe points above the floor."""
+    """Write the ball joint and the heights of heel and toe points above the floor, from ankle, pitch and yaw."""
     heel, ball = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL])
     ankle_height = np.float32(foot[FOOT_ANKLE_HEIGHT])
     drop = ankle_height - np.float32(foot[FOOT_BALL_HEIGHT])
     for f in between(first, last):
-        s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
+        s, c = sin_turns(leg[rows.PITCH, f]), cos_turns(leg[rows.PITCH, f])
         forward = ball * c + drop * s
-        leg[BALL_X, f] = leg[ANKLE_X, f] + forward * sin_turns(leg[YAW, f])
-        leg[BALL_Z, f] = leg[ANKLE_Z, f] + forward * cos_turns(leg[YAW, f])
-        leg[BALL_Y, f] = leg[ANKLE_Y, f] + ball * s - drop * c
-        leg[HEEL_HEIGHT, f] = leg[ANKLE_Y, f] - heel * s - ankle_height * c
-        leg[TOE_HEIGHT, f] = leg[ANKLE_Y, f] + ball * s - ankle_height * c
+        leg[rows.BALL_X, f] = leg[rows.ANKLE_X, f] + forward * sin_turns(leg[rows.YAW, f])
+        leg[rows.BALL_Z, f] = leg[rows.ANKLE_Z, f] + forward * cos_turns(leg[rows.YAW, f])
+        leg[rows.BALL_Y, f] = leg[rows.ANKLE_Y, f] + ball * s - drop * c
+        leg[rows.HEEL_HEIGHT, f] = leg[rows.ANKLE_Y, f] - heel * s - ankle_height * c
+        leg[rows.TOE_HEIGHT, f] = leg[rows.ANKLE_Y, f] + ball * s - ankle_height * c
 
 
 @kernel
 def ease_reach(
     first: int, last: int, thigh_length: Scalar, shank_length: Scalar, contact: Array, running: Array, leg: Array
 ) -> None:
-    """Let a swinging foot give way before its leg is straight, so that the knee does not snap; the foot moves as one.
+    """Move a swinging foot towards the hip before its leg is straight, so that the knee does not snap.
 
-    A planted foot stays where it is: the pelvis has come within its reach. What a leg lacks to its length is kept above 0 by a
-    hyperbola so narrow that a leg nearly straight, as it is just before it lands in walking, is hardly bent by it; runners,
-    whose `running` is 1, land with the knee bent.
+    A foot in contact is unchanged, because the pelvis is within its reach. The difference between the leg and its full length
+    is kept above 0 by a hyperbola, so narrow that it hardly bends a leg that is nearly straight before landing in walking.
+    Runners, whose `running` is 1, land with the knee bent.
     """
     length = np.float32(thigh_length + shank_length)
     for f in between(first, last):
-        dx, dy, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Y, f] - leg[HIP_Y, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
+        dx, dy, dz = (
+            leg[rows.ANKLE_X, f] - leg[rows.HIP_X, f],
+            leg[rows.ANKLE_Y, f] - leg[rows.HIP_Y, f],
+            leg[rows.ANKLE_Z, f] - leg[rows.HIP_Z, f],
+        )
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
         if contact[f] or distance <= EASY * length:
             continue
         lack, soft = LONGEST * length - distance, (SOFT + RUNNING_SOFT * running[f]) * length
-        distance_kept = np.float32(0.5) * (lack + np.sqrt(lack * lack + soft * soft))
-        change = (LONGEST * length - distance_kept) / distance - np.float32(1.0)
-        leg[ANKLE_X, f] += change * dx
-        leg[ANKLE_Y, f] += change * dy
-        leg[ANKLE_Z, f] += change * dz
-        leg[BALL_X, f] += change * dx
-        leg[BALL_Y, f] += change * dy
-        leg[BALL_Z, f] += change * dz
-        leg[HEEL_HEIGHT, f] += change * dy
-        leg[TOE_HEIGHT, f] += change * dy
+        shortfall = np.float32(0.5) * (lack + np.sqrt(lack * lack + soft * soft))
+        change = (LONGEST * length - shortfall) / distance - np.float32(1.0)
+        leg[rows.ANKLE_X, f] += change * dx
+        leg[rows.ANKLE_Y, f] += change * dy
+        leg[rows.ANKLE_Z, f] += change * dz
+        leg[rows.BALL_X, f] += change * dx
+        leg[rows.BALL_Y, f] += change * dy
+        leg[rows.BALL_Z, f] += change * dz
+        leg[rows.HEEL_HEIGHT, f] += change * dy
+        leg[rows.TOE_HEIGHT, f] += change * dy
 
 
 @kernel
 def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar, leg: Array) -> None:
-    """Two-bone inverse kinematics: the knee between hip and ankle, bent towards where the foot points.
+    """Write the knee between hip and ankle, bent towards the direction of the foot (two-bone inverse kinematics).
 
-    An ankle out of reach is drawn in along the line from the hip, since bones keep their length; `reach` in
-    :mod:`posegen.motion.reach` sees to it that a planted one is not. One too near gives way before the knee is folded.
+    An ankle out of reach is moved along the line to the hip, since bones keep their length; :func:`add_excess_height` prevents
+    this in contact. An ankle that is too near gives way before the knee is fully folded.
     """
     thigh, shank = np.float32(thigh_length), np.float32(shank_length)
     longest = np.float32(0.9995) * (thigh + shank)
     shortest = np.sqrt(thigh * thigh + shank * shank + np.float32(2.0) * COS_FOLDED * thigh * shank)
     for f in between(first, last):
-        dx, dy, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Y, f] - leg[HIP_Y, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
+        dx, dy, dz = (
+            leg[rows.ANKLE_X, f] - leg[rows.HIP_X, f],
+            leg[rows.ANKLE_Y, f] - leg[rows.HIP_Y, f],
+            leg[rows.ANKLE_Z, f] - leg[rows.HIP_Z, f],
+        )
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
         distance_kept = min(-ease_towards(-distance, -ROOMY * shortest, -shortest), longest)
         fit = distance_kept / distance
         dx, dy, dz = dx * fit, dy * fit, dz * fit
         moved_x, moved_y, moved_z = (
-            leg[HIP_X, f] + dx - leg[ANKLE_X, f],
-            leg[HIP_Y, f] + dy - leg[ANKLE_Y, f],
-            leg[HIP_Z, f] + dz - leg[ANKLE_Z, f],
+            leg[rows.HIP_X, f] + dx - leg[rows.ANKLE_X, f],
+            leg[rows.HIP_Y, f] + dy - leg[rows.ANKLE_Y, f],
+            leg[rows.HIP_Z, f] + dz - leg[rows.ANKLE_Z, f],
         )
-        leg[ANKLE_X, f] += moved_x
-        leg[ANKLE_Y, f] += moved_y
-        leg[ANKLE_Z, f] += moved_z
-        leg[BALL_X, f] += moved_x
-        leg[BALL_Y, f] += moved_y
-        leg[BALL_Z, f] += moved_z
-        leg[HEEL_HEIGHT, f] += moved_y
-        leg[TOE_HEIGHT, f] += moved_y
+        leg[rows.ANKLE_X, f] += moved_x
+        leg[rows.ANKLE_Y, f] += moved_y
+        leg[rows.ANKLE_Z, f] += moved_z
+        leg[rows.BALL_X, f] += moved_x
+        leg[rows.BALL_Y, f] += moved_y
+        leg[rows.BALL_Z, f] += moved_z
+        leg[rows.HEEL_HEIGHT, f] += moved_y
+        leg[rows.TOE_HEIGHT, f] += moved_y
         inverse = np.float32(1.0) / distance_kept
         ux, uy, uz = dx * inverse, dy * inverse, dz * inverse
         along = (thigh * thigh - shank * shank + distance_kept * distance_kept) * np.float32(0.5) * inverse
         out = np.sqrt(max(thigh * thigh - along * along, np.float32(0.0)))
-        # The knee bends to the front of the leg: forward when it hangs, up when it is laid out forward, down when backward.
-        s_yaw, c_yaw = sin_turns(leg[YAW, f]), cos_turns(leg[YAW, f])
+        # The knee bends to the front of the leg: forward if it hangs, up if it points forward, down if it points backward.
+        s_yaw, c_yaw = sin_turns(leg[rows.YAW, f]), cos_turns(leg[rows.YAW, f])
         front = np.float32(0.1) - uy
         px, py, pz = s_yaw * front, ux * s_yaw + uz * c_yaw, c_yaw * front
         dot = px * ux + py * uy + pz * uz
         px, py, pz = px - dot * ux, py - dot * uy, pz - dot * uz
         size = np.float32(1.0) / np.sqrt(px * px + py * py + pz * pz)
-        leg[KNEE_X, f] = leg[HIP_X, f] + along * ux + out * size * px
-        leg[KNEE_Y, f] = leg[HIP_Y, f] + along * uy + out * size * py
-        leg[KNEE_Z, f] = leg[HIP_Z, f] + along * uz + out * size * pz
+        leg[rows.KNEE_X, f] = leg[rows.HIP_X, f] + along * ux + out * size * px
+        leg[rows.KNEE_Y, f] = leg[rows.HIP_Y, f] + along * uy + out * size * py
+        leg[rows.KNEE_Z, f] = leg[rows.HIP_Z, f] + along * uz + out * size * pz
 
 
 @kernel
 def add_excess_height(leg: Array, contact: Array, reach: Scalar, lack: Array) -> None:
-    """Raise `lack` to how far the hip is too high for a planted ankle to be within `reach` of it; metres."""
+    """Raise `lack` to the height of the hip above the largest one that is within `reach` of an ankle in contact; metres."""
     for f in range(len(lack)):
         if contact[f]:
-            dx, dz = leg[ANKLE_X, f] - leg[HIP_X, f], leg[ANKLE_Z, f] - leg[HIP_Z, f]
+            dx, dz = leg[rows.ANKLE_X, f] - leg[rows.HIP_X, f], leg[rows.ANKLE_Z, f] - leg[rows.HIP_Z, f]
             high = np.float32(reach * reach) - dx * dx - dz * dz
             high = np.sqrt(max(high, np.float32(0.0)))
-            lack[f] = max(lack[f], leg[HIP_Y, f] - leg[ANKLE_Y, f] - high)
+            lack[f] = max(lack[f], leg[rows.HIP_Y, f] - leg[rows.ANKLE_Y, f] - high)
 
 
 @kernel
 def smooth_upper_envelope(lack: Array, radius: int, work: Array) -> None:
-    """Replace a row by a smooth one that is nowhere below it: the mean over a window of the maximum over that window."""
+    """Replace a row by a smooth row that is nowhere below it: the window mean of its window maximum."""
     frames = len(lack)
     for f in range(frames):
         most = lack[f]
         for g in range(max(0, f - radius), min(frames, f + radius + 1)):
             most = max(most, lack[g])
         work[f] = most
-    for f in range(frames):
-        total, weights = np.float32(0.0), np.float32(0.0)
-        for g in range(max(0, f - radius), min(frames, f + radius + 1)):
-            weight = np.float32(radius + 1 - abs(g - f))
-            total += weight * work[g]
-            weights += weight
-        lack[f] = total / weights
+    triangular_mean(work, radius, lack)
 
 
 @kernel
 def raise_heels(root: Array, leg: Array, foot: Array, stances: Array, count: int, step: Scalar) -> None:
-    """Turn the pitch of planted feet in gaits with flights further down where they are behind; `step` is seconds a frame.
+    """Turn the pitch of feet in contact further down where they are behind the body, in gaits with flights.
+
+    At most speeds the foot of a runner is further behind at lift-off than the published angles span. The heel then rises more,
+    instead of the knee becoming straight.
 
     Parameters
     ----------
     root, leg : float32 [rows, frames]
-        The pitch is changed, of the planted foot and on into its swing.
+        The pitch is changed, in contact and into the swing.
     foot : float [4]
     stances : float [stances, 8]
-    count, step : see :func:`posegen.motion.contacts.flatten_feet`
+    count : int
+        Number of stances.
+    step : float
+        Seconds per frame.
     """
     frames = root.shape[1]
     for i in range(count):
@@ -247,47 +231,55 @@ def raise_heels(root: Array, leg: Array, foot: Array, stances: Array, count: int
         more = np.float32(0.0)
         for f in range(first, last):
             more = np.float32(0.0)
-            if root[RUN_WEIGHT, f] > 0 and leg[PITCH, f] < 0:
-                along = (root[PATH_X, f] - stances[i, PRINT_X]) * root[HEADING_SIN, f]
-                along += (root[PATH_Z, f] - stances[i, PRINT_Z]) * root[HEADING_COS, f]
-                behind = along + leg[FORWARD, f] - roll_forward(leg[PITCH, f], foot)
+            if root[rows.RUN_WEIGHT, f] > 0 and leg[rows.PITCH, f] < 0:
+                along = (root[rows.PATH_X, f] - stances[i, PRINT_X]) * root[rows.HEADING_SIN, f]
+                along += (root[rows.PATH_Z, f] - stances[i, PRINT_Z]) * root[rows.HEADING_COS, f]
+                behind = along + leg[rows.FORWARD, f] - roll_forward(leg[rows.PITCH, f], foot)
                 passed = (f - first + 1.0) / (last - first)
-                more = np.float32(root[RUN_WEIGHT, f] * passed * TURNS_A_METRE * max(behind, 0.0))
-                leg[PITCH, f] -= more
+                more = np.float32(root[rows.RUN_WEIGHT, f] * passed * TURNS_A_METRE * max(behind, 0.0))
+                leg[rows.PITCH, f] -= more
         end = min(int(stances[i + 1, FIRST]), frames) if i + 1 < count else frames
         fade_pitch(leg, float(more), last - 1 + stances[i, LATE], last, end, step)
 
 
 @kernel
 def fade_pitch(leg: Array, more: Scalar, lift: Scalar, first: int, end: int, step: Scalar) -> None:
-    """Take by `more` turns, less and less after frame `lift`, from the pitch of a swinging foot."""
+    """Subtract `more` turns from the pitch of a swinging foot, fading out after frame `lift`."""
     if more != 0:
         for f in between(first, end):
-            leg[PITCH, f] -= np.float32(more) * (np.float32(1.0) - smooth_step((np.int64(f) - lift) * step / RETURN_SECONDS))
+            leg[rows.PITCH, f] -= np.float32(more) * (
+                np.float32(1.0) - smooth_step((np.int64(f) - lift) * step / RETURN_SECONDS)
+            )
 
 
 @inline_kernel
 def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> tuple[Scalar, bool]:
-    """Turns by which a shank leans forward, seen along its foot, where hip and ankle put the knee; lengths in metres.
+    """Return the turns by which a shank leans forward in the plane of its foot, and whether the leg is safely straight.
 
-    Tells also whether the leg is nearly straight and not far before its foot, as most are: no need to look closer then.
+    The second value is true for most legs: nearly straight and not far before the foot, so that no limit applies. Lengths are
+    in metres.
     """
-    dx, up, dz = leg[HIP_X, f] - leg[ANKLE_X, f], leg[HIP_Y, f] - leg[ANKLE_Y, f], leg[HIP_Z, f] - leg[ANKLE_Z, f]
+    dx, up, dz = (
+        leg[rows.HIP_X, f] - leg[rows.ANKLE_X, f],
+        leg[rows.HIP_Y, f] - leg[rows.ANKLE_Y, f],
+        leg[rows.HIP_Z, f] - leg[rows.ANKLE_Z, f],
+    )
     squared = dx * dx + up * up + dz * dz
-    ahead = dx * sin_turns(leg[YAW, f]) + dz * cos_turns(leg[YAW, f])
+    ahead = dx * sin_turns(leg[rows.YAW, f]) + dz * cos_turns(leg[rows.YAW, f])
     # Cosine of the angle between the shank and the line to the hip, times that line; see `solve_knee`.
     cosine = min((shank * shank + squared - thigh * thigh) / (2.0 * shank), np.sqrt(squared))
     sine = np.sqrt(max(squared - cosine * cosine, 0.0))
     forward, upward = (ahead * cosine + up * sine) / squared, (up * cosine - ahead * sine) / squared
     nearly = np.float32(0.96) * (thigh + shank)
-    straight = squared > nearly * nearly and ahead < np.float32(0.12) * up and leg[PITCH, f] <= 0
+    straight = squared > nearly * nearly and ahead < np.float32(0.12) * up and leg[rows.PITCH, f] <= 0
     return 2.0 * atan_turns(forward / (1.0 + max(upward, 0.0))), straight
 
 
 @kernel
 def fill_shank_leans(leg: Array, thigh: Scalar, shank: Scalar, leans: Array, straight: Array) -> None:
-    """Write what :func:`shank_lean` says of all frames; float32 [frames] each, the latter 1 or 0. Many are not asked for, but
-    all together take less time than those few, one by one.
+    """Write the results of :func:`shank_lean` for all frames; float32 [frames] each, the latter 1 or 0.
+
+    Not all are needed, but the vectorised loop over all frames is faster than a few single calls.
     """
     for f in range(leg.shape[1]):
         lean, is_straight = shank_lean(leg, f, thigh, shank)
@@ -296,33 +288,32 @@ def fill_shank_leans(leg: Array, thigh: Scalar, shank: Scalar, leans: Array, str
 
 @kernel
 def widen_ankle_range(segment: Segment, more: Scalar, clock: Clock, row: Array) -> None:
-    """Write by how many turns `more` a slot lets ankles bend; `row` is float32 [frames], changed where that is more."""
-    f0 = max(0, int(np.ceil((segment.start - RANGE_SECONDS - clock.first) / clock.step)))
-    f1 = min(len(row), int(np.ceil((segment.end + RANGE_SECONDS - clock.first) / clock.step)))
+    """Write the turns `more` by which a segment widens the ankle range, where that is more than `row`, float32 [frames]."""
+    f0, f1 = frame_window(clock, segment.start - RANGE_SECONDS, segment.end + RANGE_SECONDS, len(row))
     for f in between(f0, f1):
         t = clock.first + f * clock.step
-        come = smooth_step((t - segment.start + RANGE_SECONDS) / RANGE_SECONDS)
-        gone = smooth_step((segment.end + RANGE_SECONDS - t) / RANGE_SECONDS)
-        row[f] = max(row[f], np.float32(more) * come * gone)
+        fade_in = smooth_step((t - segment.start + RANGE_SECONDS) / RANGE_SECONDS)
+        fade_out = smooth_step((segment.end + RANGE_SECONDS - t) / RANGE_SECONDS)
+        row[f] = max(row[f], np.float32(more) * fade_in * fade_out)
 
 
 @kernel
 def upright_share(high: Scalar, length: Scalar) -> Scalar:
-    """How far a leg of that `length` stands rather than lies, 0 to 1, whose hip is so `high` above its ankle; metres."""
+    """Return how far a leg of that `length` is upright, 0 to 1, with its hip `high` above its ankle; metres."""
     return min(max(high / (0.096 * length) - 1.0, 0.0), 1.0)
 
 
 @kernel
 def excess_dorsiflexion(leg: Array, f: int, more: Scalar, lean: Scalar, length: Scalar) -> Scalar:
-    """Turns by which an ankle bends too far, softly from 0, where it may bend by `more` turns further.
+    """Return the turns by which an ankle bends too far, softly from 0; its range is wider by `more` turns.
 
-    `lean` is float64, in turns, and `length` that of the leg in metres.
+    `lean` is float64, in turns, and `length` the leg length in metres.
     """
-    # Who lies has no weight on it.
-    upright = upright_share(leg[HIP_Y, f] - leg[ANKLE_Y, f], length)
+    # The limit does not apply to a lying leg, which carries no weight.
+    upright = upright_share(leg[rows.HIP_Y, f] - leg[rows.ANKLE_Y, f], length)
     if upright == 0:
         return 0.0
-    over = lean + leg[PITCH, f] - MOST_BEND - more
+    over = lean + leg[rows.PITCH, f] - MOST_BEND - more
     if over <= -SOFT_BEND:
         return 0.0
     soft = float(over) if over >= SOFT_BEND else (over + SOFT_BEND) * (over + SOFT_BEND) / (4.0 * SOFT_BEND)
@@ -331,70 +322,63 @@ def excess_dorsiflexion(leg: Array, f: int, more: Scalar, lean: Scalar, length: 
 
 @kernel
 def excess_plantarflexion(leg: Array, f: int, lean: Scalar, length: Scalar) -> Scalar:
-    """Turns by which toes point down too far; `lean` in turns, the `length` of the leg in metres."""
-    upright = upright_share(leg[HIP_Y, f] - leg[ANKLE_Y, f], length)
-    if leg[PITCH, f] >= POINTED or upright == 0:
+    """Return the turns by which toes point down too far; `lean` in turns, the leg `length` in metres."""
+    upright = upright_share(leg[rows.HIP_Y, f] - leg[rows.ANKLE_Y, f], length)
+    if leg[rows.PITCH, f] >= POINTED or upright == 0:
         return 0.0
-    bent = np.float32(lean) + leg[PITCH, f]
+    bent = np.float32(lean) + leg[rows.PITCH, f]
     return float(np.float32(upright) * (ease_towards(bent, POINTED, STRAIGHT) - bent))
 
 
 @kernel
 def limit_swing_ankles(root: Array, leg: Array, contact: Array, thigh_length: Scalar, shank_length: Scalar) -> bool:
-    """Let the toes of a swinging foot hang lower where its ankle would bend too far, and point no further than they can.
+    """Lower the toes of a swinging foot where its ankle would bend too far, and raise toes that point down too far.
 
-    Lengths are in metres. Tells whether any does.
+    Lengths are in metres. Returns whether any foot was changed.
     """
-    changed, leans, straight, length = False, root[WORK], root[WORK2], thigh_length + shank_length
+    changed, leans, straight, length = False, root[rows.WORK], root[rows.WORK2], thigh_length + shank_length
     fill_shank_leans(leg, thigh_length, shank_length, leans, straight)
     for f in range(len(contact)):
         if contact[f]:
             continue
         lean = np.float64(leans[f])
         more = excess_plantarflexion(leg, f, lean, length)
-        more -= HEEL_FOR_BEND * (0.0 if straight[f] else excess_dorsiflexion(leg, f, root[BEND, f], lean, length))
-        leg[PITCH, f] += np.float32(more)
+        more -= HEEL_FOR_BEND * (0.0 if straight[f] else excess_dorsiflexion(leg, f, root[rows.BEND, f], lean, length))
+        leg[rows.PITCH, f] += np.float32(more)
         changed |= more != 0
     return changed
 
 
 @kernel
 def roll_stance_foot(leg: Array, f: int, rise: Scalar, foot: Array) -> None:
-    """Raise the heel of a planted foot by `rise` turns, or lower it, about what it stands on."""
-    before, after = leg[PITCH, f], np.float32(leg[PITCH, f] - rise)
+    """Raise the heel of a foot in contact by `rise` turns, or lower it, about its point of support."""
+    before, after = leg[rows.PITCH, f], np.float32(leg[rows.PITCH, f] - rise)
     forward = roll_forward(after, foot) - roll_forward(before, foot)
-    leg[ANKLE_X, f] += np.float32(forward) * sin_turns(leg[YAW, f])
-    leg[ANKLE_Z, f] += np.float32(forward) * cos_turns(leg[YAW, f])
-    leg[ANKLE_Y, f] += np.float32(rolled_height(after, foot) - rolled_height(before, foot))
-    leg[PITCH, f] = after
+    leg[rows.ANKLE_X, f] += np.float32(forward) * sin_turns(leg[rows.YAW, f])
+    leg[rows.ANKLE_Z, f] += np.float32(forward) * cos_turns(leg[rows.YAW, f])
+    leg[rows.ANKLE_Y, f] += np.float32(rolled_height(after, foot) - rolled_height(before, foot))
+    leg[rows.PITCH, f] = after
 
 
 @kernel
 def limit_stance_ankles(
-    root: Array,
-    leg: Array,
-    foot: Array,
-    stances: Array,
-    count: int,
-    thigh_length: Scalar,
-    shank_length: Scalar,
-    step: Scalar,
+    root: Array, leg: Array, foot: Array, stances: Array, count: int, thigh_length: Scalar, shank_length: Scalar, step: Scalar
 ) -> None:
-    """Raise the heel of a planted foot where its ankle would bend by more than it can, lower it where toes would point too far.
+    """Raise the heel of a foot in contact where its ankle would bend too far; lower it where toes would point too far.
 
     Parameters
     ----------
     root, leg : float32 [rows, frames]
-        Hips and planted ankles are in place; ankle and pitch are changed. Two rows of `root` are scratch.
+        Hips and ankles in contact are given; ankle and pitch are changed. Two rows of `root` are scratch.
     foot : float [4]
     stances : float [stances, 8]
     count : int
     thigh_length, shank_length : float
         Metres.
     step : float
-        Seconds a frame.
+        Seconds per frame.
     """
-    leans, straights, length = root[WORK], root[WORK2], thigh_length + shank_length
+    leans, straights, length = root[rows.WORK], root[rows.WORK2], thigh_length + shank_length
     fill_shank_leans(leg, thigh_length, shank_length, leans, straights)
     for i in range(count):
         first, last = int(stances[i, FIRST]), int(stances[i, LAST])
@@ -403,7 +387,7 @@ def limit_stance_ankles(
             more = 0.0
             lean, straight = np.float64(leans[f]), straights[f] != 0
             for _ in range(HEEL_PASSES):
-                rise = HEEL_FOR_BEND * (0.0 if straight else excess_dorsiflexion(leg, f, root[BEND, f], lean, length))
+                rise = HEEL_FOR_BEND * (0.0 if straight else excess_dorsiflexion(leg, f, root[rows.BEND, f], lean, length))
                 rise -= excess_plantarflexion(leg, f, lean, length)
                 if rise == 0:
                     break

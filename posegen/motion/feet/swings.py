@@ -1,8 +1,8 @@
 """Swings: the course of a foot from one footprint to the next.
 
 The channels give a nominal course. The difference between the foot and its nominal course passes smoothly from its value at
-lift-off to its value at landing. While the body turns, the course is computed in the frame of the path, so that feet turn with
-the body.
+lift-off to its value at landing. While the body turns, this is computed in the frame of the path, so that feet turn with the
+body.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
+from posegen.motion import rows
 from posegen.motion.feet.stances import (
     EARLY,
     FIRST,
@@ -27,61 +28,34 @@ from posegen.motion.feet.stances import (
 )
 from posegen.motion.library_tables import PLACED
 from posegen.motion.trigonometry import cos_turns, sin_turns
-from posegen.motion.workspace import (
-    ANKLE_X,
-    ANKLE_Y,
-    ANKLE_Z,
-    FOOT_ANKLE_HEIGHT,
-    FOOT_BALL,
-    FOOT_HEEL,
-    GUIDED,
-    HEADING_COS,
-    HEADING_SIN,
-    PATH_X,
-    PATH_Z,
-    PITCH,
-    WORK,
-    WORK2,
-    between,
-    copy_row,
-)
+from posegen.motion.workspace import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, between, copy_row
 
 Array = NDArray[Any]
 
 RUN_HASTE = 0.5
-"""By what share of its time a runner's foot is sooner on its own course."""
+"""Fraction of the time by which the foot of a runner reaches its nominal course earlier."""
 RATE_WINDOW = 0.125
-"""Share of the time that a foot takes to pass to its free course, over which its rate before that is taken."""
+"""Window over which the rate of a foot in contact is taken, as a fraction of `fade_in`."""
 LIFT_OFF_RATE, LANDING_RATE = 0.25, 0.4
-"""Shares of it in which the rate that a foot has at the lift passes off, and in which that at the landing comes about."""
+"""Fractions of `fade_out` and `fade_in` in which the rate at lift-off fades, and in which that at landing builds up."""
 
 
 @kernel
 def fill_swing(
-    row: Array,
-    nominal: Array,
-    lift: int,
-    land: int,
-    early: Scalar,
-    late: Scalar,
-    fade_out: Scalar,
-    fade_in: Scalar,
+    row: Array, nominal: Array, lift: int, land: int, early: Scalar, late: Scalar, fade_out: Scalar, fade_in: Scalar
 ) -> None:
-    """Fill a row between two stances: the nominal course plus a correction that passes from one end to the other.
+    """Fill a row between two stances: the nominal course plus a correction.
 
-    The correction is a cubic that starts with the value and rate that it has at the lift (`late` frames behind frame `lift`,
-    the last one planted) and ends with those at the landing (`early` frames before frame `land`), so that the foot neither
-    jumps nor jerks. Within `leaving` frames a foot loses the one value, within `longest` it takes on the other; rates pass in a
-    quarter and in two fifths of them, so that they do not take the foot far from its course.
+    The correction is a cubic. It starts with value and rate at lift-off (`late` frames behind frame `lift`, the last one in
+    contact) and ends with those at landing (`early` frames before frame `land`), so that the foot neither jumps nor jerks. The
+    value at lift-off fades within `fade_out` frames, that at landing builds up within `fade_in` frames. The rates take a
+    quarter and two fifths of these times, so that they do not move the foot far from its course.
     """
     begin, end = lift + late, land - early
     whole = max(end - begin, 1.0)
     away, span = min(whole, fade_out), min(whole, fade_in)
-    away_rate, span_rate = (
-        max(min(whole, LIFT_OFF_RATE * fade_out), 1.0),
-        max(min(whole, LANDING_RATE * fade_in), 1.0),
-    )
-    # Rates are taken over the same time at any frame rate: of the foot while it is planted, of its course while it is not.
+    away_rate, span_rate = (max(min(whole, LIFT_OFF_RATE * fade_out), 1.0), max(min(whole, LANDING_RATE * fade_in), 1.0))
+    # Rates are taken over the same time at any frame rate: of the foot in contact, and of the nominal course in the swing.
     over = min(max(int(RATE_WINDOW * fade_in + 0.5), 1), land - lift)
     held = (row[lift] - row[lift - over]) / over if lift >= over else np.float32(0.0)
     free = (nominal[lift + over] - nominal[lift]) / over
@@ -91,7 +65,7 @@ def fill_swing(
     there, v1 = np.float32(row[land] - nominal[land] - (held - free) * early), np.float32((held - free) * span_rate)
     for f in between(lift + 1, land):
         x, y = np.float32(min((np.int64(f) - begin) / away, 1.0)), np.float32(min((end - np.int64(f)) / span, 1.0))
-        # Where both are the whole swing, x + y = 1, and these are Hermite's four.
+        # If both span the whole swing, x + y = 1, and these are the four Hermite polynomials.
         going, coming = np.float32(1.0) - x, np.float32(1.0) - y
         value = here * (going * going * (np.float32(1.0) + np.float32(2.0) * x))
         value += there * (coming * coming * (np.float32(1.0) + np.float32(2.0) * y))
@@ -102,7 +76,7 @@ def fill_swing(
 
 @kernel
 def heading_changes(heading: Array) -> bool:
-    """Whether a heading, in turns over the frames, changes at all."""
+    """Return whether a heading changes at all."""
     changes = np.float32(0.0)
     for f in range(len(heading)):
         changes = max(changes, abs(heading[f] - heading[0]))
@@ -111,64 +85,64 @@ def heading_changes(heading: Array) -> bool:
 
 @kernel
 def to_path_frame(root: Array, leg: Array, nominal: Array) -> None:
-    """Pass ankles from places on the floor to places to the left of the path and ahead on it; WORK rows keep the leg's.
+    """Transform ankles from the world to the frame of the path: left of the path and ahead on it; WORK rows keep the leg.
 
-    As seen from the floor, a foot would go straight from print to print, through the other leg, while the body turns over it.
+    In the world frame, a foot would move straight from footprint to footprint, through the other leg, while the body turns.
 
     Parameters
     ----------
     root : float32 [rows, frames], changed
     leg : float32 [rows, frames], changed
     nominal : float32 [4, frames], changed
-        The same of the nominal ankle, in its rows 0 and 2.
+        Nominal ankle; rows 0 and 2 are transformed.
     """
-    copy_row(leg[ANKLE_X], 0, root.shape[1], root[WORK])
-    copy_row(leg[ANKLE_Z], 0, root.shape[1], root[WORK2])
+    copy_row(leg[rows.ANKLE_X], 0, root.shape[1], root[rows.WORK])
+    copy_row(leg[rows.ANKLE_Z], 0, root.shape[1], root[rows.WORK2])
     for which in range(2):
-        left, ahead = (leg[ANKLE_X], leg[ANKLE_Z]) if which == 0 else (nominal[0], nominal[2])
+        left, ahead = (leg[rows.ANKLE_X], leg[rows.ANKLE_Z]) if which == 0 else (nominal[0], nominal[2])
         for f in range(len(left)):
-            s, c = root[HEADING_SIN, f], root[HEADING_COS, f]
-            x, z = left[f] - root[PATH_X, f], ahead[f] - root[PATH_Z, f]
+            s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
+            x, z = left[f] - root[rows.PATH_X, f], ahead[f] - root[rows.PATH_Z, f]
             left[f], ahead[f] = x * c - z * s, x * s + z * c
 
 
 @kernel
 def to_world_frame(root: Array, leg: Array, contact: Array) -> None:
-    """Pass a leg's ankle back to places on the floor; while the foot is planted to the very ones that it had."""
+    """Transform the ankle of a leg back to the world; in contact, restore the exact former positions."""
     for f in range(leg.shape[1]):
         if contact[f]:
-            leg[ANKLE_X, f], leg[ANKLE_Z, f] = root[WORK, f], root[WORK2, f]
+            leg[rows.ANKLE_X, f], leg[rows.ANKLE_Z, f] = root[rows.WORK, f], root[rows.WORK2, f]
         else:
-            s, c, left, ahead = root[HEADING_SIN, f], root[HEADING_COS, f], leg[ANKLE_X, f], leg[ANKLE_Z, f]
-            leg[ANKLE_X, f] = root[PATH_X, f] + left * c + ahead * s
-            leg[ANKLE_Z, f] = root[PATH_Z, f] + ahead * c - left * s
+            s, c, left, ahead = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f], leg[rows.ANKLE_X, f], leg[rows.ANKLE_Z, f]
+            leg[rows.ANKLE_X, f] = root[rows.PATH_X, f] + left * c + ahead * s
+            leg[rows.ANKLE_Z, f] = root[rows.PATH_Z, f] + ahead * c - left * s
 
 
 @kernel
 def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, foot: Array, clearance: Scalar) -> None:
-    """Raise a swinging foot so that its sole stays above the floor, most in mid swing; times as in :func:`swing_row`."""
+    """Raise a swinging foot so that its sole stays above the floor, most in mid swing; times as in :func:`fill_swing`."""
     heel, ball, high = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL]), np.float32(foot[FOOT_ANKLE_HEIGHT])
     begin, whole = lift + late, max(land - early - lift - late, 1.0)
     for f in between(lift + 1, land):
         x = np.float32((np.int64(f) - begin) / whole)
-        s, c = sin_turns(leg[PITCH, f]), cos_turns(leg[PITCH, f])
-        sole = leg[ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
+        s, c = sin_turns(leg[rows.PITCH, f]), cos_turns(leg[rows.PITCH, f])
+        sole = leg[rows.ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
         # Highest in the middle, and level at both ends.
         least = np.float32(16.0 * clearance) * x * x * (np.float32(1.0) - x) * (np.float32(1.0) - x)
         lack = least - sole
         soft = np.float32(0.006)
-        leg[ANKLE_Y, f] += (
+        leg[rows.ANKLE_Y, f] += (
             np.float32(0.5)
             * (lack + np.sqrt(lack * lack + soft * soft))
             * min(np.float32(1.0), np.float32(8.0) * x * (np.float32(1.0) - x))
         )
-        sole = leg[ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
-        leg[ANKLE_Y, f] += max(-sole, np.float32(0.0))
+        sole = leg[rows.ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
+        leg[rows.ANKLE_Y, f] += max(-sole, np.float32(0.0))
 
 
 @kernel
 def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: Array, rising: Scalar, fade_in: Scalar) -> None:
-    """Ankle and yaw of one foot while it is off the ground.
+    """Write ankle and yaw of one foot in its swings.
 
     Parameters
     ----------
@@ -177,11 +151,11 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: 
         Nominal ankle x, y, z in metres and yaw in turns.
     stances : float [stances, 8]
     count : int
-        How many stances.
+        Number of stances.
     running : float32 [frames]
-        1 in gaits with flights, where a foot comes away from its print sooner.
-    rising, longest : float
-        Frames in which its height leaves what it was at the lift; for the rest see :func:`swing_row`.
+        1 in gaits with flights, where a foot leaves its footprint earlier.
+    rising, fade_in : float
+        Frames in which the height leaves its value at lift-off; see :func:`fill_swing` for the rest.
     """
     frames = leg.shape[1]
     for i in range(count + 1):
@@ -190,7 +164,7 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: 
         if land - lift <= 1:
             continue
         for r in range(4):
-            row = leg[ANKLE_X + r]
+            row = leg[rows.ANKLE_X + r]
             if lift >= 0 and land < frames:
                 early, late = stances[i, EARLY], stances[i - 1, LATE]
                 fade_out = rising if r == 1 else fade_in * (1.0 - RUN_HASTE * running[lift])
@@ -218,20 +192,20 @@ def clear_swings(leg: Array, stances: Array, count: int, foot: Array, clearance:
 def fill_open_swing(
     row: Array, nominal: Array, edge: int, inward: int, beyond: Scalar, fade_out: Scalar, fade_in: Scalar
 ) -> None:
-    """Fill a row before the first stance or behind the last one, as `swing_row` does where the other one is far away.
+    """Fill a row before the first stance or behind the last one, as :func:`fill_swing` does for a distant other stance.
 
-    So what is shown does not depend on how far behind it the scratch goes on: who dives in the last second swims free of where
-    he stood.
+    So the stored frames do not depend on the number of frames behind them.
 
     Parameters
     ----------
-    row, nominal, leaving, longest : see `swing_row` of :mod:`posegen.motion.swings`
+    row, nominal, fade_out, fade_in
+        See :func:`fill_swing`.
     edge : int
-        Last planted frame, or the first one.
+        Last frame in contact, or the first one.
     inward : int
-        From there to the next planted frame: -1 or 1.
+        Direction from there to the next frame in contact: -1 or 1.
     beyond : float
-        Frames by which the stance lasts longer than to `edge`.
+        Frames by which the stance extends beyond `edge`.
     """
     first, last, one = 0 if inward > 0 else edge + 1, edge if inward > 0 else len(row), np.float32(1.0)
     over, rate_frames = (
@@ -260,9 +234,9 @@ def guide_swings(
     count: int,
     nominal: Array,
 ) -> None:
-    """Have the nominal course of a guided foot lead from print to print, as high as its channel says.
+    """Let the nominal course of a guided foot lead from footprint to footprint, at the height of its channel.
 
-    In the air after a jump, where the body carries the feet, its height is left to the angles of the leg.
+    In the air after a jump, where the body carries the feet, the leg angles give the height.
 
     Parameters
     ----------
@@ -272,7 +246,7 @@ def guide_swings(
     leg, ankle_height : float
         Metres.
     airborne : bool [frames]
-    stances : float [stances, 6]
+    stances : float [stances, 8]
     count : int
     nominal : float32 [4, frames], changed
         Ankle x, y, z in metres and yaw in turns.
@@ -280,7 +254,7 @@ def guide_swings(
     out = np.float32(leg if side == 0 else -leg)
     ahead, high = np.float32(leg), np.float32(ankle_height)
     for i in range(count + 1):
-        # Frames from the last stance's first to the next one's last but one: the rates at lift and landing count, too.
+        # The frames include those from which the rates at lift-off and landing are taken.
         tables = i - 1 if i > 0 else 0
         if count == 0:
             return
@@ -289,12 +263,12 @@ def guide_swings(
         still = guided_from(root, stances[tables])
         x, z = np.float32(stances[tables, PRINT_X]), np.float32(stances[tables, PRINT_Z])
         for f in range(begin, min(end + 1, root.shape[1])):
-            if root[GUIDED, f] != PLACED:
+            if root[rows.GUIDED, f] != PLACED:
                 continue
             forward = ahead * (foot[FOOT_FORWARD, f] - foot[FOOT_FORWARD, still])
             aside = out * (foot[FOOT_ASIDE, f] - foot[FOOT_ASIDE, still])
-            s, c = root[HEADING_SIN, f], root[HEADING_COS, f]
-            nominal[0, f] = x + (root[PATH_X, f] - root[PATH_X, still]) + forward * s + aside * c
-            nominal[2, f] = z + (root[PATH_Z, f] - root[PATH_Z, still]) + forward * c - aside * s
+            s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
+            nominal[0, f] = x + (root[rows.PATH_X, f] - root[rows.PATH_X, still]) + forward * s + aside * c
+            nominal[2, f] = z + (root[rows.PATH_Z, f] - root[rows.PATH_Z, still]) + forward * c - aside * s
             if not airborne[f]:
                 nominal[1, f] = high + ahead * foot[FOOT_UP, f]

@@ -20,61 +20,62 @@ from posegen.motion.gait.walking import WALK_SPEEDS, walk_table
 Array = NDArray[Any]
 
 FASTEST_STEPS = 3.8
-"""Steps a second on the spot at most: in quicker ones a foot is hardly off the ground."""
+"""Largest number of steps per second on the spot; in quicker steps a foot hardly leaves the ground."""
 WALK_RATIO = 0.0064
-"""Metres a step for each step a minute, at a leg of .9 m: about .0065 (PMC5430280), .0062 of the reference adult."""
+"""Metres per step for each step per minute, for a leg of .9 m: about .0065 (PMC5430280), .0062 for the reference adult."""
 NO_GAIT, WALK, RUN, STEP, HOP, SKIP = 0, 1, 2, 3, 4, 5
 GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "skip": SKIP}
 (
-    AHEAD,  # share of the speed along the heading; negative is backward
-    ASIDE,  # share of the speed to the left
-    CADENCE,  # factor on strides a second
-    STEP_LENGTH,  # m; 0 where the gait's own law decides
-    STANCE,  # share of the stride; 0 where the gait's own law decides
+    AHEAD,  # fraction of the speed along the heading; negative is backward
+    ASIDE,  # fraction of the speed to the left
+    CADENCE,  # factor on strides per second
+    STEP_LENGTH,  # m; 0: by the law of the gait
+    STANCE,  # fraction of the stride; 0: by the law of the gait
     CLEARANCE,  # m
     WIDTH,  # m
-    LIMP,  # share of the stride; positive where the left leg is the bad one
-    LONE_SIDE,  # 1 hopping on the left foot, -1 on the right one
-    BOUNCES,  # contacts a stride that the body flies between; 0 where it does not fly
-    RISE,  # m that each step leads up
+    LIMP,  # fraction of the stride; positive: the left leg is affected
+    LONE_SIDE,  # 1: hops on the left foot, -1: on the right foot
+    BOUNCES,  # contacts per stride with flights between them; 0: no flight
+    RISE,  # m of height gained per step
 ) = range(11)
 STRIDE_PARAMETERS = 11
-"""Columns of :attr:`posegen.motion.tables.ActionTables.manner`."""
+"""Number of columns of :attr:`posegen.motion.library_tables.ActionTables.stride`, which are named above."""
 STANDING_LIFT = 0.034
-"""Metres between the ball of the foot and the floor in the middle of a plain swing, at least. Toes, which reach some 5 cm
-beyond the ball and point down by 15 to 20 degrees then, are 1 to 2.5 cm above it (Winter 1992)."""
+"""Smallest distance in metres between the ball of the foot and the floor in the middle of a plain swing. The toes reach some 5
+cm beyond the ball and point down by 15 to 20 degrees then, so that they are 1 to 2.5 cm above the floor (Winter 1992).
+"""
 _AHEAD = {"forward": 1.0, "backward": -1.0, "sideways": 0.0}
 _BOUNCES = {RUN: 2.0, HOP: 1.0, SKIP: 4.0}
 (
     ARM_SWING,  # factor on the swing of the arms
     MORE_BOUNCE,  # leg lengths; more rise and fall of the pelvis in each step
     MORE_SIDEWAYS,  # leg lengths; more swing of the pelvis to either side
-    MORE_CADENCE,  # factor on strides a second
-    MORE_STANCE,  # share of the stride
+    MORE_CADENCE,  # factor on strides per second
+    MORE_STANCE,  # fraction of the stride
     MORE_CLEARANCE,  # m
     MORE_WIDTH,  # m
 ) = range(7)
 ROOT_HEIGHT, ROOT_LATERAL = CHANNELS.index("root_height"), CHANNELS.index("root_lateral")
 STANDING_TURNS = 0.32
-"""Where in its stride the left leg stands upright: there the pelvis is highest, and furthest to the left."""
+"""Phase of the stride at which the left leg is upright; there the pelvis is highest and furthest to the left."""
 COS_ONE, SIN_ONE = -0.42577929, 0.90482705
 COS_TWO, SIN_TWO = -0.63742399, -0.77051324
-"""Cosine and sine of once and of twice STANDING_TURNS."""
+"""Cosine and sine of STANDING_TURNS (ONE) and of twice STANDING_TURNS (TWO)."""
 
 
 class Gaits(NamedTuple):
-    """Gait curves as flat arrays.
+    """Curves of all gaits as flat arrays.
 
     Attributes
     ----------
     speeds : float32 [knots]
         Dimensionless speed of each walking curve.
     walk : float32 [knots, channels, 1 + 2 * HARMONICS]
-        Constant, cosines, sines of each channel in turns.
+        Constant, cosines and sines of each channel, in turns.
     run : float32 [2, channels, 1 + 2 * HARMONICS]
-        At the two speeds of RUN_SPEEDS.
+        The same at the two speeds of RUN_SPEEDS.
     moved : bool [channels]
-        Channels that gait moves.
+        Whether gait moves the channel.
     """
 
     speeds: Array
@@ -84,7 +85,7 @@ class Gaits(NamedTuple):
 
 
 def gait_tables() -> Gaits:
-    """All gait curves, in turns."""
+    """Return the curves of all gaits, in turns."""
     walk = np.stack([walk_table(knot) for knot in range(len(WALK_SPEEDS))]).astype(np.float32)
     run = np.stack([run_table(fast) for fast in (False, True)]).astype(np.float32)
     moved = (walk != 0).any((0, 2)) | (run != 0).any((0, 2))
@@ -93,38 +94,38 @@ def gait_tables() -> Gaits:
 
 @kernel
 def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Scalar) -> Scalar:
-    """Strides a second.
+    """Return the strides per second of a gait.
 
-    Walking: cadence = sqrt(60 v / .0064) steps a minute at a leg of .9 m, the walk ratio growing with the leg. Running: 155
-    steps a minute at 2.65 m/s and 7 more for each m/s, 14 above 4.5. Stepping on the spot: a step for each 36 degrees turned,
-    but no more than feet can take. Hopping: 2 hops a second, as legs bounce by themselves (2.2 Hz, Farley et al. 1991).
-    Skipping: about 1 stride a second.
+    Walking: sqrt(60 v / .0064) steps per minute for a leg of .9 m; the walk ratio grows with the leg. Running: 155 steps per
+    minute at 2.65 m/s, 7 more for each m/s, 14 more above 4.5 m/s. Stepping on the spot: a step for each 36 degrees of the
+    turn, up to FASTEST_STEPS. Hopping: 2 hops per second, the natural frequency of legs (2.2 Hz, Farley et al. 1991). Skipping:
+    about 1 stride per second.
 
     Parameters
     ----------
     gait : int
         WALK, RUN, STEP, HOP or SKIP.
     speed, leg : float
-        m/s; height of the hip of a straight leg, m.
+        Speed in m/s; hip height of a straight leg in metres.
     turn, seconds : float
-        Turns that the heading changes by, and in how long.
+        Change of the heading in turns, and its duration.
     """
-    if gait == 3:
-        # Both feet must come round; they start and end later than the slot by .15 s each. Who is in a hurry takes fewer steps.
+    if gait == STEP:
+        # Both feet must turn; they start and end .15 s after the segment. A quick turn takes fewer steps.
         whole = max(seconds - 0.3, 0.3)
         steps = min(np.floor(abs(turn) * 10.0 + 0.999), np.floor(FASTEST_STEPS * whole))
         return 0.5 * max(2.0, steps) / whole
-    if gait == 2:
+    if gait == RUN:
         return (155.0 + 7.0 * (speed - 2.65) + 7.0 * max(speed - 4.5, 0.0)) / 120.0 * np.sqrt(0.9 / leg)
-    if gait == 4:
+    if gait == HOP:
         return 2.0 * np.sqrt(0.9 / leg)
-    if gait == 5:
+    if gait == SKIP:
         return 0.95 * np.sqrt(0.9 / leg)
     return np.sqrt(60.0 * max(speed, 0.2) / (WALK_RATIO / 0.9 * leg)) / 120.0
 
 
 def stride_parameters(action: Action, gait: int, near: str) -> tuple[float, ...]:
-    """Numbers of an action done with the side `near`; `gait` is its number."""
+    """Return the stride parameters of an action performed with the side `near`; `gait` is its number in GAITS."""
     stride, to_near = action.manner or Manner(), 1.0 if near == "left" else -1.0
     return (
         _AHEAD[stride.direction],
@@ -142,14 +143,14 @@ def stride_parameters(action: Action, gait: int, near: str) -> tuple[float, ...]
 
 
 def half_cycle_later(cosines: Array, sines: Array) -> tuple[Array, Array]:
-    """Return the same series half a cycle later: its odd harmonics change their sign."""
+    """Return the series half a cycle later: the odd harmonics change their sign."""
     signs = np.where(np.arange(len(cosines)) % 2 == 0, -1.0, 1.0)
     return cosines * signs, sines * signs
 
 
 @kernel
 def stance_share(gait: int, speed: Scalar, rate: Scalar, stride: Array) -> Scalar:
-    """Share of the stride that a foot is on the ground each time."""
+    """Return the fraction of the stride in which a foot is in contact."""
     if stride[STANCE] > 0:
         return stride[STANCE]
     if gait == RUN:
@@ -159,7 +160,7 @@ def stance_share(gait: int, speed: Scalar, rate: Scalar, stride: Array) -> Scala
 
 @kernel
 def step_in_style(stride: Array, gait: int, speed: Scalar, style: Array) -> None:
-    """Change the numbers of a walking slot's steps by a style; `manner` is its row of the action tables, `speed` in m/s."""
+    """Change the stride parameters of a walking segment by a style; `speed` is in m/s. Other gaits are unchanged."""
     if gait != WALK:
         return
     stride[CADENCE] *= style[MORE_CADENCE]
@@ -171,15 +172,16 @@ def step_in_style(stride: Array, gait: int, speed: Scalar, style: Array) -> None
 
 @kernel
 def has_bounce(channel: int, style: Array) -> bool:
-    """Whether a style lets this channel swing over the stride of a walk."""
+    """Return whether a style adds an oscillation of this channel to a walk."""
     return (channel == ROOT_HEIGHT and style[MORE_BOUNCE] != 0) or (channel == ROOT_LATERAL and style[MORE_SIDEWAYS] != 0)
 
 
 @kernel
 def add_bounce(channel: int, style: Array, series: Array, first_sine: int) -> None:
-    """Add what a style adds to the series of a channel: constant, cosines, and sines from `first_sine` on.
+    """Add the oscillation of a style to the series of a channel: constant, cosines, and sines from index `first_sine` on.
 
-    A livelier walk comes down further between the steps, a duller one is lower in their middle: nobody's legs grow.
+    A lively walk lowers the pelvis more between the steps, a dull walk lowers it in their middle. The pelvis is never raised,
+    because the legs have a fixed length.
     """
     if channel == ROOT_HEIGHT:
         more = style[MORE_BOUNCE]

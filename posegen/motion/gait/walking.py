@@ -1,8 +1,8 @@
 """Walking: joint angles over the stride at each published speed.
 
-Angles are Fourier series over the gait cycle in degrees: a0 + sum a_k cos(2 pi k phi) + b_k sin(2 pi k phi), where phi = 0 at the
-contact of the own foot. Sources: legs and pelvis Schwartz et al. 2008, fitted, by dimensionless speed v / sqrt(g L); trunk and
-arms CGM 2.3 normative data. Cadence and step parameters are in :mod:`posegen.motion.gait.steps`.
+Angles are Fourier series over the gait cycle in degrees: a0 + sum a_k cos(2 pi k phi) + b_k sin(2 pi k phi), where phi = 0 at
+the contact of the own foot. Sources: legs and pelvis Schwartz et al. 2008, fitted, by dimensionless speed v / sqrt(g L); trunk
+and arms CGM 2.3 normative data. Cadence and step parameters are in :mod:`posegen.motion.gait.steps`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from posegen.library.channels import CHANNELS
 Array = NDArray[Any]
 
 HARMONICS = 8
-# Centres of the five speed bins of Schwartz et al., v / sqrt(g L); 0 is stepping on the spot.
+# Centres of the five speed bins of Schwartz et al., v / sqrt(g L); 0 means stepping on the spot.
 WALK_SPEEDS = (0.0, 0.18, 0.295, 0.43, 0.565, 0.70)
 HIP = (
     (13.0, [3.0, 0.0], [-1.0, -2.0]),
@@ -38,7 +38,7 @@ KNEE = (
 ANKLE = (
     (3.5, [-1.0, 1.0], [1.0, -2.0]),
     (3.15, [-6.09, 1.83, -2.73, -0.14], [1.22, -3.30, -1.73, 0.94]),
-    # The slow bin is not published; midway between its neighbours.
+    # The slow bin is not published; this is the mean of its neighbours.
     (1.95, [-4.07, 1.33, -3.67, 1.03, -0.26, 0.13, 0.26, -0.04], [4.16, -5.26, -0.44, 0.59, -0.69, 0.28, -0.25, -0.02]),
     (0.75, [-2.05, 0.82, -4.60, 2.20, -0.52, 0.26, 0.53, -0.08], [7.09, -7.22, 0.86, 0.24, -1.38, 0.55, -0.49, -0.04]),
     (-0.62, [0.16, -1.13, -4.15, 2.09], [7.49, -7.48, 1.72, -0.76]),
@@ -55,12 +55,13 @@ ELBOW: Series = (36.22, [-12.16, 2.46, 0.08], [-1.79, 0.27, -0.67])
 SHOULDER_ABDUCTION: Series = (11.1, [-3.22], [0.0])
 TRUNK_ROTATION: Series = (0.0, [7.43], [0.0])
 HEAD_STEADIED = 0.9
-"""Share of the swing of pelvis and trunk that the neck makes up for."""
+"""Fraction of the swing of pelvis and trunk that the neck compensates."""
 ARMS_BY_SPEED = (0.08, 0.55, 0.78, 1.0, 1.22, 1.45)
 Series = tuple[float, list[float], list[float]]
 
 
 def series_row(series: Series, factor: float = 1.0) -> Array:
+    """Return a series in turns, [1 + 2 * HARMONICS], with its harmonics scaled by `factor`."""
     constant, cosines, sines = series
     row = np.zeros(1 + 2 * HARMONICS)
     row[0] = constant
@@ -70,7 +71,7 @@ def series_row(series: Series, factor: float = 1.0) -> Array:
 
 
 def _half_cycle_later(row: Array) -> Array:
-    """The same series seen from the other leg, half a cycle later."""
+    """Return the series of the other leg, half a cycle later."""
     other = row.copy()
     other[1 : 1 + HARMONICS : 2] *= -1
     other[1 + HARMONICS :: 2] *= -1
@@ -78,13 +79,15 @@ def _half_cycle_later(row: Array) -> Array:
 
 
 def set_both_sides(table: Array, channel: str, row: Array) -> None:
-    """Set a channel of both sides from the left leg's phase."""
+    """Write a channel of both sides from the series of the left side."""
     table[CHANNELS.index(f"left_{channel}")] = row
     table[CHANNELS.index(f"right_{channel}")] = _half_cycle_later(row)
 
 
 def steady_head(table: Array) -> None:
-    """Let the neck make up for how pelvis and trunk swing: in walking and running the head hardly does (Pozzo et al. 1990)."""
+    """Compensate the swing of pelvis and trunk by the neck: in walking and running the head hardly turns
+    (Pozzo et al. 1990).
+    """
     pelvis = {name: table[CHANNELS.index(f"pelvis_{name}")] for name in ("rotation", "obliquity", "tilt")}
     trunk = {name: table[CHANNELS.index(f"trunk_{name}")] for name in ("rotation", "lateral", "flexion")}
     turning = -(pelvis["rotation"] + trunk["rotation"])
@@ -95,6 +98,7 @@ def steady_head(table: Array) -> None:
 
 
 def walk_table(knot: int) -> Array:
+    """Return the series of all channels at walking speed number `knot`, [channels, 1 + 2 * HARMONICS] in turns."""
     table = np.zeros((len(CHANNELS), 1 + 2 * HARMONICS))
     arms = ARMS_BY_SPEED[knot]
     set_both_sides(table, "hip_flexion", series_row(HIP[knot]))
@@ -104,7 +108,7 @@ def walk_table(knot: int) -> Array:
     set_both_sides(table, "shoulder_flexion", series_row(SHOULDER, arms))
     set_both_sides(table, "shoulder_abduction", series_row(SHOULDER_ABDUCTION, arms))
     set_both_sides(table, "elbow_flexion", series_row((14.0 + 22.2 * min(arms, 1.0), ELBOW[1], ELBOW[2]), arms))
-    # The published signs are "own side forward"; ours is "to the left", which is the left side backward.
+    # The published sign is positive for "own side forward"; ours is positive "to the left", which moves the left side backward.
     table[CHANNELS.index("pelvis_rotation")] = -series_row(ROTATION, ROTATION_BY_SPEED[knot])
     table[CHANNELS.index("pelvis_obliquity")] = series_row(OBLIQUITY, OBLIQUITY_BY_SPEED[knot])
     table[CHANNELS.index("pelvis_tilt")] = series_row(TILT)
