@@ -9,28 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.checks.capsules import DEEPEST, PARTS, overlapping, people_overlap
-from posegen.evaluation.overlap import segment_distance
-from posegen.skeleton import JOINTS, PROPORTIONS
+from posegen.skeleton import JOINTS
+from tests import naive
 from tests.evaluation.figures import standing
 
 Array = NDArray[Any]
-
-
-def naive_overlap(one: Array, other: Array) -> Array:
-    """Deepest of all pairs of capsules in each frame, by the distance of their lines."""
-    one, other = one.astype(np.float64), other.astype(np.float64)
-    statures = []
-    for body in (one[0], other[0]):
-        hip, knee, ankle = (body[JOINTS.index(f"left_{name}")] for name in ("hip", "knee", "ankle"))
-        leg = np.linalg.norm(hip - knee) + np.linalg.norm(knee - ankle)
-        statures.append(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
-    deepest = np.zeros(len(one))
-    for first, last, radius in PARTS:
-        for third, fourth, other_radius in PARTS:
-            ends = (*(one[:, JOINTS.index(j)] for j in (first, last)), *(other[:, JOINTS.index(j)] for j in (third, fourth)))
-            thick = radius * statures[0] + other_radius * statures[1]
-            deepest = np.maximum(deepest, thick - segment_distance(*ends))
-    return deepest
 
 
 def crowd(seed: int, frames: int = 40) -> Array:
@@ -44,11 +27,11 @@ def crowd(seed: int, frames: int = 40) -> Array:
 @pytest.mark.parametrize("seed", range(4))
 def test_depth_is_that_of_the_deepest_pair(seed: int) -> None:
     one, other = crowd(seed)
-    wanted = naive_overlap(one, other)
+    wanted = naive.people_overlap(one, other)
     assert (wanted > 0).mean() > 0.2
     assert (wanted == 0).any()
     np.testing.assert_allclose(people_overlap(one, other), wanted, atol=1e-5)
-    np.testing.assert_allclose(people_overlap(other, one)[0], naive_overlap(other, one)[0], atol=2e-6)
+    np.testing.assert_allclose(people_overlap(other, one)[0], naive.people_overlap(other, one)[0], atol=2e-6)
 
 
 def test_upper_arms_count() -> None:

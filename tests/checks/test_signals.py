@@ -14,47 +14,9 @@ from posegen.checks.evidence import count_peaks, fill_signal, signal_index
 from posegen.library.signs import SIGNALS, Signal
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS, MIRROR_JOINTS
+from tests import naive
 
 Array = NDArray[Any]
-
-
-def joint(joints: Array, name: str) -> Array:
-    return joints[:, JOINTS.index(name)].astype(np.float64)
-
-
-def naive(joints: Array, signal: Signal, side: int) -> Array:
-    """The signal of one side, by the words of its definition."""
-    name = "left" if side == LEFT else "right"
-    towards = 1.0 if side == LEFT else -1.0
-
-    def left(pair: str) -> Array:
-        way = (joint(joints, f"left_{pair}") - joint(joints, f"right_{pair}")) * [1, 0, 1]
-        return np.asarray(way / np.linalg.norm(way, axis=-1, keepdims=True))
-
-    def ahead(pair: str) -> Array:
-        return np.cross(left(pair), [0.0, 1.0, 0.0])
-
-    def along(a: Array, b: Array) -> Array:
-        return np.asarray((a * b).sum(-1))
-
-    pelvis, head, wrist = joint(joints, "pelvis"), joint(joints, "head"), joint(joints, f"{name}_wrist")
-    ankle = joint(joints, f"{name}_ankle")
-    shoulders = 0.5 * (joint(joints, "left_shoulder") + joint(joints, "right_shoulder"))
-    moved = np.diff(pelvis, axis=0, prepend=pelvis[:1])
-    values = {
-        "pelvis_height": pelvis[:, 1],
-        "head_height": head[:, 1],
-        "head_aside": towards * along(head - pelvis, left("hip")),
-        "travel_aside": towards * np.cumsum(along(moved, left("hip"))),
-        "hands_apart": np.linalg.norm(joint(joints, "left_wrist") - joint(joints, "right_wrist"), axis=-1),
-        "feet_apart": np.linalg.norm(joint(joints, "left_ankle") - joint(joints, "right_ankle"), axis=-1),
-        "hand_height": (wrist - shoulders)[:, 1],
-        "hand_ahead": along(wrist - shoulders, ahead("shoulder")),
-        "hand_reach": np.linalg.norm(wrist - joint(joints, f"{name}_shoulder"), axis=-1),
-        "foot_height": ankle[:, 1],
-        "foot_ahead": along(ankle - pelvis, ahead("hip")),
-    }
-    return np.asarray(values[signal])
 
 
 def someone(seed: int, frames: int = 12) -> Array:
@@ -70,7 +32,7 @@ def filled(joints: Array, signal: Signal, side: int) -> Array:
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_signals_are_what_their_names_say(signal: Signal) -> None:
     joints = someone(3)
-    left, right = (naive(joints, signal, side) for side in (LEFT, RIGHT))
+    left, right = (naive.signal(joints, signal, side) for side in (LEFT, RIGHT))
     np.testing.assert_allclose(filled(joints, signal, LEFT), left, atol=1e-6)
     np.testing.assert_allclose(filled(joints, signal, RIGHT), right, atol=1e-6)
     if signal.startswith(("hand_", "foot_")):

@@ -15,7 +15,7 @@ from posegen.motion.scene_arrays import segment_records
 from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
 from posegen.scene import Scenes
 from posegen.skeleton import JOINTS
-from tests.motion.rotations import central
+from tests.naive import central_rotation
 
 __all__ = ["MARGIN", "acted", "rotations_of", "shown"]
 
@@ -51,6 +51,9 @@ def rotations_of(work: Workspace, frame: int) -> dict[str, Array]:
     """Rotations of chest and head in a shown frame, from the channels and the pelvis alone."""
     angles = dict(zip(CHANNELS, work.channels[:, MARGIN + frame].astype(np.float64), strict=True))
     pelvis = work.turns[6, :, MARGIN + frame].reshape(3, 3).astype(np.float64)
-    third = central(*(angles[f"trunk_{c}"] / 3 for c in ("rotation", "flexion", "lateral")))
+    third = central_rotation(*(angles[f"trunk_{c}"] / 3 for c in ("rotation", "flexion", "lateral")))
     chest = pelvis @ third @ third @ third
-    return {"chest": chest, "head": chest @ central(*(angles[f"neck_{c}"] for c in ("rotation", "flexion", "lateral")))}
+    return {
+        "chest": chest,
+        "head": chest @ central_rotation(*(angles[f"neck_{c}"] for c in ("rotation", "flexion", "lateral"))),
+    }

@@ -22,6 +22,7 @@ from posegen.motion.library_tables import library_tables
 from posegen.motion.trigonometry import smooth_step
 from posegen.motion.workspace import Clock, Workspace, empty_workspace
 from posegen.skeleton import JOINT_LIMITS
+from tests import naive
 from tests.motion.scripted import LIBRARY, leg_length, person, scripted_slot, slot
 
 Array = NDArray[Any]
@@ -52,9 +53,7 @@ def series_of(channel: str, gait: int = WALK, dimensionless: float = WALK_SPEEDS
 
 
 def degrees(series: Array, phase: float) -> float:
-    k = 2 * np.pi * np.arange(1, HARMONICS + 1) * phase
-    turns = series[0] + series[1 : 1 + HARMONICS] @ np.cos(k) + series[1 + HARMONICS :] @ np.sin(k)
-    return float(turns) / DEGREE
+    return naive.gait_angle(series, phase) / DEGREE
 
 
 @given(st.lists(st.floats(0, 500, width=32), min_size=1, max_size=9))
@@ -62,10 +61,8 @@ def test_waves_are_cosines_and_sines_of_multiples(phases: list[float]) -> None:
     phase = np.array(phases, np.float32)
     waves = np.zeros((2 * HARMONICS, len(phase)), np.float32)
     fill_waves(phase, np.zeros_like(phase), waves)
-    angles = 2 * np.pi * np.arange(1, HARMONICS + 1)[:, None] * (phase.astype(np.float64) % 1)
     last_place = 2 * np.pi * HARMONICS * np.spacing(phase + np.float32(0.25))
-    assert (np.abs(waves[:HARMONICS] - np.cos(angles)) < 1e-5 + last_place).all()
-    assert (np.abs(waves[HARMONICS:] - np.sin(angles)) < 1e-5 + last_place).all()
+    assert (np.abs(waves - naive.fill_waves(phase, HARMONICS)) < 1e-5 + last_place).all()
 
 
 @pytest.mark.parametrize("channel", FREE)
@@ -135,7 +132,7 @@ def test_the_warp_puts_toe_off_where_the_contact_ends(duty: float) -> None:
     warp = float(curve_warp(duty))
     phase = np.linspace(0, 1, 201)
     at = np.array([float(warp_phase(p, warp)) for p in phase])
-    np.testing.assert_allclose(at, phase + 0.5 * warp * (1 - np.cos(4 * np.pi * phase)), atol=1e-5)
+    np.testing.assert_allclose(at, naive.warp_phase(phase, warp), atol=1e-5)
     assert (np.diff(at) > 0).all()
     if warp < 0.14:
         assert float(warp_phase(duty, warp)) == pytest.approx(0.39, abs=1e-4)
@@ -173,21 +170,6 @@ FRAMES, CLOCK = 200, Clock(0.0, 0.04)
 SECONDS = CLOCK.step * np.arange(FRAMES)
 
 
-def naive_harmonics(cosines: Array, sines: Array, size: float, times: tuple[float, ...], cycle: float, wander: float) -> Array:
-    begin, entered, leaving, finish = times
-    fade_in, fade_out = 0.6 * (entered - begin) + 1e-3, 0.6 * (finish - leaving) + 1e-3
-    out = np.zeros(FRAMES)
-    for f, t in enumerate(SECONDS):
-        if begin <= t < finish:
-            x = (t - entered) / cycle
-            series = 0.0
-            for k, (a, b) in enumerate(zip(cosines, sines, strict=True), 1):
-                series += a * np.cos(2 * np.pi * k * x) + b * np.sin(2 * np.pi * k * x)
-            fade = smooth_step((t - entered + fade_in) / fade_in) * smooth_step((leaving + fade_out - t) / fade_out)
-            out[f] = size * fade * (1 + 0.12 * np.sin(2 * np.pi * (0.37 * x + wander))) * series
-    return out
-
-
 @given(SEEDS, st.sampled_from(["wave", "clap"]), st.integers(1, 6))
 def test_harmonics(seed: int, name: str, repetitions: int) -> None:
     generator = np.random.default_rng(seed)
@@ -199,7 +181,9 @@ def test_harmonics(seed: int, name: str, repetitions: int) -> None:
     row = np.full(FRAMES, 0.5, np.float32)
     add_harmonics(row, cosines, sines, doing, wander, CLOCK)
     times, cycle = (doing.start, entered, leaving, doing.end), (leaving - entered) / repetitions
-    np.testing.assert_allclose(row - 0.5, naive_harmonics(cosines, sines, amplitude, times, cycle, wander), atol=2e-6)
+    np.testing.assert_allclose(
+        row - 0.5, naive.add_harmonics(SECONDS, cosines, sines, amplitude, times, cycle, wander), atol=2e-6
+    )
 
 
 def layered(below: Array, name: str) -> Array:
@@ -229,19 +213,6 @@ def test_a_layer_hides_what_lies_below_it() -> None:
     np.testing.assert_allclose(layered(calm, "wave")[owned][:, on], layered(wild, "wave")[owned][:, on], atol=1e-6)
 
 
-def naive_layer(below: Array, name: str, amplitude: float) -> Array:
-    """What a layer without key poses leaves of the channels: its pose, taken over and given back."""
-    a, doing = 2 * LIBRARY.index(name), slot(name, 1.0, 5.0, amplitude=amplitude)
-    entered, leaving = stage_bounds(doing)
-    out = below.astype(np.float64)
-    for f, t in enumerate(SECONDS):
-        if 1 <= t < 5:
-            weight = float(smooth_step((t - 1) / (entered - 1))) * float(smooth_step((5 - t) / (5 - leaving)))
-            wanted = person().neutral + ACTIONS.pose[a] * (1 + 0.4 * (amplitude - 1))
-            out[:, f] += np.where(ACTIONS.owned[a], weight * (wanted - out[:, f]), 0)
-    return out
-
-
 @pytest.mark.parametrize("amplitude", [0.8, 1.2])
 def test_a_layer_without_keys_holds_its_pose(amplitude: float) -> None:
     below = np.random.default_rng(7).uniform(-0.1, 0.1, (len(CHANNELS), FRAMES)).astype(np.float32)
@@ -249,7 +220,9 @@ def test_a_layer_without_keys_holds_its_pose(amplitude: float) -> None:
     work.channels[:] = below
     pointing = slot("point", 1.0, 5.0, amplitude=amplitude)
     add_layer(work, pointing, ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
-    wanted = naive_layer(below, "point", amplitude)
+    a, times = pointing.kind, (pointing.start, *stage_bounds(pointing), pointing.end)
+    pose = person().neutral + ACTIONS.pose[a] * (1 + 0.4 * (amplitude - 1))
+    wanted = naive.add_layer(below, SECONDS, pose, ACTIONS.owned[a], times)
     wanted[HANDS] = below[HANDS]
     np.testing.assert_allclose(work.channels, wanted, atol=2e-6)
 

@@ -53,7 +53,7 @@ from posegen.motion.rows import (
     ROOT_ROWS,
     YAW,
 )
-from tests.motion.rotations import about_x, about_y
+from tests.naive import about_x, about_y
 
 Array = NDArray[Any]
 

@@ -122,7 +122,7 @@ def test_crowds_are_plausible(crowd: tuple[Scenes, Motion]) -> None:
 
 
 def test_a_scene_must_fit(scenes: Scenes) -> None:
-    with pytest.raises(ValueError, match="a scene of 250 frames does not fit into 200"):
+    with pytest.raises(ValueError, match="a scene has 250 frames but the arrays have 200"):
         animated(scenes, 200, 25)
     assert animated(pick(scenes, np.arange(0)), 200, 25).joints.shape == (0, 1, 200, 22, 3)
 

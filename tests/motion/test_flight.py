@@ -30,8 +30,8 @@ def whole(joints: Array, legs: Array) -> Array:
     """All joints [frame, 22, 3]."""
     every = joints.astype(np.float64)
     for side in range(2):
-        for joint, row in LEG_JOINTS[side]:
-            every[joint] = legs[side, row : row + 3]
+        for i, row in enumerate(LEG_JOINTS):
+            every[1 + side + 3 * i] = legs[side, row : row + 3]
     return np.asarray(np.moveaxis(every, -1, 0))
 
 

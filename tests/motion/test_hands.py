@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from posegen.motion.arms import EASY, LONGEST, pull_wrist, solve_elbow
 from posegen.motion.trigonometry import ease_towards
-from tests.motion.rotations import about_x, about_y, about_z
+from tests import naive
+from tests.naive import about_x, about_y, about_z
 
 Array = NDArray[Any]
 
@@ -77,33 +78,6 @@ def solved(one: Arm, weight: float = 1.0) -> tuple[Array, Array]:
     return elbow.astype(np.float64), wrist.astype(np.float64)
 
 
-def turned(vector: Array, before: Array, after: Array) -> Array:
-    """Turn a vector by the shortest turn from one direction to another (Rodrigues)."""
-    axis = np.cross(before, after)
-    sine, cosine = np.sqrt((axis**2).sum()), (before * after).sum()
-    axis /= sine
-    product = cosine * vector + sine * np.cross(axis, vector) + (1 - cosine) * (axis * vector).sum() * axis
-    return np.asarray(product)
-
-
-def naive(one: Arm, goal: Array) -> tuple[Array, Array]:
-    """Elbow and wrist by the cosine rule, frame by frame; the goal is within reach and the elbow has a side."""
-    elbows, wrists = [], []
-    for f in range(FRAMES):
-        shoulder, elbow = one.shoulder[:, f].astype(np.float64), one.elbow[:, f].astype(np.float64)
-        line = goal[:, f] - shoulder
-        distance = np.sqrt((line**2).sum())
-        line /= distance
-        cosine = (one.upper**2 + distance**2 - one.fore**2) / (2 * one.upper * distance)
-        before = one.wrist[:, f] - shoulder
-        before /= np.sqrt((before**2).sum())
-        aside = turned(elbow - shoulder - ((elbow - shoulder) * before).sum() * before, before, line)
-        aside /= np.sqrt((aside**2).sum())
-        elbows.append(shoulder + one.upper * (cosine * line + np.sqrt(1 - cosine**2) * aside))
-        wrists.append(goal[:, f])
-    return np.stack(elbows, -1), np.stack(wrists, -1)
-
-
 def lengths(one: Array, other: Array) -> Array:
     return np.asarray(np.sqrt(((one - other) ** 2).sum(0)))
 
@@ -113,8 +87,8 @@ def test_wrist_and_elbow_are_those_of_the_oracle(seed: int) -> None:
     one = arm(seed, reach=1.0)
     goal = place_of(one)
     elbow, wrist = solved(one)
-    wanted_elbow, wanted_wrist = naive(one, goal)
-    np.testing.assert_allclose(wrist, wanted_wrist, atol=NEAR)
+    wanted_elbow = naive.solve_elbow(one.upper, one.fore, one.shoulder, one.elbow, one.wrist, goal)
+    np.testing.assert_allclose(wrist, goal, atol=NEAR)
     # To the opposite direction there is no shortest turn.
     before, after = one.wrist - one.shoulder, goal - one.shoulder
     cosine = (before * after).sum(0) / (lengths(one.wrist, one.shoulder) * lengths(goal, one.shoulder))

@@ -48,7 +48,7 @@ from posegen.motion.rows import (
     RUN_WEIGHT,
     YAW,
 )
-from tests.motion.rotations import about_x, about_y
+from tests.naive import about_x, about_y
 
 Array = NDArray[Any]
 

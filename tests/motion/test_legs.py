@@ -25,7 +25,7 @@ from posegen.motion.rows import (
     TOE_HEIGHT,
     YAW,
 )
-from tests.motion.rotations import about_x, about_y
+from tests.naive import about_x, about_y
 
 Array = NDArray[Any]
 

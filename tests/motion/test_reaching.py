@@ -16,8 +16,8 @@ from posegen.motion.workspace import Workspace
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import JOINTS
 from tests.motion.acted import MARGIN, acted, rotations_of, shown
-from tests.motion.rotations import about_y
 from tests.motion.scripted import LIBRARY, Slot, person, scripted
+from tests.naive import about_y
 
 Array = NDArray[Any]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.overlap import segment_distance
 from posegen.motion.arms import WRIST_EASE, clear_thighs, forearm_gap, is_near_thigh, push_wrist_out
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
 from posegen.motion.workspace import Person, Workspace, empty_workspace
 from posegen.skeleton import body_offsets
 from tests.motion.scripted import Slot, scripted
+from tests.naive import segment_distance
 
 Array = NDArray[Any]
 

@@ -42,7 +42,7 @@ from posegen.motion.rows import (
 from posegen.motion.trunk import fill_pelvis_height, pelvis_path, pelvis_rotation, place_hips, soften_steps
 from posegen.scene import empty_scenes
 from posegen.skeleton import body_offsets
-from tests.motion.rotations import about_x, about_y, about_z
+from tests.naive import about_x, about_y, about_z
 
 Array = NDArray[Any]
 

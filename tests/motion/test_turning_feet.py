@@ -28,8 +28,8 @@ from posegen.motion.rows import (
     YAW,
 )
 from posegen.motion.workspace import Clock
-from tests.motion.rotations import about_x, about_y
 from tests.motion.scripted import LIBRARY, slot
+from tests.naive import about_x, about_y
 
 Array = NDArray[Any]
 

@@ -1,0 +1,321 @@
+"""Naive NumPy oracles of the kernels, in double precision and without vectorised shortcuts.
+
+`ORACLES` maps each kernel that has an oracle to it. ``tests/test_oracles.py`` lists the other kernels and the reason for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.checks.capsules import PARTS
+from posegen.library.channels import CHANNELS
+from posegen.randomness import philox
+from posegen.scene import LEFT
+from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS
+
+Array = NDArray[Any]
+
+TURN = 2 * np.pi
+
+
+def cos_turns(x: Any) -> Any:
+    return np.cos(TURN * x)
+
+
+def sin_turns(x: Any) -> Any:
+    return np.sin(TURN * x)
+
+
+def atan_turns(x: Any) -> Any:
+    return np.arctan(x) / TURN
+
+
+def smooth_step(x: Any) -> Any:
+    """Minimum jerk from 0 at 0 to 1 at 1."""
+    x = np.clip(x, 0, 1)
+    return 10 * x**3 - 15 * x**4 + 6 * x**5
+
+
+def triangular_mean(row: Array, radius: int) -> Array:
+    frames = np.arange(len(row))
+    weights = np.maximum(radius + 1 - np.abs(frames[:, None] - frames), 0)
+    return np.asarray(weights @ row.astype(np.float64) / weights.sum(1))
+
+
+def frame_window(first: float, step: float, begin: float, end: float, frames: int) -> tuple[int, int]:
+    seconds = first + step * np.arange(-10 * frames, 10 * frames)
+    indices = np.arange(-10 * frames, 10 * frames)
+    return max(0, int(indices[seconds >= begin][0])), min(frames, int(indices[seconds >= end][0]))
+
+
+def about_x(turns: float) -> Array:
+    c, s = cos_turns(turns), sin_turns(turns)
+    return np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+
+
+def about_y(turns: float) -> Array:
+    c, s = cos_turns(turns), sin_turns(turns)
+    return np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
+
+
+def about_z(turns: float) -> Array:
+    c, s = cos_turns(turns), sin_turns(turns)
+    return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def trunk_rotation(about: tuple[float, float, float], share: float) -> Array:
+    """Rotation Ry . Rx . Rz of `share` times the turns about y, x and z."""
+    y, x, z = about
+    product: Array = about_y(share * y) @ about_x(share * x) @ about_z(share * z)
+    return product
+
+
+def limb_rotation(side: str, flexion: float = 0.0, abduction: float = 0.0, rotation: float = 0.0) -> Array:
+    """Flexion . abduction . rotation; the right side mirrors y and z."""
+    sign = 1 if side == "left" else -1
+    product: Array = about_x(-flexion) @ about_z(sign * abduction) @ about_y(sign * rotation)
+    return product
+
+
+def central_rotation(rotation: float, flexion: float, lateral: float) -> Array:
+    """Rotation . flexion . lateral flexion of trunk or neck."""
+    return trunk_rotation((rotation, flexion, -lateral), 1.0)
+
+
+def compose_rotations(parent: Array, child: Array) -> Array:
+    """Product of matrices [frames, 3, 3]."""
+    return np.asarray(parent @ child)
+
+
+def place_child(rotation: Array, offset: Array, parent: Array) -> Array:
+    """Positions [frames, 3] of a child joint; rotations are [frames, 3, 3]."""
+    return np.asarray(parent + rotation @ offset)
+
+
+def forward_kinematics(angles: Array, pelvis: Array, root: Array, offsets: Array) -> Array:
+    """All joints of the upper body from the channels of one frame in turns; [22, 3], with the legs at 0."""
+    channel = dict(zip(CHANNELS, angles, strict=True))
+    trunk = [channel[f"trunk_{c}"] / 3 for c in ("rotation", "flexion", "lateral")]
+    own = {"pelvis": pelvis}
+    for joint in ("spine1", "spine2", "spine3"):
+        own[joint] = central_rotation(*trunk)
+    own["neck"] = central_rotation(*(channel[f"neck_{c}"] for c in ("rotation", "flexion", "lateral")))
+    for side in ("left", "right"):
+        arm = {c.removeprefix(f"{side}_"): channel[c] for c in CHANNELS if c.startswith(side)}
+        elevation = limb_rotation(side, abduction=arm["collar_elevation"])
+        own[f"{side}_collar"] = elevation @ limb_rotation(side, rotation=-arm["collar_protraction"])
+        angles_of_shoulder = (arm["shoulder_flexion"], arm["shoulder_abduction"], arm["shoulder_rotation"])
+        own[f"{side}_shoulder"] = limb_rotation(side, *angles_of_shoulder)
+        own[f"{side}_elbow"] = limb_rotation(side, arm["elbow_flexion"])
+    rotations, positions = np.zeros((22, 3, 3)), np.zeros((22, 3))
+    for j, name in enumerate(JOINTS):
+        rotation = own.get(name, np.eye(3))
+        parent = PARENTS[j]
+        if any(part in name for part in ("hip", "knee", "ankle", "foot")):
+            continue
+        rotations[j] = rotation if parent < 0 else rotations[parent] @ rotation
+        positions[j] = root if parent < 0 else positions[parent] + rotations[parent] @ offsets[j]
+    return positions
+
+
+def warp_phase(phase: Any, warp: Any) -> Any:
+    return phase + 0.5 * warp * (1 - np.cos(2 * TURN * phase))
+
+
+def fill_waves(phase: Array, count: int) -> Array:
+    """Cosines of 1 to `count` times the phase, then the sines; [2 * count, frames]."""
+    angles = TURN * np.arange(1, count + 1)[:, None] * (phase.astype(np.float64) % 1)
+    return np.concatenate([np.cos(angles), np.sin(angles)])
+
+
+def gait_angle(series: Array, phase: float) -> float:
+    """Value of a series (constant, cosines, sines) at a phase."""
+    count = len(series) // 2
+    angles = TURN * phase * np.arange(1, count + 1)
+    return float(series[0] + (series[1 : 1 + count] * np.cos(angles) + series[1 + count :] * np.sin(angles)).sum())
+
+
+def add_harmonics(
+    seconds: Array, cosines: Array, sines: Array, size: float, times: tuple[float, ...], cycle: float, wander: float
+) -> Array:
+    """Harmonics of a segment over the frames; `times` are its start, the ends of its first two stages, and its end."""
+    begin, enter_end, exit_begin, end = times
+    fade_in, fade_out = 0.6 * (enter_end - begin) + 1e-3, 0.6 * (end - exit_begin) + 1e-3
+    out = np.zeros(len(seconds))
+    for f, t in enumerate(seconds):
+        if begin <= t < end:
+            x = (t - enter_end) / cycle
+            series = 0.0
+            for k, (a, b) in enumerate(zip(cosines, sines, strict=True), 1):
+                series += a * np.cos(TURN * k * x) + b * np.sin(TURN * k * x)
+            fade = smooth_step((t - enter_end + fade_in) / fade_in) * smooth_step((exit_begin + fade_out - t) / fade_out)
+            out[f] = size * fade * (1 + 0.12 * np.sin(TURN * (0.37 * x + wander))) * series
+    return out
+
+
+def add_layer(below: Array, seconds: Array, pose: Array, owned: Array, times: tuple[float, ...]) -> Array:
+    """Channels [channels, frames] under a layer without key poses: its pose fades in and out over those that it owns."""
+    begin, enter_end, exit_begin, end = times
+    out = below.astype(np.float64)
+    for f, t in enumerate(seconds):
+        if begin <= t < end:
+            weight = smooth_step((t - begin) / (enter_end - begin)) * smooth_step((end - t) / (end - exit_begin))
+            out[:, f] += np.where(owned, weight * (pose - out[:, f]), 0)
+    return out
+
+
+def rotate_shortest(vector: Array, before: Array, after: Array) -> Array:
+    """Rotate a vector by the shortest rotation from one direction to another (Rodrigues)."""
+    axis = np.cross(before, after)
+    sine, cosine = np.sqrt((axis**2).sum()), (before * after).sum()
+    axis /= sine
+    product = cosine * vector + sine * np.cross(axis, vector) + (1 - cosine) * (axis * vector).sum() * axis
+    return np.asarray(product)
+
+
+def solve_elbow(upper: float, fore: float, shoulder: Array, elbow: Array, wrist: Array, goal: Array) -> Array:
+    """Elbow [3, frames] by the cosine rule; the goal is within reach and the elbow off the line to the wrist."""
+    elbows = []
+    for f in range(goal.shape[1]):
+        here, old_elbow = shoulder[:, f].astype(np.float64), elbow[:, f].astype(np.float64)
+        line = goal[:, f] - here
+        distance = np.sqrt((line**2).sum())
+        line /= distance
+        cosine = (upper**2 + distance**2 - fore**2) / (2 * upper * distance)
+        before = wrist[:, f] - here
+        before /= np.sqrt((before**2).sum())
+        aside = rotate_shortest(old_elbow - here - ((old_elbow - here) * before).sum() * before, before, line)
+        aside /= np.sqrt((aside**2).sum())
+        elbows.append(here + upper * (cosine * line + np.sqrt(1 - cosine**2) * aside))
+    return np.stack(elbows, -1)
+
+
+def segment_distance(a: Array, b: Array, c: Array, d: Array) -> Array:
+    """Shortest distance in each frame of the segments a-b and c-d, [frames, 3] each.
+
+    It is the smallest of the four distances of an end from the other segment and, where the shortest connection of the two
+    lines meets both segments, of its length.
+    """
+
+    def end_distance(p: Array, q: Array, r: Array) -> Array:
+        along = r - q
+        squared = (along * along).sum(-1)
+        share = np.clip(((p - q) * along).sum(-1) / np.where(squared > 0, squared, 1), 0, 1)
+        return np.asarray(np.linalg.norm(p - q - share[:, None] * along, axis=-1))
+
+    u, v, w = b - a, d - c, a - c
+    normal = np.cross(u, v)
+    squared = (normal * normal).sum(-1)
+    safe = np.where(squared > 0, squared, 1)
+    s = (np.cross(v, w) * normal).sum(-1) / safe
+    t = (np.cross(u, w) * normal).sum(-1) / safe
+    crossing = (squared > 1e-12) & (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1)
+    lines = np.abs((w * normal).sum(-1)) / np.sqrt(safe)
+    ends = np.minimum.reduce([end_distance(a, c, d), end_distance(b, c, d), end_distance(c, a, b), end_distance(d, a, b)])
+    return np.asarray(np.where(crossing, lines, ends))
+
+
+def people_overlap(one: Array, other: Array) -> Array:
+    """Deepest overlap of all pairs of capsules of two bodies in each frame, in metres."""
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    statures = []
+    for body in (one[0], other[0]):
+        hip, knee, ankle = (body[JOINTS.index(f"left_{name}")] for name in ("hip", "knee", "ankle"))
+        leg = np.linalg.norm(hip - knee) + np.linalg.norm(knee - ankle)
+        statures.append(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
+    deepest = np.zeros(len(one))
+    for first, last, radius in PARTS:
+        for third, fourth, other_radius in PARTS:
+            ends = (*(one[:, JOINTS.index(j)] for j in (first, last)), *(other[:, JOINTS.index(j)] for j in (third, fourth)))
+            thickness = radius * statures[0] + other_radius * statures[1]
+            deepest = np.maximum(deepest, thickness - segment_distance(*ends))
+    return deepest
+
+
+def signal(joints: Array, name: str, side: int) -> Array:
+    """Signal of one side of a body, float [frames]; `joints` is [frames, 22, 3]."""
+    word = "left" if side == LEFT else "right"
+    sign = 1.0 if side == LEFT else -1.0
+
+    def joint(joint_name: str) -> Array:
+        return joints[:, JOINTS.index(joint_name)].astype(np.float64)
+
+    def left(pair: str) -> Array:
+        way = (joint(f"left_{pair}") - joint(f"right_{pair}")) * [1, 0, 1]
+        return np.asarray(way / np.linalg.norm(way, axis=-1, keepdims=True))
+
+    def ahead(pair: str) -> Array:
+        return np.cross(left(pair), [0.0, 1.0, 0.0])
+
+    def along(a: Array, b: Array) -> Array:
+        return np.asarray((a * b).sum(-1))
+
+    pelvis, head, wrist, ankle = joint("pelvis"), joint("head"), joint(f"{word}_wrist"), joint(f"{word}_ankle")
+    shoulders = 0.5 * (joint("left_shoulder") + joint("right_shoulder"))
+    moved = np.diff(pelvis, axis=0, prepend=pelvis[:1])
+    values = {
+        "pelvis_height": pelvis[:, 1],
+        "head_height": head[:, 1],
+        "head_aside": sign * along(head - pelvis, left("hip")),
+        "travel_aside": sign * np.cumsum(along(moved, left("hip"))),
+        "hands_apart": np.linalg.norm(joint("left_wrist") - joint("right_wrist"), axis=-1),
+        "feet_apart": np.linalg.norm(joint("left_ankle") - joint("right_ankle"), axis=-1),
+        "hand_height": (wrist - shoulders)[:, 1],
+        "hand_ahead": along(wrist - shoulders, ahead("shoulder")),
+        "hand_reach": np.linalg.norm(wrist - joint(f"{word}_shoulder"), axis=-1),
+        "foot_height": ankle[:, 1],
+        "foot_ahead": along(ankle - pelvis, ahead("hip")),
+    }
+    return np.asarray(values[name])
+
+
+def canonical(array: Array) -> Array:
+    """Canonical form of an array, value by value: little-endian, one NaN, no negative zero."""
+    out = np.empty(array.shape, array.dtype.newbyteorder("<"))
+    for index in np.ndindex(array.shape):
+        value = array[index]
+        out[index] = np.nan if value != value else 0 if value == 0 else value
+    return out
+
+
+ORACLES: dict[str, Callable[..., Any]] = {
+    "posegen.motion.trigonometry.cos_turns": cos_turns,
+    "posegen.motion.trigonometry.sin_turns": sin_turns,
+    "posegen.motion.trigonometry.atan_turns": atan_turns,
+    "posegen.motion.trigonometry.smooth_step": smooth_step,
+    "posegen.motion.workspace.triangular_mean": triangular_mean,
+    "posegen.motion.workspace.frame_window": frame_window,
+    "posegen.motion.trunk.trunk_rotation": trunk_rotation,
+    "posegen.motion.trunk.limb_rotation": limb_rotation,
+    "posegen.motion.trunk.compose_rotations": compose_rotations,
+    "posegen.motion.trunk.place_child": place_child,
+    "posegen.motion.trunk.place_arm": forward_kinematics,
+    "posegen.motion.trunk.place_upper_body": forward_kinematics,
+    "posegen.motion.gait.running.warp_phase": warp_phase,
+    "posegen.motion.channels.fill_waves": fill_waves,
+    "posegen.motion.channels.add_series": gait_angle,
+    "posegen.motion.channels.add_harmonics": add_harmonics,
+    "posegen.motion.channels.add_layer": add_layer,
+    "posegen.motion.arms.solve_elbow": solve_elbow,
+    "posegen.motion.arms.elbow_direction": solve_elbow,
+    "posegen.motion.arms.forearm_gap": segment_distance,
+    "posegen.motion.arms.is_near_thigh": segment_distance,
+    "posegen.checks.capsules.rods_gap": segment_distance,
+    "posegen.checks.capsules.pair_overlap": people_overlap,
+    "posegen.checks.capsules.overlap_of_all": people_overlap,
+    "posegen.checks.evidence.left_of": signal,
+    "posegen.checks.evidence.ahead_of": signal,
+    "posegen.checks.evidence.offset_along": signal,
+    "posegen.checks.evidence.distance": signal,
+    "posegen.checks.evidence.hand_signal": signal,
+    "posegen.checks.evidence.limb_signal": signal,
+    "posegen.checks.evidence.fill_signal": signal,
+    "posegen.hashing._make_plain": canonical,
+    "posegen.randomness._block": philox,
+    "posegen.randomness._fill_blocks": philox,
+}
+"""Oracle of each kernel that has one; parts of a kernel share its oracle."""

@@ -1,0 +1,126 @@
+"""Each kernel has an oracle in `tests.naive`, or is listed here with the reason why it has none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.naive import ORACLES
+
+PACKAGE = Path(__file__).parent.parent / "posegen"
+
+CALLER = "it only calls other kernels in order; tests and golden hashes cover the result"
+PROPERTIES = "its tests check the defining properties of the result; an oracle would repeat the kernel line by line"
+TRIVIAL = "it is a single expression, or a copy, that its tests compare with known values"
+PUBLISHED = "its tests compare it with published values"
+
+WITHOUT_ORACLE = {
+    "posegen.checks.angles": {PROPERTIES: "put along fill_axes fill_trunk fill_neck fill_leg fill_arm fill_angles"},
+    "posegen.checks.capsules": {
+        TRIVIAL: "stature_of_legs rod_length",
+        PROPERTIES: "fill_offset fill_aside apart_sideways apart_by_length come_near limbs_cross",
+    },
+    "posegen.checks.columns": {TRIVIAL: "fill_columns joint_column"},
+    "posegen.checks.evidence": {
+        CALLER: "fill_evidence",
+        PROPERTIES: "count_peaks prevailing_side turn_angle fill_speed_shares",
+        TRIVIAL: "hip_height",
+    },
+    "posegen.checks.limits": {CALLER: "fill_limits", PROPERTIES: "limits_of_clip"},
+    "posegen.checks.ranges": {PROPERTIES: "outside leaves_range apply_wider_ranges leaves_ranges"},
+    "posegen.hashing": {TRIVIAL: "_count_odd_bits"},
+    "posegen.motion.arms": {
+        CALLER: "place_hand place_hands clear_thighs",
+        PROPERTIES: "fill_hand_channels pull_wrist fix_floor_anchor push_wrist_out",
+        TRIVIAL: "anchor_axes perpendicular_part ground_level meeting_axes",
+    },
+    "posegen.motion.channels": {
+        CALLER: "add_gait add_cycle_harmonics add_track",
+        PUBLISHED: "gait_series segment_series",
+        PROPERTIES: "fill_layer_weight remove_style_posture counter_lean add_sway lean_into_curves look_ahead",
+        TRIVIAL: "is_arm",
+    },
+    "posegen.motion.engine": {
+        CALLER: "animate_scenes animate_actor fill_channels",
+        PROPERTIES: "fall_freely centre_height write_segments",
+        TRIVIAL: "write_joints write_contacts mark_flight",
+    },
+    "posegen.motion.feet.footsteps": {
+        CALLER: "plan_stances place_stance_feet lower_pelvis clear_ground swing_leg solve_legs mark_lifted_feet",
+        TRIVIAL: "nominal_feet standing_ankle_ahead mark_guided",
+    },
+    "posegen.motion.feet.ground": {
+        PROPERTIES: "stair_levels fill_ground",
+        TRIVIAL: "surface_height raise_body raise_feet",
+    },
+    "posegen.motion.feet.legs": {
+        PROPERTIES: "nominal_leg place_foot ease_reach solve_knee add_excess_height smooth_upper_envelope raise_heels "
+        "shank_lean excess_dorsiflexion excess_plantarflexion limit_swing_ankles roll_stance_foot limit_stance_ankles",
+        TRIVIAL: "fade_pitch fill_shank_leans widen_ankle_range upright_share",
+    },
+    "posegen.motion.feet.stances": {
+        PROPERTIES: "find_stances contact_offset time_stances mark_contact plan_footprints flatten_pitch pivot_turn "
+        "place_stance_foot flatten_stances drop_brief_contacts shorten_stances separate_footprints guide_footprints",
+        TRIVIAL: "rest_frame roll_forward rise_on_toes rolled_height guide_pitch guided_from",
+    },
+    "posegen.motion.feet.swings": {
+        PROPERTIES: "fill_swing fill_open_swing to_path_frame to_world_frame clear_floor guide_swings",
+        CALLER: "swing_foot clear_swings",
+        TRIVIAL: "heading_changes",
+    },
+    "posegen.motion.gait.running": {PUBLISHED: "run_contact_seconds", PROPERTIES: "curve_warp run_rise"},
+    "posegen.motion.gait.steps": {
+        PUBLISHED: "stride_rate stance_share",
+        TRIVIAL: "step_in_style has_bounce add_bounce",
+    },
+    "posegen.motion.key_poses": {
+        PROPERTIES: "repetition_span time_in_cycle fill_times stage_knots knot_speeds knots_of_channel fill_track "
+        "mark_intervals mark_airborne",
+        TRIVIAL: "flight_seconds flight_count takeoff_share stage_bounds flight_begin is_foot key_size set_knot "
+        "root_height_unit flatten_ends interval_seconds",
+    },
+    "posegen.motion.placement": {
+        CALLER: "fill_paths",
+        PROPERTIES: "face_partners choose_starts smallest_distance",
+        TRIVIAL: "path_position arm_length stature_from_legs hands_apart candidate_position",
+    },
+    "posegen.motion.scene_arrays": {TRIVIAL: "person_at role_at"},
+    "posegen.motion.timeline": {
+        CALLER: "fill_timeline fill_speeds",
+        PROPERTIES: "plan_ramps plan_rates integrate_path glide",
+        TRIVIAL: "_half_ramp _ramp_middle steps_continue fill_ramp path_increment segment_rates add_stride_parameters",
+    },
+    "posegen.motion.trigonometry": {TRIVIAL: "ease_towards"},
+    "posegen.motion.trunk": {
+        PROPERTIES: "fill_pelvis_height soften_steps pelvis_path",
+        CALLER: "pelvis_rotation place_hips run_height angles_height",
+        TRIVIAL: "negate_row nominal_height",
+    },
+    "posegen.motion.workspace": {TRIVIAL: "between fill_row copy_row leg_length to_grid"},
+    "posegen.randomness": {CALLER: "_fill"},
+    "posegen.variants.copies": {TRIVIAL: "copy_joints copy_labels"},
+}
+"""For each module: reason, and the kernels it applies to."""
+
+
+def kernels() -> Iterator[str]:
+    for source in sorted(PACKAGE.rglob("*.py")):
+        module = ".".join(source.relative_to(PACKAGE.parent).with_suffix("").parts)
+        for node in ast.parse(source.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                decorators = {getattr(getattr(d, "func", d), "id", "") for d in node.decorator_list}
+                if decorators & {"kernel", "inline_kernel"}:
+                    yield f"{module}.{node.name}"
+
+
+def test_each_kernel_has_an_oracle_or_a_reason() -> None:
+    listed = [
+        f"{module}.{name}" for module, reasons in WITHOUT_ORACLE.items() for names in reasons.values() for name in names.split()
+    ]
+    assert len(listed) == len(set(listed))
+    assert not set(listed) & set(ORACLES)
+    existing = set(kernels())
+    missing, stale = existing - set(listed) - set(ORACLES), (set(listed) | set(ORACLES)) - existing
+    assert not missing, f"no oracle in tests/naive.py and no reason here: {sorted(missing)}"
+    assert not stale, f"these kernels do not exist: {sorted(stale)}"
