@@ -126,7 +126,8 @@ def test_plain_numba_gives_the_same(tmp_path: Path) -> None:
     code = (
         "import numpy as np\n"
         "from posegen.motion.feet.footsteps import standing_ankle_ahead\n"
-        "print(standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375).hex(), type(standing_ankle_ahead.get_call_template).__name__)"
+        "ahead = standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375)\n"
+        "print(ahead.hex(), type(standing_ankle_ahead.get_call_template).__name__)"
     )
 
     def printed(**environment: str) -> list[str]:

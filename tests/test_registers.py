@@ -1,7 +1,7 @@
-"""Kernels of motion work on several frames at once: their machine code has arithmetic in the widest registers of the processor.
+"""Kernels of motion are vectorised: their machine code computes in the widest registers of the processor.
 
-Machine code that comes from the cache cannot be looked at, so a few kernels are compiled afresh, with the very options that
-:func:`posegen.kernels.kernel` gives them.
+Cached machine code cannot be inspected, so a few kernels are compiled again, with the options of
+:func:`posegen.kernels.kernel`.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def assembly(kernel: Any, signature: tuple[Any, ...]) -> str:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_kernel_works_in_wide_registers(name: str) -> None:
+def test_a_kernel_is_vectorised(name: str) -> None:
     wide = WIDE[registers()]
     kernel, signature = KERNELS[name]
     found = len(wide.findall(assembly(kernel, signature)))
     assert found >= 9, f"{name} has {found} multiplications in wide registers: the compiler works on one frame after another"
 
 
-def test_a_kernel_whose_frames_wait_for_each_other_does_not() -> None:
+def test_a_recurrence_is_not_vectorised() -> None:
     wide = WIDE[registers()]
 
     @numba.jit(**compose_rotations.targetoptions)

@@ -1,4 +1,4 @@
-"""One actor of a scene written by hand, as the kernels leave it: before the grid, with rotations and channels."""
+"""Computed workspaces of one actor, before rounding to the grid, with rotations and channels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def role(scenes: Scenes, library: Library) -> Role:
 
 
 def acted(scenes: Scenes, library: Library, someone: Person, fps: int = 25) -> Workspace:
-    """Scratch over the frames of the scene and the margins; a heading of a tenth of a turn, a little off the origin."""
+    """Return the workspace over the frames of the scene and the margins, with heading .1 turns and a start off the origin."""
     frames = int(scenes.length[0])
     work = empty_workspace(frames + 2 * MARGIN, scenes.action.shape[2])
     known = library_tables(library)
@@ -43,12 +43,12 @@ def acted(scenes: Scenes, library: Library, someone: Person, fps: int = 25) -> W
 
 
 def shown(work: Workspace, joint: str) -> Array:
-    """Places of a joint of the upper body over the frames that are shown, [frames, 3]."""
+    """Return the positions of a joint of the upper body in the stored frames, [frames, 3]."""
     return work.joints[JOINTS.index(joint), :, MARGIN:-MARGIN].T.astype(np.float64)
 
 
 def rotations_of(work: Workspace, frame: int) -> dict[str, Array]:
-    """Rotations of chest and head in a shown frame, from the channels and the pelvis alone."""
+    """Return the rotations of chest and head in a stored frame, from channels and pelvis alone."""
     angles = dict(zip(CHANNELS, work.channels[:, MARGIN + frame].astype(np.float64), strict=True))
     pelvis = work.turns[6, :, MARGIN + frame].reshape(3, 3).astype(np.float64)
     third = central_rotation(*(angles[f"trunk_{c}"] / 3 for c in ("rotation", "flexion", "lateral")))

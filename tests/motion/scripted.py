@@ -1,4 +1,4 @@
-"""Scenes written by hand, so that a test says itself what is demanded."""
+"""Scenes from short descriptions, segments and persons for tests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Slot(NamedTuple):
 def scripted(
     *slots: Slot, frames: int, stature: float = 1.7, phase: float = 0.0, seat: float = 0.0, library: Library = LIBRARY
 ) -> Scenes:
-    """One sample with one actor of average proportions, who starts at the origin, faces +z and does the given slots."""
+    """One sample: an actor of average proportions starts at the origin, faces +z and performs the segments."""
     scenes = empty_scenes(1, 1, len(slots))
     scenes.length[:], scenes.persons.stature[:], scenes.phase[:], scenes.seat_height[:] = frames, stature, phase, seat
     for k, slot in enumerate(slots):
@@ -83,7 +83,7 @@ def scripted_slot(tables: ActionTables, kind: int, start: float, end: float, **n
 
 
 def person(stature: float = 1.7, seed: int | None = None) -> Person:
-    """A person as kernels get it, with draws of its own where a seed is given."""
+    """Return a person as kernels read it, with individual draws if a seed is given."""
     scenes = scripted(frames=0, stature=stature)
     if seed is not None:
         scenes.draws[:] = np.random.default_rng(seed).random(scenes.draws.shape)

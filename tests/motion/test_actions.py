@@ -1,4 +1,4 @@
-"""Whether what is demanded is done: speeds, cadence, flight, seats and gestures, in scenes written by hand."""
+"""Speeds, cadence, flight, seats and gestures of scripted scenes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def place(motion: Motion, joint: str) -> Array:
 
 
 def landings(motion: Motion, side: str) -> Array:
-    """Frames in which a foot comes to the ground, interpolation left out."""
+    """Frames in which a foot lands."""
     heel, toe = (motion.contact[0, 0, :, CONTACTS.index(f"{side}_{point}")] == 1 for point in ("heel", "toe"))
     return np.flatnonzero(np.diff((heel | toe).astype(int)) == 1) + 1
 
@@ -113,7 +113,7 @@ def test_a_jump_falls_freely(amplitude: float) -> None:
 
 @pytest.mark.parametrize("seat", [0.38, 0.5])
 @pytest.mark.parametrize("stature", [1.6, 1.85])
-def test_who_sits_is_on_the_seat(seat: float, stature: float) -> None:
+def test_sitting_puts_the_pelvis_on_the_seat(seat: float, stature: float) -> None:
     slots = (Slot("stand", -2, 1), Slot("sit", 1, 8), Slot("stand", 8, 12))
     motion = act(scripted(*slots, frames=10 * FPS, seat=seat, stature=stature))
     on = motion.contact[0, 0, :, CONTACTS.index("seat")] == 1
@@ -150,7 +150,7 @@ def test_a_layer_leaves_the_legs_alone() -> None:
     np.testing.assert_array_equal(waving.joints[:, :, :, legs], alone.joints[:, :, :, legs])
 
 
-def test_labels_follow_the_slots() -> None:
+def test_labels_follow_the_segments() -> None:
     motion = act(scripted(Slot("stand", -2, 1), Slot("squat", 1, 6, repetitions=2), Slot("stand", 6, 12), frames=8 * FPS))
     wanted = np.full(8 * FPS, LIBRARY.index("stand"))
     wanted[FPS : 6 * FPS] = LIBRARY.index("squat")

@@ -1,4 +1,4 @@
-"""One actor before anything is put onto the grid: bodies keep their bones, pelvis and sway are where they should be."""
+"""One actor before rounding to the grid: bone lengths, sway, lean and gaze."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def act(scenes: Scenes, someone: Person, x: float = 0.0, z: float = 0.0) -> Work
 
 
 def joints_of(work: Workspace) -> Array:
-    """Joints [22, 3, frames] of the frames that are shown."""
+    """Joints [22, 3, frames] of the stored frames."""
     joints = work.joints.astype(np.float64)
     for side in range(2):
         for i, row in enumerate(LEG_JOINTS):
@@ -79,7 +79,7 @@ def test_bones_keep_their_length(scenes: Scenes, stature: float, seed: int, x: f
 
 
 @pytest.mark.parametrize("scenes", SCENES)
-def test_what_was_in_the_scratch_before_does_not_matter(scenes: Scenes) -> None:
+def test_former_content_of_the_workspace_has_no_effect(scenes: Scenes) -> None:
     clean = act(scenes, person())
     used = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
     clock = Clock(-MARGIN / FPS, 1.0 / FPS)
@@ -89,7 +89,7 @@ def test_what_was_in_the_scratch_before_does_not_matter(scenes: Scenes) -> None:
     np.testing.assert_array_equal(used.contact, clean.contact)
 
 
-def test_sway_never_rests_and_stays_small() -> None:
+def test_sway_is_continuous_and_small() -> None:
     someone = person(seed=3)
     channels = np.zeros((len(CHANNELS), 3000), np.float32)
     add_sway(channels, someone.sway, someone.draws, Clock(0.0, 0.04))
@@ -101,7 +101,7 @@ def test_sway_never_rests_and_stays_small() -> None:
     assert still < 0.01
 
 
-def test_curves_are_leant_into() -> None:
+def test_the_trunk_leans_into_curves() -> None:
     root, row = np.zeros((ROOT_ROWS, 2), np.float32), np.zeros(2, np.float32)
     root[SPEED], root[TURNING] = 3.0, [0.1, -0.1]
     lean_into_curves(root, row)
@@ -109,7 +109,7 @@ def test_curves_are_leant_into() -> None:
     np.testing.assert_allclose(row, [half, -half], rtol=1e-5)  # a turn to the left leans to the left
 
 
-def test_the_head_is_ahead_of_a_turn() -> None:
+def test_the_head_leads_a_turn() -> None:
     root, row = np.zeros((ROOT_ROWS, 100), np.float32), np.zeros(100, np.float32)
     root[HEADING, 50:] = 0.25
     look_ahead(root, row, 11)
@@ -117,7 +117,7 @@ def test_the_head_is_ahead_of_a_turn() -> None:
     np.testing.assert_allclose(row[39:50], 0.6 * 0.12, rtol=1e-5)
 
 
-def test_frames_in_the_air_are_those_of_the_flight() -> None:
+def test_airborne_frames_are_those_of_the_flight() -> None:
     someone, clock = person(seed=4), Clock(-1.0, 0.01)
     jump = slot("jump", 1.0, 6.0, repetitions=3)
     airborne = np.zeros(900, np.bool_)

@@ -1,4 +1,4 @@
-"""From slots to channels: waves, published gait curves, harmonics, tracks, layers."""
+"""Channels: waves, published gait curves, harmonics, key poses, layers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FREE = {
 }
 FREE_KNOT = 3
 HANDS = np.array(["hand" in name for name in CHANNELS])
-"""Channels that are worked out behind the body; see test_hands."""
+"""Channels of the hands; see test_hands."""
 
 
 def series_of(channel: str, gait: int = WALK, dimensionless: float = WALK_SPEEDS[FREE_KNOT]) -> Array:
@@ -105,7 +105,7 @@ def test_gait_is_linear_between_published_speeds(share: float, channel: str) -> 
     np.testing.assert_allclose(between, ends[0] + share * (ends[1] - ends[0]), atol=2e-6)
 
 
-def test_gait_beyond_the_published_speeds_stays_at_the_last() -> None:
+def test_gait_is_constant_beyond_the_published_speeds() -> None:
     fastest = series_of("left_knee_flexion", dimensionless=WALK_SPEEDS[-1])
     np.testing.assert_array_equal(series_of("left_knee_flexion", dimensionless=2 * WALK_SPEEDS[-1]), fastest)
     np.testing.assert_array_equal(series_of("left_knee_flexion", STEP), series_of("left_knee_flexion", dimensionless=0.0))
@@ -139,7 +139,7 @@ def test_the_warp_puts_toe_off_where_the_contact_ends(duty: float) -> None:
 
 
 @given(SEEDS)
-def test_waves_are_those_of_the_warped_phase(seed: int) -> None:
+def test_waves_use_the_warped_phase(seed: int) -> None:
     generator = np.random.default_rng(seed)
     phase, warp = generator.uniform(0, 3, (2, 9)).astype(np.float32) * np.array([[1], [0.04]], np.float32)
     waves, wanted = np.zeros((2, 2 * HARMONICS, 9), np.float32)
@@ -193,7 +193,7 @@ def layered(below: Array, name: str) -> Array:
     return work.channels
 
 
-def test_a_layer_takes_over_only_what_it_owns() -> None:
+def test_a_layer_changes_only_its_own_channels() -> None:
     below = np.random.default_rng(5).uniform(-0.1, 0.1, (len(CHANNELS), FRAMES)).astype(np.float32)
     after = layered(below, "wave")
     changed = {CHANNELS[c] for c in np.flatnonzero((after != below).any(1))}
@@ -203,7 +203,7 @@ def test_a_layer_takes_over_only_what_it_owns() -> None:
     np.testing.assert_array_equal(after[:, outside], below[:, outside])
 
 
-def test_a_layer_hides_what_lies_below_it() -> None:
+def test_a_layer_replaces_the_values_below_it() -> None:
     calm = np.zeros((len(CHANNELS), FRAMES), np.float32)
     wild = np.random.default_rng(6).uniform(-0.1, 0.1, calm.shape).astype(np.float32)
     owned = ACTIONS.owned[2 * LIBRARY.index("wave")] & ~HANDS
@@ -252,12 +252,12 @@ def test_a_layer_with_keys_follows_them_while_it_fades_in_and_out() -> None:
     neck, elbow = (CHANNELS.index(name) for name in ("neck_flexion", "left_elbow_flexion"))
     at = {t: work.channels[neck, round(t / 0.04)] - 0.25 for t in (1.0, 1.2, 1.52, 2.0, 3.0, 4.0, 4.52, 4.96)}
     half = float(smooth_step(0.52))
-    # Begins where its first key is, not in the pose: on the way in it does not turn round.
+    # The layer fades in to its first key, not to the pose, so that it does not reverse.
     early = float(smooth_step(0.2)) * (neutral[neck] - 18 * DEGREE - 0.25)
     assert at[1.2] == pytest.approx(early, abs=1e-6)
     assert at[1.52] == pytest.approx(half * (neutral[neck] - 18 * DEGREE - 0.25), abs=1e-4)
     assert at[2.0] == at[4.0] == pytest.approx(neutral[neck] + 9 * DEGREE - 0.25, abs=1e-6)
-    assert at[3.0] == pytest.approx(neutral[neck] + 9 * DEGREE - 0.25, abs=5 * DEGREE)  # near where the cycles meet
+    assert at[3.0] == pytest.approx(neutral[neck] + 9 * DEGREE - 0.25, abs=5 * DEGREE)  # near the boundary of two cycles
     assert at[4.52] == pytest.approx((1 - half) * (neutral[neck] - 9 * DEGREE - 0.25), abs=1e-4)
     nods = work.channels[neck, 50:101]
     assert nods.max() == pytest.approx(neutral[neck] + 27 * DEGREE, abs=2.2 * DEGREE)  # repetitions differ
@@ -274,7 +274,7 @@ def tracked(name: str, amplitude: float, repetitions: int) -> Array:
 
 
 @pytest.mark.parametrize("name", [name for name in LIBRARY.actions if LIBRARY.action(name).support != "gait"])
-def test_tracks_leave_from_and_return_to_standing(name: str) -> None:
+def test_key_poses_start_from_and_return_to_standing(name: str) -> None:
     channels = tracked(name, 1.0, 2 if LIBRARY.action(name).repetitions else 0)
     assert (channels[:, (SECONDS < 1) | (SECONDS >= 6)] == 0).all()
     assert np.abs(channels[:, np.argmax(SECONDS >= 5.95)]).max() < 2 * DEGREE
@@ -283,10 +283,10 @@ def test_tracks_leave_from_and_return_to_standing(name: str) -> None:
     assert not (moved & ~used).any()
 
 
-def test_size_goes_with_amplitude() -> None:
+def test_amplitude_scales_the_movement() -> None:
     small, large = (tracked("squat", amplitude, 2)[CHANNELS.index("root_height")].min() for amplitude in (0.8, 1.2))
-    # Root and feet go half as far as the rest, since legs grow no longer for it: at the full size the deepest squat would fold
-    # the knees beyond their range (pelvis and ankle nearer than .26 leg lengths), at half it does not.
+    # Root and feet are scaled by half of the amplitude, because legs have a fixed length: at the full amplitude the deepest
+    # squat would fold the knees beyond their range (pelvis and ankle nearer than .26 leg lengths).
     assert large / small == pytest.approx(1.1 / 0.9, abs=0.02)
     deep, largest = max(-key.pose.get("root_height", 0) for key in LIBRARY.action("squat").cycle_keys), 1.2 * 1.07
     most = JOINT_LIMITS["knee_flexion"][1]

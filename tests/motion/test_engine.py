@@ -1,4 +1,4 @@
-"""What every motion must keep, whatever the scene: bodies, floor, planted feet, labels, the grid, and independence."""
+"""Properties of all motion: bone lengths, floor, stance feet, labels, grid, and independence of the batch."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_content_is_independent_of_batch_and_order(scenes: Scenes, motion: Motio
     assert_equal(animated(plan(CONFIG, LIBRARY, np.array(order)), CONFIG.frames, CONFIG.fps), wanted)
 
 
-def test_what_is_shown_does_not_depend_on_the_room_behind_it(scenes: Scenes, motion: Motion) -> None:
+def test_stored_frames_do_not_depend_on_the_number_of_frames(scenes: Scenes, motion: Motion) -> None:
     roomy = animated(pick(scenes, np.arange(12)), CONFIG.frames + 50, CONFIG.fps)
     np.testing.assert_array_equal(roomy.action[:, :, : CONFIG.frames], motion.action[:12])
     # Whether swinging toes are given room once more, and whether a foot swings as seen from a body that turns, is found for
@@ -128,17 +128,17 @@ def test_a_scene_must_fit(scenes: Scenes) -> None:
 
 
 @pytest.mark.parametrize("fps", [20, 30, 60, 120])
-def test_every_rate_of_frames_is_plausible(fps: int) -> None:
+def test_every_frame_rate_is_plausible(fps: int) -> None:
     config = Config.model_validate({"frames": 8 * fps, "fps": fps})
     assert_plausible(animated(plan(config, LIBRARY, np.arange(100, 116)), 8 * fps, fps), fps)
 
 
-def test_faster_frames_show_the_same_motion(scenes: Scenes) -> None:
+def test_higher_frame_rates_give_the_same_motion(scenes: Scenes) -> None:
     some = pick(scenes, np.arange(12))
     slow = animated(some, CONFIG.frames, 25).joints
     fast = animated(replace(some, length=some.length * 2), 2 * CONFIG.frames, 50).joints[:, :, ::2]
     apart = np.sqrt(((slow - fast).astype(np.float64) ** 2).sum(-1))
-    # A foot lands and lifts with a frame, so at half the rate it is up to half a frame off.
+    # Contacts begin and end at a frame, so that they differ by up to half a frame at half the rate.
     assert np.percentile(apart, 99) < 0.04
 
 
@@ -154,10 +154,10 @@ def test_position_variant_is_the_shifted_scene(scenes: Scenes, motion: Motion) -
     np.testing.assert_array_equal(cells, np.rint(cells))
 
 
-def test_the_mirrored_scene_goes_where_the_mirrored_motion_does(scenes: Scenes, motion: Motion) -> None:
+def test_the_mirrored_scene_follows_the_mirrored_path(scenes: Scenes, motion: Motion) -> None:
     other = animated(apply_variant(scenes, "mirror", draw_parameters(CONFIG, SAMPLES)), CONFIG.frames, CONFIG.fps)
     apart = np.abs(other.joints[:, :, :, 0] - mirrored(motion).joints[:, :, :, 0])
-    # Sway is drawn anew, and so is how much larger or smaller each repetition is; the path is not. A hop is 10 cm either way.
+    # Sway and the size of repetitions have other draws in the mirrored scene; the path is equal. A hop is 10 cm.
     assert apart.max() < 0.12
     assert np.median(apart.max((1, 2, 3))) < 0.03
     np.testing.assert_array_equal(other.action, mirrored(motion).action)

@@ -1,4 +1,4 @@
-"""Free fall: the centre of mass of whoever is in the air follows its parabola."""
+"""Free fall: the centre of mass of an airborne body follows a parabola."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def body(seed: int, frames: int) -> tuple[Array, Array]:
-    """Joints and legs at random places."""
+    """Joints and legs at random positions."""
     generator = np.random.default_rng(seed)
     return tuple(generator.uniform(0, 2, shape).astype(np.float32) for shape in ((22, 3, frames), (2, LEG_ROWS, frames)))  # type: ignore[return-value]
 
@@ -43,9 +43,9 @@ def test_height_of_the_centre_of_mass(seed: int) -> None:
 
 
 @given(SEEDS, st.integers(3, 25))
-def test_flights_fall_and_all_else_stays(seed: int, seconds: int) -> None:
+def test_flights_fall_freely_and_other_frames_are_unchanged(seed: int, seconds: int) -> None:
     joints, legs = body(seed, 40)
-    legs[:, [HEEL_HEIGHT, TOE_HEIGHT]] = 9.0  # nothing that the floor could stop
+    legs[:, [HEEL_HEIGHT, TOE_HEIGHT]] = 9.0  # above the floor
     before, free = whole(joints, legs), np.zeros(40, np.bool_)
     flight = slice(8, 8 + seconds)
     free[flight] = True
@@ -54,14 +54,16 @@ def test_flights_fall_and_all_else_stays(seed: int, seconds: int) -> None:
     height = centre_of_mass(after)[flight, 1]
     np.testing.assert_allclose(np.diff(height, 2) / STEP**2, -9.81, atol=0.03)
     moved = (after - before)[flight]
-    np.testing.assert_allclose(moved, np.broadcast_to(moved[:, :1], moved.shape), atol=1e-6)  # as one, and only upright
+    np.testing.assert_allclose(
+        moved, np.broadcast_to(moved[:, :1], moved.shape), atol=1e-6
+    )  # all joints alike, and only vertically
     assert (moved[:, :, [0, 2]] == 0).all()
     still = np.ones(40, bool)
     still[9 : 7 + seconds] = False
     np.testing.assert_array_equal(after[still], before[still])
 
 
-def test_no_fall_takes_a_foot_into_the_floor() -> None:
+def test_free_fall_keeps_feet_above_the_floor() -> None:
     joints, legs = body(3, 40)
     legs[:, [HEEL_HEIGHT, TOE_HEIGHT]] = 0.01
     before, free = whole(joints, legs), np.arange(40) % 8 > 0
@@ -71,7 +73,7 @@ def test_no_fall_takes_a_foot_into_the_floor() -> None:
     assert moved.max() > 0.1
 
 
-def test_who_is_in_the_air() -> None:
+def test_flight_frames_are_marked() -> None:
     root, planted = np.zeros((ROOT_ROWS, 5), np.float32), np.array([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0]], np.bool_)
     root[GAIT_WEIGHT, :4] = [1, 1, 1, 0.2]
     free = np.array([0, 0, 0, 0, 1], np.bool_)

@@ -1,4 +1,4 @@
-"""Ways to get along other than plain walking, in scenes written by hand."""
+"""Gaits other than plain walking, in scripted scenes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def place(motion: Motion, joint: str) -> Array:
 
 
 def shares(motion: Motion) -> Array:
-    """Share of the steady frames in which each foot touches."""
+    """Fraction of the steady frames in which each foot touches."""
     touching = motion.contact[0, 0, STEADY, :4] == 1
     return np.asarray(touching.reshape(-1, 2, 2).any(-1).mean(0))
 
@@ -55,14 +55,14 @@ GAITS = [
 
 
 @pytest.mark.parametrize(("action", "speed"), GAITS)
-def test_planted_feet_stay_and_both_feet_end_side_by_side(action: str, speed: float) -> None:
+def test_stance_feet_stay_and_both_feet_end_side_by_side(action: str, speed: float) -> None:
     motion = act(action, speed, RIGHT)
     soles, touching = sole_points(motion.joints[0, 0].astype(np.float64)), motion.contact[0, 0, :, :4] == 1
     slide = np.linalg.norm(np.diff(soles[..., [0, 2]], axis=0), axis=-1) * FPS
     assert (slide[touching[1:] & touching[:-1]] > 0.2).mean() < 0.01
     if "stairs" not in action:
         assert soles[..., 1].min() > -0.006
-        # Soles are found in the plane of the shank, which leans when the feet are far apart.
+        # Sole points lie in the plane of the shank, which leans when the feet are far apart.
         assert np.abs(soles[..., 1][touching]).max() < (0.012 if action == "side_step" else 0.007)
     assert touching[-1].all()
     left, right = (place(motion, f"{side}_ankle")[-1] for side in ("left", "right"))
@@ -99,10 +99,10 @@ def test_a_limp_spares_the_near_leg(side: int, bad: int) -> None:
     assert share[1 - bad] - share[bad] > 0.08
     head = (place(motion, "head") - place(motion, "pelvis"))[STEADY, 0]
     only = motion.contact[0, 0, STEADY, :4].reshape(-1, 2, 2).any(-1)[:, 1 - bad] == 0
-    assert head[only].mean() * (1 if side == LEFT else -1) > 0.04  # leant over it
+    assert head[only].mean() * (1 if side == LEFT else -1) > 0.04  # it leans over the foot
 
 
-def test_who_sneaks_crouches_and_lifts_the_feet() -> None:
+def test_sneaking_crouches_and_lifts_the_feet() -> None:
     sneak, walk = act("sneak", 0.45), act("walk", 0.45)
     assert place(sneak, "pelvis")[STEADY, 1].mean() < place(walk, "pelvis")[STEADY, 1].mean() - 0.08
     assert place(sneak, "left_foot")[STEADY, 1].max() > 0.12
@@ -176,7 +176,7 @@ def test_running_the_bases_curves_to_the_left() -> None:
     assert ((lean * across).sum(-1) > 0).mean() > 0.8  # into the curve
 
 
-def test_who_skips_lands_twice_on_each_foot() -> None:
+def test_skipping_lands_twice_on_each_foot() -> None:
     motion = act("skip", 1.6)
     touching = (motion.contact[0, 0, STEADY, :4] == 1).reshape(-1, 2, 2).any(-1)
     landings = sorted((int(f), side) for side in range(2) for f in np.flatnonzero(np.diff(touching[:, side].astype(int)) == 1))

@@ -1,4 +1,4 @@
-"""Steps: feet are planted on them, and the body rises and comes down."""
+"""Steps: feet stand on them, and the body rises and descends."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_ground_changes_early_on_the_way_up_and_late_on_the_way_down() -> None:
     assert row[30] > 0.9 * HEIGHT
 
 
-def test_prints_climb_and_the_lowest_is_on_the_floor() -> None:
+def test_stair_levels_rise_and_the_lowest_is_on_the_floor() -> None:
     stances, levels = np.zeros((2, 4, 6)), np.zeros((2, 4))
     # Left and right in turn, 28 cm apart; the last right print lies beside the left one.
     stances[0, :, 0], stances[1, :, 0] = [0, 20, 40, 60], [10, 30, 50, 70]
@@ -91,7 +91,7 @@ def test_bones_keep_their_length_on_the_way_up(crossing: tuple[np.ndarray, np.nd
     assert np.ptp(bones, axis=0).max() < 1e-5 + 2 * np.sqrt(3) * 2.0**-13
 
 
-def test_variants_take_the_steps_along() -> None:
+def test_variants_transform_the_steps() -> None:
     scenes = replace(scripted(Slot("walk", 0, 12, speed=1.0), frames=FRAMES), steps=STEP + np.float32(0.25))
     one = np.ones(1, np.float32)
     parameters = {"speed": 1.2 * one, "scale": 0.9 * one, "offset_x": 0.5 * one, "offset_z": -0.25 * one}

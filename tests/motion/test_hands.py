@@ -1,4 +1,4 @@
-"""Hands where they must be: inverse kinematics beside a plain oracle, and the laws that every arm keeps."""
+"""Hand targets: inverse kinematics against an oracle, and properties of every arm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEAR = 2e-5  # metres: float32 a few metres from the origin
 
 
 class Arm(NamedTuple):
-    """One arm over frames, as forward kinematics puts it, and the place of its hand."""
+    """One arm over frames by forward kinematics, and the target of its hand."""
 
     upper: float
     fore: float
@@ -42,7 +42,7 @@ def directions(generator: np.random.Generator, count: int) -> Array:
 
 
 def arm(seed: int, reach: float, bend: tuple[float, float] = (20, 140)) -> Arm:
-    """Any arm whose elbow is bent by an angle in this range of degrees; its hand's place is within its reach."""
+    """A random arm with an elbow flexion in this range of degrees, and a hand target within its reach."""
     generator = np.random.default_rng(seed)
     upper, fore = generator.uniform(0.2, 0.4), generator.uniform(0.2, 0.35)
     turned = [about_y(a) @ about_x(b) @ about_z(c) for a, b, c in generator.uniform(-0.5, 0.5, (FRAMES, 3))]
@@ -53,7 +53,7 @@ def arm(seed: int, reach: float, bend: tuple[float, float] = (20, 140)) -> Arm:
     square /= np.sqrt((square**2).sum(0))
     angle = np.radians(generator.uniform(*bend, FRAMES))
     wrist = elbow + fore * (np.cos(angle) * ahead + np.sin(angle) * square)
-    # A place that the arm can have without giving way: neither stretched nor folded.
+    # A target without easing: the arm is neither stretched nor folded.
     place = shoulder + generator.uniform(0.5, EASY - 0.01, FRAMES) * (upper + fore) * directions(generator, FRAMES)
     origin = generator.uniform(-2, 2, (3, FRAMES))
     sign = generator.choice([1.0, -1.0])
@@ -83,13 +83,13 @@ def lengths(one: Array, other: Array) -> Array:
 
 
 @given(SEEDS)
-def test_wrist_and_elbow_are_those_of_the_oracle(seed: int) -> None:
+def test_wrist_and_elbow_equal_the_oracle(seed: int) -> None:
     one = arm(seed, reach=1.0)
     goal = place_of(one)
     elbow, wrist = solved(one)
     wanted_elbow = naive.solve_elbow(one.upper, one.fore, one.shoulder, one.elbow, one.wrist, goal)
     np.testing.assert_allclose(wrist, goal, atol=NEAR)
-    # To the opposite direction there is no shortest turn.
+    # The shortest rotation to the opposite direction is undefined.
     before, after = one.wrist - one.shoulder, goal - one.shoulder
     cosine = (before * after).sum(0) / (lengths(one.wrist, one.shoulder) * lengths(goal, one.shoulder))
     clear = cosine > -0.95
@@ -102,7 +102,7 @@ def test_the_elbow_does_not_change_its_side_when_the_hand_passes_behind_it(seed:
     still = one._replace(
         **{name: np.tile(getattr(one, name)[:, :1], FRAMES) for name in ("shoulder", "elbow", "wrist", "chest")}
     )
-    # The line to the goal comes within .2 degrees of where the elbow was: seen from that line, it would be on any side.
+    # The line to the goal comes within .2 degrees of the old elbow, which would be on any side of that line.
     ahead = (one.elbow - one.shoulder)[:, 0] / one.upper
     across = np.cross(ahead, (one.wrist - one.shoulder)[:, 0])
     across /= np.sqrt((across**2).sum())
@@ -128,7 +128,7 @@ def test_bones_keep_their_length_and_elbows_their_range(seed: int, reach: float,
 
 
 @given(SEEDS, st.floats(0.05, 0.95))
-def test_the_wrist_goes_by_its_reach(seed: int, reach: float) -> None:
+def test_reach_is_the_weight_of_the_target(seed: int, reach: float) -> None:
     one = arm(seed, reach)
     _, wrist = solved(one)
     wanted = one.wrist + reach * (place_of(one) - one.wrist)
@@ -137,7 +137,7 @@ def test_the_wrist_goes_by_its_reach(seed: int, reach: float) -> None:
 
 
 @given(SEEDS)
-def test_a_hand_that_follows_nothing_stays_to_the_bit(seed: int) -> None:
+def test_a_hand_without_reach_is_unchanged(seed: int) -> None:
     one = arm(seed, reach=0.0)
     elbow, wrist = solved(one)
     np.testing.assert_array_equal(elbow, one.elbow)
@@ -145,16 +145,16 @@ def test_a_hand_that_follows_nothing_stays_to_the_bit(seed: int) -> None:
 
 
 @given(SEEDS)
-def test_a_hand_that_begins_to_follow_does_not_jump(seed: int) -> None:
+def test_a_hand_does_not_jump_when_its_reach_begins(seed: int) -> None:
     one = arm(seed, reach=1e-3)
     elbow, wrist = solved(one)
-    # A thousandth of a way of at most two arms, and the elbow with it.
+    # A thousandth of a distance of at most two arms, and the elbow alike.
     assert lengths(wrist, one.wrist).max() < 2.1e-3 * (one.upper + one.fore)
     assert lengths(elbow, one.elbow).max() < 0.02
 
 
 @given(SEEDS, st.floats(1.0, 20))
-def test_out_of_reach_the_arm_points_there_and_never_snaps(seed: int, further: float) -> None:
+def test_an_arm_points_at_a_target_out_of_reach_without_snapping(seed: int, further: float) -> None:
     one = arm(seed, reach=1.0)
     length = one.upper + one.fore
     place = place_of(one)
@@ -167,7 +167,7 @@ def test_out_of_reach_the_arm_points_there_and_never_snaps(seed: int, further: f
 
 
 @given(st.floats(0, 10), st.floats(0.1, 2), st.floats(0.01, 1))
-def test_easing_keeps_what_is_easy_and_never_reaches_the_last(distance: float, easy: float, room: float) -> None:
+def test_easing_keeps_small_values_and_never_reaches_the_limit(distance: float, easy: float, room: float) -> None:
     soft = ease_towards(distance, easy, easy + room)
     if distance <= easy:
         assert soft == distance
@@ -178,7 +178,7 @@ def test_easing_keeps_what_is_easy_and_never_reaches_the_last(distance: float, e
 
 @given(SEEDS)
 def test_the_mirrored_arm_is_solved_in_the_mirror(seed: int) -> None:
-    # Straight arms too, whose elbow's side is chosen.
+    # Including straight arms, whose elbow side is chosen by the kernel.
     one = arm(seed, reach=1.0, bend=(0, 90))
     flip = np.array([-1, 1, 1], np.float32)[:, None]
     turned = np.array([1, -1, -1, -1, 1, 1, -1, 1, 1], np.float32)[:, None]
@@ -202,8 +202,8 @@ def test_a_straight_arm_bends_downwards_and_outwards() -> None:
         np.testing.assert_allclose(wrist[2], 0.4, atol=1e-6)
 
 
-def test_an_arm_without_any_side_stays_finite() -> None:
-    # Straight along the way that straight arms bend, upright: 1 down and a half outwards.
+def test_an_arm_without_a_defined_side_stays_finite() -> None:
+    # Straight along the direction in which straight arms bend: 1 down and .5 outwards.
     ahead = np.array([0.5, -1.0, 0.0])[:, None] / np.sqrt(1.25) * np.ones((1, FRAMES))
     elbow, wrist = (0.3 * ahead).astype(np.float32), (0.55 * ahead).astype(np.float32)
     upright = np.tile(np.eye(3, dtype=np.float32).reshape(9, 1), FRAMES)
@@ -213,7 +213,7 @@ def test_an_arm_without_any_side_stays_finite() -> None:
     np.testing.assert_allclose(wrist, goal, atol=1e-6)
 
 
-def test_a_hand_in_its_own_shoulder_is_put_ahead_of_it() -> None:
+def test_a_target_in_the_shoulder_is_moved_ahead() -> None:
     one = arm(3, reach=1.0)
     elbow, wrist = one.elbow.copy(), one.wrist.copy()
     solve_elbow(one.upper, one.fore, one.sign, one.chest, one.shoulder, one.shoulder.copy(), 0, FRAMES, elbow, wrist)

@@ -1,4 +1,4 @@
-"""Heels: they rise of runners whose foot is far behind, and where an ankle would bend too far."""
+"""Heels rise behind runners, and where an ankle would bend too far."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ HEEL, BALL, _, ANKLE_HEIGHT = FOOT = np.array([0.06, 0.12, 0.02, 0.066])
 
 
 def sinking(frames: int, lowest: float, ahead: float, yaw: float = 0.0) -> tuple[Array, Array]:
-    """One leg whose hip sinks over its planted foot and rises again, and its stance."""
+    """One leg whose hip sinks over its stance foot and rises again, and its stance."""
     leg, stances = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((2, 8))
     stances[0, [FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW]] = 0, frames, 0.3, -0.2, yaw
     place_stance_foot(leg, stances[0], FOOT, np.full(frames, yaw, np.float32), 0.0)
@@ -70,14 +70,14 @@ def sinking(frames: int, lowest: float, ahead: float, yaw: float = 0.0) -> tuple
 
 
 def bending(leg: Array, more: float = 0.0) -> Array:
-    """Rows of the root of who does what bends ankles by `more` degrees further than usually."""
+    """Rows of the root for an ankle range that is wider by `more` degrees."""
     root = np.zeros((ROOT_ROWS, leg.shape[1]), np.float32)
     root[BEND] = more / 360
     return root
 
 
 def lean(leg: Array) -> Array:
-    """Turns by which the shank leans forward along the foot, after the knee has been bent."""
+    """Turns by which the shank leans forward along the foot, after the knee is solved."""
     solved = leg.copy()
     solve_knee(0, leg.shape[1], THIGH, SHANK, solved)
     shank = (solved[KNEE_X : KNEE_X + 3] - solved[ANKLE_X : ANKLE_X + 3]).astype(np.float64)
@@ -87,11 +87,11 @@ def lean(leg: Array) -> Array:
 
 
 @given(st.floats(0.45, 0.8), st.floats(-0.2, 0.2), st.floats(-0.5, 0.5))
-def test_the_lean_of_a_shank_is_that_of_the_knee_that_is_solved(lowest: float, ahead: float, yaw: float) -> None:
+def test_the_lean_of_a_shank_equals_that_of_the_solved_knee(lowest: float, ahead: float, yaw: float) -> None:
     leg, _ = sinking(9, lowest, ahead, yaw)
     wanted = lean(leg)
     found = [float(shank_lean(leg, f, THIGH, SHANK)[0]) for f in range(9)]
-    np.testing.assert_allclose(found, wanted, atol=2e-3)  # the bend is square to the leg, and legs lean out a little
+    np.testing.assert_allclose(found, wanted, atol=2e-3)  # the bend is perpendicular to the leg, and legs lean out a little
 
 
 @given(st.floats(0.55, 0.8), st.floats(-0.05, 0.2), st.floats(-0.5, 0.5))
@@ -104,17 +104,17 @@ def test_a_heel_rises_before_the_ankle_bends_too_far(lowest: float, ahead: float
     kept = bent < MOST_BEND - SOFT_BEND - 1e-4
     np.testing.assert_array_equal(leg[:, kept], before[:, kept])
     assert (leg[PITCH][bent > MOST_BEND] < 0).all()
-    for f in range(31):  # It turns about its ball, which stays where it is.
+    for f in range(31):  # The foot turns about its ball, which does not move.
         turn = about_y(yaw) @ about_x(-float(leg[PITCH, f]))
         toe = leg[ANKLE_X : ANKLE_X + 3, f] + turn @ [0, -ANKLE_HEIGHT, BALL]
         raised = float(rise_on_toes(np.float32(np.sin(2 * np.pi * leg[PITCH, f]))))
         wanted = [0.3 + BALL * np.sin(2 * np.pi * yaw), raised, -0.2 + BALL * np.cos(2 * np.pi * yaw)]
         np.testing.assert_allclose(toe, wanted, atol=1e-5)
-    # Nothing of it jerks: its second differences stay small beside the whole.
+    # The movement is smooth: second differences are small.
     assert np.abs(np.diff(leg[PITCH], 2)).max() < 0.35 * max(np.ptp(leg[PITCH]), 1e-6)
 
 
-def test_a_heel_that_rose_comes_back_in_the_swing() -> None:
+def test_a_raised_heel_returns_in_the_swing() -> None:
     leg, stances = sinking(40, 0.6, 0.1)
     stances[0, LAST] = 20
     limit_stance_ankles(bending(leg), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
@@ -141,7 +141,7 @@ def test_toes_of_a_swinging_foot_hang_where_its_ankle_would_bend_too_far() -> No
 
 
 @pytest.mark.parametrize("running", [0.0, 1.0])
-def test_the_heels_of_runners_rise_by_how_far_the_foot_is_behind(running: float) -> None:
+def test_the_heels_of_runners_rise_with_the_distance_behind(running: float) -> None:
     frames, step = 60, 0.01
     root, leg = np.zeros((ROOT_ROWS, frames), np.float32), np.zeros((LEG_ROWS, frames), np.float32)
     root[RUN_WEIGHT], root[HEADING_COS], root[PATH_Z] = running, 1, 0.03 * np.arange(frames)
@@ -162,18 +162,18 @@ def test_the_heels_of_runners_rise_by_how_far_the_foot_is_behind(running: float)
     np.testing.assert_allclose(change[40:], change[39] * (1 - share**3 * (10 - 15 * share + 6 * share**2)), atol=1e-6)
 
 
-def test_heels_stay_down_for_longer_where_an_action_bends_ankles_further() -> None:
+def test_heels_rise_later_in_a_wider_ankle_range() -> None:
     leg, stances = sinking(31, 0.45, 0.1)
     before = leg.copy()
     limit_stance_ankles(bending(leg, 16.0), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
     bent = lean(before) + before[PITCH]
     assert bent.max() > 45 / 360
-    # Where it may bend to 37 degrees; what a first rise of the heel leaves of the rest, a second takes up.
+    # The range is 37 degrees; a second rise of the heel reduces what the first one leaves.
     assert 35 / 360 < (lean(leg) + leg[PITCH]).max() < 38 / 360
     np.testing.assert_array_equal(leg[PITCH, bent < 34 / 360], 0)
 
 
-def test_the_toes_of_a_swinging_foot_point_no_further_than_they_can() -> None:
+def test_the_toes_of_a_swinging_foot_stay_in_their_range() -> None:
     leg, _ = sinking(60, 0.86, 0.0)
     leg[PITCH] = np.linspace(-0.1, -0.33, 60)
     before = leg.copy()

@@ -1,4 +1,4 @@
-"""Legs: where the channels put a foot, where ball and sole follow, and the knee between hip and ankle."""
+"""Legs: nominal foot, ball and sole, and the knee between hip and ankle."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_nominal_leg(hip: float, knee: float, ankle: float, tilt: float) -> None
     assert -lowest - rounding - 3e-6 <= leg[LOWEST] <= -lowest + 3e-6
 
 
-def test_where_positive_angles_take_the_foot() -> None:
+def test_directions_of_positive_leg_angles() -> None:
     straight = nominal()
     assert straight[DOWN] == pytest.approx(THIGH + SHANK)
     assert straight[FORWARD] == pytest.approx(0, abs=1e-6)
@@ -126,14 +126,14 @@ def test_bones_keep_their_length(seed: int) -> None:
     np.testing.assert_allclose(length(part(leg, KNEE_X) - part(leg, HIP_X)), THIGH, atol=1e-5)
     np.testing.assert_allclose(length(part(leg, ANKLE_X) - part(leg, KNEE_X)), SHANK, atol=1e-5)
     np.testing.assert_allclose(length(part(leg, BALL_X) - part(leg, ANKLE_X)), foot, atol=1e-5)
-    # The whole foot has come along: what it leaves to the floor is that of a foot placed where the ankle is now.
+    # The whole foot has moved: ball and heights equal those of a foot placed at the new ankle.
     heights = leg[[HEEL_HEIGHT, TOE_HEIGHT]]
     place_foot(0, leg.shape[1], FOOT, leg)
     np.testing.assert_allclose(heights, leg[[HEEL_HEIGHT, TOE_HEIGHT]], atol=1e-5)
 
 
 @given(SEEDS)
-def test_ankles_within_reach_stay_where_they_are(seed: int) -> None:
+def test_ankles_within_reach_are_unchanged(seed: int) -> None:
     leg = legs_between(seed, 0.4, 0.999)
     wanted = part(leg, ANKLE_X)
     solve_knee(0, leg.shape[1], THIGH, SHANK, leg)
@@ -141,7 +141,7 @@ def test_ankles_within_reach_stay_where_they_are(seed: int) -> None:
 
 
 @given(SEEDS)
-def test_ankles_out_of_reach_come_in_on_the_line_from_the_hip(seed: int) -> None:
+def test_ankles_out_of_reach_move_along_the_line_to_the_hip(seed: int) -> None:
     leg = legs_between(seed, 1.02, 1.3)
     before = part(leg, ANKLE_X) - part(leg, HIP_X)
     solve_knee(0, leg.shape[1], THIGH, SHANK, leg)
@@ -151,7 +151,7 @@ def test_ankles_out_of_reach_come_in_on_the_line_from_the_hip(seed: int) -> None
 
 
 @given(SEEDS)
-def test_the_knee_bends_to_where_the_foot_points(seed: int) -> None:
+def test_the_knee_bends_towards_the_direction_of_the_foot(seed: int) -> None:
     leg = legs_between(seed, 0.45, 0.98)
     solve_knee(0, leg.shape[1], THIGH, SHANK, leg)
     hip, knee, ankle = (part(leg, row) for row in (HIP_X, KNEE_X, ANKLE_X))
@@ -159,7 +159,7 @@ def test_the_knee_bends_to_where_the_foot_points(seed: int) -> None:
     out = (knee - hip) - ((knee - hip) * line).sum(0) * line
     turns = 2 * np.pi * leg[YAW].astype(np.float64)
     ahead, up = np.stack([np.sin(turns), np.zeros_like(turns), np.cos(turns)]), np.array([[0.0], [1.0], [0.0]])
-    # Square to the leg in the plane of the foot, to the front: forward for a leg that hangs, up for one laid out forward.
+    # Perpendicular to the leg in the plane of the foot: forward for a hanging leg, up for one that points forward.
     front = (0.1 - line[1]) * ahead + (line * ahead).sum(0) * up
     front -= (front * line).sum(0) * line
     front /= length(front)
@@ -180,7 +180,7 @@ def test_a_knee_gives_way_before_it_is_folded() -> None:
     np.testing.assert_allclose(bend[asked > 35], 180 - asked[asked > 35], atol=0.1)
 
 
-def test_the_knee_of_who_lies_prone_bends_down() -> None:
+def test_the_knee_of_a_prone_body_bends_down() -> None:
     leg = np.zeros((LEG_ROWS, 1), np.float32)
     leg[ANKLE_X + 2] = -0.7
     solve_knee(0, 1, THIGH, SHANK, leg)
@@ -208,6 +208,6 @@ def test_a_swinging_foot_gives_way_before_its_leg_is_straight() -> None:
     assert reached[0] == pytest.approx(reaches[0], abs=1e-6)  # within reach
     assert reached[1] == pytest.approx(reaches[1], rel=2e-4)  # nearly straight, and hardly bent
     assert reached[1] < reached[2] < 0.9995 * length
-    assert reached[3] == pytest.approx(reaches[3], abs=1e-6)  # planted feet stay
+    assert reached[3] == pytest.approx(reaches[3], abs=1e-6)  # stance feet do not move
     np.testing.assert_allclose(legs[ANKLE_X + 1] - legs[BALL_X + 1], 0.05, atol=1e-6)
     np.testing.assert_allclose(legs[[HEEL_HEIGHT, TOE_HEIGHT]], np.stack([1.0 - reached - (1.0 - reaches)] * 2), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Styles, measured from the joints: each does what is published of it, and none more than it says."""
+"""Styles, measured from the joints, against published values and the values of the library."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def place(joints: Array, joint: str) -> Array:
 
 
 class Gait:
-    """A steady straight walk in a style, at the speed that the style makes of 1.2 m/s."""
+    """A steady straight walk in a style, at 1.2 m/s times the factor of the style."""
 
     def __init__(self, name: str) -> None:
         speed = SPEED * LIBRARY.styles[name].speed
@@ -74,7 +74,7 @@ class Gait:
 
     @staticmethod
     def _pitch(joints: Array, low: str, high: str) -> Array:
-        """Degrees by which the way from one joint to the other leans forward."""
+        """Degrees by which the line from one joint to the other leans forward."""
         way = place(joints, high) - place(joints, low)
         return np.asarray(np.degrees(np.arctan2(way[:, 2], way[:, 1])))
 
@@ -84,7 +84,7 @@ def gaits() -> dict[str, Gait]:
     return {name: Gait(name) for name in STYLES}
 
 
-def test_speeds_are_those_asked_for_and_feet_stay(gaits: dict[str, Gait]) -> None:
+def test_styles_keep_the_demanded_speed_and_stance_feet_stay(gaits: dict[str, Gait]) -> None:
     for name, gait in gaits.items():
         assert gait.walk.speed == pytest.approx(SPEED * LIBRARY.styles[name].speed, rel=0.02)
         assert gait.slides < 0.01
@@ -93,7 +93,7 @@ def test_speeds_are_those_asked_for_and_feet_stay(gaits: dict[str, Gait]) -> Non
     assert [gaits[name].walk.speed > 1.3 for name in ("energetic", "happy")] == [True] * 2
 
 
-def test_cadence_is_the_laws_times_the_styles(gaits: dict[str, Gait]) -> None:
+def test_cadence_is_the_published_law_times_the_style_factor(gaits: dict[str, Gait]) -> None:
     plain = gaits["neutral"].walk
     for name, gait in gaits.items():
         style = LIBRARY.styles[name]
@@ -101,7 +101,7 @@ def test_cadence_is_the_laws_times_the_styles(gaits: dict[str, Gait]) -> None:
         assert gait.walk.step / plain.step == pytest.approx(np.sqrt(style.speed) / style.cadence, rel=0.02)
 
 
-def test_old_and_careful_stay_longer_on_both_feet_further_apart(gaits: dict[str, Gait]) -> None:
+def test_old_and_careful_styles_have_longer_wider_double_support(gaits: dict[str, Gait]) -> None:
     plain = gaits["neutral"]
     assert plain.walk.double_support is not None
     for name in ("old", "careful"):
@@ -112,13 +112,13 @@ def test_old_and_careful_stay_longer_on_both_feet_further_apart(gaits: dict[str,
         assert gait.apart - plain.apart == pytest.approx(style.width, abs=0.015)
 
 
-def test_the_bent_are_bent_and_the_sad_bow_their_heads(gaits: dict[str, Gait]) -> None:
+def test_bent_and_sad_styles_change_the_posture(gaits: dict[str, Gait]) -> None:
     plain = gaits["neutral"]
     lean = {name: gait.lean - plain.lean for name, gait in gaits.items()}
     head = {name: gait.head - plain.head for name, gait in gaits.items()}
     for name in NAMED:
         posture = LIBRARY.styles[name].posture
-        # From pelvis to neck, each of three vertebrae turns by a third; the head turns by all.
+        # The three spine joints turn by a third each; the head turns by the whole angle.
         assert 0.4 < lean[name] / posture["trunk_flexion"] < 0.8
         assert head[name] == pytest.approx(posture["trunk_flexion"] + posture["neck_flexion"], abs=1)
     assert lean["old"] > 8
@@ -153,7 +153,7 @@ def test_the_mirrored_walk_of_a_style_is_the_mirror_image(name: str) -> None:
     slots = (Slot("stand", -2, 0.5), Slot("walk", 0.5, 4, speed=1.0, turn=40, side=LEFT), Slot("stand", 4, 9))
     other = (Slot("stand", -2, 0.5), Slot("walk", 0.5, 4, speed=1.0, turn=-40, side=RIGHT), Slot("stand", 4, 9))
     scenes, swapped = (in_style(name, *some, frames=120) for some in (slots, other))
-    # Sway and habits are drawn; without them left and right are each other's image.
+    # Without the draws of sway and habits, left and right are mirror images.
     one, two = (animate(some, LIBRARY, 120, 25).joints[0, 0].astype(np.float64) for some in (still(scenes), still(swapped)))
     image = two[:, list(MIRROR_JOINTS)] * [-1, 1, 1]
     np.testing.assert_allclose(image[:, 1:3], one[:, 1:3], atol=0.03)
@@ -164,7 +164,7 @@ def still(scenes: Scenes) -> Scenes:
 
 
 @pytest.mark.parametrize("name", ["tired", "old"])
-def test_who_lies_is_borne_by_the_floor(name: str) -> None:
+def test_lying_removes_the_posture_of_the_style(name: str) -> None:
     slots = (Slot("stand", -2, 0.5), Slot("lie_down", 0.5, 7), Slot("stand", 7, 12))
     lying = [
         animate(in_style(style, *slots, frames=200), LIBRARY, 200, 25).joints[0, 0, 90:100].astype(np.float64)
@@ -191,7 +191,7 @@ def test_the_head_is_steadied(action: str, speed: float) -> None:
     assert np.ptp(chest_yaw) > 2 * np.ptp(yaw)
 
 
-def test_numbers_of_a_styles_steps() -> None:
+def test_stride_parameters_of_a_style() -> None:
     style = style_tables(LIBRARY).steps[STYLES.index("careful")]
     wanted = LIBRARY.styles["careful"]
     manner = np.zeros(STRIDE_PARAMETERS)
@@ -230,14 +230,14 @@ FRAMES = 200
 
 
 def hold(slot: Segment) -> Array:
-    """How far a slot has taken over, by minimum jerk."""
+    """Weight of a layered segment, by minimum jerk."""
     times = CLOCK.first + np.arange(FRAMES) * CLOCK.step
     rise, fall = (np.clip(x, 0, 1) for x in ((times - slot.start) / slot.enter, (slot.end - times) / slot.exit))
     return np.asarray(np.prod([10 * x**3 - 15 * x**4 + 6 * x**5 for x in (rise, fall)], axis=0))
 
 
 @pytest.mark.parametrize("action", ["squat", "lie_down", "bow"])
-def test_an_action_takes_back_the_posture_of_what_it_moves_itself(action: str) -> None:
+def test_an_action_removes_the_style_posture_of_its_own_channels(action: str) -> None:
     actions = library_tables(LIBRARY).actions
     doing = slot(action, 1.0, 9.0, repetitions=1)
     cast = person_arrays(in_style("old", frames=1), style_tables(LIBRARY))
@@ -265,7 +265,7 @@ def test_the_trunk_leans_away_from_a_raised_arm(action: str, right: bool) -> Non
     before, weight = channels.copy(), hold(doing).astype(np.float32)
     counter_lean(channels, doing, actions, CLOCK, weight)
     wanted = before.astype(np.float64)
-    if action != "whisper":  # which leans by itself
+    if action != "whisper":  # it leans by itself
         near = "right" if right else "left"
         flexion, abduction = (np.clip(v - HANGING, 0, 0.25) for v in sides[near])
         wanted[CHANNELS.index("trunk_lateral")] += weight * LEAN_ASIDE * abduction * (1 if right else -1)

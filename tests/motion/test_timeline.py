@@ -80,7 +80,7 @@ class Slot(NamedTuple):
 
 
 def manners(slots: list[Slot]) -> Array:
-    """Rows of plain steps, but for what the slots say."""
+    """Stride parameters of plain steps, changed by the segments."""
     rows = np.zeros((len(slots), STRIDE_PARAMETERS))
     rows[:, AHEAD] = rows[:, CADENCE] = 1
     rows[:, CLEARANCE] = STANDING_LIFT
@@ -92,7 +92,7 @@ def manners(slots: list[Slot]) -> Array:
 
 
 def run_course(slots: list[Slot], *, fps: int = 25, phase: float = 0.0, left_leads: bool = True) -> Array:
-    """Rows of the root from the first slot's begin to the last one's end."""
+    """Rows of the root from the begin of the first segment to the end of the last one."""
     numbers = np.zeros((len(slots), 6))  # the kernels get columns of such an array
     numbers[:, 1] = np.cumsum([slot.seconds for slot in slots])
     numbers[1:, 0] = numbers[:-1, 1]
@@ -137,14 +137,14 @@ def test_a_run_of_steps_ends_with_both_feet_on_the_ground(slots: list[Slot], lef
 
 
 @given(stories())
-def test_the_heading_turns_by_what_the_slots_demand(slots: list[Slot]) -> None:
+def test_the_heading_turns_as_the_segments_demand(slots: list[Slot]) -> None:
     root = run_course(slots)
     total = sum(slot.turn for slot in slots)
     assert root[HEADING, -1] - root[HEADING, 0] == pytest.approx(total, abs=0.01 * sum(abs(slot.turn) for slot in slots) + 1e-4)
 
 
 @given(st.sampled_from([(WALK, 1.3), (RUN, 3.0), (STEP, 0.0)]), st.floats(-0.5, 0.5), st.floats(1.4, 6))
-def test_a_slot_turns_by_its_own_turn(gait: tuple[int, float], turn: float, seconds: float) -> None:
+def test_each_segment_turns_by_its_own_turn(gait: tuple[int, float], turn: float, seconds: float) -> None:
     root = run_course([Slot(STAND, 2), Slot(gait[0], seconds, gait[1], turn), Slot(STAND, 2)])
     assert root[HEADING, -1] == pytest.approx(turn, rel=0.01, abs=1e-5)
 
@@ -168,7 +168,7 @@ def integral(row: Array, fps: int) -> Array:
 
 
 @given(st.integers(1, 60), SEEDS)
-def test_travel_runs_backwards_into_the_margin(margin: int, seed: int) -> None:
+def test_the_path_is_integrated_backwards_into_the_margin(margin: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
     root = np.zeros((ROOT_ROWS, 80), np.float32)
     root[SPEED], root[TURNING], root[RATE] = generator.random(80), generator.uniform(-0.2, 0.2, 80), generator.random(80)
@@ -187,17 +187,17 @@ def test_travel_runs_backwards_into_the_margin(margin: int, seed: int) -> None:
 
 
 @given(stories())
-def test_weights_pass_smoothly_from_slot_to_slot(slots: list[Slot]) -> None:
+def test_weights_pass_smoothly_from_segment_to_segment(slots: list[Slot]) -> None:
     root = run_course(slots, fps=100).astype(np.float64)
     assert root[GAIT_WEIGHT].min() > -1e-5
     assert root[GAIT_WEIGHT].max() < 1 + 1e-5
     assert (root[RUN_WEIGHT] + root[STEP_WEIGHT] <= root[GAIT_WEIGHT] + 1e-5).all()
     assert (root[DUTY][root[GAIT_WEIGHT] == 0] == np.float32(STANDING_DUTY)).all()
-    # No body changes its speed faster than a sprinter.
+    # Acceleration stays below that of a sprinter.
     assert np.abs(np.diff(root[SPEED])).max() * 100 < 12
 
 
-def test_a_long_slot_reaches_what_it_demands() -> None:
+def test_a_long_segment_reaches_its_speed() -> None:
     root = run_course([Slot(STAND, 2), Slot(WALK, 6, 1.3), Slot(RUN, 4, 3.0), Slot(STAND, 2)])
     walking, running = 25 * 5, 25 * 10
     assert root[SPEED, walking] == pytest.approx(1.3)
@@ -234,7 +234,7 @@ def test_cadence_of_a_reference_adult() -> None:
 
 
 @pytest.mark.parametrize(("speed", "flight"), [(3.0, 0.098), (4.5, 0.143), (6.0, 0.139)])
-def test_running_flies_as_long_as_published(speed: float, flight: float) -> None:
+def test_running_flights_have_the_published_duration(speed: float, flight: float) -> None:
     period = 0.5 / stride_rate(RUN, speed, 0.9, 0.0, 5.0)
     assert period - run_contact_seconds(speed) == pytest.approx(flight, rel=0.15)
 
@@ -244,7 +244,7 @@ LEFTWARD = ((AHEAD, 0.0), (ASIDE, 1.0))
 
 
 @given(st.floats(2, 6), st.floats(0.4, 1.0), st.booleans())
-def test_backwards_the_stride_runs_back_and_ends_on_both_feet(seconds: float, speed: float, left_leads: bool) -> None:
+def test_backward_steps_reverse_the_stride_and_end_on_both_feet(seconds: float, speed: float, left_leads: bool) -> None:
     root = run_course(
         [Slot(STAND, 2), Slot(WALK, seconds, speed, 0.0, BACKWARD), Slot(STAND, 2)], fps=100, left_leads=left_leads
     )
@@ -255,7 +255,7 @@ def test_backwards_the_stride_runs_back_and_ends_on_both_feet(seconds: float, sp
     assert root[PATH_Z, -1] < -0.5 * speed * (seconds - 1)
 
 
-def test_sideways_the_path_leads_across_and_the_feet_further_apart() -> None:
+def test_side_steps_lead_across_with_wider_feet() -> None:
     root = run_course([Slot(STAND, 2), Slot(WALK, 5, 0.4, 0.0, (*LEFTWARD, (CADENCE, 1.6))), Slot(STAND, 2)])
     middle = 25 * 4
     rate = float(root[RATE, middle])
@@ -266,7 +266,7 @@ def test_sideways_the_path_leads_across_and_the_feet_further_apart() -> None:
 
 
 @pytest.mark.parametrize("then", [BACKWARD, LEFTWARD])
-def test_before_another_direction_both_feet_come_to_the_ground(then: tuple[tuple[int, float], ...]) -> None:
+def test_both_feet_are_in_contact_before_a_change_of_direction(then: tuple[tuple[int, float], ...]) -> None:
     root = run_course([Slot(WALK, 4, 1.1), Slot(WALK, 4, 0.6, 0.0, then)], fps=100, phase=0.3)
     between = np.flatnonzero(root[RATE] == 0)
     assert between.size > 0
@@ -275,12 +275,12 @@ def test_before_another_direction_both_feet_come_to_the_ground(then: tuple[tuple
     np.testing.assert_allclose(halves, np.rint(halves), atol=5e-3)
 
 
-def test_a_limp_hurries_over_the_bad_leg_and_keeps_its_place() -> None:
+def test_a_limp_shortens_the_stance_of_the_affected_leg() -> None:
     plain, lame = (
         run_course([Slot(WALK, 6, 0.6, 0.0, manner)], fps=100).astype(np.float64) for manner in ((), ((LIMP, 0.06),))
     )
     np.testing.assert_allclose(lame[PHASE] - plain[PHASE], 0.06 * np.sin(2 * np.pi * (plain[PHASE] - 0.32)), atol=1e-4)
-    share = {s: ((lame[PHASE] + s) % 1 < 0.6).mean() for s in (0, 0.5)}  # the left leg is the bad one
+    share = {s: ((lame[PHASE] + s) % 1 < 0.6).mean() for s in (0, 0.5)}  # the left leg is affected
     assert share[0] < 0.56 < 0.64 < share[0.5]
     assert (lame[LIMPING] == np.float32(0.06)).all()
 
@@ -290,14 +290,14 @@ def test_a_step_length_sets_the_cadence() -> None:
     assert root[RATE, 50] == pytest.approx(0.5 / (2 * 0.28))
 
 
-def test_who_hops_is_on_one_foot() -> None:
+def test_hopping_is_on_one_foot() -> None:
     root = run_course([Slot(STAND, 2), Slot(HOP, 4, 0.8, 0.0, ((LONE_SIDE, -1.0),)), Slot(STAND, 2)])
     assert (root[LONE_FOOT, 100], root[RUN_WEIGHT, 100]) == (-1, 1)
     assert (root[LONE_FOOT, 0], root[LONE_FOOT, -1]) == (0, 0)
 
 
 @given(st.floats(-0.5, 0.5), st.floats(0.8, 3))
-def test_turning_takes_a_step_for_each_tenth_of_a_turn_while_there_is_time(turn: float, seconds: float) -> None:
+def test_turning_takes_a_step_for_each_tenth_of_a_turn_if_time_allows(turn: float, seconds: float) -> None:
     stepping = max(seconds - 0.3, 0.3)
     steps = 2 * stride_rate(STEP, 0.0, LEG, turn, seconds) * stepping
     assert steps <= max(2, FASTEST_STEPS * stepping) + 1e-6

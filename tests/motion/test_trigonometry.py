@@ -1,4 +1,4 @@
-"""Our own sine, cosine and arc tangent beside NumPy's in double precision."""
+"""Sine, cosine and arc tangent against NumPy in double precision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ shares = st.floats(0, 1, width=32)
 
 @given(turns)
 def test_cosine_and_sine(x: float) -> None:
-    # A sine is a cosine a quarter turn on, and the sum may cost half of the last place of a large argument.
+    # A sine is a cosine shifted by a quarter turn; the sum may lose half of the last place of a large argument.
     last_place = TURN * float(np.spacing(np.float32(abs(x) + 0.25)))
     assert cos_turns(x) == pytest.approx(naive.cos_turns(x), abs=FEW_ULPS)
     assert sin_turns(x) == pytest.approx(naive.sin_turns(x), abs=FEW_ULPS + last_place)

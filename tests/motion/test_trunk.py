@@ -1,4 +1,4 @@
-"""Trunk, head and arms: rotations beside plain matrices, and where hands and head go."""
+"""Trunk, head and arms: rotations against plain matrices, and directions of positive angles."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def random_rotations(generator: np.random.Generator, frames: int) -> Array:
 
 
 def rows(rotations: Array) -> Array:
-    """Matrices [frames, 3, 3] as the kernels hold them, [9, frames]."""
+    """Matrices [frames, 3, 3] in the layout of the kernels, [9, frames]."""
     return np.ascontiguousarray(rotations.reshape(len(rotations), 9).T.astype(np.float32))
 
 
@@ -133,7 +133,7 @@ DIRECTIONS = [
 
 
 @pytest.mark.parametrize(("channel", "joint", "axis", "direction"), DIRECTIONS)
-def test_where_a_positive_angle_takes_a_joint(channel: str, joint: str, axis: int, direction: int) -> None:
+def test_directions_of_positive_upper_body_angles(channel: str, joint: str, axis: int, direction: int) -> None:
     rest, moved = posed(), posed(**{channel: 20.0})
     arm = float(np.abs(moved[joint] - rest[joint]).max())
     assert direction * (moved[joint][axis] - rest[joint][axis]) == pytest.approx(arm)
@@ -141,7 +141,7 @@ def test_where_a_positive_angle_takes_a_joint(channel: str, joint: str, axis: in
 
 
 @pytest.mark.parametrize(("side", "outward"), [("left", 1), ("right", -1)])
-def test_external_rotation_takes_the_forearm_outward(side: str, outward: int) -> None:
+def test_external_rotation_moves_the_forearm_outward(side: str, outward: int) -> None:
     bent = {f"{side}_elbow_flexion": 90.0}
     before, after = posed(**bent)[f"{side}_wrist"], posed(**bent, **{f"{side}_shoulder_rotation": 30.0})[f"{side}_wrist"]
     assert outward * (after[X] - before[X]) > 0.1
@@ -155,7 +155,7 @@ def test_rest_pose_hangs() -> None:
     np.testing.assert_allclose(rest["left_wrist"] * [-1, 1, 1], rest["right_wrist"], atol=FLOAT32)
 
 
-def test_no_elbow_is_folded_further_than_it_goes() -> None:
+def test_elbows_stay_within_their_range() -> None:
     asked = [130.0, 137.0, 140.0, 150.0, 170.0, 220.0]
     places = [posed(left_elbow_flexion=degrees) for degrees in asked]
     arms = [(p["left_elbow"] - p["left_shoulder"], p["left_wrist"] - p["left_elbow"]) for p in places]

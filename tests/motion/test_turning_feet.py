@@ -1,4 +1,4 @@
-"""Feet of who turns: they pivot on the ball, swing round with the body, and bend their ankles as far as the action says."""
+"""Feet in turns: they pivot on the ball, swing with the body, and bend their ankles within the range of the action."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_foot_on_its_ball_pivots_after_the_body(yaw: float, turned: float) -> 
 
 
 def turning_root(frames: int, turned: float) -> Array:
-    """Rows of the root of who turns on the spot at a steady rate, by so many turns in all."""
+    """Rows of the root for a steady turn on the spot, by `turns` in all."""
     root = np.zeros((ROOT_ROWS, frames), np.float32)
     root[HEADING] = np.linspace(0, turned, frames)
     root[HEADING_SIN], root[HEADING_COS] = np.sin(2 * np.pi * root[HEADING]), np.cos(2 * np.pi * root[HEADING])
@@ -69,7 +69,7 @@ def turning_root(frames: int, turned: float) -> Array:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_ankles_are_seen_from_the_path_and_from_the_floor_again(seed: int) -> None:
+def test_path_and_world_frames_are_inverse(seed: int) -> None:
     generator, frames = np.random.default_rng(seed), 20
     root, leg = turning_root(frames, 0.4), np.zeros((LEG_ROWS, frames), np.float32)
     leg[ANKLE_X], leg[ANKLE_Z] = generator.uniform(-2, 2, (2, frames))
@@ -91,13 +91,13 @@ def test_ankles_are_seen_from_the_path_and_from_the_floor_again(seed: int) -> No
     np.testing.assert_allclose(leg, before, atol=1e-5)
 
 
-def test_a_foot_swings_round_with_a_body_that_turns() -> None:
+def test_a_swinging_foot_turns_with_the_body() -> None:
     frames, lift, land = 31, 10, 20
     root = turning_root(frames, 0.5)
     assert heading_changes(root[HEADING])
     assert not heading_changes(np.full(5, 0.3, np.float32))
     leg, nominal = np.zeros((LEG_ROWS, frames), np.float32), np.zeros((4, frames), np.float32)
-    beside = 0.1  # metres to the left of the body, where the foot stands and where it would be
+    beside = 0.1  # metres to the left of the body, of both the foot and its nominal course
     nominal[0] = root[PATH_X] + beside * root[HEADING_COS]
     nominal[2] = root[PATH_Z] - beside * root[HEADING_SIN]
     for held, at in ((slice(0, lift + 1), lift // 2), (slice(land, frames), (land + frames) // 2)):
@@ -116,7 +116,7 @@ def test_a_foot_swings_round_with_a_body_that_turns() -> None:
     assert (np.abs(away[lift:land] - beside) < 0.15 * beside).all()
 
 
-def test_ankles_bend_as_far_as_the_action_has_it() -> None:
+def test_ankles_bend_up_to_the_range_of_the_action() -> None:
     actions = library_tables(LIBRARY).actions
     for i, name in enumerate(LIBRARY.actions):
         range_ = LIBRARY.action(name).ranges.get("ankle_dorsiflexion")

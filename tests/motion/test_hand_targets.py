@@ -1,4 +1,4 @@
-"""Actions that say where the hands are: the wrist is there, whatever it is told from and whatever lies below."""
+"""Actions with hand targets: the wrist is at the target for every anchor and every action below."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def act(*slots: Slot, stature: float = 1.7) -> Workspace:
 
 
 def wanted(work: Workspace, anchor: str, sign: int, stature: float) -> Array:
-    """Where the wrist should be in the middle frame."""
+    """Target of the wrist in the middle frame."""
     turned = rotations_of(work, MIDDLE)
     apart = np.array(PLACES[anchor]) * [sign, 1, 1] * (0.186 + 0.146) * stature
     if anchor == "floor":
@@ -70,7 +70,7 @@ def wanted(work: Workspace, anchor: str, sign: int, stature: float) -> Array:
 @pytest.mark.parametrize("anchor", PLACES)
 @pytest.mark.parametrize("side", SIDES, ids=["left", "right"])
 @pytest.mark.parametrize("stature", [1.5, 1.9])
-def test_the_wrist_is_where_it_is_told_to_be(anchor: str, side: tuple[int, str, int], stature: float) -> None:
+def test_the_wrist_is_at_its_target(anchor: str, side: tuple[int, str, int], stature: float) -> None:
     number, name, sign = side
     base = act(Slot(f"hold_{anchor}", 0.5, 5.5, side=number), stature=stature)
     standing = Slot("stand", -2, 9)
@@ -81,13 +81,13 @@ def test_the_wrist_is_where_it_is_told_to_be(anchor: str, side: tuple[int, str, 
 
 
 @pytest.mark.parametrize("anchor", ["chest", "head"])
-def test_over_walking_the_hand_stays_with_the_body(anchor: str) -> None:
+def test_in_walking_the_hand_stays_with_the_body(anchor: str) -> None:
     work = act(Slot("walk", -3, 9, speed=1.2), Slot(f"over_{anchor}", 0.5, 5.5, side=LEFT, layered=True))
     there = shown(work, "left_wrist")[MIDDLE]
     np.testing.assert_allclose(there, wanted(work, anchor, 1, 1.7), atol=1e-3)
 
 
-def test_a_gait_holds_its_hand_in_place_and_comes_to_it_smoothly() -> None:
+def test_a_gait_holds_its_hand_and_fades_to_the_target() -> None:
     slots = (Slot("stand", -2, 1), Slot("carry", 1, 5, speed=1.2, side=LEFT), Slot("stand", 5, 9))
     work = act(*slots)
     np.testing.assert_allclose(shown(work, "left_wrist")[MIDDLE], wanted(work, "chest", 1, 1.7), atol=1e-3)
@@ -98,20 +98,20 @@ def test_a_gait_holds_its_hand_in_place_and_comes_to_it_smoothly() -> None:
     assert np.sqrt((np.diff(relative, 2, axis=0) ** 2).sum(-1)).max() * 25**2 < 40
 
 
-def test_nothing_moves_where_no_hand_has_a_place() -> None:
+def test_nothing_moves_without_a_hand_target() -> None:
     work = act(Slot("walk", -3, 9, speed=1.2), Slot("wave", 1, 5, repetitions=4, layered=True, side=RIGHT))
     turns, joints = work.turns.copy(), work.joints.copy()
     place_upper_body(work.channels, turns[6], person().offsets, joints, turns)
     np.testing.assert_array_equal(work.joints, joints)
 
 
-def test_a_layer_without_a_place_takes_its_hand_away_and_gives_it_back() -> None:
+def test_a_layer_without_a_target_replaces_the_target_below() -> None:
     holding, wave = Slot("hold_both", 0.2, 5.8), Slot("wave", 1.5, 4.5, repetitions=3, layered=True, side=LEFT)
     still, waving = act(holding), act(holding, wave)
     free = act(Slot("stand", -2, 9), wave)
     at = MIDDLE
     np.testing.assert_allclose(shown(waving, "left_wrist")[at], shown(free, "left_wrist")[at], atol=2e-3)
-    # The trunk leans away from the arm that waves, and the other hand goes with it.
+    # The trunk leans away from the waving arm, and the other hand moves with it.
     for frame in range(0, FRAMES, 10):
         one, other = (
             rotations_of(work, frame)["chest"].T @ (shown(work, "right_wrist") - shown(work, "spine3"))[frame]
@@ -123,7 +123,7 @@ def test_a_layer_without_a_place_takes_its_hand_away_and_gives_it_back() -> None
 
 
 @pytest.mark.parametrize("below", ["stand", "hold_both", "walk"])
-def test_hands_come_and_go_without_a_jump(below: str) -> None:
+def test_hands_reach_and_leave_targets_without_a_jump(below: str) -> None:
     slots = (Slot(below, -0.3 if below == "hold_both" else -3, 6.3, speed=1.2 * (below == "walk")),)
     work = act(*slots, Slot("over_head", 0.6, 5.4, side=LEFT, layered=True))
     for joint in ("left_wrist", "left_elbow"):
@@ -132,7 +132,7 @@ def test_hands_come_and_go_without_a_jump(below: str) -> None:
         assert jolt < 40  # m/s2; a jump of 5 cm within a frame would be 31 and more on top of the movement
 
 
-def test_the_place_stands_still_while_the_hand_sets_out() -> None:
+def test_the_target_is_constant_while_the_reach_rises() -> None:
     first, slots = CHANNELS.index("left_hand_aside"), (Slot("hold_chest", 0.5, 5.5, side=LEFT),)
     rows = act(*slots).channels[first : first + 4, MARGIN : MARGIN + FRAMES]
     on = (np.arange(FRAMES) / 25 >= 0.5) & (np.arange(FRAMES) / 25 < 5.5)
@@ -154,7 +154,7 @@ def test_left_and_right_mirror() -> None:
         for work, (_, name, sign) in zip((left, right), SIDES, strict=True)
         for joint in ("elbow", "wrist")
     ]
-    # Sway is drawn by channel, so it is not the same on the other side.
+    # Sway has different draws on the two sides.
     assert np.abs(seen[0] - seen[2]).max() < 0.06
     assert np.abs(seen[1] - seen[3]).max() < 0.04
 
@@ -164,4 +164,4 @@ def test_elbows_and_wrists_are_joints_of_the_arm() -> None:
     for name, parent, share in (("left_elbow", "left_shoulder", 0.186), ("left_wrist", "left_elbow", 0.146)):
         bones = np.sqrt(((shown(work, name) - shown(work, parent)) ** 2).sum(-1))
         np.testing.assert_allclose(bones, share * 1.8, atol=1e-5)
-    assert JOINTS.index("left_wrist") == 20  # as the kernel has it
+    assert JOINTS.index("left_wrist") == 20  # as in the kernel

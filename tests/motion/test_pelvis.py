@@ -1,4 +1,4 @@
-"""The pelvis: the rise and fall of running, the height that legs carry, its sway and its turns."""
+"""Pelvis: vertical movement in running, height over the legs, sway and rotation."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_stance_legs_carry_a_walk(seed: int) -> None:
 
 
 @given(SEEDS, st.integers(1, 3))
-def test_fast_steps_are_evened_out(seed: int, radius: int) -> None:
+def test_fast_steps_are_smoothed(seed: int, radius: int) -> None:
     generator = np.random.default_rng(seed)
     root = walking_root(30, generator)
     root[SPEED], root[RUN_WEIGHT] = generator.uniform(1.2, 2.0, 30), 0.3 * root[GAIT_WEIGHT]
@@ -146,7 +146,7 @@ def test_running_height_is_a_body_under_its_contacts(beats: int) -> None:
     root[RUN_PERIOD], root[RUN_CONTACT], root[RUN_HEIGHT] = weight * period, weight * contact, weight * 0.9
     level = np.zeros(frames, np.float32)
     fill_pelvis_height(root, np.zeros((2, LEG_ROWS, frames), np.float32), level, level, 0.08, 0.08, 0.002, 0.95)
-    # Of the steady gait, whatever the rate is while it comes to a stop.
+    # Of the steady gait, at any rate while it stops.
     part = (beats * root[PHASE].astype(np.float64) % 1) * period
     run = 0.9 + rise(period, contact, part) - run_rise(0.5 * contact, contact, period)
     np.testing.assert_allclose(root[HEIGHT], (1 - weight) * 0.95 + weight * run, atol=1e-4)
@@ -192,7 +192,7 @@ def test_a_walking_body_is_fastest_in_double_support(speed: float) -> None:
     root[PHASE] = np.arange(frames) / frames
     pelvis_path(root, np.zeros((len(CHANNELS), frames), np.float32), 0.85)
     assert np.ptp(root[ROOT_Z]) == pytest.approx(0.015 * abs(speed), rel=1e-2)
-    # About 2 cm from end to end at a usual speed, twice a stride; backwards the stride runs the other way round.
+    # About 2 cm in all at a usual speed, twice per stride; in backward steps the stride is reversed.
     fastest = np.arange(frames)[np.diff(root[ROOT_Z], append=root[ROOT_Z, 0]).argmax()] / frames % 0.5
     assert fastest == pytest.approx(0.455, abs=0.02)
 
@@ -213,7 +213,7 @@ def test_pelvis_rotation(heading: float, rotation: float, tilt: float, obliquity
     np.testing.assert_allclose(turned(heading=heading, rotation=rotation, tilt=tilt, obliquity=obliquity), wanted, atol=2e-6)
 
 
-def test_where_positive_pelvis_angles_take_it() -> None:
+def test_directions_of_positive_pelvis_angles() -> None:
     left_hip, spine = np.array([0.08, 0, 0]), np.array([0, 0.1, 0])
     assert (turned(tilt=10) @ spine)[2] > 0.015
     assert (turned(obliquity=10) @ left_hip)[1] > 0.012

@@ -1,4 +1,4 @@
-"""Hands that have to be somewhere are there: at the mouth, at the brow, before the face, at the other hand; on every body."""
+"""Hands reach mouth, brow, face and the other hand, on every body."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FPS, START = 25, 1.0
 
 
 class Touch(NamedTuple):
-    """A wrist that is near a point of the head, at a share of the cycle (or of the held pose)."""
+    """A wrist near a point of the head, at a fraction of the cycle (or of the held pose)."""
 
     action: str
     hand: str
@@ -81,7 +81,7 @@ def someone(scenes: Scenes) -> Person:
 
 
 def frame_of(action: Action, share: float) -> int:
-    """Frame at a share of the first cycle, or of the time between the stages."""
+    """Frame at a fraction of the first cycle, or of the time between the stages."""
     length = action.cycle if action.repetitions else seconds(action) - action.enter - action.exit
     return round((START + action.enter + share * length) * FPS)
 
@@ -98,7 +98,7 @@ def test_a_hand_is_at_its_point_of_the_head(touch: Touch, body: tuple[float, flo
     point = np.array(POINTS[touch.point]) * [sign, 1, 1] * body[0]
     place = shown(work, "head")[frame] + rotations_of(work, frame)["head"] @ point
     apart = np.sqrt(((shown(work, f"{name}_wrist")[frame] - place) ** 2).sum())
-    # The wrist is behind what touches: half a hand where a cup or the palm does, all of it where the fingers do.
+    # The wrist is behind the touching part: by half a hand for a cup or the palm, by a whole hand for the fingers.
     assert 0.045 * body[0] < apart < (HAND if touch.point == "brow" else 0.095) * body[0]
 
 
@@ -141,7 +141,7 @@ OF_THE_ARMS = [name for family in ("gestures", "expressions", "everyday") for na
 
 @pytest.mark.parametrize("name", OF_THE_ARMS)
 @pytest.mark.parametrize("body", BODIES)
-def test_arms_go_through_nothing_and_elbows_keep_their_range(name: str, body: tuple[float, float, float]) -> None:
+def test_arms_do_not_intersect_bodies_and_elbows_keep_their_range(name: str, body: tuple[float, float, float]) -> None:
     made = scene(name, RIGHT, body, 1.15)
     joints = animated(made, int(made.length[0]), FPS).joints[0, 0].astype(np.float64)
     assert body_overlap(joints).max() < 0.02
@@ -152,8 +152,8 @@ def test_arms_go_through_nothing_and_elbows_keep_their_range(name: str, body: tu
 
 
 @pytest.mark.parametrize("name", LIBRARY.actions)
-def test_who_has_no_side_is_the_same_on_both(name: str) -> None:
-    """The mirrored scene of an action without a side is the scene itself, so it must be its own mirror image.
+def test_actions_without_a_side_are_symmetric(name: str) -> None:
+    """An action without a side must be its own mirror image, because its mirrored scene is the scene itself.
 
     A gait has a side at any rate, that of the foot that leads.
     """
@@ -166,14 +166,14 @@ def test_who_has_no_side_is_the_same_on_both(name: str) -> None:
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_clapping_hands_touch_where_they_meet(body: tuple[float, float, float]) -> None:
+def test_clapping_hands_are_labelled_as_touching(body: tuple[float, float, float]) -> None:
     action, scenes = LIBRARY.action("clap"), scene("clap", RIGHT, body)
     motion = animated(scenes, int(scenes.length[0]), FPS)
     joints = motion.joints[0, 0].astype(np.float64)
     apart = np.linalg.norm(joints[:, JOINTS.index("left_wrist")] - joints[:, JOINTS.index("right_wrist")], axis=-1)
     hands = motion.contact[0, 0][:, [CONTACTS.index(f"{side}_hand") for side in ("left", "right")]] == 1
     np.testing.assert_array_equal(hands[:, 0], hands[:, 1])
-    # Between the wrists of palms that touch there are two palms, and fingers that part.
+    # Two palms, and opening fingers, are between the wrists of touching palms.
     assert apart[hands[:, 0]].max() < 0.065 * body[0]
     assert apart[~hands[:, 0]].min() > 0.05 * body[0]
     claps = (np.diff(hands[:, 0].astype(int)) == 1).sum()
@@ -181,7 +181,7 @@ def test_clapping_hands_touch_where_they_meet(body: tuple[float, float, float]) 
 
 
 @pytest.mark.parametrize("stairs", ["stairs_up", "stairs_down"])
-def test_behind_stairs_the_hand_goes_to_the_floor_that_is_there(stairs: str) -> None:
+def test_behind_stairs_the_hand_target_is_on_the_raised_floor(stairs: str) -> None:
     lowest = {}
     for before, speed in (("walk", 1.0), (stairs, 0.5)):
         pick = LIBRARY.action("pick_up")

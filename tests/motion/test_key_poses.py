@@ -1,4 +1,4 @@
-"""Key poses: when they fall, and the quintics between them."""
+"""Key poses: their times, and the quintics between them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def track(times: ArrayLike, values: ArrayLike, speeds: ArrayLike, pushes: ArrayL
     return row
 
 
-def test_between_two_rests_a_track_is_minimum_jerk() -> None:
+def test_between_two_rests_the_curve_is_minimum_jerk() -> None:
     seconds = np.linspace(-0.5, 2, 251)
     row = track([0.25, 1.75], [0.2, 1.0], [0, 0], [0, 0], seconds)
     s = (seconds - 0.25) / 1.5
@@ -52,7 +52,7 @@ def test_between_two_rests_a_track_is_minimum_jerk() -> None:
     assert (row[~within] == 0).all()
 
 
-def test_between_take_off_and_landing_a_track_is_a_parabola() -> None:
+def test_between_take_off_and_landing_the_curve_is_a_parabola() -> None:
     gravity, air, launch = -9.81 / LEG, 0.46, 2.6
     seconds = np.linspace(0, air, 200)
     landing = launch * air + 0.5 * gravity * air**2
@@ -61,7 +61,7 @@ def test_between_take_off_and_landing_a_track_is_a_parabola() -> None:
 
 
 @given(SEEDS)
-def test_tracks_pass_through_their_keys_smoothly(seed: int) -> None:
+def test_curves_pass_through_their_keys_smoothly(seed: int) -> None:
     generator = np.random.default_rng(seed)
     count = int(generator.integers(2, 6))
     times = np.cumsum(generator.integers(10, 40, count)) / 50
@@ -82,7 +82,7 @@ seconds_of_slot = st.floats(0.3, 9)
 
 
 @given(names, seconds_of_slot, st.floats(0.7, 1.5))
-def test_stages_fit_into_their_slot(name: str, seconds: float, tempo: float) -> None:
+def test_stages_fit_into_their_segment(name: str, seconds: float, tempo: float) -> None:
     action = LIBRARY.action(name)
     entered, leaving = stage_bounds(slot(name, 3.0, 3.0 + seconds, tempo=tempo))
     assert 3 <= entered < leaving <= 3 + seconds
@@ -92,7 +92,7 @@ def test_stages_fit_into_their_slot(name: str, seconds: float, tempo: float) -> 
 
 
 @given(names, seconds_of_slot, st.integers(1, 9), SEEDS)
-def test_repetitions_come_on_an_irregular_beat(name: str, seconds: float, count: int, seed: int) -> None:
+def test_repetitions_have_an_irregular_beat(name: str, seconds: float, count: int, seed: int) -> None:
     draws = np.random.default_rng(seed).random(DRAWS)
     doing = slot(name, 1.0, 1.0 + seconds, repetitions=count)
     entered, leaving = stage_bounds(doing)
@@ -105,7 +105,7 @@ def test_repetitions_come_on_an_irregular_beat(name: str, seconds: float, count:
 
 
 @given(st.floats(0.8, 4), st.floats(0.5, 1.5))
-def test_a_flight_keeps_its_time_whatever_the_tempo(length: float, amplitude: float) -> None:
+def test_a_flight_keeps_its_duration_at_any_tempo(length: float, amplitude: float) -> None:
     jump = slot("jump", 0.0, 5.0, amplitude=amplitude, repetitions=2)
     begin, end = jump.flight_begin, jump.flight_end
     shares = (0.0, 0.2, begin, 0.5 * (begin + end), end, 0.9, 1.0)
@@ -117,7 +117,7 @@ def test_a_flight_keeps_its_time_whatever_the_tempo(length: float, amplitude: fl
     assert time_in_cycle(slot("squat", 0.0, 5.0, repetitions=2), 0.3, length) == pytest.approx(0.3 * length)
 
 
-def test_height_of_a_flight_goes_with_amplitude() -> None:
+def test_the_height_of_a_flight_grows_with_the_amplitude() -> None:
     once, larger = (flight_seconds(slot("jump", 0.0, 3.0, amplitude=a)) for a in (1.0, 1.44))
     assert larger == pytest.approx(1.2 * once)  # and height with the square of time
 
@@ -143,7 +143,7 @@ def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, ampl
         assert speeds[down] == pytest.approx(speeds[up] - 9.81 / leg * air, abs=1e-5)
 
 
-def test_on_a_seat_and_on_the_floor_height_is_told_in_ways_down_to_it() -> None:
+def test_root_height_is_relative_to_seat_and_floor() -> None:
     assert root_height_unit(slot("sit", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.4)
     assert root_height_unit(slot("kneel", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.94 / 0.85)
     assert root_height_unit(slot("squat", 0.0, 5.0), 0.85, 0.6, 0.94) == 1.0

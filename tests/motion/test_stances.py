@@ -1,4 +1,4 @@
-"""Planted feet: when they are on the ground, where they stand, and how they swing from one stance to the next."""
+"""Stances and swings: contact frames, footprints, and the course of a foot between stances."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ masks = st.lists(st.booleans(), min_size=1, max_size=60).map(lambda given_mask: 
 
 
 @given(masks)
-def test_stances_are_the_stretches_of_planted_frames(planted: Array) -> None:
+def test_stances_are_the_runs_of_frames_in_contact(planted: Array) -> None:
     stances = np.zeros((40, 8))
     count = find_stances(planted, stances)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], planted.astype(int), [0]])))
@@ -72,7 +72,7 @@ def test_stances_are_the_stretches_of_planted_frames(planted: Array) -> None:
     assert stances[:count, LAST].tolist() == edges[1::2].tolist()
 
 
-def test_no_more_stances_than_there_is_room_for() -> None:
+def test_the_number_of_stances_is_limited_by_the_array() -> None:
     assert find_stances(np.array([True, False] * 5), np.zeros((3, 8))) == 3
 
 
@@ -84,7 +84,7 @@ def rows(frames: int, **values: float | Array) -> Array:
     return root
 
 
-def test_feet_are_planted_by_the_phase_of_the_stride() -> None:
+def test_contact_follows_the_phase_of_the_stride() -> None:
     phase = np.linspace(0.02, 3, 151)
     root, calm = rows(151, phase=phase, duty=0.6), np.zeros(151, np.bool_)
     for side in range(2):
@@ -94,7 +94,7 @@ def test_feet_are_planted_by_the_phase_of_the_stride() -> None:
 
 
 @pytest.mark.parametrize(("foot", "spared"), [(1.0, 1), (-1.0, 0)])
-def test_who_hops_plants_one_foot(foot: float, spared: int) -> None:
+def test_hopping_has_contact_of_one_foot(foot: float, spared: int) -> None:
     root, calm = rows(151, phase=np.linspace(0.02, 3, 151), duty=0.6), np.zeros(151, np.bool_)
     root[LONE_FOOT] = foot
     planted = np.zeros((2, 151), np.bool_)
@@ -104,7 +104,7 @@ def test_who_hops_plants_one_foot(foot: float, spared: int) -> None:
     assert planted[1 - spared].mean() == pytest.approx(0.6, abs=0.02)
 
 
-def test_who_skips_plants_each_foot_twice_in_a_row() -> None:
+def test_skipping_has_two_contacts_of_each_foot_in_a_row() -> None:
     phase = np.linspace(0.001, 1.999, 400)
     root = rows(400, phase=phase, duty=0.14)
     root[BEATS] = 4
@@ -114,7 +114,7 @@ def test_who_skips_plants_each_foot_twice_in_a_row() -> None:
         assert planted.tolist() == ((own < 0.5) & (own % 0.25 < 0.14)).tolist()
 
 
-def test_nobody_in_the_air_is_planted() -> None:
+def test_airborne_feet_have_no_contact() -> None:
     airborne = np.zeros(40, np.bool_)
     airborne[10:12] = True
     planted = np.zeros(40, np.bool_)
@@ -122,7 +122,7 @@ def test_nobody_in_the_air_is_planted() -> None:
     assert planted.tolist() == (~airborne).tolist()
 
 
-def test_a_foot_off_the_ground_for_a_frame_or_two_has_not_stepped() -> None:
+def test_a_gap_of_one_or_two_frames_is_no_step() -> None:
     phase = np.full(60, 0.3)
     phase[20:22], phase[40:46] = 0.8, 0.8
     planted = np.zeros(60, np.bool_)
@@ -130,7 +130,7 @@ def test_a_foot_off_the_ground_for_a_frame_or_two_has_not_stepped() -> None:
     assert np.flatnonzero(~planted).tolist() == [40, 41, 42, 43, 44, 45]
 
 
-def test_prints_lie_where_the_body_passes_over_them() -> None:
+def test_footprints_lie_under_the_passing_body() -> None:
     frames, speed, step = 60, 1.2, 0.04
     seconds = step * np.arange(frames)
     root = rows(frames, phase=seconds, duty=0.6, gait=1.0, z=speed * seconds, odometer=speed * seconds)
@@ -145,14 +145,14 @@ def test_prints_lie_where_the_body_passes_over_them() -> None:
     np.testing.assert_allclose(stances[:2, PRINT_Z], np.array([0.3, 0.3 + speed]) - PRINT_BACK * FOOT[1], atol=1e-3)
     np.testing.assert_allclose(stances[:3, PRINT_X], 0.05, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], 0.02, atol=1e-6)
-    root[APART] = 0.1  # of which the feet are that much further out
+    root[APART] = 0.1  # the feet are further out by this
     plan_footprints(root, leg, 1, widths, FOOT, stances, count)
     np.testing.assert_allclose(stances[:3, PRINT_X], -0.15, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], -0.02, atol=1e-6)
 
 
 @pytest.mark.parametrize("standing", [None, 0, 1])
-def test_prints_of_side_steps_lie_apart(standing: int | None) -> None:
+def test_footprints_of_side_steps_are_separate(standing: int | None) -> None:
     root, stances = rows(60, gait=1.0), np.zeros((2, 2, 8))
     root[ASIDE_SPEED] = 0.3
     stances[0, :, FIRST], stances[0, :, LAST] = [0, 30], [20, 60]
@@ -160,7 +160,7 @@ def test_prints_of_side_steps_lie_apart(standing: int | None) -> None:
     stances[0, :, PRINT_X], stances[1, :, PRINT_X] = [0.4, 0.9], [0.1, 0.85]
     before = stances.copy()
     if standing is not None:
-        # The one that stands longer alone has the frame of rest.
+        # Only the stance that lasts longer has a frame of rest.
         stances[standing, 1, FIRST], before[standing, 1, FIRST] = 25, 25
         stances[1 - standing, 1, LAST] = before[1 - standing, 1, LAST] = 50
         root[GAIT_WEIGHT, 55] = 0
@@ -188,7 +188,7 @@ def sole_points_of(leg: Array, f: int) -> tuple[Array, Array]:
 
 
 @given(SEEDS)
-def test_a_planted_foot_turns_about_heel_or_ball(seed: int) -> None:
+def test_a_stance_foot_turns_about_heel_or_ball(seed: int) -> None:
     generator = np.random.default_rng(seed)
     frames, x, z, yaw = 40, *generator.uniform(-2, 2, 2), generator.uniform(-0.5, 0.5)
     leg = np.zeros((LEG_ROWS, frames), np.float32)
@@ -211,7 +211,7 @@ def test_a_planted_foot_turns_about_heel_or_ball(seed: int) -> None:
     assert (leg[PITCH, 5] > 0, leg[PITCH, 34] < 0) == (True, True)
 
 
-def test_backwards_a_foot_lands_as_it_otherwise_lifts() -> None:
+def test_backward_steps_exchange_landing_and_lift_off() -> None:
     pitches = []
     for rate in (1.0, -1.0):
         leg = np.zeros((LEG_ROWS, 40), np.float32)
@@ -229,14 +229,14 @@ def hermite(s: Array, here: float, there: float, v0: float, v1: float) -> Array:
 
 
 @given(SEEDS)
-def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
+def test_a_swing_joins_value_and_rate_of_both_stances(seed: int) -> None:
     generator = np.random.default_rng(seed)
     frames = int(generator.integers(40, 400))
     lift, land = frames // 4, 3 * frames // 4
     early, late = generator.random(2)
     times = np.arange(frames, dtype=np.float64)
     held, course = generator.normal(size=(2, 2)), generator.normal(size=2)
-    # Both stances and the course between are lines, of which what is found between frames is exact.
+    # Both stances and the course between are lines, so that values between frames are exact.
     before = [line[0] + line[1] * times / frames for line in held]
     nominal = (course[0] + course[1] * times / frames).astype(np.float32)
     row = np.where(times <= lift, before[0], before[1]).astype(np.float32)
@@ -249,8 +249,8 @@ def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
     extra = (row - nominal)[between].astype(np.float64)
     rates = (held[:, 1] - course[1]) / frames
     ends = [line[0] - course[0] + rate * at for line, rate, at in zip(held, rates, (begin, end), strict=True)]
-    # It leaves the one within 8 frames, its rate within 2 of them; it comes to the other over the whole swing, its rate within
-    # two fifths of what is given: halves of cubics.
+    # The first value fades within 8 frames and its rate within 2 of them; the second builds up over the whole swing, its rate
+    # within two fifths of the given time: halves of cubics.
     away = hermite(np.minimum((between - begin) / 8, 1), ends[0], 0, 0, 0)
     away += hermite(np.minimum((between - begin) / 2, 1), 0, 0, 2 * rates[0], 0)
     coming = hermite((between - begin) / (end - begin), 0, ends[1], 0, 0)
@@ -258,7 +258,7 @@ def test_a_swing_takes_over_value_and_rate_of_both_stances(seed: int) -> None:
     np.testing.assert_allclose(extra, away + coming, atol=1e-4)
 
 
-def test_a_foot_long_off_the_ground_goes_its_own_way() -> None:
+def test_a_long_swing_follows_the_nominal_course() -> None:
     row, nominal = np.zeros(100, np.float32), np.sin(np.arange(100) / 9).astype(np.float32)
     row[:11], row[90:] = 0.5 + 0.02 * np.arange(11), 2.0
     fill_swing(row, nominal, 10, 90, 0.0, 0.0, 15, 15)
@@ -267,7 +267,7 @@ def test_a_foot_long_off_the_ground_goes_its_own_way() -> None:
 
 
 @pytest.mark.parametrize("forward", [1.0, -1.0])
-def test_a_step_lasts_as_long_at_any_frame_rate(forward: float) -> None:
+def test_a_step_has_the_same_duration_at_any_frame_rate(forward: float) -> None:
     for frames in (50, 97, 400):
         phase = forward * np.linspace(0.03, 3.98, frames)
         root, planted, stances = rows(frames, phase=phase, duty=0.62), np.zeros(frames, np.bool_), np.zeros((6, 8))
@@ -280,13 +280,13 @@ def test_a_step_lasts_as_long_at_any_frame_rate(forward: float) -> None:
         inner = (stances[:count, FIRST] > 0) & (stances[:count, LAST] < frames)
         assert inner.sum() >= 2
         np.testing.assert_allclose((end - begin)[inner], 0.62, atol=2e-4)
-        # The right foot lands at halves, and backwards where it otherwise lifts.
+        # The right foot lands at half strides; in backward steps it lands where it otherwise lifts off.
         lands = forward * (0.03 + begin[inner]) + 0.5 - (0.0 if forward > 0 else 0.62)
         np.testing.assert_allclose(lands - np.rint(lands), 0.0, atol=2e-4)
 
 
 @given(st.floats(-1, 1))
-def test_a_foot_rises_over_its_toes_as_long_as_it_touches(s: float) -> None:
+def test_a_foot_rises_over_its_toes_during_contact(s: float) -> None:
     rise = float(rise_on_toes(np.float32(s)))
     share = np.clip((-s - 0.6) / 0.3, 0, 1)
     assert rise == pytest.approx(0.0045 * share**2 * (3 - 2 * share), abs=1e-7)
@@ -312,7 +312,7 @@ def test_a_swinging_sole_stays_above_the_floor(seed: int, clearance: float) -> N
 
 
 @pytest.mark.parametrize("pitch", [0.0, -0.05])
-def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
+def test_a_swinging_foot_joins_its_stances(pitch: float) -> None:
     frames = 60
     leg = np.zeros((LEG_ROWS, frames), np.float32)
     leg[PITCH] = pitch
@@ -329,14 +329,14 @@ def test_a_foot_that_swings_joins_its_stances(pitch: float) -> None:
     assert leg[ANKLE_Y, 30] > ANKLE_HEIGHT + 0.017
 
 
-def test_before_the_first_stance_and_behind_the_last_the_correction_passes_off() -> None:
+def test_the_correction_fades_before_the_first_and_behind_the_last_stance() -> None:
     frames, passing = 60, 10
     leg = np.zeros((LEG_ROWS, frames), np.float32)
     stances = np.array([[20, 40, 0.3, 0.5, 0.1, 0, 0.4, 0.7]])
     hold(leg, stances)
     nominal = np.zeros((4, frames), np.float32)
     nominal[2] = np.linspace(0, 1, frames)
-    # The same as if another stance lay far off, where the foot is on its nominal course anyway.
+    # Equal to a swing towards a distant stance, when the foot is already on its nominal course.
     wanted = np.zeros((LEG_ROWS, 3 * frames), np.float32)
     wanted[:, frames : 2 * frames] = leg
     far = np.zeros((3, 8))
@@ -352,10 +352,10 @@ def test_before_the_first_stance_and_behind_the_last_the_correction_passes_off()
 
 
 @given(SEEDS)
-def test_lack_is_what_keeps_a_planted_foot_from_its_print(seed: int) -> None:
+def test_excess_height_is_what_a_stance_foot_lacks(seed: int) -> None:
     generator = np.random.default_rng(seed)
     frames, reach = 30, 0.8
-    # No further apart than the leg is long, even across: lowering a hip helps no leg that is too short for the stride.
+    # Not farther apart than the leg length, because lowering the hip cannot help a leg that is too short.
     leg = generator.uniform(-0.27, 0.27, (LEG_ROWS, frames)).astype(np.float32)
     leg[HIP_Y] = generator.uniform(0.6, 0.9, frames)
     leg[ANKLE_Y] = generator.uniform(0.05, 0.1, frames)
@@ -374,7 +374,7 @@ def test_lack_is_what_keeps_a_planted_foot_from_its_print(seed: int) -> None:
 
 
 @given(SEEDS, st.integers(1, 12))
-def test_a_cover_is_smooth_and_nowhere_below(seed: int, radius: int) -> None:
+def test_the_upper_envelope_is_smooth_and_nowhere_below(seed: int, radius: int) -> None:
     generator = np.random.default_rng(seed)
     frames = int(generator.integers(1, 80))
     lack = np.where(generator.random(frames) < 0.2, generator.random(frames), 0).astype(np.float32)

@@ -1,4 +1,4 @@
-"""How long the parts of everyday movements take, beside published times."""
+"""Durations of everyday movements, against published times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEFORE = 1.0
 
 
 def once(action: str, amplitude: float = 1.0) -> tuple[Array, Array, float, float]:
-    """Joints and contacts of somebody who does an action once, and the seconds at which it begins and ends."""
+    """Joints and contacts of an action performed once, and the seconds at which it begins and ends."""
     known = LIBRARY.action(action)
     end = BEFORE + (known.enter + known.cycle + known.exit if known.repetitions else 6.0)
     slots = (
@@ -49,7 +49,7 @@ def test_a_jump_goes_down_slowly_and_up_fast(amplitude: float) -> None:
     assert landing.argmin() / FPS > 0.15  # the legs give way
 
 
-def test_who_gets_up_leans_forward_first_and_leaves_the_seat_then() -> None:
+def test_getting_up_leans_forward_before_it_leaves_the_seat() -> None:
     joints, contact, _, end = once("sit")
     begin = end - LIBRARY.action("sit").exit
     assert 1.7 <= end - begin <= 2.3
@@ -63,19 +63,19 @@ def test_who_gets_up_leans_forward_first_and_leaves_the_seat_then() -> None:
 
 
 @pytest.mark.parametrize("amplitude", [0.85, 1.15])
-def test_a_hand_reaches_by_one_smooth_movement(amplitude: float) -> None:
+def test_a_hand_reaches_in_one_smooth_movement(amplitude: float) -> None:
     joints, _, begin, _ = once("reach", amplitude)
     known = LIBRARY.action("reach")
     wrist = joints[:, JOINTS.index("right_wrist")]
     there = round((begin + known.enter + known.cycle_keys[0].at * known.cycle) * FPS)
     way = wrist[round((begin + known.enter) * FPS) : there]
     speed = np.sqrt((np.diff(way, axis=0) ** 2).sum(-1)) * FPS
-    # The arm swings round the shoulder by minimum jerk: the fastest is 1.875 times the mean, and half way.
+    # The arm turns about the shoulder by minimum jerk: the peak speed is 1.875 times the mean, at half of the time.
     assert speed.max() / speed.mean() == pytest.approx(1.875, rel=0.08)
     assert abs(speed.argmax() / len(speed) - 0.5) < 0.1
     assert wrist[there, 1] > joints[there, JOINTS.index("right_shoulder"), 1] + 0.1
 
 
-def test_how_high_a_hand_reaches_is_drawn() -> None:
+def test_the_height_of_a_reach_varies() -> None:
     low, high = (once("reach", amplitude)[0][:, JOINTS.index("right_wrist"), 1].max() for amplitude in (0.85, 1.15))
     assert high - low > 0.1

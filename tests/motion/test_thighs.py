@@ -1,4 +1,4 @@
-"""Forearms that do not sink into thighs."""
+"""Forearms are kept out of thighs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lines(seed: int) -> list[Array]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_gap_is_the_shortest_way(seed: int) -> None:
+def test_the_gap_is_the_shortest_distance(seed: int) -> None:
     elbow, wrist, hip, knee = lines(seed)
     gaps = np.array([forearm_gap(elbow, wrist, hip, knee, f) for f in range(FRAMES)], np.float64)
     wanted = segment_distance(*(points.T.astype(np.float64) for points in (elbow, wrist, hip, knee)))
@@ -40,7 +40,7 @@ def test_the_gap_is_the_shortest_way(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_near_is_seen(seed: int) -> None:
+def test_a_near_thigh_is_detected(seed: int) -> None:
     elbow, wrist, hip, knee = lines(seed)
     point = elbow + np.float32(0.6) * (wrist - elbow)
     nearest = segment_distance(*(points.T.astype(np.float64) for points in (point, point, hip, knee)))[10:50].min()
@@ -50,7 +50,7 @@ def test_what_is_near_is_seen(seed: int) -> None:
 
 
 def letting_down(steep: float) -> tuple[Workspace, Person]:
-    """Somebody who sits and lets the left forearm down until it points `steep` downwards for each metre forward."""
+    """A seated actor lowers the left forearm to a slope of `steep` downwards per metre forward."""
     work, offsets = empty_workspace(FRAMES, 1), OFFSETS.copy()
     work.root[HEADING_COS] = 1
     for side, sign in enumerate((1.0, -1.0)):
@@ -68,13 +68,13 @@ def letting_down(steep: float) -> tuple[Workspace, Person]:
 
 
 def depth(work: Workspace) -> Array:
-    """How deep the left forearm is in the left thigh, as slim as both are measured, in metres."""
+    """Overlap of the left forearm and thigh in metres."""
     ends = (work.joints[18], work.joints[20], work.legs[0, HIP_X : HIP_X + 3], work.legs[0, KNEE_X : KNEE_X + 3])
     return np.asarray(0.052 / 0.491 * LEG - segment_distance(*(points.T.astype(np.float64) for points in ends)))
 
 
 @pytest.mark.parametrize("steep", [0.9, 1.2])
-def test_a_hand_let_down_into_a_thigh_lies_on_it(steep: float) -> None:
+def test_a_hand_lowered_into_a_thigh_rests_on_it(steep: float) -> None:
     work, person = letting_down(steep)
     before = work.joints.copy()
     assert depth(work).max() > 0.025
@@ -83,13 +83,13 @@ def test_a_hand_let_down_into_a_thigh_lies_on_it(steep: float) -> None:
     assert 0 < depth(work).max() < 0.015
     free = deep < -WRIST_EASE
     np.testing.assert_array_equal(work.joints[:, :, free], before[:, :, free])
-    np.testing.assert_array_equal(work.joints[21], before[21])  # nothing is near the other one
-    # By degrees: it comes to rest on the way through what is soft, not at once.
+    np.testing.assert_array_equal(work.joints[21], before[21])  # the other wrist is unchanged
+    # It stops smoothly within the soft range.
     speed = np.abs(np.diff(before[20], axis=1)).max()
     assert np.abs(np.diff(work.joints[20], 2)).max() < 0.25 * speed
 
 
-def test_nothing_near_nothing_moved() -> None:
+def test_nothing_moves_without_a_near_thigh() -> None:
     elbow, wrist, hip, knee = (points.copy() for points in lines(0))
     hip += 2
     knee += 2
@@ -99,7 +99,7 @@ def test_nothing_near_nothing_moved() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_pressing_out_in_the_mirror_is_the_mirror_of_it(seed: int) -> None:
+def test_pushing_out_commutes_with_the_mirror(seed: int) -> None:
     root = np.random.default_rng(seed).uniform(-1, 1, (ROOT_ROWS, FRAMES)).astype(np.float32)
     flipped = root.copy()
     flipped[HEADING_SIN] *= -1

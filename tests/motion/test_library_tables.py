@@ -1,4 +1,4 @@
-"""Actions as flat arrays: near and far become left and right, and what points to a side changes its sign."""
+"""Actions as flat arrays: near and far become left and right, and sided channels change their sign."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def salute() -> ActionTables:
 
 
 def scalar(actions: ActionTables, name: str) -> Array:
-    """One number of all actions, done with either side."""
+    """One number of all actions, for both sides."""
     column: Array = actions.numbers[name]
     return column
 
 
 def scope(actions: ActionTables, what: str, side: int) -> slice:
-    """Where the keys or the series of the action lie."""
+    """Range of the keys or series of the action."""
     return slice(int(scalar(actions, f"first_{what}")[side]), int(scalar(actions, f"last_{what}")[side]))
 
 
@@ -77,7 +77,7 @@ def test_near_and_far_are_resolved(salute: ActionTables) -> None:
         assert value(pose, "left_collar_elevation") == value(pose, "right_collar_elevation") == pytest.approx(0.025)
 
 
-def test_what_points_to_a_side_changes_its_sign(salute: ActionTables) -> None:
+def test_sided_channels_change_their_sign(salute: ActionTables) -> None:
     left, right = salute.pose
     for channel, size in {"neck_rotation": 0.1, "root_lateral": 0.02}.items():
         assert value(left, channel) == pytest.approx(size)
@@ -86,7 +86,7 @@ def test_what_points_to_a_side_changes_its_sign(salute: ActionTables) -> None:
         assert value(left, channel) == value(right, channel) == pytest.approx(size)
 
 
-def test_keys_come_in_stages_and_cycles_close(salute: ActionTables) -> None:
+def test_keys_have_stages_and_cycles_close(salute: ActionTables) -> None:
     for side, near, sign in ((LEFT, "left", 1), (RIGHT, "right", -1)):
         keys = scope(salute, "key", side)
         assert salute.key_stage[keys].tolist() == [ENTER, CYCLE, CYCLE, EXIT]
@@ -113,7 +113,7 @@ def test_harmonics_keep_their_channel_and_unit(salute: ActionTables) -> None:
         assert found["neck_rotation"][0].tolist() == pytest.approx([0, 0.05 * sign, 0, 0])
 
 
-def test_places_of_hands_keep_their_unit_and_mirror_with_their_side(salute: ActionTables) -> None:
+def test_hand_targets_keep_their_unit_and_mirror_with_their_side(salute: ActionTables) -> None:
     for side, near, far in ((LEFT, "left", "right"), (RIGHT, "right", "left")):
         pose = salute.pose[side]
         found = [value(pose, f"{near}_hand_{c}") for c in ("aside", "up", "forward", "reach")]
@@ -133,14 +133,14 @@ def test_a_layer_owns_the_arm_and_what_it_uses_of_the_head(salute: ActionTables)
         assert {PARTS[p] for p in np.flatnonzero(salute.parts[side])} == {f"{near}_arm", "head"}
 
 
-def test_scalars(salute: ActionTables) -> None:
+def test_numbers_of_an_action(salute: ActionTables) -> None:
     assert scalar(salute, "support").tolist() == [PLANTED, PLANTED]
     assert scalar(salute, "gait").tolist() == [0, 0]
     assert scalar(salute, "enter").tolist() == [0.4, 0.4]
     assert scalar(salute, "exit").tolist() == [0.5, 0.5]
 
 
-def test_every_action_of_the_library_is_there_with_both_sides() -> None:
+def test_every_action_of_the_library_has_both_sides() -> None:
     actions = library_tables(LIBRARY).actions
     assert len(actions.numbers) == 2 * len(LIBRARY.actions)
     for name in LIBRARY.actions:
@@ -151,5 +151,5 @@ def test_every_action_of_the_library_is_there_with_both_sides() -> None:
             assert scalar(actions, "flight_begin")[row] == action.flight[1] < scalar(actions, "flight_end")[row] < 1
 
 
-def test_tables_are_made_once() -> None:
+def test_tables_are_cached() -> None:
     assert library_tables(LIBRARY) is library_tables(LIBRARY)

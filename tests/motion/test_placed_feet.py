@@ -1,4 +1,4 @@
-"""Feet that actions place themselves: when they are lifted, where they come down, and how they get there."""
+"""Feet that actions place themselves: lifts, landings and swings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEFT_FOOT, RIGHT_FOOT = LIFTED["left"], LIFTED["right"]
 FORWARD, ASIDE, UP, PITCHED = range(4)
 
 
-def test_a_share_of_a_stage_is_a_moment() -> None:
+def test_a_fraction_of_a_stage_is_a_time() -> None:
     someone, lunge = person(seed=3), slot("lunge", 2.0, 8.0, repetitions=2)
     entered, leaving = stage_bounds(lunge)
     assert interval_seconds(lunge, ENTER, 0.5, 0, someone.draws) == pytest.approx((2.0 + entered) / 2)
@@ -41,7 +41,7 @@ def test_a_share_of_a_stage_is_a_moment() -> None:
 
 
 @given(st.floats(-3, 3), st.sampled_from([1 / 25, 1 / 30, 1 / 120]), st.booleans())
-def test_the_frames_of_lifts_are_those_within_them(first: float, step: float, right: bool) -> None:
+def test_interval_frames_lie_within_the_interval(first: float, step: float, right: bool) -> None:
     someone, known = person(seed=4), library_tables(LIBRARY).actions
     lunge, clock = slot("lunge", 0.0, 6.0, repetitions=2, right=right), Clock(first, step)
     marks = np.zeros(400, np.bool_)
@@ -54,7 +54,7 @@ def test_the_frames_of_lifts_are_those_within_them(first: float, step: float, ri
             begin, end = ends
             wanted |= (seconds >= begin) & (seconds < end)
     differing = np.flatnonzero(marks != wanted)
-    # A moment that falls on a frame may round to either side.
+    # A time on a frame may round to either side.
     assert len(differing) <= 1
     other = np.zeros(400, np.bool_)
     mark_intervals(lunge, known, someone.draws, clock, LEFT_FOOT if right else RIGHT_FOOT, other)
@@ -77,7 +77,7 @@ def stances(*bounds: tuple[int, int]) -> Array:
 
 
 @pytest.mark.parametrize(("side", "out"), [(0, 1.0), (1, -1.0)])
-def test_a_foot_comes_down_where_its_channels_say(side: int, out: float) -> None:
+def test_a_placed_foot_lands_where_its_channels_put_it(side: int, out: float) -> None:
     heading = 0.125
     root, foot = course(100, heading=heading), np.zeros((4, 100), np.float32)
     root[GUIDED, 20:90] = PLACED
@@ -89,13 +89,13 @@ def test_a_foot_comes_down_where_its_channels_say(side: int, out: float) -> None
     forward, aside = 0.8 * 0.5, 0.8 * 0.2 * out
     assert rows[1, PRINT_X] == pytest.approx(1.0 + forward * s + aside * c, abs=1e-6)
     assert rows[1, PRINT_Z] == pytest.approx(2.0 + forward * c - aside * s, abs=1e-6)
-    # Nothing changes from the second landing to the third but how high it is.
+    # Between the second and third landing only the height changes.
     assert rows[2, [PRINT_X, PRINT_Z]] == pytest.approx(rows[1, [PRINT_X, PRINT_Z]])
     assert rows[:, PRINT_HEIGHT] == pytest.approx([0.0, 0.0, 0.8 * 0.3])
     assert raised
 
 
-def test_prints_go_along_with_who_crawls() -> None:
+def test_footprints_follow_the_path_in_crawling() -> None:
     root, foot = course(100, speed=0.5), np.zeros((4, 100), np.float32)
     root[GUIDED] = PLACED
     rows = stances((0, 30), (40, 60), (70, 100))
@@ -103,17 +103,17 @@ def test_prints_go_along_with_who_crawls() -> None:
     assert rows[:, PRINT_Z] == pytest.approx(0.5 / FPS * rows[:, FIRST], abs=1e-6)
 
 
-def test_the_first_print_is_where_path_and_channels_have_it() -> None:
+def test_the_first_footprint_follows_path_and_channels() -> None:
     root, foot = course(50), np.zeros((4, 50), np.float32)
     root[GUIDED] = PLACED
     foot[FORWARD] = 0.4
     rows, ahead = stances((0, 50)), np.full(50, 0.25, np.float32)
-    rows[0, PRINT_Z] = 0.25  # planned as if the angles of the leg were to be believed
+    rows[0, PRINT_Z] = 0.25  # planned by the leg angles
     guide_footprints(root, foot, ahead, 0, 0.8, 0.01, rows, 1)
     assert rows[0, PRINT_Z] == pytest.approx(0.8 * 0.4 + 0.01, abs=1e-6)
 
 
-def test_a_stance_is_guided_from_where_the_action_begins() -> None:
+def test_a_stance_is_guided_from_the_begin_of_the_action() -> None:
     root = course(50)
     root[GUIDED, 20:] = PLACED
     assert guided_from(root, stances((5, 30))[0]) == 20
@@ -121,7 +121,7 @@ def test_a_stance_is_guided_from_where_the_action_begins() -> None:
     assert guided_from(root, stances((5, 15))[0]) == 14
 
 
-def test_a_swing_leads_from_print_to_print() -> None:
+def test_a_guided_swing_leads_from_footprint_to_footprint() -> None:
     root, foot = course(60), np.zeros((4, 60), np.float32)
     root[GUIDED] = PLACED
     foot[FORWARD, 20:40], foot[FORWARD, 40:] = np.linspace(0, 0.5, 20), 0.5
@@ -133,12 +133,12 @@ def test_a_swing_leads_from_print_to_print() -> None:
     guide_swings(root, foot, 0, 0.8, 0.07, airborne, rows, 2, nominal)
     assert nominal[2] == pytest.approx(0.8 * foot[FORWARD], abs=1e-6)
     assert nominal[1][~airborne] == pytest.approx((0.07 + 0.8 * foot[UP])[~airborne], abs=1e-6)
-    # In the air the body carries the foot, and the yaw is not theirs to decide.
+    # Airborne heights and the yaw are not changed.
     assert (nominal[1][airborne] == 7.0).all()
     assert (nominal[3] == 7.0).all()
 
 
-def test_who_glides_travels_between_the_stages() -> None:
+def test_gliding_travels_between_the_stages() -> None:
     crawl = slot("crawling", 1.0, 11.0, repetitions=4, speed=0.4)
     entered, leaving = stage_bounds(crawl)
     speed, seconds = np.zeros(300, np.float32), np.arange(300) / FPS
@@ -149,7 +149,7 @@ def test_who_glides_travels_between_the_stages() -> None:
 
 
 def clip(action: str, side: int, repetitions: int, seconds: float) -> tuple[Array, Array]:
-    """Joints and contacts of somebody who does an action between two stretches of standing."""
+    """Joints and contacts of an action between two segments of standing."""
     frames = round((seconds + 2) * FPS)
     doing = Slot(action, 1.0, 1.0 + seconds, side=side, repetitions=repetitions, speed=speed_of(action))
     scenes = scripted(Slot("stand", -2.0, 1.0), doing, Slot("stand", 1.0 + seconds, seconds + 4), frames=frames)
@@ -166,7 +166,7 @@ GUIDED_ACTIONS = sorted(name for name in LIBRARY.actions if LIBRARY.action(name)
 
 
 @pytest.mark.parametrize("action", GUIDED_ACTIONS)
-def test_actions_with_lifts_come_back_to_standing(action: str) -> None:
+def test_actions_with_lifts_return_to_standing(action: str) -> None:
     entry = LIBRARY.action(action)
     repetitions = entry.repetitions[0] if entry.repetitions else 0
     seconds = entry.enter + entry.exit + (repetitions * entry.cycle if repetitions else 3.0)
@@ -175,7 +175,7 @@ def test_actions_with_lifts_come_back_to_standing(action: str) -> None:
     for joints, contact in clips:
         feet = joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
         planted = contact[:, [1, 3]] == 1
-        # Feet that touch stay where they are, and none goes through the floor.
+        # Touching feet do not move, and no foot is below the floor.
         still = planted[1:] & planted[:-1]
         moved = np.linalg.norm(np.diff(feet, axis=0)[..., ::2], axis=-1)
         assert moved[still].max() < 0.012
@@ -194,7 +194,7 @@ def test_actions_with_lifts_come_back_to_standing(action: str) -> None:
 
 @pytest.mark.parametrize("stature", [1.25, 1.7, 1.95])
 def test_knees_that_touch_are_at_the_floor(stature: float) -> None:
-    # Shorter legs are slower, as stories have it.
+    # Shorter legs are slower, as in planned scenes.
     pace = float(np.sqrt(stature / 1.7))
     for action, repetitions, seconds in (("kneel", 0, 6.0), ("crawling", 3, 8.65)):
         frames = round((seconds + 2) * FPS)

@@ -1,4 +1,4 @@
-"""Stances that are none, or end early."""
+"""Stances that are dropped or shortened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FRAMES, LEG = 30, 0.9
 
 
 def released(speed: float, weight: float = 1.0, over: int = 12) -> tuple[int, list[bool]]:
-    """Frame in which a stance of frames 5 to 25 ends, its print under the body in frame `over`."""
+    """End of a stance of frames 5 to 25 whose footprint is under the body in frame `over`."""
     root, leg = np.zeros((ROOT_ROWS, FRAMES), np.float32), np.zeros((LEG_ROWS, FRAMES), np.float32)
     away = speed * (np.arange(FRAMES) - over) / 25
     root[ROOT_X], root[ROOT_Z], root[GAIT_WEIGHT] = 3 + 0.6 * away, -2 + 0.8 * away, weight
@@ -24,25 +24,25 @@ def released(speed: float, weight: float = 1.0, over: int = 12) -> tuple[int, li
     return int(stances[0, 1]), planted.tolist()
 
 
-def test_a_foot_within_reach_stays() -> None:
+def test_a_foot_within_reach_keeps_its_stance() -> None:
     end, planted = released(1.0)
     assert end == 25
     assert planted == [5 <= f < 25 for f in range(FRAMES)]
 
 
-def test_a_foot_left_behind_goes() -> None:
+def test_a_foot_too_far_behind_lifts_off() -> None:
     end, planted = released(3.0)
     behind = 3.0 * (np.arange(FRAMES) - 12) / 25
     assert end == int(np.flatnonzero(behind <= FARTHEST_BEHIND * LEG)[-1]) + 1 == 17
     assert planted == [5 <= f < 17 for f in range(FRAMES)]
 
 
-def test_a_moment_of_it_remains_and_who_stands_is_let_alone() -> None:
+def test_shortened_stances_keep_some_frames_and_standing_is_unchanged() -> None:
     assert released(300.0, over=2)[0] == 5 + SHORTEST_STANCE
     assert released(3.0, weight=0.0)[0] == 25
 
 
-def test_a_touch_is_no_stance() -> None:
+def test_a_contact_of_one_frame_is_no_stance() -> None:
     planted = np.array([1, 0, 1, 0, 1, 1, 0, 0, 1], bool)
     drop_brief_contacts(planted)
     assert planted.tolist() == [True, False, False, False, True, True, False, False, True]

@@ -33,7 +33,7 @@ class Peak(NamedTuple):
 
 @cache
 def seen(action: str) -> Array:
-    """Joints of somebody who does the action once with the right side, from its first frame to the last of its cycle."""
+    """Joints of the action performed once with the right side, from its first frame to the last of its cycle."""
     known = LIBRARY.action(action)
     end = BEFORE + known.enter + known.cycle + known.exit
     slots = (Slot("stand", -2, BEFORE), Slot(action, BEFORE, end, side=RIGHT, repetitions=1), Slot("stand", end, end + 3))
@@ -47,7 +47,7 @@ def place(action: str, joint: str) -> Array:
 
 
 def rate(course: Array) -> Array:
-    """Change a second of each column, over five frames, since places lie on a grid."""
+    """Change per second of each column over five frames, because positions are on a grid."""
     return np.asarray((course[4:] - course[:-4]) * (FPS / 4))
 
 
@@ -85,7 +85,7 @@ ARM = ("right_shoulder", "right_elbow", "right_wrist")
 
 
 @pytest.mark.parametrize("action", ["pitching", "throwing"])
-def test_a_throw_runs_from_the_pelvis_to_the_hand(action: str) -> None:
+def test_a_throw_proceeds_from_the_pelvis_to_the_hand(action: str) -> None:
     pelvis, torso, elbow, wrist = (
         turning(action, "hip"),
         turning(action, "shoulder"),
@@ -101,7 +101,7 @@ def test_a_throw_runs_from_the_pelvis_to_the_hand(action: str) -> None:
 
 
 def test_the_stride_of_a_pitch() -> None:
-    # .79 to .90 of stature among the trained; a tenth less for who is not.
+    # .79 to .90 of stature among trained people; a tenth less for untrained people.
     left, right = place("pitching", "left_ankle"), place("pitching", "right_ankle")
     assert 0.71 < (left - right)[:, 2].max() / STATURE < 0.90
 
@@ -119,7 +119,7 @@ def test_the_swing_of_a_bat() -> None:
 def test_a_ball_is_struck_by_thigh_then_shank_then_foot() -> None:
     foot = speed("kicking", "right_foot")
     assert 18 / 2 < foot.value < 22
-    # Behind the ball the thigh still rises; what drives the foot is what it did before.
+    # The thigh still rises behind the ball; the foot is driven by its earlier movement.
     thigh, shank = (
         bone("kicking", upper, lower, until=foot.at)
         for upper, lower in (("right_hip", "right_knee"), ("right_knee", "right_ankle"))
@@ -128,7 +128,7 @@ def test_a_ball_is_struck_by_thigh_then_shank_then_foot() -> None:
     assert speed("kicking", "pelvis", until=foot.at).at < knee.at < foot.at
     assert thigh.at < shank.at <= foot.at
     assert thigh.value < shank.value
-    # The foot that stands is behind the ball, to its side: so is the foot that kicks, when it is fastest, beside it.
+    # The stance foot is behind the ball and to its side, so that the kicking foot is beside it at its highest speed.
     beside = (place("kicking", "left_ankle") - place("kicking", "right_ankle"))[int(foot.at * FPS)]
     assert 0.1 < beside[0] < 0.45
 

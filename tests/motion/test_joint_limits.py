@@ -1,4 +1,4 @@
-"""Joints in their ranges, limbs out of one another, nothing under the floor: fresh samples, each action by several bodies."""
+"""Joint ranges, overlap of limbs and floor: new samples, and each action with several bodies."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ BODIES = {
     "long arms": (1.65, 0.95, 1.05, 1.08, 1.15),
     "long legs": (1.95, 1.05, 0.96, 0.95, 1.1),
 }
-"""Stature in metres, factors on legs, arms and hips, and the amplitude of what is done."""
+"""Stature in metres, factors on legs, arms and hips, and the amplitude of the action."""
 
 
 def wrongs(joints: Array, labels: Array) -> Iterator[str]:
-    """What is not as it should be in a clip [frame, 22, 3] with the labels [frame, part] of its actions."""
+    """Faults of a clip [frame, 22, 3] with the action labels [frame, part]."""
     return beyond(joint_angles(joints), body_overlap(joints), joints, labels)
 
 
 def beyond(angles: dict[str, Array], overlap: Array, joints: Array, labels: Array) -> Iterator[str]:
-    """What is not as it should be in a clip whose angles and overlap are known."""
+    """Faults of a clip with given angles and overlap."""
     doing = [LIBRARY.actions[number] for number in labels[:, PARTS.index("legs")]]
     for name, values in range_excess(angles, frame_ranges(LIBRARY, LIBRARY.actions, labels, FPS)).items():
         excess = np.nan_to_num(values)
@@ -53,8 +53,8 @@ def beyond(angles: dict[str, Array], overlap: Array, joints: Array, labels: Arra
         yield f"{100 * floor_depth(joints):.1f} cm under the floor in {', '.join(dict.fromkeys(doing))}"
 
 
-def test_no_fresh_sample_leaves_limits() -> None:
-    # With each content version come samples that nobody has looked at to mend them.
+def test_new_samples_stay_within_limits() -> None:
+    # Each content version has new samples, for which nothing was tuned.
     config = load_config("default", [f"seed={FRESH_SEED}", "variants={position: null, mirror: false}"])
     found: dict[int, list[str]] = {}
     for first in range(0, FRESH, AT_ONCE):
@@ -79,7 +79,7 @@ def test_each_action_stays_within_limits(body: str) -> None:
         scenes = demonstration(LIBRARY, name)
         people = scenes.persons
         people.stature[:], people.legs[:], people.arms[:], people.hips[:], scenes.amplitude[:] = BODIES[body]
-        # Short legs go slower, as in stories.
+        # Short legs are slower, as in planned scenes.
         scenes.speed[:] *= np.sqrt(BODIES[body][0] * BODIES[body][1] / 1.7)
         scenes.side[scenes.side == RIGHT] = LEFT if body == "long arms" else RIGHT
         motion = animate(replace(scenes, persons=people), LIBRARY, int(scenes.length[0]), FPS)
@@ -87,7 +87,7 @@ def test_each_action_stays_within_limits(body: str) -> None:
     assert not found, "\n".join(found)
 
 
-def test_what_is_wrong_is_found() -> None:
+def test_faults_are_detected() -> None:
     scenes = demonstration(LIBRARY, "stand")
     motion = animate(scenes, LIBRARY, int(scenes.length[0]), FPS)
     joints, labels = motion.joints[0, 0].astype(np.float64), motion.action[0, 0]
