@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import xxhash
-from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+from zarr.storage import MemoryStore
 
 from posegen.dataset.files import open_plain
 from posegen.dataset.header import load_header
@@ -177,8 +178,8 @@ def open_files(path: Path) -> CheckedFiles:
     return CheckedFiles(path, header, files, shards, counts, absent)
 
 
-class CheckedStore(Store):
-    """The arrays of a dataset as a read-only Zarr store.
+class CheckedStore(MemoryStore):
+    """The arrays of a dataset as a read-only Zarr store: metadata from memory, chunks through :class:`CheckedFiles`.
 
     Parameters
     ----------
@@ -188,38 +189,23 @@ class CheckedStore(Store):
         header's number of samples even if a run extends them.
     """
 
-    supports_writes = False
-    supports_deletes = False
-    supports_listing = True
-
     def __init__(self, files: CheckedFiles, metadata: Mapping[str, bytes]) -> None:
-        super().__init__(read_only=True)
+        to_buffer = default_buffer_prototype().buffer.from_bytes
+        prefix = f"{MOTION}/"
+        contents = {name.removeprefix(prefix): to_buffer(data) for name, data in metadata.items() if name.startswith(prefix)}
+        super().__init__(contents, read_only=True)
         self._files = files
-        self._metadata = metadata
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CheckedStore) and other._files is self._files
-
-    def __hash__(self) -> int:
-        return id(self._files)
-
-    def __str__(self) -> str:
-        return f"checked://{self._files.path / MOTION}"
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """Read a value or a part of it; None if there is none, which means that all of its chunks are absent."""
         name = f"{MOTION}/{key}"
-        buffer = (prototype or default_buffer_prototype()).buffer
-        if name in self._metadata:
-            data = self._metadata[name]
-            start, length = _resolve_range(byte_range, len(data))
-            return buffer.from_bytes(data[start : start + length])
         if name not in self._files.files:
             self._files.check_present(name)
-            return None
+            return await super().get(key, prototype, byte_range)
         start, length = _resolve_range(byte_range, self._files.files[name].bytes)
+        buffer = (prototype or default_buffer_prototype()).buffer
         return buffer.from_bytes(await asyncio.to_thread(self._files.read, name, start, length))
 
     async def get_partial_values(
@@ -227,40 +213,6 @@ class CheckedStore(Store):
     ) -> list[Buffer | None]:
         """Read parts of several values."""
         return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
-
-    async def exists(self, key: str) -> bool:
-        """Return whether a key exists."""
-        name = f"{MOTION}/{key}"
-        return name in self._metadata or name in self._files.files
-
-    async def set(self, key: str, value: Buffer) -> None:
-        """Raise an error: only commits write shards."""
-        self._check_writable()
-
-    async def delete(self, key: str) -> None:
-        """Raise an error, like :meth:`set`."""
-        self._check_writable()
-
-    async def list(self) -> AsyncIterator[str]:
-        """Yield all keys."""
-        for name in [*self._metadata, *self._files.files]:
-            if name.startswith(f"{MOTION}/"):
-                yield name.removeprefix(f"{MOTION}/")
-
-    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the keys with a prefix."""
-        async for key in self.list():
-            if key.startswith(prefix):
-                yield key
-
-    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names of the entries of a folder."""
-        folder = prefix.rstrip("/") + "/" if prefix else ""
-        names: dict[str, None] = {}
-        async for key in self.list_prefix(folder):
-            names[key.removeprefix(folder).partition("/")[0]] = None
-        for name in names:
-            yield name
 
 
 def _resolve_range(byte_range: ByteRequest | None, size: int) -> tuple[int, int]:

@@ -106,7 +106,7 @@ def test_a_disk_that_fills_up_costs_nothing_that_is_complete(
     thread.join()
     assert ended.code == 1
     assert "No space left on device" in ended.printed
-    assert "make room" in ended.printed or "see to the disk" in ended.printed
+    assert "free or check the disk" in ended.printed
     assert not [name for name in files_of(path) if "temporary" in name or "lock" in name]
     complete = [path / name for name in files_of(path) if name.startswith("receipts")]
     assert 2 <= len(complete) < 5
