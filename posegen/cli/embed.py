@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import WHOLE, example, json_option, note, print_json, quiet_option
+from posegen.cli.options import WHOLE, example, json_option, print_json, quiet_option
+from posegen.progress import Progress, make_progress
 from posegen.wording import printable
 
 if TYPE_CHECKING:
@@ -52,17 +51,19 @@ def embed(
     They are stored in embeddings/ENCODER of the dataset, and joined to its sequences when it is read. The same command resumes
     an interrupted run, and embeds new captions after the dataset was extended.
     """
-    from posegen.embedding.finding import DEFAULT
-    from posegen.embedding.progress import reporter
+    from posegen.embedding.models import DEFAULT
     from posegen.embedding.stage import embed as embedded
 
+    progress = make_progress(quiet=quiet)
     try:
-        with reporter(quiet=quiet) as (progress, notify):
-            result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, notify=notify, **options)
+        result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, **options)
+        document, lines = _pairs_and_report(dataset, result.path.name, progress, pairs=pairs, report=report)
     except KeyboardInterrupt:
-        note("stopped; complete shards stay; run the same command to resume", quiet=quiet)
+        progress.stop()
+        progress.log("stopped; complete shards stay; run the same command to resume")
         raise
-    document, lines = _pairs_and_report(dataset, result.path.name, pairs=pairs, report=report, quiet=quiet)
+    finally:
+        progress.stop()
     if as_json:
         print_json(_document(result) | document)
     elif not quiet:
@@ -102,7 +103,7 @@ SECONDS_BETWEEN_NOTES = 5.0
 
 
 def _pairs_and_report(
-    dataset: Path, encoder: str, *, pairs: bool, report: bool, quiet: bool
+    dataset: Path, encoder: str, progress: Progress, *, pairs: bool, report: bool
 ) -> tuple[dict[str, Any], list[str]]:
     """Mine pairs and write the report, if requested.
 
@@ -111,9 +112,9 @@ def _pairs_and_report(
     dataset : Path
     encoder : str
         Name of the embeddings.
+    progress : Progress
     pairs, report : bool
         Whether to mine pairs, and to write the report.
-    quiet : bool
 
     Returns
     -------
@@ -127,7 +128,7 @@ def _pairs_and_report(
     if pairs:
         from posegen.embedding.pairs import mine_pairs
 
-        found = mine_pairs(dataset, encoder, progress=_progress(quiet=quiet))
+        found = mine_pairs(dataset, encoder, progress=progress)
         document["pairs"] = asdict(found) | {"path": str(found.path), "nothing_to_do": found.nothing_to_do}
         work = "nothing to do" if found.nothing_to_do else f"{found.made:,} of {found.shards:,} shards in {found.seconds:.1f} s"
         lines += [
@@ -137,20 +138,8 @@ def _pairs_and_report(
     if report:
         from posegen.embedding.report import write_report
 
-        note("computing the map of the texts", quiet=quiet)
+        progress.log("computing the map of the texts")
         path = write_report(dataset, encoder)
         document["report"] = str(path)
         lines.append(f"Report: {path} (open it in a browser).")
     return document, lines
-
-
-def _progress(*, quiet: bool) -> Callable[[str, int, int], None]:
-    last = time.monotonic()
-
-    def report(what: str, done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > SECONDS_BETWEEN_NOTES:
-            last = time.monotonic()
-            note(f"{what}: {done:,} of {total:,}", quiet=quiet)
-
-    return report

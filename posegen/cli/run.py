@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +21,10 @@ from posegen.cli.options import (
     set_option,
     workers_option,
 )
+from posegen.progress import Progress, make_progress
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.embedding.clock import Progress
     from posegen.generation.progress import Reporter as GenerationReporter
     from posegen.pipeline.run import Done
     from posegen.training.request import Reporter as TrainingReporter
@@ -108,10 +107,8 @@ class _View:
 
         return reporter(quiet=self._quiet)
 
-    def embedding(self) -> AbstractContextManager[tuple[Callable[[Progress], None], Callable[[str], None]]]:
-        from posegen.embedding.progress import reporter
-
-        return reporter(quiet=self._quiet)
+    def embedding(self) -> Progress:
+        return make_progress(quiet=self._quiet)
 
     def training(self) -> TrainingReporter:
         from posegen.cli.training_text import reporter

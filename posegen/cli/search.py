@@ -12,7 +12,7 @@ from posegen.cli.options import WHOLE, example, json_option, note, print_json, q
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.embedding.search import Found
+    from posegen.embedding.search import Match
 
 __all__ = ["search"]
 
@@ -42,7 +42,7 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, as_json: boo
         click.echo(printable("\n".join(_lines(dataset, found))))
 
 
-def _lines(dataset: Path, found: list[Found]) -> list[str]:
+def _lines(dataset: Path, found: list[Match]) -> list[str]:
     if not found:
         return [f"{dataset}: contains no actions to search for"]
     width = max(len(one.action) for one in found)
@@ -51,6 +51,6 @@ def _lines(dataset: Path, found: list[Found]) -> list[str]:
     return [*lines, "Next:", f"  posegen show {dataset} --sample {found[0].sample} -o found.gif"]
 
 
-def _variant_note(one: Found) -> str:
+def _variant_note(one: Match) -> str:
     """Return the variant if it is not the base."""
     return "" if one.variant == "base" else f" ({one.variant})"

@@ -1,6 +1,6 @@
-"""Vectors that were made once, for all datasets of a user: by encoder and text, in one file for each encoder.
+"""Cache vectors across all datasets of a user, by encoder and text, in one SQLite file per encoder.
 
-A cache is only ever a shortcut: what it does not hold, or holds damaged, is embedded again.
+The cache is an optimisation only: absent and damaged vectors are computed again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = ["VARIABLE", "VectorCache", "cache_folder", "vector_cache"]
 Array = NDArray[Any]
 
 VARIABLE = "POSEGEN_EMBEDDING_CACHE"
-"""Environment variable that names the folder; ``off`` for none."""
-MOST_BYTES = 4 << 30
-"""Of one encoder's file; what would make it larger is not kept."""
+"""Environment variable that names the folder; ``off`` disables the cache."""
+MAX_BYTES = 4 << 30
+"""Largest file of an encoder; vectors that would exceed it are not stored."""
 
-_AT_ONCE = 500
+_KEYS_PER_QUERY = 500
 _CHECK_BYTES = 8
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)"
 
 
 def cache_folder() -> Path | None:
-    """Folder of the caches, in the user's cache unless :data:`VARIABLE` names another; None if it says ``off``."""
+    """Return the folder of the caches: that in :data:`VARIABLE`, or one in the user's cache; None if it is ``off``."""
     named = os.environ.get(VARIABLE, "")
     if named.lower() == "off":
         return None
@@ -39,22 +39,22 @@ def cache_folder() -> Path | None:
 
 
 class VectorCache:
-    """Vectors by text; made by :func:`vector_cache`. Does nothing where there is no table."""
+    """Vectors by text, opened by :func:`vector_cache`; empty and read-only without a table."""
 
     def __init__(self, table: sqlite3.Connection | None, dimension: int, notify: Callable[[str], None]) -> None:
         self._table = table
         self._bytes = 4 * dimension
         self._notify = notify
 
-    def known(self, texts: Sequence[str]) -> dict[int, Array]:
-        """Look texts up: the vector, float32 [dimension], of each that is there, by its position."""
+    def look_up(self, texts: Sequence[str]) -> dict[int, Array]:
+        """Return the stored vectors, float32 [dimension], by position in `texts`."""
         if self._table is None:
             return {}
         keys = [_key(text) for text in texts]
         found: dict[bytes, bytes] = {}
         try:
-            for first in range(0, len(keys), _AT_ONCE):
-                some = keys[first : first + _AT_ONCE]
+            for first in range(0, len(keys), _KEYS_PER_QUERY):
+                some = keys[first : first + _KEYS_PER_QUERY]
                 marks = ",".join("?" * len(some))
                 found |= dict(self._table.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", some))
         except sqlite3.Error as error:
@@ -63,13 +63,13 @@ class VectorCache:
         vectors = ((position, self._vector(key, found.get(key))) for position, key in enumerate(keys))
         return {position: vector for position, vector in vectors if vector is not None}
 
-    def keep(self, texts: Sequence[str], vectors: Array) -> None:
-        """Keep the vectors, float32 [n, dimension], of texts."""
+    def store(self, texts: Sequence[str], vectors: Array) -> None:
+        """Store the vectors, float32 [n, dimension], of texts."""
         if self._table is None:
             return
         try:
             (pages,), (size,) = (self._table.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
-            if pages * size + len(texts) * 2 * self._bytes > MOST_BYTES:
+            if pages * size + len(texts) * 2 * self._bytes > MAX_BYTES:
                 return
             rows = zip(map(_key, texts), (vector.tobytes() for vector in vectors.astype("<f4")), strict=True)
             self._table.executemany(
@@ -80,7 +80,7 @@ class VectorCache:
             self._give_up(error)
 
     def _vector(self, key: bytes, stored: object) -> Array | None:
-        """Take a vector out of what is stored; None if that is damaged or of another dimension."""
+        """Decode a stored vector; None if it is damaged or has another dimension."""
         if not isinstance(stored, bytes) or len(stored) != self._bytes + _CHECK_BYTES:
             return None
         data = stored[: self._bytes]
@@ -88,20 +88,20 @@ class VectorCache:
 
     def _give_up(self, error: sqlite3.Error) -> None:
         self._table = None
-        self._notify(f"the cache of vectors cannot be used ({error}); going on without it")
+        self._notify(f"the cache of vectors cannot be used ({error}); continuing without it")
 
 
 @contextmanager
 def vector_cache(fingerprint: str | None, dimension: int, notify: Callable[[str], None]) -> Iterator[VectorCache]:
-    """Open the cache of an encoder, or make it.
+    """Open the cache of an encoder, creating it if necessary.
 
     Parameters
     ----------
     fingerprint : str
-        Of the encoder; None for a cache that holds nothing.
+        Fingerprint of the encoder; None for an empty cache.
     dimension : int
     notify : callable
-        Told if it cannot be used.
+        Receives a message if the cache cannot be used.
 
     Yields
     ------
@@ -113,13 +113,13 @@ def vector_cache(fingerprint: str | None, dimension: int, notify: Callable[[str]
         if folder is not None and fingerprint is not None:
             folder.mkdir(parents=True, exist_ok=True)
             table = sqlite3.connect(folder / f"{fingerprint}.sqlite", timeout=5.0, check_same_thread=False)
-            # Another run may be at work on it; what a power failure takes away is embedded again.
+            # Other processes may use it at the same time. What a power failure loses is computed again.
             table.execute("PRAGMA journal_mode = WAL")
             table.execute("PRAGMA synchronous = NORMAL")
             table.execute(_TABLE)
             table.commit()
     except (sqlite3.Error, OSError) as error:
-        notify(f"the cache of vectors in {folder} cannot be used ({error}); going on without it")
+        notify(f"the cache of vectors in {folder} cannot be used ({error}); continuing without it")
         if table is not None:
             table.close()
             table = None

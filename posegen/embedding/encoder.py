@@ -1,7 +1,7 @@
-"""Encoders: what turns texts into vectors of unit length.
+"""Define encoders, which turn texts into vectors of unit length, and plan the batches in which they run.
 
-An encoder wraps a backend, which knows one kind of model. A backend prepares texts (tokenises them, which takes no part of
-the model) and then runs on some of them at once. Which texts go together is not its choice.
+An encoder wraps a backend for one kind of model. The backend prepares texts (tokenisation, without the model) and then runs
+the model on a batch. It does not decide which texts form a batch.
 """
 
 from __future__ import annotations
@@ -13,24 +13,26 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.embedding.batching import BUDGET, plan_batches
 from posegen.errors import UsageError
 
-__all__ = ["Backend", "Encoded", "Encoder", "Prepared", "unit_length"]
+__all__ = ["TOKEN_BUDGET", "Backend", "Encoded", "Encoder", "Prepared", "plan_batches", "unit_length"]
 
 Array = NDArray[Any]
+
+TOKEN_BUDGET = 1024
+"""Default number of tokens in a batch, padding included."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Texts made ready.
+    """Tokenised texts.
 
     Attributes
     ----------
     lengths : int64 [n]
-        Tokens of each.
+        Number of tokens of each text.
     inputs : object
-        What the backend needs of them.
+        Tokens in the form that the backend needs.
     """
 
     lengths: Array
@@ -39,14 +41,14 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Vectors of some texts.
+    """Vectors of a batch of texts.
 
     Attributes
     ----------
     vectors : float32 [n, dimension]
         Of unit length.
     tokens : list of float32 [length, dimension]
-        Vectors of each text's tokens, where they were asked for.
+        Vectors of the tokens of each text, if requested.
     """
 
     vectors: Array
@@ -54,13 +56,13 @@ class Encoded:
 
 
 class Backend(Protocol):
-    """A kind of model. `run` may be called by several threads at once."""
+    """A kind of model. Several threads may call `run` at the same time."""
 
     def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
-        """Make texts ready; `as_query` where they are what is searched for, not what is searched."""
+        """Tokenise texts; `as_query` if they are search queries instead of searched documents."""
 
     def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
-        """Embed those of the prepared texts whose positions are `chosen`, all at once."""
+        """Embed, in one batch, the prepared texts at the positions `chosen`."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +74,18 @@ class Encoder:
     name : str
     dimension : int
     fingerprint : str
-        Hash of everything in it that decides vectors: weights, tokenizer, pooling, prompts, precision, token limit.
+        Hash of everything that determines the vectors: weights, tokenizer, pooling, prompts, precision, token limit.
     backend : Backend
     limit : int
-        Most tokens of a text that are looked at; what follows is cut off.
+        Most tokens of a text; the rest of a longer text is ignored.
     has_tokens : bool
-        Whether it can give the vectors of tokens.
-    told : dict
-        What else a reader may want to know: kind, precision, device, agreement.
+        Whether it can return vectors of tokens.
+    description : dict
+        Further properties for readers: kind, precision, device, agreement.
     token_bytes : int
-        Bytes of memory that a token of a batch takes, roughly.
+        Approximate bytes of memory per token of a batch.
     reference : Backend or None
-        The exact one, where `backend` only comes near it.
+        The exact model, if `backend` approximates it.
     """
 
     name: str
@@ -92,7 +94,7 @@ class Encoder:
     backend: Backend = field(repr=False)
     limit: int
     has_tokens: bool = False
-    told: dict[str, Any] = field(default_factory=dict)
+    description: dict[str, Any] = field(default_factory=dict)
     token_bytes: int = 4096
     reference: Backend | None = field(default=None, repr=False)
 
@@ -103,7 +105,7 @@ class Encoder:
         ----------
         texts : sequence of str
         as_query : bool
-            Whether they are what is searched for, where the model knows a difference.
+            Whether they are search queries; some models encode these differently.
 
         Returns
         -------
@@ -113,7 +115,7 @@ class Encoder:
         Raises
         ------
         UsageError
-            If it is given one text instead of a sequence of them.
+            If `texts` is a single string.
         """
         if isinstance(texts, str):
             msg = f"encode takes a list of texts; write [{texts!r:.60}]"
@@ -121,13 +123,47 @@ class Encoder:
         vectors = np.empty((len(texts), self.dimension), np.float32)
         if len(texts):
             prepared = self.backend.prepare(texts, as_query=as_query)
-            for chosen in plan_batches(prepared.lengths, BUDGET):
+            for chosen in plan_batches(prepared.lengths, TOKEN_BUDGET):
                 vectors[chosen] = self.backend.run(prepared, chosen, tokens=False).vectors
         return vectors
 
 
+def plan_batches(lengths: Array, budget: int) -> list[Array]:
+    """Group texts of similar length into batches.
+
+    Texts are padded to the longest of their batch, so a batch costs its longest text times the number of texts. The batches
+    depend on the lengths and the budget only, so embedding the same texts again gives the same batches.
+
+    Parameters
+    ----------
+    lengths : int [n]
+        Number of tokens of each text.
+    budget : int
+        Most tokens of a batch, padding included; a longer text forms a batch of its own.
+
+    Returns
+    -------
+    list of int64 [batch]
+        Positions of the texts of each batch, longest texts first: a shortage of memory shows at once, and the last batches,
+        which leave workers idle, are short.
+
+    Examples
+    --------
+    >>> [batch.tolist() for batch in plan_batches(np.array([3, 9, 2, 8, 3]), 16)]
+    [[1], [3, 0], [4, 2]]
+    """
+    order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
+    batches, first = [], 0
+    while first < len(order):
+        longest = max(1, int(lengths[order[first]]))
+        count = max(1, budget // longest)
+        batches.append(order[first : first + count])
+        first += count
+    return batches
+
+
 def unit_length(vectors: Array) -> Array:
-    """Scale vectors to length 1; one of nothing but zeros becomes the first unit vector.
+    """Scale vectors to length 1; a zero vector becomes the first unit vector.
 
     >>> unit_length(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [1.0, 0.0]]

@@ -1,9 +1,9 @@
-"""Transformers in int8 on the CPU: exported from torch, weights quantised by channel, activations as they come.
+"""Convert transformers to int8 on the CPU: export from torch, quantise weights per channel and activations dynamically.
 
-Matrices that lead from the wide inside of a layer back to its width stay in float32: what comes into them has a few values far
-larger than all others, and one scale for all costs the most there. On captions, with MiniLM, the least cosine to float32 was
-.987 with all of them in int8 and .993 without these, which then takes a sixth more time. Tables of words stay in float32, too:
-to look them up costs nothing. How near int8 comes differs from model to model, so it is measured, and a floor is held.
+The matrices that project the wide inner layer back to the hidden width stay in float32: a few of their inputs are far larger
+than the others, so a common scale loses most precision there. On captions, with MiniLM, the least cosine to float32 was .987
+with all matrices in int8 and .993 without these; the latter takes a sixth more time. Embedding tables stay in float32 too,
+since a look-up costs nothing. The agreement with float32 differs between models, so it is measured and must reach a minimum.
 """
 
 from __future__ import annotations
@@ -12,66 +12,53 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from posegen.embedding.batching import BUDGET, plan_batches
-from posegen.embedding.encoder import Backend, Encoder
+from posegen.embedding.encoder import Encoder
 from posegen.errors import PosegenError, UsageError
 
-__all__ = ["FLOOR", "SAMPLE", "agreement", "check_agreement", "int8_core", "is_installed"]
+__all__ = ["MIN_AGREEMENT", "SAMPLE", "check_agreement", "int8_core", "is_installed"]
 
-FLOOR = 0.985
-"""Cosine between a text's vectors in int8 and in float32, at least."""
+MIN_AGREEMENT = 0.985
+"""Least accepted cosine between the vectors of a text in int8 and in float32."""
 SAMPLE = 256
-"""Texts on which that is measured."""
+"""Number of texts on which it is measured."""
 
 _OPSET = 17
 _INPUTS = ("input_ids", "attention_mask")
 
 
 def is_installed() -> bool:
-    """Whether what int8 needs is installed."""
+    """Return whether onnx and onnxruntime are installed."""
     return find_spec("onnx") is not None and find_spec("onnxruntime") is not None
 
 
-def agreement(encoder: Encoder, texts: Sequence[str]) -> float | None:
-    """Measure the least cosine between vectors in int8 and in float32; None for an encoder that is float anyway."""
-    if encoder.reference is None or not texts:
-        return None
-    return float((_vectors(encoder.backend, texts) * _vectors(encoder.reference, texts)).sum(axis=1).min())
-
-
 def check_agreement(encoder: Encoder, texts: Sequence[str]) -> float | None:
-    """Measure, and refuse what is below the floor.
+    """Return the least cosine between vectors in int8 and in float32; None for an encoder that is exact.
 
     Raises
     ------
     PosegenError
-        Says what to do.
+        If it is below :data:`MIN_AGREEMENT`.
     """
-    found = agreement(encoder, texts)
-    if found is not None and found < FLOOR:
+    if encoder.reference is None or not texts:
+        return None
+    exact = replace(encoder, backend=encoder.reference)
+    found = float((encoder.encode(texts) * exact.encode(texts)).sum(axis=1).min())
+    if found < MIN_AGREEMENT:
         msg = (
-            f"{encoder.name}: in int8 its vectors agree with those in float32 only to a cosine of {found:.4f} on "
-            f"{len(texts)} captions; {FLOOR} is asked for. Embed with --precision float32"
+            f"{encoder.name}: the int8 vectors of {len(texts)} captions agree with float32 only to a cosine of {found:.4f}; "
+            f"the minimum is {MIN_AGREEMENT}. Embed with --precision float32"
         )
         raise PosegenError(msg)
     return found
 
 
-def _vectors(backend: Backend, texts: Sequence[str]) -> Any:
-    prepared = backend.prepare(texts, as_query=False)
-    found = [(chosen, backend.run(prepared, chosen, tokens=False).vectors) for chosen in plan_batches(prepared.lengths, BUDGET)]
-    order = np.argsort(np.concatenate([chosen for chosen, _ in found]), kind="stable")
-    return np.concatenate([vectors for _, vectors in found])[order]
-
-
 def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Make a transformer in int8, to stand in the place of a model's first module.
+    """Return an int8 version of a model's first module.
 
     Parameters
     ----------
@@ -80,7 +67,7 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
     name : str
         For messages.
     threads : int
-        That one call may take.
+        Threads of one call.
 
     Raises
     ------
@@ -90,21 +77,21 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
     if not is_installed():
         msg = "int8 needs onnx and onnxruntime, which are not installed; install them with: pip install 'posegen[embed]'"
         raise UsageError(msg)
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # it tells its makers of its use otherwise
-    with tempfile.TemporaryDirectory(prefix="posegen-") as place:
-        exact, small = Path(place) / "float32.onnx", Path(place) / "int8.onnx"
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # otherwise it reports its use to its vendor
+    with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
+        exact, small = Path(folder) / "float32.onnx", Path(folder) / "int8.onnx"
         try:
             _export(model[0].auto_model, exact)
         except (RuntimeError, TypeError, ValueError, AttributeError, KeyError) as error:
             reason = str(error).strip().partition("\n")[0]
-            msg = f"{name}: cannot be made into int8 ({reason:.200}). Embed with --precision float32"
+            msg = f"{name}: cannot be converted to int8 ({reason:.200}). Embed with --precision float32"
             raise UsageError(msg) from error
         _quantise(exact, small)
         return _Session(small, threads)
 
 
 class _Session:
-    """A transformer of onnxruntime."""
+    """Runs a transformer in onnxruntime."""
 
     def __init__(self, path: Path, threads: int) -> None:
         import onnxruntime
@@ -112,7 +99,7 @@ class _Session:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        # Threads that wait for work by spinning take the cores from others, and from the next batch's tokens.
+        # Threads that spin while waiting take cores from other processes and from the tokenisation of the next batch.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
@@ -127,7 +114,7 @@ def _export(transformer: Any, path: Path) -> None:
     import torch
 
     class Hidden(torch.nn.Module):
-        """Gives just the last layer's vectors."""
+        """Returns only the vectors of the last layer."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -139,7 +126,7 @@ def _export(transformer: Any, path: Path) -> None:
     example = torch.ones((2, 8), dtype=torch.int64)
     axes = {name: {0: "text", 1: "position"} for name in (*_INPUTS, "hidden")}
     with warnings.catch_warnings(), torch.inference_mode():
-        # The exporter that needs no further package is called old; what it traces is warned of, and the floor judges it.
+        # The exporter without further dependencies warns of its age and of tracing; the agreement is checked afterwards.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             Hidden().eval(), (example, example), str(path), input_names=list(_INPUTS), output_names=["hidden"],
@@ -153,7 +140,7 @@ def _quantise(exact: Path, small: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     before = logging.root.level
-    logging.root.setLevel(logging.ERROR)  # it advises to do what is of no use here
+    logging.root.setLevel(logging.ERROR)  # its advice does not apply here
     try:
         quantize_dynamic(
             str(exact),
@@ -168,7 +155,7 @@ def _quantise(exact: Path, small: Path) -> None:
 
 
 def _narrowing(path: Path) -> list[str]:
-    """Name the multiplications by matrices that have more rows than columns."""
+    """Return the names of the products with matrices that have more rows than columns."""
     import onnx
 
     graph = onnx.load(str(path), load_external_data=False).graph

@@ -1,8 +1,7 @@
-"""Nearest neighbours among vectors of unit length, by faiss: exact among few, through an index among many.
+"""Find nearest neighbours among vectors of unit length with faiss: exactly among few, with an inverted index among many.
 
-Neighbours are in the order of their similarity, rounded to a millionth, so that the last bits of sums do not decide; equally
-similar ones are in the order of their numbers. How vectors are dealt into the lists of the index depends on nothing but
-the vectors: it starts from a fixed draw, and neither the threads nor what is asked first change it.
+Neighbours are sorted by similarity, rounded to a millionth so that the last bits of sums do not matter; ties are sorted by
+row. The index depends on the vectors only: its seed is fixed, and neither threads nor earlier queries change it.
 """
 
 from __future__ import annotations
@@ -17,21 +16,22 @@ from numpy.typing import NDArray
 from posegen.errors import UsageError
 from posegen.machine import available_cores
 
-__all__ = ["EXACT", "Index", "neighbour_index", "ranked"]
+__all__ = ["EXACT", "Index", "neighbour_index", "rank_candidates"]
 
 Array = NDArray[Any]
 
 EXACT = 20_000
-"""Vectors among which every one is compared with every other: half a minute of a core at most."""
-MOST_LISTS, IN_LIST = 1024, 64
-"""Lists of the index at most, and vectors in each at least, in the mean."""
-PROBED = 32
-"""Lists that are looked through for a vector: those whose middles are nearest to it."""
-TRAINED_WITH, ROUNDS = 40, 8
-"""Vectors for each list that its middle is found with, and rounds that it takes."""
+"""Number of vectors up to which the search is exact; it takes half a minute of a core at most."""
+MAX_LISTS, MIN_PER_LIST = 1024, 64
+"""Most lists of the index, and least mean number of vectors per list."""
+PROBED_LISTS = 32
+"""Number of nearest lists that are searched for a vector."""
+TRAINING_PER_LIST, TRAINING_ROUNDS = 40, 8
+"""Vectors per list for training the centroids, and rounds of training."""
 SPARE = 16
-"""Candidates asked for beyond those that are wanted, so that ties at the end are cut by number."""
+"""Additional candidates per query, so that ties at the end are cut by row."""
 DIGITS = 6
+"""Decimals to which similarities are rounded."""
 
 
 @dataclass(frozen=True)
@@ -43,44 +43,44 @@ class Index:
     kind : str
         ``exact`` or ``lists``.
     find : callable
-        Takes vectors and how many neighbours are wanted; gives similarities and rows, in no certain order among equals.
+        Takes vectors and the number of neighbours; returns similarities and rows, ties in any order.
     """
 
     kind: str
     find: Callable[[Array, int], tuple[Array, Array]]
 
-    def neighbours(self, vectors: Array, rows: Array, wanted: int) -> tuple[Array, Array]:
+    def neighbours(self, vectors: Array, rows: Array, count: int) -> tuple[Array, Array]:
         """Find the nearest neighbours of some of the vectors.
 
         Parameters
         ----------
         vectors : float32 [n, dimension]
-            All vectors, those that the index was made of.
-        rows : int64 [asked]
-            Whose neighbours; none is its own.
-        wanted : int
-            How many.
+            All vectors of the index.
+        rows : int64 [queries]
+            Vectors whose neighbours to find; a vector is not its own neighbour.
+        count : int
+            Number of neighbours.
 
         Returns
         -------
-        others : int64 [asked, wanted]
-            Nearest first; -1 where there are no more.
-        similarities : float32 [asked, wanted]
-            Cosines; -inf where there is none.
+        others : int64 [queries, count]
+            Nearest first, padded with -1.
+        similarities : float32 [queries, count]
+            Cosines, padded with -inf.
         """
-        near, found = self.find(vectors[rows], min(len(vectors), wanted + 1 + SPARE))
-        return ranked(near, np.where(found == rows[:, None], -1, found), wanted)
+        near, found = self.find(vectors[rows], min(len(vectors), count + 1 + SPARE))
+        return rank_candidates(near, np.where(found == rows[:, None], -1, found), count)
 
 
 def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Index:
-    """Make an index of vectors.
+    """Build an index of vectors.
 
     Parameters
     ----------
     vectors : float32 [n, dimension]
         Of unit length.
     exact : int
-        Up to so many vectors, all are compared.
+        Number of vectors up to which the search is exact.
 
     Returns
     -------
@@ -96,43 +96,43 @@ def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Index:
         flat = faiss.IndexFlatIP(vectors.shape[1])
         flat.add(vectors)
         return Index("exact", flat.search)
-    number = max(1, min(MOST_LISTS, len(vectors) // IN_LIST))
+    number = max(1, min(MAX_LISTS, len(vectors) // MIN_PER_LIST))
     quantizer = faiss.IndexFlatIP(vectors.shape[1])
     lists = faiss.IndexIVFFlat(quantizer, vectors.shape[1], number, faiss.METRIC_INNER_PRODUCT)
-    lists.cp.niter, lists.cp.seed, lists.cp.spherical = ROUNDS, 1, True
-    lists.train(vectors[np.arange(TRAINED_WITH * number) * len(vectors) // (TRAINED_WITH * number)])
+    lists.cp.niter, lists.cp.seed, lists.cp.spherical = TRAINING_ROUNDS, 1, True
+    lists.train(vectors[np.arange(TRAINING_PER_LIST * number) * len(vectors) // (TRAINING_PER_LIST * number)])
     lists.add(vectors)
-    lists.nprobe = PROBED
+    lists.nprobe = PROBED_LISTS
     return Index("lists", lists.search)
 
 
-def ranked(similarities: Array, candidates: Array, wanted: int) -> tuple[Array, Array]:
-    """Put candidates in order: the most similar first, equally similar ones by their numbers.
+def rank_candidates(similarities: Array, candidates: Array, count: int) -> tuple[Array, Array]:
+    """Sort candidates by descending similarity, ties by row, and keep the first `count`.
 
     Parameters
     ----------
-    similarities : float32 [asked, some]
-    candidates : int64 [asked, some]
-        -1 for none.
-    wanted : int
+    similarities : float32 [queries, candidates]
+    candidates : int64 [queries, candidates]
+        Rows; -1 for none.
+    count : int
 
     Returns
     -------
-    others : int64 [asked, wanted]
-        -1 where there are no more.
-    similarities : float32 [asked, wanted]
-        -inf where there is none.
+    others : int64 [queries, count]
+        Padded with -1.
+    similarities : float32 [queries, count]
+        Padded with -inf.
 
     Examples
     --------
-    >>> others, _ = ranked(np.array([[0.5, 0.9, 0.5]]), np.array([[7, 8, 3]]), 4)
+    >>> others, _ = rank_candidates(np.array([[0.5, 0.9, 0.5]]), np.array([[7, 8, 3]]), 4)
     >>> others.tolist()
     [[8, 3, 7, -1]]
     """
     near = np.where(candidates < 0, -np.inf, np.round(similarities.astype(np.float64), DIGITS))
-    order = np.lexsort((candidates, -near), axis=-1)[:, :wanted]
+    order = np.lexsort((candidates, -near), axis=-1)[:, :count]
     others, near = np.take_along_axis(candidates, order, 1), np.take_along_axis(near, order, 1)
-    short = ((0, 0), (0, max(0, wanted - others.shape[1])))
+    short = ((0, 0), (0, max(0, count - others.shape[1])))
     others, near = np.pad(others, short, constant_values=-1), np.pad(near, short, constant_values=-np.inf)
     return others.astype(np.int64), near.astype(np.float32)
 

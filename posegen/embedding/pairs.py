@@ -1,43 +1,165 @@
-"""The pair table of a dataset's texts: for each text its near-duplicates and its hard negatives.
+"""Mine and read the pair table of a dataset's texts: near-duplicates and hard negatives of each text.
+
+Among a text's nearest neighbours, a near-duplicate claims only what is true of the text's own sequences; a hard negative
+claims something that is false of each of them by its labels: another action, side, direction, count or order. Neighbours that
+are neither, because a claim may or may not be true, are omitted. No text is both.
+
+::
+
+    DATASET/embeddings/ENCODER/
+      pairs/pairs.json            vectors and labels that the pairs were mined from, and the caps
+      pairs/part-00000.parquet    pairs of a shard of texts: row, other, similarity, kind, reason
+      receipts/pairs/00000.json   marks a shard complete; written last
 
 >>> pairs = open_pairs("data/default-0")  # doctest: +SKIP
->>> pairs.negatives(0)  # texts that are near in words, and false of what text 0 tells of  # doctest: +SKIP
+>>> pairs.negatives(0)  # texts that are similar to text 0 but false of its sequences  # doctest: +SKIP
 array([412, 7, 96])
 """
 
 from __future__ import annotations
 
+import os
+import stat
+import time
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pydantic import ConfigDict
 
-from posegen.dataset.documents import Origin
+from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, plain_data, read_sealed, seal
 from posegen.dataset.embedding_layout import read_checked, read_overlay_receipt
-from posegen.dataset.embeddings import open_embeddings
-from posegen.dataset.read import open_dataset
-from posegen.dataset.tables import UNDECODABLE, decode_table
-from posegen.embedding.pairs_layout import NEGATIVE, PAIRS, SCHEMA, PairsHeader, load_pairs_header, pairs_part
-from posegen.embedding.pairs_mining import PairsResult, mine_pairs, settings_of, source_of
+from posegen.dataset.embeddings import Embeddings, open_embeddings
+from posegen.dataset.files import read_file, remove_temporary_files, write_durably
+from posegen.dataset.layout import rows_path
+from posegen.dataset.lock import locked
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.runs import current_run
+from posegen.dataset.tables import UNDECODABLE, decode_table, encode_table
+from posegen.embedding.claims import KINDS, ClaimCollector, Claims
+from posegen.embedding.neighbours import EXACT, neighbour_index
+from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.errors import PosegenError, UsageError
+from posegen.hashing import byte_hash
+from posegen.progress import Progress, SilentProgress
 
-__all__ = ["PairTable", "PairsResult", "mine_pairs", "open_pairs"]
+__all__ = ["PairTable", "PairsHeader", "PairsResult", "count_pairs", "mine_pairs", "open_pairs"]
 
 Array = NDArray[Any]
 
+PAIRS = "pairs"
+HEADER_FILE = "pairs/pairs.json"
+FORMAT_VERSION = 1
+DUPLICATE, NEGATIVE = "duplicate", "negative"
+SCHEMA = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("other", pa.int64()),
+        ("similarity", pa.float32()),
+        ("kind", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+"""`reason` is the kind of the false claim of a negative, such as ``action`` or ``side``; empty for near-duplicates."""
+
+SAMPLES = 50_000
+"""Default number of samples whose texts have pairs: some 250,000 texts, whose vectors are held in memory."""
+SHARD = 4096
+"""Texts in a shard."""
+NEIGHBOURS = 64
+"""Neighbours examined for each text."""
+SIMILARITY = 0.7
+"""Least cosine of near-duplicates. Less similar texts would not be mistaken for each other."""
+BLOCK = 1024
+"""Texts whose neighbours are judged at the same time; it bounds memory."""
+
+
+@dataclass(frozen=True)
+class PairsHeader:
+    """Content of `pairs.json`.
+
+    Attributes
+    ----------
+    format_version : int
+    source : str
+        Hash of the vectors, the rows of captions, the labels, and the settings that follow.
+    samples : int
+        Number of samples, from the first, whose texts have pairs.
+    texts : int
+        Number of their texts.
+    shard : int
+        Texts in a shard.
+    neighbours, duplicates, negatives : int
+        Neighbours examined for a text, and most pairs of each kind.
+    similarity : float
+        Least cosine of near-duplicates.
+    index : str
+        How neighbours were found: ``exact``, or with inverted ``lists``.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    format_version: Count
+    source: str
+    samples: Count
+    texts: Count
+    shard: Count
+    neighbours: Count
+    duplicates: Count
+    negatives: Count
+    similarity: float
+    index: str
+
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+        return -(-self.texts // self.shard)
+
+
+@dataclass(frozen=True)
+class PairsResult:
+    """Result of :func:`mine_pairs`.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the table.
+    texts, duplicates, negatives : int
+        Number of texts, and of pairs of each kind.
+    index : str
+        How neighbours were found.
+    shards, made : int
+        Shards of the table, and those that this run computed.
+    seconds : float
+    """
+
+    path: Path
+    texts: int
+    duplicates: int
+    negatives: int
+    index: str
+    shards: int
+    made: int
+    seconds: float
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether the table was complete before this run."""
+        return self.made == 0
+
 
 class PairTable:
-    """Pairs of texts, by their rows; made by :func:`open_pairs`.
+    """Pairs of texts by row, opened by :func:`open_pairs`.
 
     Attributes
     ----------
     header : PairsHeader
-        Of what it was made, and with what caps.
     texts : int
-        How many texts it is of, those from row 0 on.
+        Number of texts that have pairs: those from row 0.
     table : pyarrow.Table
         All pairs: row, other, similarity, kind, reason.
     """
@@ -49,46 +171,44 @@ class PairTable:
         self.table = table
         row, self._other = (table.column(name).to_numpy() for name in ("row", "other"))
         negative = pc.equal(table.column("kind"), NEGATIVE).to_numpy()
-        # The pairs of a text lie together, its near-duplicates before its negatives.
+        # Pairs are sorted by row; the near-duplicates of a text precede its negatives.
         self._ends = np.searchsorted(2 * row + negative, np.arange(2 * self.texts), side="right")
 
     def __repr__(self) -> str:
         return f"<PairTable {self.folder}: {len(self.table)} pairs of {self.texts} texts>"
 
     def duplicates(self, row: int) -> Array:
-        """Give the near-duplicates of a text, nearest first: int64, rows of texts.
+        """Return the rows, int64, of the near-duplicates of a text, nearest first.
 
-        They are near in words and true of the very sequences that the text is of: no negatives for it.
+        They are similar to the text and true of its sequences, so they are no negatives for it.
         """
-        return self._part(2 * self._checked(row))
+        return self._slice(row, 0)
 
     def negatives(self, row: int) -> Array:
-        """Give the hard negatives of a text, nearest first: int64, rows of texts.
+        """Return the rows, int64, of the hard negatives of a text, nearest first.
 
-        They are near in words and false of each sequence that the text is of.
+        They are similar to the text and false of each of its sequences.
         """
-        return self._part(2 * self._checked(row) + 1)
+        return self._slice(row, 1)
 
-    def _checked(self, row: int) -> int:
+    def _slice(self, row: int, kind: int) -> Array:
         if not 0 <= row < self.texts:
             msg = f"there are no pairs of text {row}, only of the first {self.texts}"
             raise IndexError(msg)
-        return row
-
-    def _part(self, number: int) -> Array:
-        start = self._ends[number - 1] if number else 0
-        part: Array = self._other[start : self._ends[number]]
+        position = 2 * row + kind
+        start = self._ends[position - 1] if position else 0
+        part: Array = self._other[start : self._ends[position]]
         return part
 
 
 def open_pairs(dataset: str | Path, encoder: str | None = None) -> PairTable:
-    """Open the pair table that lies beside a dataset's vectors.
+    """Open the pair table of a dataset's vectors.
 
     Parameters
     ----------
     dataset : str or Path
     encoder : str, optional
-        Whose vectors; the only ones there unless given.
+        Name of the vectors; not needed if there is only one set.
 
     Returns
     -------
@@ -99,34 +219,239 @@ def open_pairs(dataset: str | Path, encoder: str | None = None) -> PairTable:
     UsageError
         If there is none.
     PosegenError
-        If it is not complete, damaged, or was made of other vectors or labels than there are now; names the cure.
+        If it is incomplete, damaged, or was mined from other vectors or labels; the message contains a hint.
     """
     embeddings = open_embeddings(dataset, encoder)
     folder = embeddings.folder
     command = f"posegen embed {dataset} --pairs"
-    cure = f"Run `{command}`: it makes just what is missing or no longer fits"
-    header = load_pairs_header(folder, cure)
+    hint = f"Run `{command}`: it computes only what is missing or outdated"
+    header = _load_header(folder, hint)
     if header is None:
         msg = f"{folder}: has no pairs of texts yet. Run `{command}`"
         raise UsageError(msg)
-    if source_of(open_dataset(dataset), embeddings, settings_of(header)) != header.source:
-        msg = f"{folder}: the pairs of texts were made of other vectors, captions or labels than there are now. {cure}"
+    if _hash_source(open_dataset(dataset), embeddings, astuple(header)[2:]) != header.source:
+        msg = f"{folder}: the pairs of texts were mined from other vectors, captions or labels than the current ones. {hint}"
         raise PosegenError(msg)
-    parts = [SCHEMA.empty_table(), *(_part(folder, header, shard, cure) for shard in range(header.shards))]
+    parts = [SCHEMA.empty_table(), *(_read_shard(folder, header, shard, hint) for shard in range(header.shards))]
     return PairTable(folder, header, pa.concat_tables(parts))
 
 
-def _part(folder: Path, header: PairsHeader, shard: int, cure: str) -> pa.Table:
-    source = Origin(str(folder / pairs_part(shard)), cure)
+def count_pairs(folder: Path) -> tuple[int, int] | None:
+    """Return the number of near-duplicates and of hard negatives beside the vectors in `folder`; None without a table.
+
+    Raises
+    ------
+    FileNotFoundError, PosegenError
+        If the table is incomplete or damaged.
+    """
+    header = _load_header(folder, "")
+    if header is None:
+        return None
+    numbers = [read_overlay_receipt(folder, PAIRS, shard).numbers for shard in range(header.shards)]
+    return sum(each["duplicates"] for each in numbers), sum(each["negatives"] for each in numbers)
+
+
+def _pairs_part(shard: int) -> str:
+    return f"{PAIRS}/part-{shard:05}.parquet"
+
+
+def _load_header(folder: Path, hint: str) -> PairsHeader | None:
+    """Read the header of a pair table; None if there is none.
+
+    Raises
+    ------
+    PosegenError
+        If it is damaged, or is behind a link.
+    """
+    try:
+        if not stat.S_ISDIR(os.lstat(folder / PAIRS).st_mode):
+            msg = f"{folder / PAIRS}: is a link or not a folder. A dataset contains its own folders only: remove it"
+            raise PosegenError(msg)
+        data = read_file(folder / HEADER_FILE, MAX_BYTES)
+    except FileNotFoundError:
+        return None
+    origin = Origin(str(folder / HEADER_FILE), hint)
+    header = read_sealed(PairsHeader, data, origin)
+    if header.format_version > FORMAT_VERSION:
+        raise Origin(origin.file, "Use a newer posegen.").error("has pairs of a newer format")
+    if header.shard < 1:
+        raise origin.error("`shard` is 0")
+    return header
+
+
+def _read_shard(folder: Path, header: PairsHeader, shard: int, hint: str) -> pa.Table:
+    origin = Origin(str(folder / _pairs_part(shard)), hint)
     try:
         receipt = read_overlay_receipt(folder, PAIRS, shard)
     except FileNotFoundError as error:
-        raise source.error("is not complete: it has no receipt") from error
+        raise origin.error("is not complete: it has no receipt") from error
     if receipt.source != header.source:
-        raise source.error("is of other pairs than its header tells of")
-    data = read_checked(folder, pairs_part(shard), receipt.files)
+        raise origin.error("belongs to other pairs than the header")
+    data = read_checked(folder, _pairs_part(shard), receipt.files)
     try:
-        table = decode_table(data, sum(receipt.numbers.values())).cast(SCHEMA)
+        return decode_table(data, sum(receipt.numbers.values())).cast(SCHEMA)
     except UNDECODABLE as error:
-        raise source.error(f"cannot be decoded ({error})") from error
-    return table
+        raise origin.error(f"cannot be decoded ({error})") from error
+
+
+def mine_pairs(
+    path: str | Path,
+    encoder: str | None = None,
+    *,
+    samples: int = SAMPLES,
+    duplicates: int = 16,
+    negatives: int = 16,
+    progress: Progress | None = None,
+) -> PairsResult:
+    """Mine the pairs of a dataset's texts, and store them beside their vectors.
+
+    Parameters
+    ----------
+    path : str or Path
+        The dataset, whose captions are embedded.
+    encoder : str, optional
+        Name of the vectors; not needed if there is only one set.
+    samples : int
+        Number of samples, from the first, whose texts get pairs. Texts that later samples share get none, since the labels
+        of those samples are not read.
+    duplicates, negatives : int
+        Most pairs of each kind per text.
+    progress : Progress, optional
+        Display of progress; silent by default.
+
+    Returns
+    -------
+    PairsResult
+
+    Raises
+    ------
+    UsageError
+        If a cap is less than 1, or there are no embeddings.
+    PosegenError
+        If the dataset or its embeddings are damaged, or another process is at work.
+    """
+    for name, value in (("samples", samples), ("duplicates", duplicates), ("negatives", negatives)):
+        if value < 1:
+            msg = f"{name} must be at least 1 (got {value})"
+            raise UsageError(msg)
+    start, display = time.monotonic(), progress or SilentProgress()
+    dataset, embeddings = open_dataset(path), open_embeddings(path, encoder)
+    folder, run = embeddings.folder, current_run()
+    with locked(folder, run):
+        remove_temporary_files(folder)
+        header = _new_header(dataset, embeddings, min(samples, len(dataset)), (duplicates, negatives))
+        receipts = [intact_receipt(folder, PAIRS, shard) for shard in range(header.shards)]
+        missing = [shard for shard, receipt in enumerate(receipts) if receipt is None or receipt.source != header.source]
+        try:
+            stored = _load_header(folder, "")
+        except PosegenError:
+            stored = None  # damaged: it is written again
+        if stored != header:
+            write_durably(folder / HEADER_FILE, seal(plain_data(header), indent=2), run)
+        if missing:
+            _mine_shards(dataset, embeddings, header, missing, run, display)
+    near, hard = count_pairs(folder) or (0, 0)
+    seconds = time.monotonic() - start
+    return PairsResult(folder / PAIRS, header.texts, near, hard, header.index, header.shards, len(missing), seconds)
+
+
+def _new_header(dataset: Dataset, embeddings: Embeddings, samples: int, caps: tuple[int, int]) -> PairsHeader:
+    rows = embeddings.rows
+    texts = int(rows.column("row").to_numpy()[rows.column("sample").to_numpy() < samples].max(initial=-1)) + 1
+    index = "exact" if texts <= EXACT else "lists"
+    settings = (samples, texts, SHARD, NEIGHBOURS, *caps, SIMILARITY, index)
+    return PairsHeader(FORMAT_VERSION, _hash_source(dataset, embeddings, settings), *settings)
+
+
+def _hash_source(dataset: Dataset, embeddings: Embeddings, settings: tuple[Any, ...]) -> str:
+    """Return the hash of all that pairs depend on: the vectors' bytes, the rows of captions, the labels, and the settings."""
+    kinds = {"vectors": embeddings.shards, "rows": dataset.header.shards()}
+    receipts = [read_overlay_receipt(embeddings.folder, kind, shard) for kind, count in kinds.items() for shard in range(count)]
+    hashes = [f"{name} {file.xxh3}" for receipt in receipts for name, file in sorted(receipt.files.items())]
+    hashes += [dataset.receipt(shard).files[rows_path(shard)].xxh3 for shard in range(dataset.header.shards())]
+    return byte_hash([repr((FORMAT_VERSION, *settings)).encode(), *(f"\n{each}".encode() for each in hashes)])
+
+
+def _mine_shards(
+    dataset: Dataset, embeddings: Embeddings, header: PairsHeader, missing: list[int], run: str, progress: Progress
+) -> None:
+    claims, shared = _collect_claims(dataset, embeddings, header, progress)
+    vectors = embeddings.vectors()[: header.texts]
+    progress.start("mine pairs", header.texts, unit="texts")
+    index = neighbour_index(vectors)
+    for shard in missing:
+        start, first = time.monotonic(), shard * header.shard
+        count = min(header.shard, header.texts - first)
+        blocks = []
+        for begin in range(first, first + count, BLOCK):
+            rows = np.arange(begin, min(begin + BLOCK, first + count))
+            others, similarities = index.neighbours(vectors, rows, header.neighbours)
+            own = ~shared[rows]
+            blocks.append(_choose(rows[own], others[own], similarities[own], claims, header))
+        pairs = _Pairs(*(np.concatenate(columns) for columns in zip(*blocks, strict=True)))
+        hard = int(pairs.negative.sum())
+        numbers = {"duplicates": len(pairs.row) - hard, "negatives": hard}
+        kinds = pa.array([DUPLICATE, NEGATIVE]).take(pa.array(pairs.negative.astype(np.int64)))
+        reasons = pa.array([*KINDS, ""]).take(pa.array(pairs.reason))
+        table = pa.table([pairs.row, pairs.other, pairs.similarity, kinds, reasons], schema=SCHEMA)
+        files, seconds = {_pairs_part(shard): [encode_table(table)]}, time.monotonic() - start
+        commit_part(embeddings.folder, PAIRS, shard, count, header.source, numbers, files, run, seconds=seconds)
+        progress.update(first + count)
+    progress.stop()
+
+
+def _collect_claims(dataset: Dataset, embeddings: Embeddings, header: PairsHeader, progress: Progress) -> tuple[Claims, Array]:
+    """Return the claims of texts, and whether later samples share each text."""
+    collector, at = ClaimCollector(), 0
+    rows, samples = (embeddings.rows.column(name).to_numpy() for name in ("row", "sample"))
+    size = dataset.header.shard
+    progress.start("read labels", header.samples)
+    for shard in range(-(-header.samples // size)):
+        table, done = dataset.table(shard), min(header.samples, (shard + 1) * size)
+        start, at = at, int(np.searchsorted(samples, done))
+        collector.add(table.filter(pc.less(table.column("sample"), header.samples)), rows[start:at])
+        progress.update(done)
+    progress.stop()
+    shared = np.zeros(header.texts, bool)
+    later = rows[at:]
+    shared[later[later < header.texts]] = True
+    return collector.finish(header.texts), shared
+
+
+class _Pairs(NamedTuple):
+    """Pairs sorted by row, near-duplicates before negatives, nearest first; `reason` is an index into ``(*KINDS, "")``."""
+
+    row: Array
+    other: Array
+    similarity: Array
+    negative: Array
+    reason: Array
+
+
+def _choose(rows: Array, others: Array, similarities: Array, claims: Claims, header: PairsHeader) -> _Pairs:
+    """Return the pairs of some texts.
+
+    Parameters
+    ----------
+    rows : int64 [n]
+        The texts.
+    others : int64 [n, neighbours]
+        Their neighbours, nearest first; -1 for none.
+    similarities : float32 [n, neighbours]
+    claims : Claims
+    header : PairsHeader
+    """
+    exists, safe = others >= 0, np.maximum(others, 0)
+    wrong = claims.find_false(rows, safe)
+    false = exists & (wrong < len(KINDS))
+    alike = exists & ~false & (similarities >= header.similarity) & claims.find_true(rows, safe)
+    found = [
+        np.nonzero(chosen & (np.cumsum(chosen, axis=1) <= most))
+        for chosen, most in ((alike, header.duplicates), (false, header.negatives))
+    ]
+    text, rank = (np.concatenate([where[axis] for where in found]) for axis in (0, 1))
+    negative = np.repeat([False, True], [len(where[0]) for where in found])
+    order = np.lexsort((rank, negative, text))
+    text, rank, negative = text[order], rank[order], negative[order]
+    reason = np.where(negative, wrong[text, rank], len(KINDS)).astype(np.int64)
+    return _Pairs(rows[text], others[text, rank], similarities[text, rank], negative, reason)

@@ -1,4 +1,4 @@
-"""Parts of embeddings: committed with a receipt, and believed only as long as their files are what it tells."""
+"""Commit parts of embeddings with a receipt, and check that the files of a part match their receipt."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from posegen.dataset.receipts import StoredFile
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
 
-__all__ = ["commit", "sound_receipt"]
+__all__ = ["commit_part", "intact_receipt"]
 
 
-def commit(
+def commit_part(
     folder: Path,
     kind: str,
     shard: int,
@@ -26,32 +26,32 @@ def commit(
     *,
     seconds: float = 0.0,
 ) -> OverlayReceipt:
-    """Put the files of a part in their places, and then its receipt.
+    """Write the files of a part, and then its receipt.
 
     Parameters
     ----------
     folder : Path
-        Of the encoder.
+        Folder of the encoder.
     kind, shard, count, source, numbers, run, seconds
-        As :class:`posegen.dataset.embedding_layout.OverlayReceipt` has them.
+        Attributes of the :class:`posegen.dataset.embedding_layout.OverlayReceipt`.
     files : mapping of str to sequence of bytes
         Content of each file in pieces, by its path inside `folder`.
     """
-    told = {name: StoredFile(sum(map(len, pieces)), byte_hash(pieces)) for name, pieces in files.items()}
-    receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), told, round(seconds, 3), run)
-    with BackgroundWriter(run) as delivery:
+    stored = {name: StoredFile(sum(map(len, pieces)), byte_hash(pieces)) for name, pieces in files.items()}
+    receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), stored, round(seconds, 3), run)
+    with BackgroundWriter(run) as writer:
         for name, pieces in files.items():
-            delivery.write(folder / name, pieces)
-        delivery.wait()
+            writer.write(folder / name, pieces)
+        writer.wait()
         if (folder / receipt.name).parent.is_dir():
             remove_durably(folder / overlay_receipt_path(kind, shard))
-        delivery.place()
+        writer.place()
     write_durably(folder / receipt.name, receipt.to_bytes(), run)
     return receipt
 
 
-def sound_receipt(folder: Path, kind: str, shard: int) -> OverlayReceipt | None:
-    """Read a receipt whose files are as they were written; None where it or one of them is not."""
+def intact_receipt(folder: Path, kind: str, shard: int) -> OverlayReceipt | None:
+    """Return a receipt whose files are intact; None if the receipt or one of its files is missing or damaged."""
     try:
         receipt = read_overlay_receipt(folder, kind, shard)
         for name in receipt.files:

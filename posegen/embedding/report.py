@@ -1,86 +1,92 @@
-"""The report on a dataset's embeddings: one page with a map of its texts, counts, and what lies next to what.
+"""Write the report on a dataset's embeddings: one page with a map of its texts, counts, and nearest texts.
 
-The page stands for itself: it loads nothing from elsewhere and runs no script.
+The layout is in the template ``report.html.j2``. The page is self-contained: it loads nothing and runs no script.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 
-from posegen.dataset.embedding_layout import read_overlay_receipt
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
+from posegen.embedding.claims import KINDS, ClaimIndex, extract_labels
 from posegen.embedding.neighbours import neighbour_index
-from posegen.embedding.pairs_labels import KINDS, Numbering, labels_of
-from posegen.embedding.pairs_layout import PAIRS, load_pairs_header
-from posegen.embedding.report_map import POINTS, places_of, spread
-from posegen.embedding.report_page import page
+from posegen.embedding.pairs import count_pairs
 from posegen.errors import PosegenError
 
-__all__ = ["Report", "write_report"]
+__all__ = ["Report", "even_rows", "layout_plane", "render_page", "write_report"]
 
 Array = NDArray[Any]
 
 FILE = "report.html"
 EXAMPLES, NEAREST = 12, 4
+MAX_POINTS = 2500
+"""Most texts on the map: more would hide each other, and t-SNE is slow."""
+PERPLEXITY = 30.0
+COLOURS = (
+    *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf", "#393b79"),
+    *("#637939", "#8c6d31", "#843c39", "#7b4173", "#3182bd", "#31a354", "#756bb1", "#e6550d", "#c51b8a", "#02818a"),
+)
+OTHERS, OTHERS_COLOUR = "others", "#c4c4c4"
+WIDTH, HEIGHT, MARGIN = 1000, 760, 12
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the page shows.
+    """Content of the page.
 
     Attributes
     ----------
     title : str
     facts : list of (str, str)
-        Names and figures.
-    places : float64 [points, 2]
-        Of texts on the map, from 0 to 1.
-    how : str
-        How they were laid out.
+        Names and values.
+    positions : float64 [points, 2]
+        Positions of texts on the map, from 0 to 1.
+    layout : str
+        Name of the layout method.
     texts, actions : list of str
-        Of each point: what it says, and the rarest action that it tells of.
+        Text of each point, and the rarest action in it.
     counts : list of (str, int)
-        How many texts tell of each action, the most told first.
+        Number of texts with each action, most frequent first.
     examples : list of (str, list of (str, float))
-        Texts, and those nearest to them with their cosines.
+        Texts, with the nearest other texts and their cosines.
     """
 
     title: str
     facts: list[tuple[str, str]]
-    places: Array
-    how: str
+    positions: Array
+    layout: str
     texts: list[str]
     actions: list[str]
     counts: list[tuple[str, int]]
     examples: list[tuple[str, list[tuple[str, float]]]]
 
 
-def write_report(path: str | Path, encoder: str | None = None, points: int = POINTS) -> Path:
+def write_report(path: str | Path, encoder: str | None = None, points: int = MAX_POINTS) -> Path:
     """Write the report on the embeddings of a dataset beside them.
 
     Parameters
     ----------
     path : str or Path
-        The dataset, whose captions are embedded already.
+        The dataset, whose captions are embedded.
     encoder : str, optional
-        Whose vectors; the only ones there unless given.
+        Name of the vectors; not needed if there is only one set.
     points : int
-        Texts on the map at most.
+        Most texts on the map.
 
     Returns
     -------
     Path
-        Of the page.
+        The page.
 
     Raises
     ------
@@ -90,33 +96,74 @@ def write_report(path: str | Path, encoder: str | None = None, points: int = POI
         If the dataset or its embeddings are damaged.
     """
     dataset, embeddings = open_dataset(path), open_embeddings(path, encoder)
-    told, counts = _told(dataset, embeddings)
-    shown = spread(embeddings.count, points)
+    actions, counts = _actions_of_texts(dataset, embeddings)
+    rows = even_rows(embeddings.count, points)
     vectors = embeddings.vectors()
-    places, how = places_of(vectors[shown])
+    positions, layout = layout_plane(vectors[rows])
     frequency = dict(counts)
-    rarest = [min(told.get(row, ("none",)), key=lambda action: (frequency.get(action, 0), action)) for row in shown.tolist()]
-    texts = [embeddings.texts[row] for row in shown.tolist()]
-    title = f"{Path(path).resolve().name}: {embeddings.count:,} texts by {embeddings.encoder}"
-    facts = _facts(dataset, embeddings, len(shown))
-    report = Report(title, facts, places, how, texts, rarest, counts, _examples(embeddings, vectors))
+    report = Report(
+        title=f"{Path(path).resolve().name}: {embeddings.count:,} texts by {embeddings.encoder}",
+        facts=_facts(dataset, embeddings, len(rows)),
+        positions=positions,
+        layout=layout,
+        texts=[embeddings.texts[row] for row in rows.tolist()],
+        actions=[
+            min(actions.get(row, ("none",)), key=lambda action: (frequency.get(action, 0), action)) for row in rows.tolist()
+        ],
+        counts=counts,
+        examples=_examples(embeddings, vectors),
+    )
     target = embeddings.folder / FILE
-    write_durably(target, page(report).encode(), current_run())
+    write_durably(target, render_page(report).encode(), current_run())
     return target
 
 
-def _told(dataset: Dataset, embeddings: Embeddings) -> tuple[dict[int, tuple[str, ...]], list[tuple[str, int]]]:
-    """Find the actions that each text tells of, and count how many texts tell of each."""
-    numbering, pairs, at = Numbering(), [], 0
+def render_page(report: Report) -> str:
+    """Return the page as HTML."""
+    frequency = Counter(report.actions)
+    frequent = sorted(frequency, key=lambda action: (-frequency[action], action))
+    colours = dict(zip(frequent, COLOURS, strict=False))
+    points = [
+        {
+            "x": MARGIN + x * (WIDTH - 2 * MARGIN),
+            "y": MARGIN + (1 - y) * (HEIGHT - 2 * MARGIN),
+            "colour": colours.get(action, OTHERS_COLOUR),
+            "action": action,
+            "text": text,
+        }
+        for (x, y), action, text in zip(report.positions.tolist(), report.actions, report.texts, strict=True)
+    ]
+    points.sort(key=lambda point: point["colour"] != OTHERS_COLOUR)  # grey points first: they hide no others
+    key = [(action, colour, frequency[action]) for action, colour in colours.items()]
+    rest = len(report.actions) - sum(count for *_, count in key)
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        points=points,
+        key=[*key, (OTHERS, OTHERS_COLOUR, rest)] if rest else key,
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+def _actions_of_texts(dataset: Dataset, embeddings: Embeddings) -> tuple[dict[int, tuple[str, ...]], list[tuple[str, int]]]:
+    """Return the actions that each text claims, and the number of texts of each action."""
+    index, pairs, at = ClaimIndex(), [], 0
     rows = embeddings.rows.column("row").to_numpy()
     for shard in range(dataset.header.shards()):
-        labels = labels_of(dataset.table(shard), numbering)
+        labels = extract_labels(dataset.table(shard), index)
         caption, claim = labels.claimed
-        kinds, actions = (np.array([each[place] for each in numbering.claims], np.int64) for place in (0, 1))
-        action = kinds[claim] == KINDS.index("action")
-        pairs.append(np.unique(np.stack([rows[at + caption[action]], actions[claim[action]]], axis=1), axis=0))
+        kinds, actions = (np.array([each[part] for each in index.claims], np.int64) for part in (0, 1))
+        of_action = kinds[claim] == KINDS.index("action")
+        pairs.append(np.unique(np.stack([rows[at + caption[of_action]], actions[claim[of_action]]], axis=1), axis=0))
         at += int(labels.captions.sum())
-    names = {number: word for word, number in numbering.words.items()}
+    names = {number: word for word, number in index.words.items()}
     found: dict[int, tuple[str, ...]] = {}
     every = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *pairs]), axis=0)
     for row, action in every.tolist():
@@ -125,34 +172,82 @@ def _told(dataset: Dataset, embeddings: Embeddings) -> tuple[dict[int, tuple[str
     return found, sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _facts(dataset: Dataset, embeddings: Embeddings, shown: int) -> list[tuple[str, str]]:
+def _facts(dataset: Dataset, embeddings: Embeddings, points: int) -> list[tuple[str, str]]:
     captions = len(embeddings.rows)
     facts = [
         ("samples", f"{len(dataset):,}"),
         ("captions", f"{captions:,}"),
         ("distinct texts", f"{embeddings.count:,} ({captions / max(1, embeddings.count):.1f} captions each)"),
         ("dimensions", f"{embeddings.dimension:,}"),
-        ("on the map", f"{shown:,}"),
+        ("on the map", f"{points:,}"),
     ]
-    return facts + _pairs(embeddings)
-
-
-def _pairs(embeddings: Embeddings) -> list[tuple[str, str]]:
     try:
-        header = load_pairs_header(embeddings.folder, "")
-        receipts = [read_overlay_receipt(embeddings.folder, PAIRS, shard) for shard in range(header.shards if header else 0)]
+        pairs = count_pairs(embeddings.folder)
     except (FileNotFoundError, PosegenError):
-        return []  # not complete, or damaged: `posegen embed --pairs` tells of that
-    names = {"duplicates": "near-duplicates", "negatives": "hard negatives"}
-    sums = {name: sum(receipt.numbers[name] for receipt in receipts) for name in names}
-    return [(names[name], f"{total:,} pairs") for name, total in sums.items()] if header else []
+        return facts  # incomplete or damaged, which `posegen embed --pairs` reports
+    names = ("near-duplicates", "hard negatives")
+    return facts + [(name, f"{count:,} pairs") for name, count in zip(names, pairs, strict=True)] if pairs else facts
 
 
 def _examples(embeddings: Embeddings, vectors: Array) -> list[tuple[str, list[tuple[str, float]]]]:
-    rows = spread(embeddings.count, EXAMPLES)
+    rows, texts = even_rows(embeddings.count, EXAMPLES), embeddings.texts
     others, near = neighbour_index(vectors).neighbours(vectors, rows, NEAREST)
-    texts: Sequence[str] = embeddings.texts
     return [
-        (texts[row], [(texts[other], float(cosine)) for other, cosine in zip(*found, strict=True) if other >= 0])
+        (texts[row], [(texts[other], cosine) for other, cosine in zip(*found, strict=True) if other >= 0])
         for row, *found in zip(rows.tolist(), others.tolist(), near.tolist(), strict=True)
     ]
+
+
+def even_rows(count: int, most: int) -> Array:
+    """Return at most `most` of the rows 0 to count - 1, evenly spaced.
+
+    >>> even_rows(10, 4).tolist()
+    [0, 2, 5, 7]
+    """
+    return np.arange(min(count, most)) * count // max(1, min(count, most))
+
+
+def layout_plane(vectors: Array) -> tuple[Array, str]:
+    """Project vectors to a plane: by t-SNE if scikit-learn is installed and there are enough, else by principal components.
+
+    Parameters
+    ----------
+    vectors : float32 [n, dimension]
+
+    Returns
+    -------
+    positions : float64 [n, 2]
+        From 0 to 1.
+    layout : str
+        ``t-SNE`` or ``principal components``.
+    """
+    flat = _principal_components(vectors)
+    try:
+        from sklearn.manifold import TSNE
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return _scaled(flat), "principal components"
+    if len(vectors) <= 3 * PERPLEXITY:
+        return _scaled(flat), "principal components"
+    start = flat / max(float(flat[:, 0].std()), 1e-12) * 1e-4
+    model = TSNE(2, perplexity=PERPLEXITY, init=start.astype(np.float32), metric="cosine", random_state=1, max_iter=500)
+    # Its threads synchronise at every step. On a busy machine one thread is faster than several.
+    with threadpool_limits(1):
+        return _scaled(model.fit_transform(vectors)), "t-SNE"
+
+
+def _principal_components(vectors: Array) -> Array:
+    centred = np.asarray(vectors, np.float64) - vectors.mean(axis=0, dtype=np.float64)
+    values, axes = np.linalg.eigh(centred.T @ centred)
+    axes = axes[:, np.argsort(-values, kind="stable")[:2]]
+    # The sign of an axis is arbitrary: make its largest component positive.
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    flat: Array = np.zeros((len(vectors), 2))
+    flat[:, : axes.shape[1]] = centred @ axes
+    return flat
+
+
+def _scaled(positions: Array) -> Array:
+    low, high = positions.min(axis=0, initial=np.inf), positions.max(axis=0, initial=-np.inf)
+    scaled: Array = (positions - low) / np.maximum(high - low, 1e-12)
+    return scaled

@@ -1,9 +1,10 @@
-"""Searching a dataset by a text: which samples show what it tells of.
+"""Search a dataset by text: find the samples that show what the text describes.
 
-How well a text fits a segment is how near it is to what is said of the segment, and how well it fits the segment's action: how
-near it is to the nearest of all that the dataset says of that action, and of phrases for it that captions do not use; how far
-it lies in the direction that tells the action from others; and how much its single words tell of it. A sample fits as well as
-its best segment, and a little better the nearer one of its captions is to the text.
+The fit of a text to a segment combines its similarity to the segment's caption with its fit to the segment's action. The
+latter combines the similarity to the nearest captions of the action in the dataset and to related phrases that captions do not
+use, the projection on the direction that separates the action from others, and the evidence of single words. A sample scores
+as its best segment, plus a small bonus for a caption similar to the text. The searched data are prepared by
+:mod:`posegen.embedding.search_index`.
 """
 
 from __future__ import annotations
@@ -19,47 +20,46 @@ from numpy.typing import NDArray
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.finding import find_encoder
-from posegen.embedding.loading import loaded
+from posegen.embedding.models import find_encoder
 from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.search_index import SearchIndex, open_index
 from posegen.errors import PosegenError, UsageError
 
-__all__ = ["Found", "Search", "encoder_of", "fitting", "open_search"]
+__all__ = ["Match", "Search", "fit_phrases", "open_search"]
 
 Array = NDArray[Any]
 
-SAID, RELATED = 10, 3
-"""So many of the nearest texts of an action, and of the phrases related to it, tell how near a text is to the action."""
-OF_SAID = 0.05
-"""Weight of those texts, where there are related phrases, too."""
-OF_WORDS = 0.2
-"""Weight of what single words tell of the action, beside how near the text is to it."""
-OF_DIRECTION = 0.02
-"""Weight of how far the text lies in the direction of the action."""
-OF_ACTION = 0.98
-"""Weight of how well a text fits the action; the rest is that of what is said of the segment."""
-OF_CAPTION = 0.1
-"""Weight of how near a text is to a caption, beside that of the best segment."""
+NEAREST_CAPTIONS, NEAREST_RELATED = 10, 3
+"""Numbers of nearest captions and of nearest related phrases whose mean similarity is that of an action."""
+CAPTION_WEIGHT = 0.05
+"""Weight of those captions if there are related phrases too."""
+WORD_WEIGHT = 0.2
+"""Weight of the evidence of single words, relative to similarity."""
+DIRECTION_WEIGHT = 0.02
+"""Weight of the projection on the action's direction."""
+ACTION_WEIGHT = 0.98
+"""Weight of the fit to the action; the rest is that of the segment's own caption."""
+BONUS_WEIGHT = 0.1
+"""Weight of the nearest caption of the sample, relative to that of the best segment."""
 
 
 @dataclass(frozen=True)
-class Found:
+class Match:
     """A sample that fits a text.
 
     Attributes
     ----------
     sample : int
     score : float
-        How well it fits; larger is better.
+        Fit; larger is better.
     variant : str
-        In which variant it fits best, the first of several.
+        The first variant with the best fit.
     variants : tuple of str
-        In which it fits as well.
+        All variants with the same fit.
     caption : str
-        That caption of `variant` which is nearest to the text.
+        The caption of `variant` nearest to the text.
     action, segment : str
-        Of the segment that fits best: its action, and what is said of it.
+        Action and caption of the best segment.
     actions : tuple of str
         All actions of the sequence.
     """
@@ -75,7 +75,7 @@ class Found:
 
 
 class Search:
-    """A dataset that is ready to be searched; made by :func:`open_search`."""
+    """A dataset prepared for search by :func:`open_search`."""
 
     def __init__(self, dataset: Dataset, embeddings: Embeddings, encoder: Encoder, index: SearchIndex) -> None:
         self.dataset = dataset
@@ -87,68 +87,68 @@ class Search:
         self._captions, self._samples = (rows.column(name).to_numpy() for name in ("row", "sample"))
         self._variants = rows.column("variant").to_pylist()
 
-    def find(self, text: str, top: int = 10) -> list[Found]:
-        """Find the samples that fit a text best.
+    def find(self, text: str, top: int = 10) -> list[Match]:
+        """Return the samples that fit a text best.
 
         Parameters
         ----------
         text : str
         top : int
-            How many.
+            Number of samples.
 
         Returns
         -------
-        list of Found
-            Best first; samples that fit equally well in their order. Variants of a sample are one.
+        list of Match
+            Best first, ties by sample. Variants of a sample count as one.
 
         Raises
         ------
         UsageError
-            If the text is empty, or none are asked for.
+            If the text is empty, or `top` is less than 1.
         """
         if not text.strip() or top < 1:
             msg = "search for at least one sample" if text.strip() else "the text to search for is empty"
             raise UsageError(msg)
         query = self.encoder.encode([text], as_query=True)[0]
-        fits = fitting(text, query, self._index)[self._index.phrases]
+        fits = fit_phrases(text, query, self._index)[self._index.phrases]
         near = (self._vectors @ query)[self._captions]
         of_caption, of_segment = np.full(len(self.dataset), -1.0), np.full(len(self.dataset), -np.inf)
         np.maximum.at(of_caption, self._samples, near)
         np.maximum.at(of_segment, self._index.samples, fits)
-        score = np.round((of_segment + OF_CAPTION * of_caption) / (1 + OF_CAPTION), DIGITS)
+        score = np.round((of_segment + BONUS_WEIGHT * of_caption) / (1 + BONUS_WEIGHT), DIGITS)
         best = np.lexsort((np.arange(len(score)), -score))[:top]
-        return [self._found(int(sample), float(score[sample]), fits, near) for sample in best if np.isfinite(score[sample])]
+        return [self._match(int(sample), float(score[sample]), fits, near) for sample in best if np.isfinite(score[sample])]
 
-    def _found(self, sample: int, score: float, fits: Array, near: Array) -> Found:
-        begin, end = np.searchsorted(self._index.samples, (sample, sample + 1))
+    def _match(self, sample: int, score: float, fits: Array, near: Array) -> Match:
+        index = self._index
+        begin, end = np.searchsorted(index.samples, (sample, sample + 1))
         own = np.round(fits[begin:end], DIGITS)
         best = begin + np.flatnonzero(own == own.max())
-        variants = tuple(dict.fromkeys(self._index.variants[place] for place in best.tolist()))
+        variants = tuple(dict.fromkeys(index.variants[position] for position in best.tolist()))
         row = next(row for row in self.dataset.rows(sample) if row["variant"] == variants[0])
         first, last = np.searchsorted(self._samples, (sample, sample + 1)).tolist()
-        nearest = max((place for place in range(first, last) if self._variants[place] == variants[0]), key=near.__getitem__)
-        actions = dict.fromkeys(segment["action"] for actor in row["actors"] for segment in actor["segments"])
-        phrase = self._index.phrases[best[0]]
-        return Found(
-            sample,
-            score,
-            variants[0],
-            variants,
-            self.embeddings.texts[int(self._captions[nearest])],
-            self._index.actions[phrase],
-            self._index.texts[phrase],
-            tuple(actions),
+        captions = [position for position in range(first, last) if self._variants[position] == variants[0]]
+        phrase = index.phrases[best[0]]
+        return Match(
+            sample=sample,
+            score=score,
+            variant=variants[0],
+            variants=variants,
+            caption=self.embeddings.texts[int(self._captions[max(captions, key=near.__getitem__)])],
+            action=index.actions[phrase],
+            segment=index.texts[phrase],
+            actions=tuple(dict.fromkeys(segment["action"] for actor in row["actors"] for segment in actor["segments"])),
         )
 
 
-def fitting(text: str, query: Array, index: SearchIndex) -> Array:
-    """Tell how well each phrase of an index fits a query.
+def fit_phrases(text: str, query: Array, index: SearchIndex) -> Array:
+    """Return the fit of each phrase of an index to a query.
 
     Parameters
     ----------
     text : str
     query : float32 [dimension]
-        The vector of the text, of unit length.
+        Vector of the text, of unit length.
     index : SearchIndex
 
     Returns
@@ -156,58 +156,59 @@ def fitting(text: str, query: Array, index: SearchIndex) -> Array:
     float64 [phrases]
     """
     near = (index.vectors @ query).astype(np.float64)
-    of_action = OF_WORDS * index.words.telling(text)
-    of_action += OF_DIRECTION * (index.directions[:, :-1] @ query + index.directions[:, -1])
+    of_action = WORD_WEIGHT * index.words.evidence(text)
+    of_action += DIRECTION_WEIGHT * (index.directions[:, :-1] @ query + index.directions[:, -1])
     for action in range(len(index.names)):
         own = index.numbers == action
-        said, related = _nearest(near[own & ~index.related], SAID), _nearest(near[own & index.related], RELATED)
-        if said is None or related is None:
-            of_action[action] += related if said is None else said
+        captions = _mean_of_largest(near[own & ~index.related], NEAREST_CAPTIONS)
+        related = _mean_of_largest(near[own & index.related], NEAREST_RELATED)
+        if captions is None or related is None:
+            of_action[action] += related if captions is None else captions
         else:
-            of_action[action] += OF_SAID * said + (1 - OF_SAID) * related
-    fits: Array = OF_ACTION * of_action[index.numbers] + (1 - OF_ACTION) * near
+            of_action[action] += CAPTION_WEIGHT * captions + (1 - CAPTION_WEIGHT) * related
+    fits: Array = ACTION_WEIGHT * of_action[index.numbers] + (1 - ACTION_WEIGHT) * near
     return fits
 
 
-def _nearest(near: Array, most: int) -> float | None:
-    return float(np.sort(near)[-most:].mean()) if len(near) else None
+def _mean_of_largest(values: Array, count: int) -> float | None:
+    return float(np.sort(values)[-count:].mean()) if len(values) else None
 
 
-def encoder_of(embeddings: Embeddings, notify: Callable[[str], None] = print) -> Encoder:
-    """Load the encoder that vectors were made by, in float32: for a text at a time that is quick, and nothing is more exact.
+def _load_encoder_of(embeddings: Embeddings, notify: Callable[[str], None]) -> Encoder:
+    """Load the encoder that computed vectors, in float32, which is exact and fast enough for single texts.
 
     Raises
     ------
     UsageError
-        If it is no longer there.
+        If it is not available any more.
     PosegenError
-        If there is another one in its place.
+        If another encoder has its name now.
     """
-    told, (model, _, precision) = embeddings.header.details, embeddings.header.fingerprint.rpartition("-")
-    source, limit = str(told.get("source", embeddings.encoder)), told.get("limit")
-    # Whether a lower limit of tokens was asked for is part of the fingerprint.
+    description, (model, _, precision) = embeddings.header.details, embeddings.header.fingerprint.rpartition("-")
+    source, limit = str(description.get("source", embeddings.encoder)), description.get("limit")
+    # The fingerprint includes a lower token limit, if one was requested.
     for tokens in (None, limit if isinstance(limit, int) else None):
         found = find_encoder(source, max_tokens=tokens, notify=notify)
         if found.fingerprint == model:
-            return loaded(found, "float32" if "float32" in found.precisions else precision, 1)
+            return found.load("float32" if "float32" in found.precisions else precision, 1)
     msg = (
-        f"{embeddings.folder}: was made by another {embeddings.encoder} than there is now as {source}. "
-        f"Put back the one that it was made by, or embed anew beside it with `posegen embed --name NAME`"
+        f"{embeddings.folder}: was made by another {embeddings.encoder} than the current {source}. "
+        "Restore the encoder that it was made by, or embed again beside it with `posegen embed --name NAME`"
     )
     raise PosegenError(msg)
 
 
 def open_search(path: str | Path, encoder: str | None = None, notify: Callable[[str], None] = print) -> Search:
-    """Open a dataset to be searched, making what search looks through if it is not there yet.
+    """Open a dataset for search, and prepare its search index if necessary.
 
     Parameters
     ----------
     path : str or Path
-        The dataset, whose captions are embedded already.
+        The dataset, whose captions are embedded.
     encoder : str, optional
-        Whose vectors; the only ones there unless given.
+        Name of the vectors; not needed if there is only one set.
     notify : callable
-        Told when something is downloaded.
+        Receives a message when a model is downloaded.
 
     Returns
     -------
@@ -216,11 +217,11 @@ def open_search(path: str | Path, encoder: str | None = None, notify: Callable[[
     Raises
     ------
     UsageError
-        If there are no embeddings, or several and none is named, or their encoder is no longer there.
+        If there are no embeddings, several of which none is named, or if their encoder is not available.
     PosegenError
-        If the dataset or its embeddings are damaged, or the encoder is not the one that made them.
+        If the dataset or its embeddings are damaged, or another encoder has the name of theirs.
     """
     embeddings = open_embeddings(path, encoder)
     dataset = open_dataset(path, embeddings.folder.name)
-    used = encoder_of(embeddings, notify)
-    return Search(dataset, embeddings, used, open_index(dataset, embeddings.folder, used))
+    loaded = _load_encoder_of(embeddings, notify)
+    return Search(dataset, embeddings, loaded, open_index(dataset, embeddings.folder, loaded))

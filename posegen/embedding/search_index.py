@@ -1,17 +1,20 @@
-"""What search looks through: what each segment of a dataset says, once, with its vector, its action and where it is.
+"""Prepare what search compares a text with: the segments' captions, vectors, directions of actions, and words.
 
-A caption tells of several actions, so none of them stands out in its vector; what is said of a segment tells of one. It is
-made when one first searches, which takes seconds, and again when the dataset, the encoder or the related words have changed::
+The vector of a caption of a whole sequence covers several actions; the caption of a segment describes one. The index is
+computed on the first search, which takes seconds, and again when the dataset, the encoder or the related phrases change::
 
     DATASET/embeddings/ENCODER/
-      search/phrases.parquet    text, action, vector; `related` where it is no text of the dataset but a related word
+      search/phrases.parquet    text, action, vector; `related` for phrases that no caption uses
       search/places.parquet     sample, variant, phrase
-      search/actions.parquet    the direction of each action among vectors
+      search/actions.parquet    direction of each action in the space of vectors
       receipts/search/00000.json
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -32,15 +35,21 @@ from posegen.dataset.read import Dataset, content_errors
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import decode_table, encode_table
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.parts import commit, sound_receipt
-from posegen.embedding.search_actions import directions
-from posegen.embedding.search_words import Lexicon, lexicon
+from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.hashing import byte_hash
 from posegen.library import load_library
 from posegen.validation import validated
 from posegen.yaml_files import read_yaml
 
-__all__ = ["Related", "SearchIndex", "open_index", "related_words"]
+__all__ = [
+    "RelatedPhrases",
+    "SearchIndex",
+    "WordEvidence",
+    "action_directions",
+    "count_words",
+    "open_index",
+    "read_related_phrases",
+]
 
 Array = NDArray[Any]
 
@@ -48,39 +57,51 @@ SEARCH = "search"
 PHRASES, PLACES, ACTIONS = "search/phrases.parquet", "search/places.parquet", "search/actions.parquet"
 VERSION = 3
 _RELATED = Path(__file__).parent / "related"
+MAX_CAPTIONS = 40
+"""Most captions per action in the fit of directions. An action may have thousands, which would outweigh the related phrases."""
+REGULARISATION = 10.0
+"""Inverse strength of regularisation, scikit-learn's `C`."""
+MAX_ITERATIONS = 300
+UNSEEN = 1
+"""Pseudo-count of phrases of other actions that contain a word: a single phrase is weak evidence."""
+CAPTIONS_AS_PHRASES = 20
+"""Number of phrases as which all captions of an action count: there are thousands, with the same few words."""
 _PLACES = pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("phrase", pa.int32())])
 
 
 @dataclass(frozen=True)
-class Related:
-    """Phrases for actions that captions do not use, by action; what goes before those without a subject; how others begin."""
+class RelatedPhrases:
+    """Phrases for actions that captions do not use, by action.
+
+    `subject` is the subject to add to a phrase that does not start with one of `own`.
+    """
 
     words: dict[str, tuple[str, ...]]
     subject: str
     own: tuple[str, ...]
 
     def sentence(self, phrase: str) -> str:
-        """Put the subject before a phrase that has none."""
+        """Return the phrase with a subject."""
         return phrase if phrase.split(" ", 1)[0] in self.own else f"{self.subject} {phrase}".strip()
 
 
 @dataclass(frozen=True)
 class SearchIndex:
-    """What there is to look through.
+    """Phrases of a dataset, and the sequences that contain them.
 
     Attributes
     ----------
     texts, actions : list of str
-        Of each phrase.
+        Text and action of each phrase.
     related : bool [phrases]
-        Whether it is a related word, which no sample has.
+        Whether it is a related phrase, which no sample contains.
     vectors : float32 [phrases, dimension]
-    samples, phrases : int64 [places]
-        In the order of samples, in which sample which phrase is,
+    samples, phrases : int64 [occurrences]
+        Sample and phrase of each occurrence, sorted by sample.
     variants : list of str
-        and in which variant.
+        Variant of each occurrence.
     directions : float32 [actions, dimension + 1]
-        Of :func:`posegen.embedding.search_actions.directions`.
+        See :func:`action_directions`.
     """
 
     texts: list[str]
@@ -94,40 +115,40 @@ class SearchIndex:
 
     @cached_property
     def names(self) -> list[str]:
-        """All actions, sorted."""
+        """The distinct actions, sorted."""
         return sorted(set(self.actions))
 
     @cached_property
     def numbers(self) -> Array:
-        """int64 [phrases]: the number of the action of each phrase among them."""
-        number = {name: place for place, name in enumerate(self.names)}
+        """Index into `names` of the action of each phrase: int64 [phrases]."""
+        number = {name: position for position, name in enumerate(self.names)}
         return np.array([number[action] for action in self.actions], np.int64)
 
     @cached_property
-    def words(self) -> Lexicon:
-        """What single words tell of actions."""
-        return lexicon(self.texts, self.numbers, self.related, len(self.names))
+    def words(self) -> WordEvidence:
+        """Evidence of single words for actions."""
+        return count_words(self.texts, self.numbers, self.related, len(self.names))
 
 
 @cache
-def related_words(language: str) -> Related:
-    """Read the related words of a language; none where there are none."""
+def read_related_phrases(language: str) -> RelatedPhrases:
+    """Read the related phrases of a language; empty if there are none."""
     path = _RELATED / f"{language}.yaml"
     if not path.is_file():
-        return Related({}, "", ())
+        return RelatedPhrases({}, "", ())
     document = read_yaml(path)
     words = {action: tuple(phrases) for action, phrases in document["actions"].items()}
-    return Related(words, document["subject"], tuple(document["own"]))
+    return RelatedPhrases(words, document["subject"], tuple(document["own"]))
 
 
 def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
-    """Open the index of a dataset, making it first if need be.
+    """Open the search index of a dataset, computing it if necessary.
 
     Parameters
     ----------
     dataset : Dataset
     folder : Path
-        Of the encoder's vectors.
+        Folder of the encoder's vectors.
     encoder : Encoder
 
     Returns
@@ -137,54 +158,55 @@ def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
     Raises
     ------
     PosegenError
-        If the dataset is damaged, or another run is at work.
+        If the dataset is damaged, or another process is at work.
     """
     config = validated(Config, dataset.header.config, lambda key: f"{dataset.path}: in the config of its dataset.json: ")
-    related = related_words(str(load_library(config.story.library).words["language"]))
+    related = read_related_phrases(str(load_library(config.story.library).words["language"]))
     parts = [dataset.receipt(shard).files[rows_path(shard)].xxh3 for shard in range(dataset.header.shards())]
-    told = [repr((VERSION, len(dataset), encoder.fingerprint)), repr(related), *parts]
-    source = byte_hash(f"{each}\n".encode() for each in told)
-    receipt = sound_receipt(folder, SEARCH, 0)
+    inputs = [repr((VERSION, len(dataset), encoder.fingerprint)), repr(related), *parts]
+    source = byte_hash(f"{each}\n".encode() for each in inputs)
+    receipt = intact_receipt(folder, SEARCH, 0)
     if receipt is None or receipt.source != source:
         run = current_run()
         with locked(folder, run):
             remove_temporary_files(folder)
-            receipt = _make(dataset, folder, encoder, related, source, run)
+            receipt = _compute(dataset, folder, encoder, related, source, run)
     return _read(folder, receipt)
 
 
-def _make(dataset: Dataset, folder: Path, encoder: Encoder, related: Related, source: str, run: str) -> OverlayReceipt:
+def _compute(
+    dataset: Dataset, folder: Path, encoder: Encoder, related: RelatedPhrases, source: str, run: str
+) -> OverlayReceipt:
     numbers: dict[tuple[str, str], int] = {}
-    places = [_places(dataset, shard, numbers) for shard in range(dataset.header.shards())]
-    said = len(numbers)
+    occurrences = [_find_phrases(dataset, shard, numbers) for shard in range(dataset.header.shards())]
+    captions = len(numbers)
     present = {action for _, action in numbers}
     pairs = [*numbers, *((word, action) for action in sorted(present) for word in related.words.get(action, ()))]
     vectors = encoder.encode([related.sentence(text) for text, _ in pairs])
     actions = np.unique(np.array([action for _, action in pairs], object), return_inverse=True)[1]
-    apart = directions(vectors, actions, np.arange(len(pairs)) >= said)
+    directions = action_directions(vectors, actions, np.arange(len(pairs)) >= captions)
     phrases = pa.table(
         {
             "text": [text for text, _ in pairs],
             "action": [action for _, action in pairs],
-            "related": [number >= said for number in range(len(pairs))],
+            "related": [number >= captions for number in range(len(pairs))],
             "vector": pa.array(list(vectors), pa.list_(pa.float32())),
         }
     )
-    table = pa.concat_tables([_PLACES.empty_table(), *places])
-    of_actions = pa.table({"direction": pa.array(list(apart), pa.list_(pa.float32()))})
+    table = pa.concat_tables([_PLACES.empty_table(), *occurrences])
+    of_actions = pa.table({"direction": pa.array(list(directions), pa.list_(pa.float32()))})
     files = {PHRASES: [encode_table(phrases)], PLACES: [encode_table(table)], ACTIONS: [encode_table(of_actions)]}
-    counts = {"phrases": len(pairs), "places": len(table), "actions": len(apart)}
-    return commit(folder, SEARCH, 0, len(dataset), source, counts, files, run)
+    counts = {"phrases": len(pairs), "places": len(table), "actions": len(directions)}
+    return commit_part(folder, SEARCH, 0, len(dataset), source, counts, files, run)
 
 
-def _places(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -> pa.Table:
-    """Find which phrases are in which sequences of a shard, numbering those that are new."""
+def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -> pa.Table:
+    """Return the occurrences of phrases in the sequences of a shard, and number new phrases."""
     table = dataset.table(shard).select(["sample", "variant", "actors"])
     with content_errors(dataset.path):
         actors = table.column("actors").combine_chunks()
         segments = pc.struct_field(actors.flatten(), "segments")
-        said = segments.flatten()
-        codes = [pc.struct_field(said, name).dictionary_encode() for name in ("text", "action")]
+        codes = [pc.struct_field(segments.flatten(), name).dictionary_encode() for name in ("text", "action")]
         of_actor = np.repeat(np.arange(len(actors)), actors.value_lengths().to_numpy(zero_copy_only=False))
         sequence = np.repeat(of_actor, segments.value_lengths().to_numpy(zero_copy_only=False))
     text, action = (code.indices.to_numpy(zero_copy_only=False).astype(np.int64) for code in codes)
@@ -192,9 +214,9 @@ def _places(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -
     distinct, where = np.unique(text * len(actions) + action, return_inverse=True)
     found = [(texts[code // len(actions)], actions[code % len(actions)]) for code in distinct.tolist()]
     number = np.array([numbers.setdefault(pair, len(numbers)) for pair in found], np.int64)[where.reshape(-1)]
-    places = np.unique(np.stack([sequence, number], axis=1), axis=0)
-    columns = [table.column(name).take(pa.array(places[:, 0])).combine_chunks() for name in ("sample", "variant")]
-    return pa.table([*columns, pa.array(places[:, 1], pa.int32())], schema=_PLACES)
+    pairs = np.unique(np.stack([sequence, number], axis=1), axis=0)
+    columns = [table.column(name).take(pa.array(pairs[:, 0])).combine_chunks() for name in ("sample", "variant")]
+    return pa.table([*columns, pa.array(pairs[:, 1], pa.int32())], schema=_PLACES)
 
 
 def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
@@ -203,7 +225,7 @@ def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
         for name, count in ((PHRASES, "phrases"), (PLACES, "places"), (ACTIONS, "actions"))
     )
     with content_errors(Origin(str(folder / SEARCH), embed_hint(folder)).file):
-        vectors, apart = phrases.column("vector").combine_chunks(), actions.column("direction").combine_chunks()
+        vectors, directions = phrases.column("vector").combine_chunks(), actions.column("direction").combine_chunks()
         return SearchIndex(
             phrases.column("text").to_pylist(),
             phrases.column("action").to_pylist(),
@@ -212,5 +234,129 @@ def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
             places.column("sample").to_numpy(),
             places.column("phrase").to_numpy().astype(np.int64),
             places.column("variant").to_pylist(),
-            apart.flatten().to_numpy().reshape(len(actions), -1),
+            directions.flatten().to_numpy().reshape(len(actions), -1),
         )
+
+
+def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
+    """Return, for each action, the direction of vectors that separates its phrases from those of other actions.
+
+    The nearest phrase may be near because of its subject or place. Logistic regression over all phrases finds what matters.
+
+    Parameters
+    ----------
+    vectors : float32 [phrases, dimension]
+        Of unit length.
+    numbers : int64 [phrases]
+        Action of each phrase, from 0 without gaps.
+    related : bool [phrases]
+        Whether each is a related phrase; the others are captions of segments.
+
+    Returns
+    -------
+    float32 [actions, dimension + 1]
+        Coefficients, and the intercept in the last column, of the log probability of each action up to a common constant;
+        their mean over actions is 0.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    count = int(numbers.max()) + 1
+    if count == 1:
+        return np.zeros((1, vectors.shape[1] + 1), np.float32)
+    chosen = np.concatenate([_training_phrases(np.flatnonzero(numbers == action), related) for action in range(count)])
+    model = LogisticRegression(C=REGULARISATION, max_iter=MAX_ITERATIONS, tol=1e-3).fit(
+        vectors[chosen].astype(np.float64), numbers[chosen]
+    )
+    found = np.concatenate([model.coef_, model.intercept_[:, None]], axis=1)
+    if count == 2:  # for two classes, scikit-learn returns the second only
+        found = np.concatenate([-found, found]) / 2
+    centred: Array = (found - found.mean(axis=0)).astype(np.float32)
+    return centred
+
+
+def _training_phrases(own: Array, related: Array) -> Array:
+    captions = own[~related[own]]
+    return np.concatenate([own[related[own]], captions[:: max(1, -(-len(captions) // MAX_CAPTIONS))]])
+
+
+@dataclass(frozen=True)
+class WordEvidence:
+    """Frequencies of word stems in the phrases of each action.
+
+    The vector of a short text may miss its one rare word, such as "genuflects". A word that occurs in phrases of one action
+    only is evidence of that action; one that occurs everywhere is evidence of none.
+
+    Attributes
+    ----------
+    counts : dict of str to dict of int to float
+        Frequency by stem and number of the action.
+    actions : int
+        Number of actions.
+    """
+
+    counts: dict[str, dict[int, float]]
+    actions: int
+
+    def evidence(self, text: str) -> NDArray[np.float64]:
+        """Return the evidence of the words of a text for each action: the sum of their shares.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        float64 [actions]
+        """
+        total = np.zeros(self.actions)
+        for stem in sorted(_stems(text)):
+            own = self.counts.get(stem, {})
+            for action, count in own.items():
+                total[action] += count / (sum(own.values()) + UNSEEN)
+        return total
+
+
+def count_words(phrases: Sequence[str], actions: Iterable[int], related: Iterable[bool], number: int) -> WordEvidence:
+    """Count the word stems of phrases.
+
+    Parameters
+    ----------
+    phrases : sequence of str
+    actions : iterable of int
+        Action of each phrase, from 0.
+    related : iterable of bool
+        Whether each is a related phrase; the others are captions of segments.
+    number : int
+        Number of actions.
+
+    Returns
+    -------
+    WordEvidence
+    """
+    kinds = list(zip((int(action) for action in actions), (bool(kind) for kind in related), strict=True))
+    phrases_of = Counter(kinds)
+    counts: dict[str, dict[int, float]] = {}
+    for phrase, (action, kind) in zip(phrases, kinds, strict=True):
+        weight = 1.0 if kind else CAPTIONS_AS_PHRASES / phrases_of[action, kind]
+        for stem in _stems(phrase):
+            own = counts.setdefault(stem, {})
+            own[action] = own.get(action, 0.0) + weight
+    return WordEvidence(counts, number)
+
+
+def _stems(text: str) -> set[str]:
+    """Return the stems of the words of an English text: kneels and kneeling have the same stem."""
+    return {_stem(word) for word in re.findall(r"[^\W\d_]+", text.lower())}
+
+
+@cache
+def _stem(word: str) -> str:
+    stem: str = _stemmer().stemWord(word)
+    return stem
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")

@@ -1,8 +1,8 @@
-"""The vectors of a shard of texts: those that are known are taken, the others embedded, and all are encoded as its files."""
+"""Compute the vectors of one shard of texts: reuse those already known, embed the others, and encode all as files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,47 +14,47 @@ from posegen.dataset.embedding_layout import MASK, TOKEN, VECTOR, EmbeddingHeade
 from posegen.dataset.embeddings import read_array, read_texts
 from posegen.dataset.shard_codec import encode_shard
 from posegen.embedding.cache import VectorCache
-from posegen.embedding.encoder import Encoded, Encoder, Prepared
-from posegen.embedding.running import Runner
+from posegen.embedding.encoder import Encoder, Prepared
+from posegen.embedding.runner import Runner
 
-__all__ = ["Task", "finish", "prepare"]
+__all__ = ["ShardTask", "compute_shard", "prepare_shard"]
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Task:
-    """A shard of texts, made ready.
+class ShardTask:
+    """A shard of texts, ready to be embedded.
 
     Attributes
     ----------
     receipt : OverlayReceipt
-        Of its texts.
+        Receipt of its texts.
     texts : list of str
     arrays : dict of str to ndarray [text, ...]
-        What is known of them, and room for the rest.
-    rest : int64 [n]
-        Positions of the texts that are to be embedded.
+        Known vectors, and space for the others.
+    missing : int64 [n]
+        Positions of the texts to embed.
     prepared : Prepared or None
-        Those texts, for the encoder.
+        Those texts, tokenised.
     """
 
     receipt: OverlayReceipt
     texts: list[str]
     arrays: dict[str, Array]
-    rest: Array
+    missing: Array
     prepared: Prepared | None
 
 
-def prepare(
+def prepare_shard(
     folder: Path,
     header: EmbeddingHeader,
     encoder: Encoder,
     receipt: OverlayReceipt,
-    before: OverlayReceipt | None,
+    previous: OverlayReceipt | None,
     cache: VectorCache,
-) -> Task:
-    """Read the texts of a shard, take the vectors that are known, and tokenise the rest.
+) -> ShardTask:
+    """Read the texts of a shard, look up known vectors, and tokenise the other texts.
 
     Parameters
     ----------
@@ -62,60 +62,61 @@ def prepare(
     header : EmbeddingHeader
     encoder : Encoder
     receipt : OverlayReceipt
-        Of its texts.
-    before : OverlayReceipt or None
-        Of the vectors that are there, if they are sound: of fewer texts, before the dataset grew.
+        Receipt of its texts.
+    previous : OverlayReceipt or None
+        Receipt of stored, intact vectors: of fewer texts, if the dataset has grown since.
     cache : VectorCache
     """
     texts = read_texts(folder, receipt)
     arrays = {field.name: np.full((len(texts), *field.shape), field.fill, field.dtype) for field in header.fields}
-    is_new = np.ones(len(texts), bool)
-    is_new[: _take_there(folder, header, texts, before, arrays)] = False
-    if not header.positions:  # the cache has no vectors of tokens
-        rest = np.flatnonzero(is_new)
-        for position, vector in cache.known([texts[row] for row in rest.tolist()]).items():
-            arrays[VECTOR][rest[position]] = vector
-            is_new[rest[position]] = False
-    rest = np.flatnonzero(is_new)
-    wanted = [texts[row] for row in rest.tolist()]
-    return Task(receipt, texts, arrays, rest, encoder.backend.prepare(wanted, as_query=False) if wanted else None)
+    is_missing = np.ones(len(texts), bool)
+    if previous is not None and previous.source == header.source_of(hash_texts(texts[: previous.count])):
+        for field in header.fields:
+            arrays[field.name][: previous.count] = read_array(folder, header, previous, field)
+        is_missing[: previous.count] = False
+    if not header.positions:  # the cache contains no vectors of tokens
+        candidates = np.flatnonzero(is_missing)
+        for position, vector in cache.look_up([texts[row] for row in candidates.tolist()]).items():
+            arrays[VECTOR][candidates[position]] = vector
+            is_missing[candidates[position]] = False
+    missing = np.flatnonzero(is_missing)
+    new = [texts[row] for row in missing.tolist()]
+    return ShardTask(receipt, texts, arrays, missing, encoder.backend.prepare(new, as_query=False) if new else None)
 
 
-def finish(task: Task, header: EmbeddingHeader, runner: Runner, cache: VectorCache) -> dict[str, list[bytes]]:
-    """Embed what is to be embedded of a shard.
+def compute_shard(
+    task: ShardTask, header: EmbeddingHeader, runner: Runner, cache: VectorCache, report: Callable[[int], None]
+) -> dict[str, list[bytes]]:
+    """Embed the missing texts of a shard, and encode its arrays.
+
+    Parameters
+    ----------
+    task : ShardTask
+    header : EmbeddingHeader
+    runner : Runner
+    cache : VectorCache
+        Receives the new vectors.
+    report : callable
+        Receives the number of texts of each embedded batch.
 
     Returns
     -------
     dict of str to list of bytes
         The shard's files in pieces, by their path inside the encoder's folder.
     """
+    arrays = task.arrays
     if task.prepared is not None:
-        exact = np.empty((len(task.rest), header.dimension), np.float32)
+        exact = np.empty((len(task.missing), header.dimension), np.float32)
         for chosen, encoded in runner.run(task.prepared):
-            exact[chosen] = encoded.vectors
-            _place(encoded, task.rest[chosen], task.arrays)
-        cache.keep([task.texts[row] for row in task.rest.tolist()], exact)
-    fields = {field.name: field for field in header.fields}
+            rows = task.missing[chosen]
+            exact[chosen] = arrays[VECTOR][rows] = encoded.vectors
+            for row, token in zip(rows.tolist(), encoded.tokens, strict=False):
+                arrays[TOKEN][row, : len(token)] = token
+                arrays[MASK][row, : len(token)] = 1
+            report(len(chosen))
+        cache.store([task.texts[row] for row in task.missing.tolist()], exact)
     shard = task.receipt.shard
     return {
-        object_path(fields[name], shard): encode_shard(fields[name], a, header.shard, header.chunk)
-        for name, a in task.arrays.items()
+        object_path(field, shard): encode_shard(field, arrays[field.name], header.shard, header.chunk)
+        for field in header.fields
     }
-
-
-def _take_there(
-    folder: Path, header: EmbeddingHeader, texts: Sequence[str], before: OverlayReceipt | None, arrays: dict[str, Array]
-) -> int:
-    """Take the vectors that are there of the first texts; tell how many they are."""
-    if before is None or before.source != header.source_of(hash_texts(texts[: before.count])):
-        return 0
-    for field in header.fields:
-        arrays[field.name][: before.count] = read_array(folder, header, before, field)
-    return before.count
-
-
-def _place(encoded: Encoded, rows: Array, arrays: dict[str, Array]) -> None:
-    arrays[VECTOR][rows] = encoded.vectors
-    for row, token in zip(rows.tolist(), encoded.tokens, strict=False):
-        arrays[TOKEN][row, : len(token)] = token
-        arrays[MASK][row, : len(token)] = 1

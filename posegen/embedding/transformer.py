@@ -1,14 +1,14 @@
-"""Encoders of sentence-transformers: tokens, a transformer, and then the model's own pooling.
+"""Run models of sentence-transformers: tokenise once, pad in batches, run the transformer and the model's own pooling.
 
-Texts are tokenised once, padded in batches, and run through the model's own modules, of which the first, the transformer, may
-be replaced by one in int8.
+The first module, the transformer, may be replaced by an int8 version, which :mod:`posegen.embedding.int8` makes. Models are
+found by :mod:`posegen.embedding.models`.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
-from posegen.embedding.prompts import prompts_of
-from posegen.embedding.threads import threads_each
+from posegen.embedding.runner import threads_per_batch
 from posegen.errors import UsageError
 
-__all__ = ["TransformerBackend", "is_transformer", "load_model", "load_transformer"]
+__all__ = ["TransformerBackend", "is_transformer", "load_model", "load_transformer", "model_prompts"]
 
 Array = NDArray[Any]
 
 _LIMIT = 512
-"""Tokens, for models that know no limit."""
+"""Token limit of models that declare none."""
+_DOCUMENT_PROMPTS, _QUERY_PROMPTS = ("document", "passage", "corpus"), ("query",)
+_KNOWN_PROMPTS = {
+    # huggingface.co/intfloat/e5-base-v2: "Each input text should start with 'query: ' or 'passage: '."
+    "e5": ("passage: ", "query: "),
+    # huggingface.co/BAAI/bge-large-en-v1.5: an instruction for short queries, none for passages.
+    "bge-en": ("", "Represent this sentence for searching relevant passages: "),
+}
+
+
+def model_prompts(name: str, own: Mapping[str, str], default: str | None) -> tuple[str, str]:
+    """Return the prompts that a model needs: those in its files, or those that its authors publish.
+
+    Parameters
+    ----------
+    name : str
+    own : mapping of str to str
+        Prompts in its files, by name.
+    default : str or None
+        Name of the prompt for all texts.
+
+    Returns
+    -------
+    (str, str)
+        Prefix of documents, such as captions, and prefix of search queries.
+
+    Examples
+    --------
+    >>> model_prompts("intfloat/e5-base-v2", {"query": "", "document": ""}, None)
+    ('passage: ', 'query: ')
+    >>> model_prompts("all-MiniLM-L6-v2", {}, None)
+    ('', '')
+    """
+    if any(own.values()):
+        always = own.get(default or "", "")
+        document, query = (
+            next((own[key] for key in keys if key in own), always) for keys in (_DOCUMENT_PROMPTS, _QUERY_PROMPTS)
+        )
+        return document, query
+    short = name.rpartition("/")[2].lower()
+    if short.startswith(("e5-", "multilingual-e5-")) and "instruct" not in short:
+        return _KNOWN_PROMPTS["e5"]
+    return _KNOWN_PROMPTS["bge-en"] if short.startswith("bge-") and "-en" in short else ("", "")
 
 
 class TransformerBackend:
@@ -35,17 +76,17 @@ class TransformerBackend:
     Parameters
     ----------
     model : SentenceTransformer
-        Its modules but the first are used, and its tokenizer.
+        Its tokenizer and all its modules but the first are used.
     core : callable
-        In the place of its first module.
+        Replaces the first module.
     prompts : (str, str)
-        Written before texts that are searched, and before those that are searched for.
+        Prefix of documents and prefix of queries.
     limit : int
         Most tokens of a text.
     threads : int
-        That one call may take.
+        Threads of one call.
     bf16 : bool
-        Whether to multiply in half the precision.
+        Whether to compute in bfloat16.
     """
 
     def __init__(
@@ -58,23 +99,23 @@ class TransformerBackend:
         self._prompts, self._limit, self._threads, self._bf16 = prompts, limit, threads, bf16
 
     def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
-        """Tokenise."""
+        """Tokenise texts with their prompt."""
         prompt = self._prompts[as_query]
         prompted = [prompt + text for text in texts]
         numbers = self._tokenizer(prompted, truncation=True, max_length=self._limit, padding=False)["input_ids"]
         return Prepared(np.array([len(some) for some in numbers], np.int64), numbers)
 
     def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
-        """Pad and run.
+        """Pad and embed a batch.
 
         Raises
         ------
         MemoryError
-            If there is too little for so many.
+            If memory is insufficient for the batch.
         """
         import torch
 
-        before = torch.get_num_threads()  # each thread has a number of its own
+        before = torch.get_num_threads()  # torch stores this number per thread
         torch.set_num_threads(self._threads)
         features = {name: torch.from_numpy(value) for name, value in self._padded(prepared, chosen).items()}
         try:
@@ -83,25 +124,25 @@ class TransformerBackend:
                 for module in self._rest:
                     found = module(found)
                 vectors = found["sentence_embedding"].float().cpu().numpy()
-                each = self._of_tokens(found) if tokens else []
+                token_vectors = self._token_vectors(found) if tokens else []
         except Exception as error:
-            # torch and onnxruntime each have their own errors for this, and tell it in words only.
+            # torch and onnxruntime raise errors of their own for this, recognisable by their message only.
             if "alloc" in str(error).lower() or "out of memory" in str(error).lower():
                 raise MemoryError(str(error)) from error
             raise
         finally:
             torch.set_num_threads(before)
-        return Encoded(unit_length(vectors), each)
+        return Encoded(unit_length(vectors), token_vectors)
 
     def _padded(self, prepared: Prepared, chosen: Array) -> dict[str, Array]:
-        """Put texts side by side, with padding where the tokenizer wants it."""
+        """Return token numbers and mask of a batch, padded on the side that the tokenizer uses."""
         listed = [prepared.inputs[row] for row in chosen.tolist()]
         shape = len(listed), max(map(len, listed))
         numbers = np.full(shape, self._tokenizer.pad_token_id or 0, np.int64)
         mask = np.zeros(shape, np.int64)
         for row, some in enumerate(listed):
-            place = slice(None, len(some)) if self._tokenizer.padding_side == "right" else slice(shape[1] - len(some), None)
-            numbers[row, place], mask[row, place] = some, 1
+            columns = slice(None, len(some)) if self._tokenizer.padding_side == "right" else slice(shape[1] - len(some), None)
+            numbers[row, columns], mask[row, columns] = some, 1
         return {"input_ids": numbers, "attention_mask": mask}
 
     def _precision(self) -> Any:
@@ -110,26 +151,26 @@ class TransformerBackend:
         return torch.autocast(self._device.partition(":")[0], torch.bfloat16) if self._bf16 else nullcontext()
 
     @staticmethod
-    def _of_tokens(found: dict[str, Any]) -> list[Array]:
+    def _token_vectors(found: dict[str, Any]) -> list[Array]:
         masks = found["attention_mask"].bool().cpu().numpy()
         vectors = found["token_embeddings"].float().cpu().numpy()
         return [unit_length(vector[mask]) for vector, mask in zip(vectors, masks, strict=True)]
 
 
 class _AnyBackend:
-    """Runs a model that is no transformer, one of static vectors for example, by its own means."""
+    """Runs a model without a transformer, such as static vectors, by its own `encode`."""
 
     def __init__(self, model: Any, prompts: tuple[str, str]) -> None:
         self._model, self._prompts = model, prompts
 
     def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
-        """Count words, which is near enough to go by."""
+        """Add prompts; the number of words approximates the number of tokens."""
         prompt = self._prompts[as_query]
         prompted = [prompt + text for text in texts]
         return Prepared(np.array([len(text.split()) for text in prompted], np.int64), prompted)
 
     def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
-        """Run."""
+        """Embed a batch."""
         del tokens
         texts = [prepared.inputs[row] for row in chosen.tolist()]
         vectors = self._model.encode(texts, batch_size=max(1, len(texts)), prompt="", show_progress_bar=False)
@@ -145,48 +186,57 @@ def load_transformer(
     ----------
     folder : Path
     name, fingerprint, source : str
-        See :class:`posegen.embedding.finding.Found`.
+        See :class:`posegen.embedding.models.FoundEncoder`.
     max_tokens : int or None
     precision : str or None
-        ``float32``, ``int8`` or ``bf16``; what suits the machine if None.
+        ``float32``, ``int8`` or ``bf16``; None for the best of this machine.
     workers : int or None
 
     Raises
     ------
     UsageError
-        If it cannot be loaded, or not in this precision.
+        If it cannot be loaded, or is not available in this precision.
     """
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = load_model(folder, device)
     limit = min(max_tokens or _LIMIT * 100, int(min(model.max_seq_length or _LIMIT, _LIMIT * 100)))
-    prompts = prompts_of(name, dict(model.prompts), model.default_prompt_name)
-    told: dict[str, Any] = {"kind": "sentence-transformers", "source": source, "limit": limit, "prompts": list(prompts)}
+    prompts = model_prompts(name, dict(model.prompts), model.default_prompt_name)
+    about: dict[str, Any] = {"kind": "sentence-transformers", "source": source, "limit": limit, "prompts": list(prompts)}
     dimension = int(model.get_embedding_dimension())
     if not is_transformer(model):
-        _only_float(name, precision)
-        told |= {"precision": "float32", "device": "cpu"}
-        return Encoder(name, dimension, f"{fingerprint}-float32", _AnyBackend(model.cpu(), prompts), limit, told=told)
-    chosen = precision or _suited(device)
-    threads = threads_each(workers)
-    exact = TransformerBackend(model, model[0], prompts, limit, threads, bf16=chosen == "bf16")
-    told |= {"precision": chosen, "device": device}
-    own = f"{fingerprint}-{chosen}"
-    if chosen != "int8":
-        return Encoder(name, dimension, own, exact, limit, has_tokens=True, told=told, token_bytes=_token_bytes(model))
-    from posegen.embedding.int8 import int8_core
+        if precision not in (None, "float32"):
+            msg = f"{name}: is no transformer, and has float32 only; leave --precision out"
+            raise UsageError(msg)
+        about |= {"precision": "float32", "device": "cpu"}
+        return Encoder(name, dimension, f"{fingerprint}-float32", _AnyBackend(model.cpu(), prompts), limit, description=about)
+    chosen = precision or _best_precision(device)
+    if chosen == "int8":
+        device = "cpu"
+        model.cpu()
+    threads = threads_per_batch(workers)
+    backend = TransformerBackend(model, model[0], prompts, limit, threads, bf16=chosen == "bf16")
+    reference = None
+    if chosen == "int8":
+        from posegen.embedding.int8 import int8_core
 
-    model.cpu()
-    exact = TransformerBackend(model, model[0], prompts, limit, threads)
-    small = TransformerBackend(model, int8_core(model, name, threads), prompts, limit, threads)
-    told["device"] = "cpu"
-    bytes_each = _token_bytes(model)
-    return Encoder(name, dimension, own, small, limit, has_tokens=True, told=told, reference=exact, token_bytes=bytes_each)
+        reference, backend = backend, TransformerBackend(model, int8_core(model, name, threads), prompts, limit, threads)
+    return Encoder(
+        name,
+        dimension,
+        f"{fingerprint}-{chosen}",
+        backend,
+        limit,
+        has_tokens=True,
+        description=about | {"precision": chosen, "device": device},
+        token_bytes=_token_bytes(model),
+        reference=reference,
+    )
 
 
 def load_model(folder: Path, device: str) -> Any:
-    """Load a model as sentence-transformers has it: a SentenceTransformer, in float32.
+    """Load a SentenceTransformer in float32.
 
     Raises
     ------
@@ -203,14 +253,14 @@ def load_model(folder: Path, device: str) -> Any:
         model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         reason = str(error).strip().partition("\n")[0]
-        msg = f"{folder}: cannot be loaded as a model of sentence-transformers ({reason:.300}). Copy it anew, or choose another"
+        msg = f"{folder}: sentence-transformers cannot load this model ({reason:.300}). Copy it again, or choose another"
         raise UsageError(msg) from error
     model.eval()
     return model.float()
 
 
 def is_transformer(model: Any) -> bool:
-    """Whether the model's tokens can be made here as it makes them itself."""
+    """Return whether the first module is a transformer whose tokens the tokenizer alone reproduces."""
     if type(model[0]).__name__ != "Transformer" or not callable(getattr(model, "tokenizer", None)):
         return False
     text = "A person walks, and then WAVES."
@@ -218,20 +268,14 @@ def is_transformer(model: Any) -> bool:
     return "input_ids" in own and own["input_ids"].tolist() == [model.tokenizer(text)["input_ids"]]
 
 
-def _only_float(name: str, precision: str | None) -> None:
-    if precision not in (None, "float32"):
-        msg = f"{name}: is no transformer, and has float32 only; leave --precision out"
-        raise UsageError(msg)
-
-
-def _suited(device: str) -> str:
+def _best_precision(device: str) -> str:
     from posegen.embedding.int8 import is_installed
 
     return "bf16" if device == "cuda" else "int8" if is_installed() else "float32"
 
 
 def _token_bytes(model: Any) -> int:
-    """Bytes of memory that a token of a batch takes, roughly: what a layer holds at once."""
+    """Return the approximate bytes of memory per token of a batch: the activations of one layer."""
     config = model[0].auto_model.config
     hidden = int(getattr(config, "hidden_size", 768))
     inner = int(getattr(config, "intermediate_size", 4 * hidden))

@@ -137,8 +137,11 @@ def _generate(request: Request, telling: Telling) -> Outcome:
 def _embed(request: Request, telling: Telling) -> Outcome:
     from posegen.embedding.stage import embed
 
-    with telling.embedding() as (progress, notify):
-        made = embed(request.dataset, progress=progress, notify=notify)
+    progress = telling.embedding()
+    try:
+        made = embed(request.dataset, progress=progress)
+    finally:
+        progress.stop()
     return Outcome(made.nothing_to_do, f"{made.distinct:,} distinct texts by {made.encoder} in {made.path}")
 
 

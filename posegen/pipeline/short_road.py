@@ -31,22 +31,16 @@ def generating(request: Request, say: Callable[[str], None]) -> None:
 def embedding(request: Request, say: Callable[[str], None]) -> EmbeddingMeasured:
     """Embed their captions; vectors that other datasets left in the user's cache are not counted on."""
     from posegen.dataset.read import open_dataset
-    from posegen.embedding.clock import Progress
     from posegen.embedding.stage import embed
 
     say("measuring embed")
-    rates: list[float] = []
-
-    def tell(progress: Progress) -> None:
-        rates.extend([progress.rate] if progress.rate else [])
-
     begun = time.monotonic()
-    made = embed(request.dataset, cached=False, progress=tell, notify=say)
+    made = embed(request.dataset, cached=False)
     seconds = time.monotonic() - begun
     dataset = open_dataset(request.dataset)
     samples = len(dataset)
     half = {caption["text"] for sample in range(samples // 2) for row in dataset.rows(sample) for caption in row["captions"]}
-    return EmbeddingMeasured(samples, len(half), made.distinct, seconds, rates[-1], bytes_of(made.path))
+    return EmbeddingMeasured(samples, len(half), made.distinct, seconds, made.texts_per_second, bytes_of(made.path))
 
 
 @dataclass

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from posegen.embedding.clock import Progress
     from posegen.generation.progress import Reporter as GenerationReporter
+    from posegen.progress import Progress
     from posegen.training.request import Reporter as TrainingReporter
 
 __all__ = ["Telling"]
@@ -26,8 +24,8 @@ class Telling(Protocol):
     def generation(self) -> GenerationReporter:
         """Who is told how generating goes."""
 
-    def embedding(self) -> AbstractContextManager[tuple[Callable[[Progress], None], Callable[[str], None]]]:
-        """Who is told how embedding goes, and what it has to say."""
+    def embedding(self) -> Progress:
+        """Return the display of embedding's progress and messages."""
 
     def training(self) -> TrainingReporter:
         """Who is told how training goes."""

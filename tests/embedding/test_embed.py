@@ -24,8 +24,7 @@ from posegen.cli.main import main
 from posegen.dataset.faults import CRASH_VARIABLE
 from posegen.dataset.files import remove_temporary_files
 from posegen.embedding import EmbeddingResult, embed, load_encoder, open_embeddings
-from posegen.embedding.finding import STATIC
-from posegen.embedding.hashing import HASHING
+from posegen.embedding.word_vectors import HASHING, WORDLLAMA
 from posegen.errors import PosegenError, UsageError
 from tests.embedding.captioned import captioned, plain
 
@@ -221,12 +220,12 @@ def test_another_encoder_goes_beside_and_never_over(dataset: Path) -> None:
     with pytest.raises(UsageError, match=r"holds other vectors \(.*model"):
         run(dataset, max_tokens=2)
     run(dataset, max_tokens=2, name="two words")
-    embed(dataset, STATIC)
+    embed(dataset, WORDLLAMA)
     assert files_of(dataset / "embeddings" / HASHING) == before
     with pytest.raises(UsageError, match="several encoders; name one of: hashing-for-tests, two-words, wordllama"):
         _ = posegen.open(dataset).embeddings
     assert open_embeddings(dataset, "two words").count == len(texts_of())
-    assert posegen.open(dataset, STATIC)[3].text_embedding.shape == (2, 3, 256)
+    assert posegen.open(dataset, WORDLLAMA)[3].text_embedding.shape == (2, 3, 256)
     with pytest.raises(UsageError, match="did you mean 'wordllama'"):
         open_embeddings(dataset, "wordlama")
 
@@ -257,7 +256,7 @@ def test_the_cache_serves_other_datasets_and_survives_damage(dataset: Path, tmp_
     shutil.rmtree(other / "embeddings")
     result = run(other, cached=True)
     assert result.known == 0
-    assert any("going on without it" in note for note in result.notes)
+    assert any("continuing without it" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(

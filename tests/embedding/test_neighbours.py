@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.embedding.encoder import unit_length
-from posegen.embedding.neighbours import neighbour_index, ranked
+from posegen.embedding.neighbours import neighbour_index, rank_candidates
 
 pytest.importorskip("faiss")
 
@@ -66,6 +66,6 @@ def test_the_index_finds_nearly_all_that_exact_search_does_and_always_the_same()
 
 def test_what_differs_by_less_than_a_millionth_is_as_similar() -> None:
     near = np.array([[0.5, 0.50000001, 0.9, -np.inf]])
-    others, similarities = ranked(near, np.array([[4, 2, 7, -1]]), 5)
+    others, similarities = rank_candidates(near, np.array([[4, 2, 7, -1]]), 5)
     assert others.tolist() == [[7, 2, 4, -1, -1]]
     assert similarities[0, :3].tolist() == pytest.approx([0.9, 0.5, 0.5])

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from posegen.dataset.read import open_dataset
-from posegen.embedding import open_embeddings, pairs_mining
+from posegen.embedding import open_embeddings
 from posegen.embedding.pairs import PairTable, mine_pairs, open_pairs
 from posegen.errors import PosegenError, UsageError
 
@@ -127,12 +127,16 @@ def parts(path: Path) -> dict[str, bytes]:
 
 KILLED = """
 import os, signal, sys
-from posegen.embedding import pairs_mining
-pairs_mining.SHARD = 32
-def tell(what, done, total):
-    if what == "mining pairs of texts" and done >= 64:
-        os.kill(os.getpid(), signal.SIGKILL)
-pairs_mining.mine_pairs(sys.argv[1], progress=tell)
+from posegen.embedding import pairs
+from posegen.progress import SilentProgress
+class Killer(SilentProgress):
+    def start(self, task, total, *, unit="samples", done=0):
+        self.task = task
+    def update(self, done, details=""):
+        if self.task == "mine pairs" and done >= 64:
+            os.kill(os.getpid(), signal.SIGKILL)
+pairs.SHARD = 32
+pairs.mine_pairs(sys.argv[1], progress=Killer())
 """
 
 
@@ -141,7 +145,7 @@ def test_after_a_kill_only_what_is_missing_is_made_and_all_is_equal(dataset: Pat
     assert killed.returncode == -signal.SIGKILL
     with pytest.raises(PosegenError, match="not complete"):
         open_pairs(dataset)
-    monkeypatch.setattr(pairs_mining, "SHARD", 32)
+    monkeypatch.setattr("posegen.embedding.pairs.SHARD", 32)
     found = mine_pairs(dataset)
     assert found.made == found.shards - 2 > 0
     resumed = parts(dataset)

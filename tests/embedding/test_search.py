@@ -13,10 +13,8 @@ from benchmarks.embed.phrasings import JUDGED, phrasings, unfair, words_of_actio
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.embedding import open_embeddings
-from posegen.embedding.search import fitting, open_search
-from posegen.embedding.search_actions import directions
-from posegen.embedding.search_index import SearchIndex, related_words
-from posegen.embedding.search_words import lexicon
+from posegen.embedding.search import fit_phrases, open_search
+from posegen.embedding.search_index import SearchIndex, action_directions, count_words, read_related_phrases
 from posegen.library import load_library
 
 
@@ -30,38 +28,40 @@ QUERY = np.array([1, 0], np.float32)
 
 
 def test_a_phrase_fits_as_well_as_it_and_its_action_are_near() -> None:
-    found = fitting("hello", QUERY, index(["wave", "wave", "walk"], [False, False, False], [[1, 0], [0.6, 0.8], [0.8, 0.6]]))
+    found = fit_phrases(
+        "hello", QUERY, index(["wave", "wave", "walk"], [False, False, False], [[1, 0], [0.6, 0.8], [0.8, 0.6]])
+    )
     assert found.tolist() == pytest.approx([0.98 * 0.8 + 0.02, 0.98 * 0.8 + 0.02 * 0.6, 0.8])
 
 
 def test_phrases_related_to_an_action_count_more_than_what_is_said_of_it() -> None:
     vectors = [[0.5, 0.75**0.5], [1, 0], [0.28, 0.96]]
-    found = fitting("hello", QUERY, index(["wave", "wave", "walk"], [False, True, False], vectors))
+    found = fit_phrases("hello", QUERY, index(["wave", "wave", "walk"], [False, True, False], vectors))
     assert found[0] == pytest.approx(0.98 * (0.05 * 0.5 + 0.95) + 0.02 * 0.5)
     assert found[0] > found[2]
 
 
 def test_a_word_that_comes_up_with_one_action_only_tells_of_it() -> None:
     phrases = ["someone genuflects", "someone strolls", "someone is strolling about", "someone bows"]
-    found = lexicon(phrases, [0, 1, 1, 2], [True] * 4, 3)
-    assert found.telling("Genuflecting!") == pytest.approx([1 / 2, 0, 0])
-    assert found.telling("they strolled") == pytest.approx([0, 2 / 3, 0])
-    assert found.telling("someone strolls") == pytest.approx([1 / 5, 2 / 3 + 2 / 5, 1 / 5])
-    assert found.telling("a zebra").tolist() == [0, 0, 0]
+    found = count_words(phrases, [0, 1, 1, 2], [True] * 4, 3)
+    assert found.evidence("Genuflecting!") == pytest.approx([1 / 2, 0, 0])
+    assert found.evidence("they strolled") == pytest.approx([0, 2 / 3, 0])
+    assert found.evidence("someone strolls") == pytest.approx([1 / 5, 2 / 3 + 2 / 5, 1 / 5])
+    assert found.evidence("a zebra").tolist() == [0, 0, 0]
     # Words of other languages are not torn at their own letters.
-    assert lexicon(["jemand läuft"], [0], [True], 1).telling("uft").tolist() == [0]
+    assert count_words(["jemand läuft"], [0], [True], 1).evidence("uft").tolist() == [0]
 
 
 def test_all_that_a_dataset_says_of_an_action_counts_as_twenty_phrases() -> None:
     phrases = ["bows low", "bows", "bows", "bows twice", "bows to none"]
-    found = lexicon(phrases, [0, 0, 0, 0, 1], [False] * 4 + [True], 2)
-    assert found.telling("bow") == pytest.approx([20 / 22, 1 / 22])
-    assert found.telling("low") == pytest.approx([5 / 6, 0])
+    found = count_words(phrases, [0, 0, 0, 0, 1], [False] * 4 + [True], 2)
+    assert found.evidence("bow") == pytest.approx([20 / 22, 1 / 22])
+    assert found.evidence("low") == pytest.approx([5 / 6, 0])
 
 
 def test_words_add_to_how_well_an_action_fits() -> None:
     nodded = index(["nod", "nod", "bow", "bow"], [False, True, False, True], [[0, 1]] * 4)
-    assert fitting("nods", QUERY, nodded).tolist() == pytest.approx([0.98 * 0.2 * 21 / 22] * 2 + [0, 0])
+    assert fit_phrases("nods", QUERY, nodded).tolist() == pytest.approx([0.98 * 0.2 * 21 / 22] * 2 + [0, 0])
 
 
 def test_directions_tell_actions_apart_by_what_matters() -> None:
@@ -70,22 +70,22 @@ def test_directions_tell_actions_apart_by_what_matters() -> None:
     vectors = np.stack([told - 1.0, noise], axis=1).astype(np.float32)
     for actions in (3, 2):
         own = told < actions
-        found = directions(vectors[own], told[own], np.ones(own.sum(), bool))
+        found = action_directions(vectors[own], told[own], np.ones(own.sum(), bool))
         assert found.shape == (actions, 3)
         assert found.sum(axis=0) == pytest.approx(0, abs=1e-6)
         assert np.abs(found[:, 1]).max() < 0.2 * np.abs(found[:, 0]).max()
         assert ((vectors[own] @ found[:, :2].T + found[:, 2]).argmax(axis=1) == told[own]).all()
-    assert not directions(vectors[:3], told[:3], np.ones(3, bool)).any()
+    assert not action_directions(vectors[:3], told[:3], np.ones(3, bool)).any()
 
 
 def test_a_text_in_the_direction_of_an_action_fits_it_better() -> None:
     level = index(["bow", "wave"], [False, False], [[0, 1], [0, 1]])
     tilted = replace(level, directions=np.array([[-5, 3, 1], [5, -3, -1]], np.float32))
-    assert fitting("hello", QUERY, tilted).tolist() == pytest.approx([0.98 * 0.02 * -4, 0.98 * 0.02 * 4])
+    assert fit_phrases("hello", QUERY, tilted).tolist() == pytest.approx([0.98 * 0.02 * -4, 0.98 * 0.02 * 4])
 
 
 def test_each_action_has_phrases_and_they_read_as_sentences() -> None:
-    related = related_words("en")
+    related = read_related_phrases("en")
     assert set(load_library().entries) <= related.words.keys()
     assert min(map(len, related.words.values())) >= 40
     assert related.sentence("a porter with luggage") == "a porter with luggage"

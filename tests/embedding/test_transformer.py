@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.embedding import embed, load_encoder, open_embeddings
-from posegen.embedding.batching import plan_batches
-from posegen.embedding.encoder import Encoded, Encoder, Prepared
-from posegen.embedding.hashing import HASHING
-from posegen.embedding.memory import LEAST, MOST_CPU, suited_budget
+from posegen.embedding.encoder import Encoded, Encoder, Prepared, plan_batches
+from posegen.embedding.runner import MAX_CPU_BUDGET, MIN_BUDGET, batch_budget
+from posegen.embedding.word_vectors import HASHING
 from posegen.errors import PosegenError, UsageError
 from tests.embedding import tiny_encoder
 from tests.embedding.captioned import captioned, plain
@@ -77,8 +76,8 @@ def test_int8_is_measured_told_and_refused_below_the_floor(
 ) -> None:
     pytest.importorskip("onnxruntime")
     dataset = captioned(tmp_path / "dataset", 6, plain)
-    monkeypatch.setattr("posegen.embedding.int8.FLOOR", 1.5)
-    with pytest.raises(PosegenError, match=r"agree with those in float32 only to .* Embed with --precision float32"):
+    monkeypatch.setattr("posegen.embedding.int8.MIN_AGREEMENT", 1.5)
+    with pytest.raises(PosegenError, match=r"agree with float32 only to .* Embed with --precision float32"):
         embed(dataset, str(model), precision="int8")
     monkeypatch.undo()
     monkeypatch.setenv("POSEGEN_EMBEDDING_CACHE", "off")
@@ -90,9 +89,9 @@ def test_int8_is_measured_told_and_refused_below_the_floor(
     assert cosines.min() > 0.985
     # On processors with instructions for it, int8 is so exact that the cosines of this model round to 1.
     assert not np.array_equal(exact, small)
-    with pytest.raises(UsageError, match=r"precision 'int8' there, 'float32' asked for"):
+    with pytest.raises(UsageError, match=r"precision 'int8' stored, 'float32' requested"):
         embed(dataset, str(model), precision="float32")
-    assert embed(dataset, str(model)).nothing_to_do  # goes on in the precision that is there
+    assert embed(dataset, str(model)).nothing_to_do  # keeps the stored precision
 
 
 def test_models_that_bring_code_or_pickles_are_refused(model: Path, tmp_path: Path) -> None:
@@ -134,9 +133,9 @@ def test_where_memory_is_short_batches_are_halved_and_one_is_told(tmp_path: Path
         encoder = Encoder(name, 2, f"{name}-float32", backend, 100)
         result = embed(dataset, encoder, workers=workers)
         assert bool(result.notes) == (name == "narrow")
-    assert "memory is short for" in result.notes[0]
+    assert "memory is insufficient for" in result.notes[0]
     np.testing.assert_array_equal(open_embeddings(dataset, "narrow").vectors(), open_embeddings(dataset, "roomy").vectors())
-    with pytest.raises(PosegenError, match="short even for one text"):
+    with pytest.raises(PosegenError, match="insufficient for a text"):
         embed(dataset, Encoder("none", 2, "none-float32", _Narrow(0), 100))
 
 
@@ -151,7 +150,7 @@ def test_batches_hold_every_text_once_within_the_budget() -> None:
 
 def test_the_budget_follows_the_free_memory() -> None:
     encoder = load_encoder(HASHING)
-    assert suited_budget(encoder, 1, 1 << 40) == MOST_CPU
-    assert suited_budget(encoder, 1, 1 << 10) == LEAST
+    assert batch_budget(encoder, 1, 1 << 40) == MAX_CPU_BUDGET
+    assert batch_budget(encoder, 1, 1 << 10) == MIN_BUDGET
     half = 4 * encoder.token_bytes * 600
-    assert (suited_budget(encoder, 1, half), suited_budget(encoder, 2, half)) == (512, 256)
+    assert (batch_budget(encoder, 1, half), batch_budget(encoder, 2, half)) == (512, 256)

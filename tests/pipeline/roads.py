@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from posegen.embedding.stage import embed
 from posegen.evaluation.evaluate import evaluate
 from posegen.generation.progress import Progression, Silence
 from posegen.pipeline.run import Request, run_pipeline
+from posegen.progress import SilentProgress
 from posegen.training.train import train
 from posegen.viewing.render import render
 from tests import preloading
@@ -48,6 +48,13 @@ class Generating(Silence):
             die()
 
 
+class Embedding(SilentProgress):
+    """Kills the process at the first report of progress."""
+
+    def update(self, done: int, details: str = "") -> None:
+        die()
+
+
 class Training(tiny.Recorder):
     """Is killed in the middle."""
 
@@ -73,12 +80,8 @@ class View:
     def generation(self) -> Any:
         return Generating() if self.killed_in == self.now else Silence()
 
-    def embedding(self) -> AbstractContextManager[Any]:
-        def tell(anything: Any) -> None:
-            if self.killed_in == self.now:
-                die()
-
-        return nullcontext((tell, tell))
+    def embedding(self) -> SilentProgress:
+        return Embedding() if self.killed_in == self.now else SilentProgress()
 
     def training(self) -> Any:
         return Training() if self.killed_in == self.now else tiny.Recorder()

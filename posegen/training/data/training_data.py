@@ -17,7 +17,7 @@ from posegen.dataset.batches import WINDOW, Batches, make_batches
 from posegen.dataset.layout import HEADER_FILE
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split
-from posegen.embedding.finding import DEFAULT
+from posegen.embedding.models import DEFAULT
 from posegen.errors import UsageError
 from posegen.library import load_library
 from posegen.training.data.cache import prepare, view_of

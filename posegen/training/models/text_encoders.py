@@ -19,9 +19,8 @@ from torch.nn.utils import parametrize
 
 from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
-from posegen.embedding.finding import Found, find_encoder
-from posegen.embedding.prompts import prompts_of
-from posegen.embedding.transformer import is_transformer, load_model
+from posegen.embedding.models import FoundEncoder, find_encoder
+from posegen.embedding.transformer import is_transformer, load_model, model_prompts
 from posegen.errors import UsageError
 from posegen.training.data.captions import SPELLINGS
 from posegen.training.settings import Model
@@ -59,7 +58,7 @@ class TextModel(nn.Module):
         if not is_transformer(model):
             msg = f"{source}: is no transformer that can be trained here. Choose another with --set text.encoder=NAME|PATH"
             raise UsageError(msg)
-        prompts = prompts_of(found.name, dict(model.prompts), model.default_prompt_name)
+        prompts = model_prompts(found.name, dict(model.prompts), model.default_prompt_name)
         # A run has another name, by which nobody would know what is to be written before its texts.
         model.prompts = {"query": prompts[1], "document": prompts[0]}
         self.encoder = model
@@ -114,7 +113,7 @@ class TextModel(nn.Module):
         return vectors
 
 
-def find_trainable_encoder(source: str) -> Found:
+def find_trainable_encoder(source: str) -> FoundEncoder:
     """Find an encoder that has weights to be trained.
 
     Raises
@@ -132,7 +131,7 @@ def find_trainable_encoder(source: str) -> Found:
     return found
 
 
-def _folder(found: Found) -> Path:
+def _folder(found: FoundEncoder) -> Path:
     assert found.folder is not None, "refused before"
     return found.folder
 

