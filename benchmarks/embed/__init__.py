@@ -1,4 +1,4 @@
-"""How embedding is judged."""
+"""Benchmark of embedding."""
 
 from benchmarks.embed import against_published, int8, kills, memory, mining, searching
 

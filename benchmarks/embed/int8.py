@@ -1,4 +1,4 @@
-"""How near vectors in int8 come to those in float32, on captions."""
+"""Measure the agreement of int8 vectors with float32 on captions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 
-FLOOR = 0.985
+MIN_AGREEMENT = 0.985
 TEXTS = 1000
 NEAREST = 10
 
@@ -28,14 +28,14 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(
         f"cosine of int8 to float32, {len(texts):,} captions",
         f"least {cosines.min():.4f}, mean {cosines.mean():.4f}",
-        f"at least {FLOOR}",
-        bool(cosines.min() >= FLOOR),
+        f"at least {MIN_AGREEMENT}",
+        bool(cosines.min() >= MIN_AGREEMENT),
     )
     shared = [len(set(a) & set(b)) / NEAREST for a, b in zip(_nearest(exact), _nearest(small), strict=True)]
-    yield Figure(f"of the {NEAREST} nearest captions, those that are the same", f"{100 * np.mean(shared):.0f} %")
+    yield Figure(f"share of the {NEAREST} nearest captions that are the same", f"{100 * np.mean(shared):.0f} %")
 
 
 def _nearest(vectors: np.ndarray) -> list[list[int]]:
-    likeness = vectors @ vectors.T
-    np.fill_diagonal(likeness, -1)
-    return np.argsort(-likeness, axis=1, kind="stable")[:, :NEAREST].tolist()
+    similarity = vectors @ vectors.T
+    np.fill_diagonal(similarity, -1)
+    return np.argsort(-similarity, axis=1, kind="stable")[:, :NEAREST].tolist()

@@ -1,4 +1,4 @@
-"""Killed at random moments and run again, vectors are those of a run that nobody disturbed."""
+"""Kill the embed stage at random moments and resume it; compare the vectors with those of an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def measure(folder: Path) -> Iterator[Figure]:
     dataset = generate(folder / "dataset", "--samples", str(SAMPLES))
     _run(dataset)
     whole = open_embeddings(dataset)
-    wanted, shards = whole.vectors(), whole.shards
+    expected, shards = whole.vectors(), whole.shards
     moments = random.Random(3)
     farthest, complete = 0.0, []
     wrong = []
     for number in range(KILLS):
         shutil.rmtree(dataset / "embeddings")
-        # From the first numbering to the last shard; the moment counts from a shard that is complete.
+        # From the numbering of captions to the last shard; the delay starts when a shard is complete.
         after, moment = moments.randrange(-1, shards), moments.uniform(0.0, 0.6)
         _kill(dataset, after, moment, workers=1 + number % 2)
         complete.append(_complete(dataset))
@@ -49,11 +49,11 @@ def measure(folder: Path) -> Iterator[Figure]:
         found = open_embeddings(dataset)
         if list(found.texts) != list(whole.texts):
             wrong.append(f"kill {number}: other texts")
-        farthest = max(farthest, float(np.abs(found.vectors() - wanted).max()))
-    told = f"largest difference {farthest:.1e}; killed with {', '.join(map(str, sorted(complete)))} of {shards} shards complete"
+        farthest = max(farthest, float(np.abs(found.vectors() - expected).max()))
+    value = f"largest difference {farthest:.1e}; killed with {', '.join(map(str, sorted(complete)))} of {shards} shards done"
     yield Figure(
-        f"killed {KILLS} times and run again, {len(wanted)} texts",
-        told,
+        f"killed {KILLS} times and resumed, {len(expected)} texts",
+        value,
         f"within {NEAR}",
         farthest <= NEAR and not wrong,
         wrong,
@@ -73,7 +73,7 @@ def _complete(dataset: Path) -> int:
 
 
 def _kill(dataset: Path, after: int, moment: float, workers: int) -> None:
-    """Start a run, and kill it some time after so many shards are complete; -1 for after its folder is there."""
+    """Start a run, and kill it `moment` seconds after `after` shards are complete, or after its folder exists for -1."""
     with subprocess.Popen(_command(dataset, workers), cwd=ROOT, stderr=subprocess.DEVNULL) as run:
         while run.poll() is None and (not (dataset / "embeddings").exists() if after < 0 else _complete(dataset) < after):
             time.sleep(POLL)

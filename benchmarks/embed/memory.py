@@ -1,4 +1,4 @@
-"""A million captions, fifty thousand of them different: memory stays as it is for a tenth of them."""
+"""Measure the memory for a million captions with 50,000 distinct texts, and for a tenth of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from benchmarks.figures import Figure
 from benchmarks.measure import peak_memory
 from tests.embedding.captioned import captioned
 
-MOST_BYTES = 2_000_000_000
-FLAT = 1.25
-"""The peak at a million rows, by that at a hundred thousand with half as many texts."""
+MAX_BYTES = 2_000_000_000
+MAX_RATIO = 1.25
+"""Largest ratio of the peak at a million rows to that at a hundred thousand with half as many texts."""
 ROWS, DISTINCT = 1_000_000, 50_000
 VARIANTS, EACH = 5, 3
 RUN = "import sys; from posegen.embedding import embed; embed(sys.argv[1], 'wordllama', cached=False)"
@@ -29,16 +29,16 @@ def measure(folder: Path) -> Iterator[Figure]:
         from posegen.embedding import open_embeddings
 
         found = open_embeddings(path)
-        told = f"{found.rows.num_rows:,} rows, {found.count:,} texts, peak {peaks[rows].resident / 1e6:,.0f} MB"
-        yield Figure(f"{rows:,} rows, the model's 16 MB among them", told, "under 2 GB", peaks[rows].resident < MOST_BYTES)
+        value = f"{found.rows.num_rows:,} rows, {found.count:,} texts, peak {peaks[rows].resident / 1e6:,.0f} MB"
+        yield Figure(f"{rows:,} rows, 16 MB of them the model", value, "under 2 GB", peaks[rows].resident < MAX_BYTES)
     ratio = peaks[ROWS].resident / peaks[ROWS // 10].resident
-    yield Figure("peak by that of a tenth of the rows", f"{ratio:.2f}", f"at most {FLAT}", ratio <= FLAT)
+    yield Figure("peak, relative to a tenth of the rows", f"{ratio:.2f}", f"at most {MAX_RATIO}", ratio <= MAX_RATIO)
 
 
 def _dataset(path: Path, rows: int, distinct: int) -> Path:
     samples = -(-rows // (VARIANTS * EACH))
     numbers = np.random.default_rng(4).integers(0, distinct, (samples, VARIANTS, EACH))
-    numbers.ravel()[:distinct] = np.arange(distinct)  # each of them appears
+    numbers.ravel()[:distinct] = np.arange(distinct)  # each number occurs
 
     def captions(sample: int, variant: int) -> Sequence[str]:
         return [

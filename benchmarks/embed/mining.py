@@ -1,8 +1,7 @@
-"""How long near-duplicates and hard negatives take to be mined among 100,000 texts, and how many neighbours are missed.
+"""Measure the time to mine pairs among 100,000 texts, and the recall of the inverted index.
 
-The vectors are those of real captions: of as many default samples as have 100,000 different texts, by the default encoder.
-What is timed is all of ``posegen embed --pairs`` but the embedding itself: reading the labels of all samples, making the index,
-finding neighbours, judging them, and writing the table.
+The vectors are those of captions of default samples by the default encoder. The timed part is all of ``posegen embed --pairs``
+except embedding: reading the labels of all samples, building the index, finding and judging neighbours, and writing the table.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from posegen.embedding.pairs import mine_pairs, open_pairs
 
 TEXTS = 100_000
 SECONDS = 60.0
-"""From vectors in memory to a pair table on the disk, at most, on two cores."""
+"""Target from vectors in memory to a pair table on disk, on two cores."""
 RECALL = 0.95
-"""Share of the nearest neighbours of exact search that are found, at least."""
+"""Least share of exact nearest neighbours that the index finds."""
 SAMPLES = 19_000
-"""They have 100,000 different texts, and some more."""
-ASKED = 1000
-"""Texts whose neighbours are compared with those of exact search."""
+"""They have slightly more than 100,000 distinct texts."""
+QUERIES = 1000
+"""Number of texts whose neighbours are compared with exact search."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -39,18 +38,18 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def mined(path: Path) -> Iterator[Figure]:
-    """Give the figures of a dataset whose captions are embedded."""
+    """Yield the measures of a dataset whose captions are embedded."""
     found = mine_pairs(path)
-    good = found.seconds < SECONDS and found.texts >= TEXTS
-    told = f"{found.seconds:.1f} s: {found.duplicates:,} near-duplicates, {found.negatives:,} hard negatives"
-    yield Figure(f"pairs of {found.texts:,} texts", told, f"under {SECONDS:.0f} s for {TEXTS:,}", good)
+    passed = found.seconds < SECONDS and found.texts >= TEXTS
+    value = f"{found.seconds:.1f} s: {found.duplicates:,} near-duplicates, {found.negatives:,} hard negatives"
+    yield Figure(f"pairs of {found.texts:,} texts", value, f"under {SECONDS:.0f} s for {TEXTS:,}", passed)
     again = mine_pairs(path)
-    yield Figure("the same command run again", f"{again.made} shards made", "none", again.nothing_to_do)
+    yield Figure("shards computed by repeating the command", f"{again.made}", "none", again.nothing_to_do)
     vectors = open_embeddings(path).vectors()
     neighbours = open_pairs(path).header.neighbours
-    rows = np.arange(ASKED) * len(vectors) // ASKED
+    rows = np.arange(QUERIES) * len(vectors) // QUERIES
     index, exact = neighbour_index(vectors), neighbour_index(vectors, exact=sys.maxsize)
-    for most in (10, neighbours):
-        pairs = zip(index.neighbours(vectors, rows, most)[0], exact.neighbours(vectors, rows, most)[0], strict=True)
-        recall = float(np.mean([np.isin(wanted, got).mean() for got, wanted in pairs]))
-        yield Figure(f"of the {most} nearest, found", f"{recall:.4f}", f"at least {RECALL}", recall >= RECALL)
+    for count in (10, neighbours):
+        pairs = zip(index.neighbours(vectors, rows, count)[0], exact.neighbours(vectors, rows, count)[0], strict=True)
+        recall = float(np.mean([np.isin(expected, got).mean() for got, expected in pairs]))
+        yield Figure(f"recall of the {count} nearest", f"{recall:.4f}", f"at least {RECALL}", recall >= RECALL)

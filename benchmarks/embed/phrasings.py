@@ -1,7 +1,7 @@
-"""Phrasings of actions that captions cannot have, and the check that they cannot.
+"""Read phrases for actions that captions do not use, and check that they do not.
 
-A phrasing is fair if it is the text of no caption, and if none of its words but small ones is a word that the library has for
-its actions, in whatever form: neither in their verbs and details nor in what is understood of them without being said.
+A phrase is fair if it is not the text of a caption, and if none of its content words is, in any form, a word that the library
+has for its actions, be it for writing captions or for understanding texts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import yaml
 
 __all__ = ["JUDGED", "TRIED", "Phrasing", "phrasings", "stems", "unfair", "words_of_actions"]
 
-PLACE = Path(__file__).parent / "phrasings.yaml"
+PHRASES = Path(__file__).parent / "phrasings.yaml"
 LIBRARY = Path(__file__).parents[2] / "posegen/library/words/en.yaml"
 JUDGED, TRIED = "judged", "tried"
 
@@ -27,19 +27,19 @@ SHORTEST_STEM = 3
 
 @dataclass(frozen=True)
 class Phrasing:
-    """A text, and the actions that it is true of."""
+    """A text, and the actions that it describes."""
 
     text: str
     actions: tuple[str, ...]
 
 
 def phrasings(kind: str) -> list[Phrasing]:
-    """Read those that are judged by, or those that methods are tried with."""
-    return [Phrasing(entry["text"], tuple(entry["actions"])) for entry in _document(PLACE)[kind]]
+    """Return the phrases for evaluation (``judged``) or for development (``tried``)."""
+    return [Phrasing(entry["text"], tuple(entry["actions"])) for entry in _document(PHRASES)[kind]]
 
 
 def words_of_actions() -> dict[str, frozenset[str]]:
-    """Give the stems of all words that the library has for each action, said or only understood."""
+    """Return the stems of all words that the library has for each action, written or only understood."""
     document = _document(LIBRARY)
     entries = (document["actions"], document["reading"]["actions"], document["reading"]["counted"])
     names = {name for entry in entries for name in entry}
@@ -47,30 +47,30 @@ def words_of_actions() -> dict[str, frozenset[str]]:
 
 
 def unfair(phrasing: Phrasing, words: Mapping[str, frozenset[str]], captions: Iterable[str]) -> list[str]:
-    """Say why a phrasing tells nothing: no entry if it is fair.
+    """Return why a phrase is unfair; empty if it is fair.
 
     Parameters
     ----------
     phrasing : Phrasing
     words : mapping of str to frozenset
-        As of :func:`words_of_actions`.
+        Result of :func:`words_of_actions`.
     captions : iterable of str
-        All texts of the dataset.
+        All caption texts of the dataset.
     """
     plain = _plain(phrasing.text)
     shared = {word for action in phrasing.actions for word in stems(phrasing.text) & words[action]}
-    faults = [f"says {word!r}, as captions of {' and '.join(phrasing.actions)} do" for word in sorted(shared)]
+    faults = [f"contains {word!r}, as do captions of {' and '.join(phrasing.actions)}" for word in sorted(shared)]
     return faults + ["is a caption"] * any(_plain(caption) == plain for caption in captions)
 
 
 @cache
-def _document(place: Path) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load(place.read_text(encoding="utf-8"))
+def _document(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return document
 
 
 def _texts(entry: Any) -> Iterator[str]:
-    """Walk through all texts of an entry; keys such as `slow` are no words of it."""
+    """Yield all texts of an entry; keys such as `slow` are not among them."""
     if isinstance(entry, str):
         yield entry
     elif isinstance(entry, dict):
@@ -82,14 +82,14 @@ def _texts(entry: Any) -> Iterator[str]:
 
 
 def stems(text: str) -> set[str]:
-    """Give the stems of the words of a text, but small ones."""
+    """Return the stems of the content words of a text."""
     words = re.findall(r"[a-z]+", re.sub(r"\{[a-z]+\}", " ", text.lower()))
-    small = frozenset(_document(PLACE)["small"])
+    small = frozenset(_document(PHRASES)["small"])
     return {_stem(word) for word in words if word not in small}
 
 
 def _stem(word: str) -> str:
-    """Take the ending off: shows, showing, showed and show are one; so are bat, batter and batting."""
+    """Remove the ending: shows, showing, showed and show have one stem; so have bat, batter and batting."""
     for ending in ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
             word = word[: -len(ending)]

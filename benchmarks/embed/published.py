@@ -1,4 +1,4 @@
-"""The published way to embed captions: every row, sixteen at a time as they come, padded to the longest of them."""
+"""Embed captions in the published way: every row, sixteen at a time in order, padded to the longest."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether ``posegen search`` finds what somebody does by words that no caption has.
+"""Measure the precision of ``posegen search`` for phrases whose words no caption uses.
 
-100 phrasings are looked for in the default dataset, as ``posegen generate`` makes it without options: 10,000 samples, so that
-of the rarest actions, too, there are more than ten. A found sample is a hit if one of the phrasing's actions is among the
-actions of the segments of the variant that was found, whatever its captions say: a faster variant has room for more segments.
+100 phrases are searched in the default dataset of 10,000 samples, which has more than ten samples of the rarest actions. A
+match is a hit if one of the phrase's actions is among the actions of the segments of the matched variant, whatever its
+captions state: a faster variant can have more segments.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from benchmarks.measure import ROOT, posegen
 from posegen.embedding.search import Search, open_search
 
 AT = 10
-"""Samples that are looked at for each phrasing."""
+"""Number of matches evaluated per phrase."""
 PRECISION = 0.9
-"""Share of hits among them, in the mean over all phrasings, at least."""
+"""Least mean share of hits among them."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -33,38 +33,38 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def judged(path: Path, search: Search) -> Iterator[Figure]:
-    """Give the figures of a dataset that is ready to be searched."""
+    """Yield the measures of a dataset prepared for search."""
     asked, done = phrasings(JUDGED), actions_of(path)
     yield fairness(asked, list(search.embeddings.texts))
     shares = precisions(asked, done, search)
     by_phrasing = {phrasing.text: share for phrasing, share in zip(asked, shares, strict=True)}
     found = float(np.mean(shares))
-    name = f"search by {len(asked)} phrasings that no caption has: precision at {AT}"
+    name = f"search with {len(asked)} phrases that no caption uses: precision@{AT}"
     yield Figure(name, f"{found:.3f}", f"at least {PRECISION}", found >= PRECISION, by_phrasing)
     chance = float(np.mean([hits(sorted(done), done, phrasing) for phrasing in asked]))
-    yield Figure("the same for samples drawn at random", f"{chance:.3f}")
+    yield Figure("precision of random samples", f"{chance:.3f}")
     tried = phrasings(TRIED)
     yield Figure(
-        f"the same for the {len(tried)} that methods were chosen with", f"{np.mean(precisions(tried, done, search)):.3f}"
+        f"precision@{AT} for the {len(tried)} phrases used for development", f"{np.mean(precisions(tried, done, search)):.3f}"
     )
 
 
 def precisions(asked: list[Phrasing], done: dict[tuple[int, str], set[str]], search: Search) -> list[float]:
-    """Search by each phrasing; give its share of hits."""
+    """Search for each phrase and return its share of hits."""
     return [hits([(one.sample, one.variant) for one in search.find(phrasing.text, AT)], done, phrasing) for phrasing in asked]
 
 
 def fairness(asked: list[Phrasing], texts: list[str]) -> Figure:
-    """Count the phrasings that captions give away. Words that search knows do not: that it knows them is what is judged."""
+    """Count the phrases that share content words with captions. Related phrases of search may share them: they are measured."""
     words = words_of_actions()
     faults = {phrasing.text: unfair(phrasing, words, texts) for phrasing in asked}
-    given_away = {text: reasons for text, reasons in faults.items() if reasons}
-    name = "phrasings with a word that matters of the captions of their actions"
-    return Figure(name, f"{len(given_away)} of {len(asked)}", "none", not given_away, given_away)
+    unfair_phrases = {text: reasons for text, reasons in faults.items() if reasons}
+    name = "phrases that share a content word with the captions of their actions"
+    return Figure(name, f"{len(unfair_phrases)} of {len(asked)}", "none", not unfair_phrases, unfair_phrases)
 
 
 def actions_of(path: Path) -> dict[tuple[int, str], set[str]]:
-    """Find the actions of each variant of each sample, by the labels of its segments."""
+    """Return the actions of each variant of each sample, by the labels of its segments."""
     table = pq.read_table(path / "sequences", columns=["sample", "variant", "actors"])
     return {
         (row["sample"], row["variant"]): {segment["action"] for actor in row["actors"] for segment in actor["segments"]}
@@ -73,5 +73,5 @@ def actions_of(path: Path) -> dict[tuple[int, str], set[str]]:
 
 
 def hits(sequences: list[tuple[int, str]], done: dict[tuple[int, str], set[str]], phrasing: Phrasing) -> float:
-    """Share of sequences that do one of a phrasing's actions."""
+    """Return the share of sequences that contain one of a phrase's actions."""
     return float(np.mean([bool(done[sequence] & set(phrasing.actions)) for sequence in sequences]))

@@ -1,4 +1,4 @@
-"""Datasets of next to nothing but captions, which a test chooses."""
+"""Write minimal datasets with captions that a test chooses."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SCHEMA = pa.schema(
 )
 
 Captions = Callable[[int, int], Sequence[str]]
-"""Gives the captions of a sample in a variant."""
+"""Returns the captions of a sample in a variant."""
 
 
 def captioned(
     path: Path, samples: int, captions: Captions, *, shard: int = 6, variants: Sequence[str] = VARIANTS, identity: str = "a"
 ) -> Path:
-    """Make a dataset, or make one longer."""
+    """Write a dataset, or extend one."""
     field = ArrayField("joints", ("variant", "axis"), (len(variants), 3), (len(variants), 3), "float32", math.nan, {})
     header = Header(
         format_version=FORMAT_VERSION,
@@ -69,6 +69,6 @@ def captioned(
 
 
 def plain(sample: int, variant: int) -> list[str]:
-    """Captions of which some are shared by variants, some by samples, and of which there are 0 to 3."""
+    """Return 0 to 3 captions; some are shared by variants, some by samples."""
     own = [f"person {sample} walks", f"someone turns {'left' if variant else 'right'}", f"a jump of {sample // 4} feet"]
     return own[: sample % 4]

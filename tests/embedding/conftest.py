@@ -1,4 +1,4 @@
-"""A small dataset with all that captions claim."""
+"""A small generated dataset with embedded captions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SAMPLES = 40
 
 
 @pytest.fixture(scope="session")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset of the default config, embedded by the encoder for tests."""
-    path = tmp_path_factory.mktemp("told") / "dataset"
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Generate a dataset of the default config and embed it with the encoder for tests."""
+    path = tmp_path_factory.mktemp("embedded") / "dataset"
     posegen.generate(posegen.load_config("default", ["store.shard=20"]), samples=SAMPLES, workers=1, out=path)
     embed(path, "hashing-for-tests", cached=False)
     return path
 
 
 @pytest.fixture
-def dataset(told: Path, tmp_path: Path) -> Path:
-    """A copy of it that may be written to."""
-    return Path(shutil.copytree(told, tmp_path / "dataset"))
+def dataset(embedded: Path, tmp_path: Path) -> Path:
+    """Return a writable copy of the dataset."""
+    return Path(shutil.copytree(embedded, tmp_path / "dataset"))

@@ -1,4 +1,4 @@
-"""The stage: each distinct text once, the right vector at each sequence, resumed, grown, mended, refused."""
+"""The embed stage: distinct texts, vectors of sequences, resume, extension, repair, refusals."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def run(path: Path, **options: object) -> EmbeddingResult:
 
 
 def texts_of(samples: int = SAMPLES, captions: Callable[[int, int], Sequence[str]] = plain) -> list[str]:
-    """The distinct texts, in the order in which they first appear."""
+    """Return the distinct texts in the order of first appearance."""
     every = (text for sample in range(samples) for variant in range(2) for text in captions(sample, variant))
     return list(dict.fromkeys(every))
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Content of all files, but what tells of the run that made them."""
+    """Return the content of all files that do not describe the run."""
     names = [path for path in folder.rglob("*") if path.is_file() and "receipts" not in path.parts]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in names if path.name != "embeddings.json"}
 
@@ -105,8 +105,8 @@ def test_vectors_are_joined_to_samples_and_to_batches(dataset: Path) -> None:
     run(dataset)
     opened = posegen.open(dataset)
     for sample in (0, 5, SAMPLES - 1):
-        wanted = np.stack([expected(sample, variant) for variant in range(2)])
-        np.testing.assert_allclose(opened[sample].text_embedding, wanted, atol=1e-6)
+        expected_vectors = np.stack([expected(sample, variant) for variant in range(2)])
+        np.testing.assert_allclose(opened[sample].text_embedding, expected_vectors, atol=1e-6)
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(opened[sample])).text_embedding, opened[sample].text_embedding)
     batches = opened.batches(7, seed=3, fields=["text_embedding", "captions"], variants=["mirror"], window=11)
     for batch in (*batches, pickle.loads(pickle.dumps(batches)).batch(2)):
@@ -114,12 +114,12 @@ def test_vectors_are_joined_to_samples_and_to_batches(dataset: Path) -> None:
         np.testing.assert_allclose(batch.text_embedding, np.stack([expected(s, 1) for s in batch.sample]), atol=1e-6)
 
 
-def test_a_finished_run_again_does_nothing_and_says_so(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repeating_a_complete_run_does_nothing_and_reports_it(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(dataset)
     before = {path: path.stat().st_mtime_ns for path in dataset.rglob("*") if path.is_file()}
     assert main(["embed", str(dataset), "--encoder", HASHING, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["nothing_to_do"], told["embedded"], told["made"]) == (True, 0, 0)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["nothing_to_do"], document["embedded"], document["made"]) == (True, 0, 0)
     assert {path: path.stat().st_mtime_ns for path in dataset.rglob("*") if path.is_file()} == before
     assert main(["embed", str(dataset), "--encoder", HASHING]) == 0
     assert "Nothing to do" in capsys.readouterr().out
@@ -127,7 +127,7 @@ def test_a_finished_run_again_does_nothing_and_says_so(dataset: Path, capsys: py
 
 @settings(max_examples=6)
 @given(first=st.integers(1, SAMPLES - 1), shard=st.integers(1, 30))
-def test_a_grown_dataset_embeds_only_new_texts_and_is_as_if_made_at_once(
+def test_an_extended_dataset_embeds_only_new_texts_and_equals_one_run(
     first: int, shard: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("grown")
@@ -148,9 +148,9 @@ CHILD = "import sys; from posegen.embedding import embed; embed(sys.argv[1], 'ha
 @pytest.mark.parametrize(
     "step", ["placing@part-00001.parquet", "placing@c.2.0", "removing", "syncing@00002.json", "placing@zarr.json"]
 )
-def test_a_kill_loses_no_more_than_the_running_shard(made: Path, dataset: Path, step: str) -> None:
+def test_a_kill_loses_at_most_the_running_shard(made: Path, dataset: Path, step: str) -> None:
     run(dataset)
-    wanted = files_of(dataset / "embeddings")
+    expected_files = files_of(dataset / "embeddings")
     shutil.rmtree(dataset / "embeddings")
     environment = {**os.environ, CRASH_VARIABLE: step}
     code = subprocess.run([sys.executable, "-c", CHILD, dataset], env=environment, capture_output=True, check=False).returncode
@@ -159,7 +159,7 @@ def test_a_kill_loses_no_more_than_the_running_shard(made: Path, dataset: Path, 
     complete = len(list(receipts.glob("*.json"))) if receipts.exists() else 0
     result = run(dataset)
     assert result.made == result.shards - complete
-    assert files_of(dataset / "embeddings") == wanted
+    assert files_of(dataset / "embeddings") == expected_files
     assert remove_temporary_files(dataset / "embeddings") == []
 
 
@@ -167,21 +167,21 @@ def test_a_kill_loses_no_more_than_the_running_shard(made: Path, dataset: Path, 
     "name", ["vectors.zarr/vector/c.1.0", "texts/part-00001.parquet", "rows/part-00002.parquet", "receipts/vectors/00002.json"]
 )
 @pytest.mark.parametrize("damage", ["flip", "remove", "cut"])
-def test_what_is_damaged_is_named_and_mended_by_running_again(dataset: Path, name: str, damage: str) -> None:
+def test_damage_is_named_and_repaired_by_the_same_command(dataset: Path, name: str, damage: str) -> None:
     run(dataset)
     folder = dataset / "embeddings" / HASHING
-    wanted, file = files_of(folder), folder / name
+    expected_files, file = files_of(folder), folder / name
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.unlink()
     if damage != "remove":
         file.write_bytes(data if damage == "flip" else data[:-9])
-    with pytest.raises(PosegenError, match=Path(name).name) as told:
+    with pytest.raises(PosegenError, match=Path(name).name) as error:
         _read_all(dataset)
-    assert "posegen embed" in str(told.value)
+    assert "posegen embed" in str(error.value)
     result = run(dataset)
     assert result.embedded <= SHARD
-    assert files_of(folder) == wanted
+    assert files_of(folder) == expected_files
     np.testing.assert_allclose(open_embeddings(dataset).vectors(), ENCODER.encode(texts_of()), atol=1e-6)
 
 
@@ -191,7 +191,7 @@ def _read_all(dataset: Path) -> None:
     assert len(list(opened.texts)) == opened.rows.num_rows
 
 
-def test_zarr_and_pyarrow_read_it_as_it_is(dataset: Path) -> None:
+def test_zarr_and_pyarrow_read_the_files(dataset: Path) -> None:
     run(dataset, tokens=True)
     folder = dataset / "embeddings" / HASHING
     group = zarr.open_group(folder / "vectors.zarr", mode="r")
@@ -207,13 +207,13 @@ def test_zarr_and_pyarrow_read_it_as_it_is(dataset: Path) -> None:
     np.testing.assert_allclose(token[word, :3], ENCODER.encode(["person", "1", "walks"]), atol=1e-6)
 
 
-def test_half_precision_is_kept_as_such(dataset: Path) -> None:
+def test_half_precision_is_stored(dataset: Path) -> None:
     run(dataset, float16=True)
     assert zarr.open_group(dataset / "embeddings" / HASHING / "vectors.zarr", mode="r")["vector"].dtype == np.float16
     np.testing.assert_allclose(open_embeddings(dataset).vectors(), ENCODER.encode(texts_of()), atol=1e-3)
 
 
-def test_another_encoder_goes_beside_and_never_over(dataset: Path) -> None:
+def test_another_encoder_is_stored_beside_the_first(dataset: Path) -> None:
     pytest.importorskip("wordllama")
     run(dataset)
     before = files_of(dataset / "embeddings" / HASHING)
@@ -230,7 +230,7 @@ def test_another_encoder_goes_beside_and_never_over(dataset: Path) -> None:
         open_embeddings(dataset, "wordlama")
 
 
-def test_without_embeddings_one_is_told_how_to_make_them(dataset: Path) -> None:
+def test_missing_embeddings_raise_an_error_with_the_command(dataset: Path) -> None:
     with pytest.raises(UsageError, match=r"has no embeddings\. Run: posegen embed"):
         _ = posegen.open(dataset)[0].text_embedding
 
@@ -271,7 +271,7 @@ def test_the_cache_serves_other_datasets_and_survives_damage(dataset: Path, tmp_
         (["--encoder", HASHING, "--shard", "0"], "--shard must be from 1"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_way_out(
+def test_invalid_arguments_are_refused_with_a_hint(
     dataset: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -280,16 +280,16 @@ def test_what_cannot_be_is_refused_with_the_way_out(
     assert not list((dataset / "embeddings").glob("*/receipts")) if (dataset / "embeddings").exists() else True
 
 
-def test_a_lost_header_is_written_anew_and_what_is_sound_is_kept(dataset: Path) -> None:
+def test_a_lost_header_is_written_again_and_intact_shards_are_kept(dataset: Path) -> None:
     run(dataset)
     folder = dataset / "embeddings" / HASHING
-    wanted, header = files_of(folder), folder / "embeddings.json"
+    expected_files, header = files_of(folder), folder / "embeddings.json"
     header.write_bytes(header.read_bytes()[:-40])
     with pytest.raises(PosegenError, match=r"Delete .*embeddings.json"):
         run(dataset)
     header.unlink()
     assert run(dataset).nothing_to_do
-    assert files_of(folder) == wanted
+    assert files_of(folder) == expected_files
     header.unlink()
     assert run(dataset, shard=5).embedded > 0
     np.testing.assert_allclose(open_embeddings(dataset).vectors(), ENCODER.encode(texts_of()), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Nearest neighbours beside a naive search, with ties, and through the index beside exact search."""
+"""Nearest neighbours against a naive search, with ties, and the inverted index against exact search."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ pytest.importorskip("faiss")
 Array = NDArray[Any]
 
 
-def naive(vectors: Array, row: int, wanted: int) -> list[float]:
-    """Compare with all others, one by one: how near the nearest are."""
-    return sorted((float(vectors[row] @ vectors[other]) for other in range(len(vectors)) if other != row), reverse=True)[
-        :wanted
-    ]
+def naive(vectors: Array, row: int, count: int) -> list[float]:
+    """Return the similarities of the nearest vectors by comparing with all."""
+    return sorted((float(vectors[row] @ vectors[other]) for other in range(len(vectors)) if other != row), reverse=True)[:count]
 
 
 @given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), min_size=1, max_size=30), st.integers(1, 6))
-def test_neighbours_are_those_of_a_naive_search_with_ties_by_number(whole: list[list[int]], wanted: int) -> None:
+def test_neighbours_equal_those_of_a_naive_search_with_ties_by_row(whole: list[list[int]], count: int) -> None:
     vectors = unit_length(np.array(whole))
     rows = np.arange(len(vectors))
-    others, near = neighbour_index(vectors).neighbours(vectors, rows, wanted)
+    others, near = neighbour_index(vectors).neighbours(vectors, rows, count)
     for row in rows.tolist():
-        expected = naive(vectors, row, wanted)
+        expected = naive(vectors, row, count)
         found = others[row][: len(expected)].tolist()
         assert len(set(found)) == len(found) and row not in found  # noqa: PT018
         assert near[row][: len(expected)].tolist() == pytest.approx(expected, abs=2e-6)
@@ -44,13 +42,13 @@ def test_neighbours_are_those_of_a_naive_search_with_ties_by_number(whole: list[
 
 
 def clusters(count: int) -> Array:
-    """Vectors in bunches of unequal size, as those of captions are."""
+    """Return vectors in clusters of unequal size, like those of captions."""
     draws = np.random.default_rng(5)
     middles = draws.normal(size=(count // 20, 24))
     return unit_length(middles[(draws.random(count) ** 2 * len(middles)).astype(int)] + 0.4 * draws.normal(size=(count, 24)))
 
 
-def test_the_index_finds_nearly_all_that_exact_search_does_and_always_the_same() -> None:
+def test_the_index_finds_nearly_all_exact_neighbours_and_is_deterministic() -> None:
     vectors = clusters(8000)
     rows = np.arange(0, 8000, 40)
     exact = neighbour_index(vectors).neighbours(vectors, rows, 20)[0]
@@ -64,7 +62,7 @@ def test_the_index_finds_nearly_all_that_exact_search_does_and_always_the_same()
     assert part.tolist() == found[7:9].tolist()
 
 
-def test_what_differs_by_less_than_a_millionth_is_as_similar() -> None:
+def test_similarities_within_a_millionth_are_ties() -> None:
     near = np.array([[0.5, 0.50000001, 0.9, -np.inf]])
     others, similarities = rank_candidates(near, np.array([[4, 2, 7, -1]]), 5)
     assert others.tolist() == [[7, 2, 4, -1, -1]]

@@ -1,4 +1,4 @@
-"""Pairs of texts: beside a naive judge that reads rows one by one; what a kill, a damage and a change leave."""
+"""Pairs of texts against a naive implementation that reads rows one by one; kills, damage and changes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytest.importorskip("faiss")
 Row = dict[str, Any]
 
 
-class Judge:
-    """Reads the table of sequences as anybody would, and judges a text by the labels of another one's sequences."""
+class NaivePairs:
+    """Reads the table of sequences row by row, and compares a text with the labels of another text's sequences."""
 
     def __init__(self, path: Path) -> None:
         rows = pq.read_table(path / "sequences").to_pylist()
@@ -37,18 +37,18 @@ class Judge:
                 self.claims[caption["text"]] = [(row, statement) for statement in caption["statements"]]
 
     def false(self, row: int, other: int) -> bool:
-        """Whether something that the other text claims is true of none of the first one's sequences."""
+        """Return whether a claim of the other text is false of each sequence of the first."""
         sequences = self.sequences[self.texts[row]]
         claims = self.claims[self.texts[other]]
         return any(all(wrong(claim, source, sequence) for sequence in sequences) for source, claim in claims)
 
     def actions(self, row: int) -> set[str]:
-        """What a text tells of."""
+        """Return the actions that a text claims."""
         return {claim["action"] for _, claim in self.claims[self.texts[row]] if claim["kind"] == "action"}
 
 
 def wrong(claim: Row, source: Row, sequence: Row) -> bool:
-    """Whether the labels of a sequence contradict a claim that a caption of another one makes."""
+    """Return whether the labels of a sequence contradict a claim of a caption of another sequence."""
     segments = [segment for actor in sequence["actors"] for segment in actor["segments"]]
     own = [segment for segment in segments if segment["action"] == claim["action"]]
     kind, value = claim["kind"], claim["value"]
@@ -59,20 +59,20 @@ def wrong(claim: Row, source: Row, sequence: Row) -> bool:
     if kind == "count":
         return all(segment["repetitions"] not in (0, int(value)) for segment in own)
     if kind in ("direction", "path"):
-        return all(turned_otherwise(kind, value, segment["turn"]) for segment in own)
+        return all(contradicts_turn(kind, value, segment["turn"]) for segment in own)
     if kind == "order":
         relation, number = value.split()
         other = source["actors"][claim["actor"]]["segments"][int(number)]["action"]
         pairs = [pair for actor in sequence["actors"] for pair in itertools.permutations(actor["segments"], 2)]
-        wanted = [(a, b) for a, b in pairs if (a["action"], b["action"]) == (other, claim["action"])]
+        matching = [(a, b) for a, b in pairs if (a["action"], b["action"]) == (other, claim["action"])]
         if relation == "after":
-            return not any(a["start"] < b["start"] for a, b in wanted)
-        return not any(a["start"] < b["end"] and b["start"] < a["end"] for a, b in wanted)
+            return not any(a["start"] < b["start"] for a, b in matching)
+        return not any(a["start"] < b["end"] and b["start"] < a["end"] for a, b in matching)
     return False
 
 
-def turned_otherwise(kind: str, word: str, turn: float) -> bool:
-    """Whether nobody would use the word for a turn of so many degrees."""
+def contradicts_turn(kind: str, word: str, turn: float) -> bool:
+    """Return whether a word does not fit a turn of that many degrees."""
     if word == "straight":
         return abs(turn) > 30
     if word == "around":
@@ -83,7 +83,7 @@ def turned_otherwise(kind: str, word: str, turn: float) -> bool:
 
 def test_negatives_are_false_and_near_duplicates_true_of_a_texts_own_sequences(dataset: Path) -> None:
     found = mine_pairs(dataset)
-    pairs, judge = open_pairs(dataset), Judge(dataset)
+    pairs, judge = open_pairs(dataset), NaivePairs(dataset)
     assert (found.duplicates + found.negatives, found.texts) == (len(pairs.table), len(judge.texts))
     judged = {"action": 0, "side": 0, "direction": 0, "path": 0, "count": 0, "order": 0, "": 0}
     for pair in pairs.table.to_pylist():
@@ -111,7 +111,7 @@ def test_no_text_is_near_duplicate_and_negative_of_the_same_one_nor_of_itself(da
         pairs.negatives(pairs.texts)
 
 
-def test_the_other_side_in_the_same_words_is_a_hard_negative(dataset: Path) -> None:
+def test_the_same_words_with_the_other_side_are_a_hard_negative(dataset: Path) -> None:
     mine_pairs(dataset)
     pairs, texts = open_pairs(dataset), list(open_embeddings(dataset).texts)
     mirrored = {text.replace("left", "#").replace("right", "left").replace("#", "right"): row for row, text in enumerate(texts)}
@@ -140,7 +140,7 @@ pairs.mine_pairs(sys.argv[1], progress=Killer())
 """
 
 
-def test_after_a_kill_only_what_is_missing_is_made_and_all_is_equal(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_kill_only_missing_shards_are_computed(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(dataset)], capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL
     with pytest.raises(PosegenError, match="not complete"):
@@ -155,7 +155,7 @@ def test_after_a_kill_only_what_is_missing_is_made_and_all_is_equal(dataset: Pat
     assert parts(dataset) == resumed
 
 
-def test_run_again_it_does_nothing_and_after_a_damage_what_is_damaged(dataset: Path) -> None:
+def test_a_complete_table_is_kept_and_damaged_shards_are_computed_again(dataset: Path) -> None:
     assert not mine_pairs(dataset).nothing_to_do
     before = parts(dataset)
     assert mine_pairs(dataset).nothing_to_do
@@ -167,7 +167,7 @@ def test_run_again_it_does_nothing_and_after_a_damage_what_is_damaged(dataset: P
     assert parts(dataset) == before
 
 
-def test_pairs_of_other_caps_or_vectors_are_made_anew(dataset: Path) -> None:
+def test_pairs_are_mined_again_for_other_caps_or_vectors(dataset: Path) -> None:
     mine_pairs(dataset)
     assert mine_pairs(dataset, negatives=2).made == 1
     assert max(len(open_pairs(dataset).negatives(row)) for row in range(5)) <= 2
@@ -180,7 +180,7 @@ def test_pairs_of_other_caps_or_vectors_are_made_anew(dataset: Path) -> None:
     assert open_pairs(dataset).header.negatives == 2
 
 
-def test_a_cap_on_samples_leaves_out_texts_of_later_ones(dataset: Path) -> None:
+def test_a_cap_on_samples_omits_texts_of_later_samples(dataset: Path) -> None:
     mine_pairs(dataset, samples=12)
     pairs, embeddings = open_pairs(dataset), open_embeddings(dataset)
     rows, samples = (embeddings.rows.column(name).to_numpy() for name in ("row", "sample"))
@@ -189,7 +189,7 @@ def test_a_cap_on_samples_leaves_out_texts_of_later_ones(dataset: Path) -> None:
     assert not np.isin(pairs.table.column("row").to_numpy(), later).any()
 
 
-def test_errors_say_what_to_do(dataset: Path) -> None:
+def test_errors_contain_a_hint(dataset: Path) -> None:
     with pytest.raises(UsageError, match=r"has no pairs of texts yet. Run `posegen embed .* --pairs`"):
         open_pairs(dataset)
     with pytest.raises(UsageError, match="negatives must be at least 1"):

@@ -1,4 +1,4 @@
-"""Search: what it finds, how it tells of it, and what it does with what is missing or damaged."""
+"""Search: matches, output, and missing or damaged indexes."""
 
 from __future__ import annotations
 
@@ -27,58 +27,58 @@ def index(actions: list[str], related: list[bool], vectors: list[list[float]]) -
 QUERY = np.array([1, 0], np.float32)
 
 
-def test_a_phrase_fits_as_well_as_it_and_its_action_are_near() -> None:
+def test_the_fit_of_a_phrase_combines_its_similarity_with_that_of_its_action() -> None:
     found = fit_phrases(
         "hello", QUERY, index(["wave", "wave", "walk"], [False, False, False], [[1, 0], [0.6, 0.8], [0.8, 0.6]])
     )
     assert found.tolist() == pytest.approx([0.98 * 0.8 + 0.02, 0.98 * 0.8 + 0.02 * 0.6, 0.8])
 
 
-def test_phrases_related_to_an_action_count_more_than_what_is_said_of_it() -> None:
+def test_related_phrases_have_more_weight_than_captions() -> None:
     vectors = [[0.5, 0.75**0.5], [1, 0], [0.28, 0.96]]
     found = fit_phrases("hello", QUERY, index(["wave", "wave", "walk"], [False, True, False], vectors))
     assert found[0] == pytest.approx(0.98 * (0.05 * 0.5 + 0.95) + 0.02 * 0.5)
     assert found[0] > found[2]
 
 
-def test_a_word_that_comes_up_with_one_action_only_tells_of_it() -> None:
+def test_a_word_of_one_action_only_is_evidence_of_that_action() -> None:
     phrases = ["someone genuflects", "someone strolls", "someone is strolling about", "someone bows"]
     found = count_words(phrases, [0, 1, 1, 2], [True] * 4, 3)
     assert found.evidence("Genuflecting!") == pytest.approx([1 / 2, 0, 0])
     assert found.evidence("they strolled") == pytest.approx([0, 2 / 3, 0])
     assert found.evidence("someone strolls") == pytest.approx([1 / 5, 2 / 3 + 2 / 5, 1 / 5])
     assert found.evidence("a zebra").tolist() == [0, 0, 0]
-    # Words of other languages are not torn at their own letters.
+    # Words with letters of other languages are not split.
     assert count_words(["jemand läuft"], [0], [True], 1).evidence("uft").tolist() == [0]
 
 
-def test_all_that_a_dataset_says_of_an_action_counts_as_twenty_phrases() -> None:
+def test_all_captions_of_an_action_count_as_twenty_phrases() -> None:
     phrases = ["bows low", "bows", "bows", "bows twice", "bows to none"]
     found = count_words(phrases, [0, 0, 0, 0, 1], [False] * 4 + [True], 2)
     assert found.evidence("bow") == pytest.approx([20 / 22, 1 / 22])
     assert found.evidence("low") == pytest.approx([5 / 6, 0])
 
 
-def test_words_add_to_how_well_an_action_fits() -> None:
+def test_words_add_to_the_fit_of_an_action() -> None:
     nodded = index(["nod", "nod", "bow", "bow"], [False, True, False, True], [[0, 1]] * 4)
     assert fit_phrases("nods", QUERY, nodded).tolist() == pytest.approx([0.98 * 0.2 * 21 / 22] * 2 + [0, 0])
 
 
-def test_directions_tell_actions_apart_by_what_matters() -> None:
-    # The first number tells of the action; the second is as large as it and tells of none.
-    told, noise = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2]), np.tile([-1.0, 0, 1], 3)
-    vectors = np.stack([told - 1.0, noise], axis=1).astype(np.float32)
+def test_directions_separate_actions_by_the_relevant_dimension() -> None:
+    # The first coordinate depends on the action; the second is as large and independent of it.
+    label, noise = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2]), np.tile([-1.0, 0, 1], 3)
+    vectors = np.stack([label - 1.0, noise], axis=1).astype(np.float32)
     for actions in (3, 2):
-        own = told < actions
-        found = action_directions(vectors[own], told[own], np.ones(own.sum(), bool))
+        own = label < actions
+        found = action_directions(vectors[own], label[own], np.ones(own.sum(), bool))
         assert found.shape == (actions, 3)
         assert found.sum(axis=0) == pytest.approx(0, abs=1e-6)
         assert np.abs(found[:, 1]).max() < 0.2 * np.abs(found[:, 0]).max()
-        assert ((vectors[own] @ found[:, :2].T + found[:, 2]).argmax(axis=1) == told[own]).all()
-    assert not action_directions(vectors[:3], told[:3], np.ones(3, bool)).any()
+        assert ((vectors[own] @ found[:, :2].T + found[:, 2]).argmax(axis=1) == label[own]).all()
+    assert not action_directions(vectors[:3], label[:3], np.ones(3, bool)).any()
 
 
-def test_a_text_in_the_direction_of_an_action_fits_it_better() -> None:
+def test_a_text_in_the_direction_of_an_action_has_a_better_fit() -> None:
     level = index(["bow", "wave"], [False, False], [[0, 1], [0, 1]])
     tilted = replace(level, directions=np.array([[-5, 3, 1], [5, -3, -1]], np.float32))
     assert fit_phrases("hello", QUERY, tilted).tolist() == pytest.approx([0.98 * 0.02 * -4, 0.98 * 0.02 * 4])
@@ -94,7 +94,7 @@ def test_each_action_has_phrases_and_they_read_as_sentences() -> None:
         assert len(set(phrases)) == len(phrases), action
 
 
-def test_what_is_said_of_a_segment_finds_samples_that_do_it(dataset: Path) -> None:
+def test_the_caption_of_a_segment_finds_samples_with_its_action(dataset: Path) -> None:
     search, opened = open_search(dataset), open_dataset(dataset)
     rows = [row for sample in range(len(opened)) for row in opened.rows(sample)]
     said = {segment["text"]: segment["action"] for row in rows for actor in row["actors"] for segment in actor["segments"]}
@@ -109,11 +109,11 @@ def test_what_is_said_of_a_segment_finds_samples_that_do_it(dataset: Path) -> No
         best = next(row for row in opened.rows(found[0].sample) if row["variant"] == found[0].variant)
         assert found[0].caption in [caption["text"] for caption in best["captions"]]
         assert found[0].action in found[0].actions
-    # The encoder for tests knows no meanings, only words: it cannot be right each time.
+    # The encoder for tests knows words only, not their meaning, so it is not always right.
     assert right >= 0.7 * len(asked) > 3
 
 
-def test_the_command_prints_one_document_and_samples_once(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_one_document_with_each_sample_once(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", str(dataset), "someone waves", "--top", "4", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["text"], document["encoder"]) == ("someone waves", "hashing-for-tests")
@@ -125,7 +125,7 @@ def test_the_command_prints_one_document_and_samples_once(dataset: Path, capsys:
     assert [int(line.split()[0]) for line in printed.out.splitlines()[1:5]] == samples
 
 
-def test_what_it_looks_through_is_made_again_when_damaged_and_not_when_sound(dataset: Path) -> None:
+def test_a_damaged_index_is_computed_again_and_an_intact_one_is_kept(dataset: Path) -> None:
     first = open_search(dataset).find("someone waves", 5)
     place = dataset / "embeddings/hashing-for-tests/search/phrases.parquet"
     made = place.stat().st_mtime_ns
@@ -135,7 +135,7 @@ def test_what_it_looks_through_is_made_again_when_damaged_and_not_when_sound(dat
     assert open_search(dataset).find("someone waves", 5) == first
 
 
-def test_errors_say_what_to_do(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_contain_a_hint(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, said in (
         ([str(dataset), " "], "is empty"),
         ([str(dataset), "x", "--top", "0"], "at least one"),
@@ -150,9 +150,11 @@ def test_errors_say_what_to_do(dataset: Path, tmp_path: Path, capsys: pytest.Cap
     assert f"Run `posegen embed {dataset}`" in capsys.readouterr().err
 
 
-def test_phrasings_that_search_is_judged_by_say_nothing_as_captions_do(dataset: Path) -> None:
+def test_phrases_of_the_benchmark_share_no_content_word_with_captions(dataset: Path) -> None:
     judged, words, texts = phrasings(JUDGED), words_of_actions(), list(open_embeddings(dataset).texts)
     assert len({one.text for one in judged}) == 100
     for one in judged:
         assert unfair(one, words, texts) == []
-    assert unfair(judged[0].__class__("a person is walking", ("walk",)), words, []) == ["says 'walk', as captions of walk do"]
+    assert unfair(judged[0].__class__("a person is walking", ("walk",)), words, []) == [
+        "contains 'walk', as do captions of walk"
+    ]

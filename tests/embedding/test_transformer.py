@@ -1,4 +1,4 @@
-"""Encoders of sentence-transformers: a tiny model, made here, gives what it gives by itself, and nearly that in int8."""
+"""Encoders of sentence-transformers: a tiny model gives its own vectors, and similar ones in int8."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of two small layers, as sentence-transformers saves it."""
+    """Save a model with two small layers."""
     return tiny_encoder.make(tmp_path_factory.mktemp("model"), WORDS)
 
 
-def test_vectors_are_those_of_the_model_itself_in_any_batches(model: Path) -> None:
+def test_vectors_equal_those_of_the_model_in_any_batches(model: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
     own = SentenceTransformer(str(model), device="cpu", local_files_only=True)
     encoder = load_encoder(str(model))
     assert (encoder.name, encoder.dimension, encoder.limit) == ("tiny", 32, 16)
-    wanted = own.encode_document(TEXTS, normalize_embeddings=True)
-    np.testing.assert_allclose(encoder.encode(TEXTS), wanted, atol=1e-6)
-    np.testing.assert_allclose(encoder.encode(TEXTS[7:8]), wanted[7:8], atol=1e-6)
+    expected = own.encode_document(TEXTS, normalize_embeddings=True)
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS[7:8]), expected[7:8], atol=1e-6)
     asked = own.encode_query(TEXTS[:3], normalize_embeddings=True)
     np.testing.assert_allclose(encoder.encode(TEXTS[:3], as_query=True), asked, atol=1e-6)
-    assert np.abs(asked - wanted[:3]).max() > 1e-3
+    assert np.abs(asked - expected[:3]).max() > 1e-3
     short = load_encoder(str(model), max_tokens=4)
     np.testing.assert_allclose(short.encode(["a person walks runs and"]), short.encode(["a person then sits"]), atol=1e-6)
     assert short.fingerprint != encoder.fingerprint
 
 
-def test_a_run_of_training_serves_by_the_encoder_that_it_keeps(model: Path, tmp_path: Path) -> None:
+def test_the_encoder_of_a_training_run_is_found_in_its_folder(model: Path, tmp_path: Path) -> None:
     shutil.copytree(model, tmp_path / "run" / "encoder")
     own, of_run = load_encoder(str(model)), load_encoder(str(tmp_path / "run"))
     assert (of_run.name, of_run.fingerprint) == ("run", own.fingerprint)
     assert of_run.encode(TEXTS).tolist() == own.encode(TEXTS).tolist()
 
 
-def test_vectors_of_tokens_come_with_the_model_and_are_kept(model: Path, tmp_path: Path) -> None:
+def test_vectors_of_tokens_are_computed_and_stored(model: Path, tmp_path: Path) -> None:
     dataset = captioned(tmp_path / "dataset", 6, plain)
     embed(dataset, str(model), tokens=True, precision="float32", workers=2)
     embeddings, encoder = open_embeddings(dataset), load_encoder(str(model))
@@ -71,7 +71,7 @@ def test_vectors_of_tokens_come_with_the_model_and_are_kept(model: Path, tmp_pat
     np.testing.assert_allclose(embeddings.vectors(), encoder.encode(list(embeddings.texts)), atol=1e-6)
 
 
-def test_int8_is_measured_told_and_refused_below_the_floor(
+def test_int8_is_measured_reported_and_refused_below_the_minimum(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("onnxruntime")
@@ -87,14 +87,14 @@ def test_int8_is_measured_told_and_refused_below_the_floor(
     cosines = (exact * small).sum(axis=1)
     assert result.agreement == pytest.approx(cosines.min(), abs=2e-3)
     assert cosines.min() > 0.985
-    # On processors with instructions for it, int8 is so exact that the cosines of this model round to 1.
+    # On processors with int8 instructions the cosines of this model round to 1.
     assert not np.array_equal(exact, small)
     with pytest.raises(UsageError, match=r"precision 'int8' stored, 'float32' requested"):
         embed(dataset, str(model), precision="float32")
     assert embed(dataset, str(model)).nothing_to_do  # keeps the stored precision
 
 
-def test_models_that_bring_code_or_pickles_are_refused(model: Path, tmp_path: Path) -> None:
+def test_models_with_code_or_pickles_are_refused(model: Path, tmp_path: Path) -> None:
     modules = (model / "modules.json").read_text(encoding="utf-8")
     bad = tmp_path / "bad"
     bad.mkdir()
@@ -108,7 +108,7 @@ def test_models_that_bring_code_or_pickles_are_refused(model: Path, tmp_path: Pa
 
 
 class _Narrow:
-    """Counts letters, and has memory for so many texts at once."""
+    """Encodes the number of letters, and has memory for `most` texts per batch."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -126,7 +126,7 @@ class _Narrow:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_where_memory_is_short_batches_are_halved_and_one_is_told(tmp_path: Path, workers: int) -> None:
+def test_batches_are_halved_with_a_message_if_memory_is_insufficient(tmp_path: Path, workers: int) -> None:
     dataset = captioned(tmp_path / "dataset", 40, plain)
     roomy, narrow = _Narrow(10**6), _Narrow(4)
     for name, backend in (("roomy", roomy), ("narrow", narrow)):
@@ -139,7 +139,7 @@ def test_where_memory_is_short_batches_are_halved_and_one_is_told(tmp_path: Path
         embed(dataset, Encoder("none", 2, "none-float32", _Narrow(0), 100))
 
 
-def test_batches_hold_every_text_once_within_the_budget() -> None:
+def test_batches_contain_every_text_once_within_the_budget() -> None:
     lengths = np.random.default_rng(0).integers(1, 60, 500)
     batches = plan_batches(lengths, 256)
     assert sorted(np.concatenate(batches).tolist()) == list(range(500))
@@ -148,7 +148,7 @@ def test_batches_hold_every_text_once_within_the_budget() -> None:
     assert plan_batches(np.array([900]), 256)[0].tolist() == [0]
 
 
-def test_the_budget_follows_the_free_memory() -> None:
+def test_the_budget_depends_on_the_free_memory() -> None:
     encoder = load_encoder(HASHING)
     assert batch_budget(encoder, 1, 1 << 40) == MAX_CPU_BUDGET
     assert batch_budget(encoder, 1, 1 << 10) == MIN_BUDGET

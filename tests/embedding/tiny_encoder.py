@@ -1,4 +1,4 @@
-"""A model of sentence-transformers with two small layers, that knows so many words and has learned nothing."""
+"""Write an untrained model of sentence-transformers with two small layers and a given vocabulary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 
 def make(folder: Path, words: Sequence[str], *, longest: int = 16) -> Path:
-    """Save one as sentence-transformers does, in the folder ``tiny``."""
+    """Save the model in the format of sentence-transformers, in the folder ``tiny``."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     pytest.importorskip("sentence_transformers")
     import torch

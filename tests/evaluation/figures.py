@@ -1,4 +1,4 @@
-"""Figures for the tests of measures: a body in the rest pose, and ways to bend and turn it."""
+"""Bodies for the tests of measures: the rest pose, and ways to bend and turn it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FPS = 25.0
 
 
 def standing(frames: int = 10) -> NDArray[np.float64]:
-    """A figure in the rest pose, its soles on the floor: [frame, joint, axis]."""
+    """Return a body in the rest pose, soles on the floor: [frame, joint, axis]."""
     return posed({}, frames)
 
 
 def posed(turns: dict[str, NDArray[np.float64]], frames: int = 10) -> NDArray[np.float64]:
-    """The rest pose with some joints turned: a rotation matrix for each."""
+    """Return the rest pose with some joints rotated, each by a matrix."""
     offsets = body_offsets(empty_scenes(1, 1, 1).persons)[0, 0].astype(np.float64)
     pose = np.zeros((len(JOINTS), 3))
     axes = [np.eye(3)] * len(JOINTS)
@@ -30,7 +30,7 @@ def posed(turns: dict[str, NDArray[np.float64]], frames: int = 10) -> NDArray[np
 
 
 def turn(axis: str, degrees: float) -> NDArray[np.float64]:
-    """A rotation about a world axis."""
+    """Return a rotation matrix about a world axis."""
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     i, j = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}[axis]
     matrix = np.eye(3)
@@ -40,7 +40,7 @@ def turn(axis: str, degrees: float) -> NDArray[np.float64]:
 
 
 def wandering(seed: int, frames: int = 40) -> NDArray[np.float64]:
-    """A figure whose joints all wander smoothly: no motion of a person, but one with every figure of its own."""
+    """Return a body whose joints all move smoothly and independently: not human, but different in every measure."""
     draws = np.random.default_rng(seed)
     times = np.arange(frames)[:, None, None, None] / FPS
     rate, phase = draws.uniform(0.3, 2, (2, 3, 22, 3))[0], draws.uniform(0, 6.3, (3, 22, 3))

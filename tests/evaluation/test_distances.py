@@ -1,4 +1,4 @@
-"""Distances between sets of clips, against cases with a known value and naive oracles."""
+"""Distances between sets of clips, against known values and naive implementations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_share_inside_the_band() -> None:
 
 @given(SEEDS)
 @settings(max_examples=20)
-def test_nearest_neighbours_and_pairs_as_one_would_count_them(seed: int) -> None:
+def test_nearest_neighbours_and_diversity_equal_naive_loops(seed: int) -> None:
     draws = np.random.default_rng(seed)
     one, other = draws.normal(size=(9, 2)), draws.normal(0.5, 1, size=(9, 2))
     both, right = np.concatenate([one, other]), 0
@@ -62,7 +62,7 @@ def test_nearest_neighbours_and_pairs_as_one_would_count_them(seed: int) -> None
     assert diversity(one) == pytest.approx(np.mean(pairs))
 
 
-def test_far_sets_are_told_apart() -> None:
+def test_distant_sets_are_separated() -> None:
     one = np.random.default_rng(0).normal(size=(50, 3))
     assert nearest_neighbour_accuracy(one, one + 100) == 1
     assert nearest_neighbour_accuracy(one, one + 1e-9) == 0

@@ -1,4 +1,4 @@
-"""What the judge of motion measures by itself: known slides, falls and depths, and what its classifier may not see."""
+"""Measures of the motion benchmark: known slides, falls and depths, and invariances of its classifier."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def standing_recording() -> Recording:
     return Recording("sample 0 base", "0", standing(30), FPS, contact)
 
 
-def test_a_flat_foot_that_moves_is_found_by_how_far_it_gets() -> None:
+def test_the_slide_of_a_flat_foot_is_its_distance() -> None:
     recording = standing_recording()
     assert flat_foot_slides(recording) == pytest.approx([0, 0])
     recording.joints[10:20, [4, 7, 10], 0] += 0.02
@@ -36,7 +36,7 @@ def test_a_flat_foot_that_moves_is_found_by_how_far_it_gets() -> None:
     assert flat_foot_slides(recording) == pytest.approx([0, 0, 0])
 
 
-def test_the_fall_after_touch_down_is_down_to_the_lowest_point_of_the_stance() -> None:
+def test_the_fall_after_touch_down_ends_at_the_lowest_point_of_the_stance() -> None:
     recording = walker(stance=0.4, frames=120)
     assert recording.contact is not None
     joints = standing(120)
@@ -50,7 +50,7 @@ def test_the_fall_after_touch_down_is_down_to_the_lowest_point_of_the_stance() -
     assert falls == pytest.approx([0.04] * len(falls))
 
 
-def test_what_is_wrong_with_a_clip_is_taken_down() -> None:
+def test_faults_of_a_clip_are_recorded() -> None:
     found = Found()
     take_down(standing_recording(), found)
     assert (found.contacts, found.sliding, found.flights, found.violations) == (29 * 4, 0, 0, {})
@@ -65,7 +65,7 @@ def test_what_is_wrong_with_a_clip_is_taken_down() -> None:
     assert worst["skate of contacts"] == ("sample 1 base", pytest.approx(1 / 29))
 
 
-def test_who_swims_does_not_fly() -> None:
+def test_swimming_is_not_flight() -> None:
     air = standing_recording()
     air.joints[..., 1] += 1.0
     air = replace(air, contact=np.zeros((30, 9), np.uint8), leg_actions=np.array(["swimming"] * 30))
@@ -77,7 +77,7 @@ def test_who_swims_does_not_fly() -> None:
 
 
 @pytest.mark.parametrize("name", list(SETS))
-def test_features_know_no_place_heading_or_size(name: str) -> None:
+def test_features_do_not_depend_on_position_heading_or_size(name: str) -> None:
     joints = wandering(3, 30)
     figures = SETS[name](joints, FPS)
     moved = 1.3 * (joints @ turn("y", 130).T) + [3, 0.5, -2]
@@ -86,7 +86,7 @@ def test_features_know_no_place_heading_or_size(name: str) -> None:
     assert not np.allclose(SETS[name](wandering(4, 30), FPS), figures, atol=1e-3)
 
 
-def test_pieces_are_of_one_length_and_short_clips_have_none() -> None:
+def test_pieces_have_one_length_and_short_clips_have_none() -> None:
     assert [len(piece) for piece in pieces(standing(120), FPS, 2.0)] == [40, 40, 40]
     assert pieces(standing(11), FPS, 2.0) == []
     assert liveliness(standing(11), FPS) is None

@@ -1,4 +1,4 @@
-"""Measures over joints: known values of hand-made motion, naive oracles, and what must not matter."""
+"""Measures over joints: known values of constructed motion, naive implementations, and invariances."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Array = NDArray[Any]
 SEEDS = st.integers(0, 1000)
 
 
-def test_mass_is_where_it_is_in_standing_people() -> None:
+def test_the_centre_of_mass_of_a_standing_body_has_its_published_height() -> None:
     pose = standing(1)[0]
     assert 0.53 < centre_of_mass(pose)[1] / (pose[15, 1] / 0.92) < 0.60  # .56 of stature
     moved = pose.copy()
@@ -36,7 +36,7 @@ def test_mass_is_where_it_is_in_standing_people() -> None:
     assert centre_of_mass(moved) - centre_of_mass(pose) == pytest.approx([0.081, 0, 0])
 
 
-def test_only_the_longest_stretch_is_taken() -> None:
+def test_the_longest_present_interval_is_returned() -> None:
     joints = standing(12)
     joints[3] = np.nan
     joints[9, 4, 2] = np.nan
@@ -44,7 +44,7 @@ def test_only_the_longest_stretch_is_taken() -> None:
     assert longest_present(joints * np.nan) == slice(0, 0)
 
 
-def test_the_filter_halves_power_at_its_frequency_and_keeps_what_is_slow() -> None:
+def test_the_filter_halves_the_power_at_its_frequency_and_keeps_low_frequencies() -> None:
     times = np.arange(500) / FPS
     gain = [np.sqrt(2) * low_pass(np.sin(2 * np.pi * f * times), FPS)[:450].std() for f in (0.5, CUT_OFF)]
     assert gain == pytest.approx([1, np.sqrt(0.5)], abs=0.01)
@@ -61,7 +61,7 @@ def test_skate_counts_what_slides() -> None:
     assert (foot_skate(joints, FPS).gmd, np.isnan(foot_skate(joints, FPS).strict)) == (0, True)
 
 
-def test_smoothness_knows_a_reach_from_a_tremor() -> None:
+def test_a_reach_is_smoother_than_a_tremor() -> None:
     s = np.linspace(0, 1, 50)
     reach = _minimum_jerk(50)
     shaky = reach + 0.2 * np.sin(2 * np.pi * 5 * s)
@@ -96,12 +96,12 @@ def _minimum_jerk(count: int) -> Array:
         ("neck", "x", 30, "neck_flexion", 30),
     ],
 )
-def test_angles_come_back_from_positions(joint: str, axis: str, degrees: float, angle: str, expected: float) -> None:
+def test_angles_are_recovered_from_positions(joint: str, axis: str, degrees: float, angle: str, expected: float) -> None:
     angles = joint_angles(posed({joint: turn(axis, degrees)}))
     assert angles[angle] == pytest.approx(expected, abs=2)
 
 
-def test_excess_is_what_lies_beyond_the_range() -> None:
+def test_excess_is_the_distance_from_the_range() -> None:
     assert max(float(values.max()) for values in range_excess(joint_angles(standing())).values()) == 0
     bent = range_excess(joint_angles(posed({"left_knee": turn("x", -15), "left_elbow": turn("x", -158)})))
     assert bent["left_knee_flexion"] == pytest.approx(15)
@@ -109,7 +109,7 @@ def test_excess_is_what_lies_beyond_the_range() -> None:
     assert bent["right_knee_flexion"] == pytest.approx(0)
 
 
-def test_an_action_widens_a_range_while_it_is_shown_and_half_a_second_around() -> None:
+def test_an_action_widens_a_range_for_its_frames_and_half_a_second_around() -> None:
     library = load_library()
     wide = library.action("squat").model_copy(
         update={"ranges": {"knee_flexion": Range(max=160, source="A"), "trunk_flexion": Range(min=-50, source="B")}}
@@ -119,7 +119,7 @@ def test_an_action_widens_a_range_while_it_is_shown_and_half_a_second_around() -
     labels[40:50, PARTS.index("legs")] = 1
     labels[90:] = 65535
     ranges = frame_ranges(library, ["stand", "squat"], labels, 25)
-    assert set(ranges) == {"left_knee_flexion", "right_knee_flexion"}  # the trunk does something else
+    assert set(ranges) == {"left_knee_flexion", "right_knee_flexion"}  # the trunk has another action
     low, high = ranges["left_knee_flexion"]
     assert (low == 0).all()
     assert high.tolist() == [160 if 28 <= frame < 62 else 150 for frame in range(100)]
@@ -165,7 +165,7 @@ def test_overlap_is_the_depth_of_capsules() -> None:
     assert np.isnan(body_overlap(joints * np.nan)).all()
 
 
-def test_flight_is_judged_by_its_fall() -> None:
+def test_the_error_of_a_flight_is_that_of_its_acceleration() -> None:
     times = np.arange(10) / FPS
     for gravity, error in ((9.81, 0), (4.905, 0.5)):
         joints = standing(20)
@@ -173,13 +173,13 @@ def test_flight_is_judged_by_its_fall() -> None:
         assert flights(joints) == [slice(5, 15)]
         assert flight_errors(joints, FPS) == pytest.approx([error], abs=1e-9)
         assert [len(flights(joints, longest=frames)) for frames in (9, 10)] == [0, 1]
-        assert flights(joints[:15], longest=10) == []  # cut off: who knows how long
+        assert flights(joints[:15], longest=10) == []  # cut: its length is unknown
         touching = np.zeros((20, 9))
         touching[:, 4] = 1  # hanging by a hand
         assert flights(joints, touching) == []
 
 
-def test_balance_is_lost_by_leaning() -> None:
+def test_leaning_is_out_of_balance() -> None:
     margin = balance_margin(standing(30), FPS)
     assert len(margin) == 22
     assert (margin < 0).all()
@@ -197,11 +197,9 @@ def test_kinetic_features_are_energies() -> None:
     assert kinetic_features(still, FPS).reshape(22, 3)[:, 2] == pytest.approx(2)
 
 
-def test_relations_answer_for_poses() -> None:
+def test_relations_of_known_poses() -> None:
     at_rest = geometric_features(standing(), FPS)
-    assert np.flatnonzero(at_rest).tolist() == [
-        14
-    ]  # an ankle behind the plane of the other foot, which AIST++ asks of one side
+    assert np.flatnonzero(at_rest).tolist() == [14]  # an ankle behind the plane of the other foot; AIST++ tests one side
     elbow = geometric_features(posed({"right_elbow": turn("x", -100), "left_knee": turn("x", 100)}), FPS)
     assert (elbow[6], elbow[7], elbow[19], elbow[20]) == (1, 0, 0, 1)
     running = standing() + np.arange(10)[:, None, None] / FPS * [0, 0, 3.0]
@@ -221,7 +219,7 @@ def test_relations_answer_for_poses() -> None:
 )
 @given(seed=SEEDS, heading=st.sampled_from([5, 90, 215]), x=st.floats(-50, 50), z=st.floats(-50, 50))
 @settings(max_examples=5)
-def test_place_and_heading_do_not_matter(
+def test_measures_do_not_depend_on_position_and_heading(
     measure: Callable[[Array], Array], seed: int, heading: float, x: float, z: float
 ) -> None:
     joints = wandering(seed)
@@ -229,8 +227,8 @@ def test_place_and_heading_do_not_matter(
     assert measure(moved) == pytest.approx(measure(joints), abs=2e-3, nan_ok=True)
 
 
-def test_captured_people_keep_the_laws(reference: list[Any]) -> None:
-    """Real walking is within ranges, hardly overlaps and hardly slides: a measure that says otherwise is wrong."""
+def test_mocap_fulfils_the_published_relations(reference: list[Any]) -> None:
+    """Real walking is within the ranges and hardly overlaps or slides; otherwise a measure is wrong."""
     walks = [clip.joints for clip in reference if clip.label == "walk" and len(clip.joints) > 50]
     beyond = [np.mean([(v > 5).mean() for v in range_excess(joint_angles(joints)).values()]) for joints in walks]
     assert np.median(beyond) < 0.05

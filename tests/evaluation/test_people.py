@@ -1,4 +1,4 @@
-"""People beside each other in a dataset: how deep they are in one another, by the naive measure too, and hands that meet."""
+"""Several people: penetration depth against a naive implementation, and meetings of hands."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def row(sample: int, people: int, segments: list[dict[str, Any]] | None = None, 
 
 
 def crowd(seed: int, people: int = 3) -> Array:
-    """Bodies that come and go, float32 [actors, frames, 22, 3]."""
+    """Return bodies that appear and disappear, float32 [actors, frames, 22, 3]."""
     generator = np.random.default_rng(seed)
     joints = np.repeat(standing(FRAMES)[None], people, axis=0)
     joints[1:] += generator.normal(0, 0.5, (people - 1, FRAMES, 1, 3)) * [1, 0, 1]
     return joints.astype(np.float32)
 
 
-def test_depths_are_those_of_the_naive_measure() -> None:
+def test_depths_equal_those_of_a_naive_implementation() -> None:
     clips = np.stack([crowd(0), crowd(1), crowd(2), crowd(3)])
     clips[2:, 2] = np.nan
     clips[3, :, 30:] = np.nan
@@ -47,16 +47,16 @@ def test_depths_are_those_of_the_naive_measure() -> None:
     for people, numbers in ((3, (0, 1)), (2, (2, 3))):
         depths = [np.max([overlap_of_two(clips[i][a], clips[i][b]) for a, b in pairs[people]], axis=0) for i in numbers]
         naive = np.concatenate([depth[: rows[i]["length"]] for i, depth in zip(numbers, depths, strict=True)])
-        told = found.depths[people]
-        assert (told.clips, told.frames) == (2, len(naive))
-        assert told.deepest == pytest.approx(naive.max(), abs=1e-4)
-        assert told.high == pytest.approx(np.percentile(naive, 99, method="inverted_cdf"), abs=6e-4)
-        assert told.beyond == (naive > 0.02).sum()
-        assert told.where == f"sample {numbers[int(depths[1][:30].max() > depths[0].max())]} base"
+        measured = found.depths[people]
+        assert (measured.clips, measured.frames) == (2, len(naive))
+        assert measured.deepest == pytest.approx(naive.max(), abs=1e-4)
+        assert measured.high == pytest.approx(np.percentile(naive, 99, method="inverted_cdf"), abs=6e-4)
+        assert measured.beyond == (naive > 0.02).sum()
+        assert measured.where == f"sample {numbers[int(depths[1][:30].max() > depths[0].max())]} base"
 
 
-def test_hands_that_are_told_to_meet() -> None:
-    """In the first clip they meet for 5 frames, in the second they come within 7 cm; the third tells of no partner."""
+def test_hands_that_are_stated_to_meet() -> None:
+    """In the first clip hands meet for 5 frames, in the second they come within 7 cm; the third states no partner."""
     clips = np.stack([standing(FRAMES), standing(FRAMES)])[None].repeat(3, axis=0).astype(np.float32)
     clips[:, 1, ..., 2] += 1.0
     wrist = JOINTS.index("right_wrist")

@@ -13,7 +13,7 @@ FPS = 25.0
 
 @pytest.fixture
 def standing() -> NDArray[np.float64]:
-    """Ten frames of a figure in the rest pose, its soles on the floor."""
+    """Return ten frames of a body in the rest pose, soles on the floor."""
     offsets = body_offsets(empty_scenes(1, 1, 1).persons)[0, 0].astype(np.float64)
     pose = np.zeros((len(JOINTS), 3))
     for joint, parent in enumerate(PARENTS):
@@ -23,20 +23,20 @@ def standing() -> NDArray[np.float64]:
 
 
 def contact_of(*touching: int) -> NDArray[np.uint8]:
-    """Labels of ten frames in which these points touch."""
+    """Return labels of ten frames in which these points are in contact."""
     contact = np.zeros((10, 9), np.uint8)
     contact[:, list(touching)] = 1
     return contact
 
 
-def test_a_still_figure_has_no_fault_but_being_still(standing: NDArray[np.float64]) -> None:
+def test_a_still_body_is_only_frozen(standing: NDArray[np.float64]) -> None:
     assert bone_length_error(standing) == pytest.approx(0, abs=1e-12)
     assert sole_depth(standing) == pytest.approx(0, abs=1e-12)
     assert np.array_equal(contact_speeds(standing, contact_of(0, 1, 2, 3), FPS), np.zeros(9 * 4))
     assert frozen_frames(standing) == 9
 
 
-def test_a_stretched_bone_is_found_by_its_amount(standing: NDArray[np.float64]) -> None:
+def test_the_error_of_a_stretched_bone_is_its_elongation(standing: NDArray[np.float64]) -> None:
     standing[4, JOINTS.index("head"), 1] += 0.01
     longer = np.linalg.norm(standing[4, 15] - standing[4, 12]) - np.linalg.norm(standing[0, 15] - standing[0, 12])
     assert bone_length_error(standing) == pytest.approx(0.9 * longer)
@@ -81,7 +81,7 @@ def test_only_steps_between_touching_frames_count(standing: NDArray[np.float64])
     assert contact_speeds(standing, contact, FPS).max() == pytest.approx(FPS)
 
 
-def test_points_other_than_soles_are_left_out(standing: NDArray[np.float64]) -> None:
+def test_points_other_than_soles_are_ignored(standing: NDArray[np.float64]) -> None:
     assert contact_speeds(standing, contact_of(4, 5, 6, 7, 8), FPS).size == 0
 
 
@@ -92,7 +92,7 @@ def test_the_longest_frozen_stretch_counts(standing: NDArray[np.float64]) -> Non
     assert frozen_frames(standing, tolerance=0.02) == 9
 
 
-def test_absent_actors_and_frames_are_left_out(standing: NDArray[np.float64]) -> None:
+def test_absent_actors_and_frames_are_ignored(standing: NDArray[np.float64]) -> None:
     sinking = standing - [0.0, 0.02, 0.0]
     sinking[7:] = np.nan
     both = np.stack([sinking, np.full_like(standing, np.nan)])
@@ -104,8 +104,8 @@ def test_absent_actors_and_frames_are_left_out(standing: NDArray[np.float64]) ->
     assert contact_speeds(both, contact, FPS) == pytest.approx(np.zeros(6))
 
 
-def test_captured_motion_is_plausible(reference: list) -> None:
-    """Real bodies hardly stretch and never freeze: a measure that says otherwise is wrong."""
+def test_mocap_is_plausible(reference: list) -> None:
+    """Real bodies hardly stretch and never freeze; otherwise a measure is wrong."""
     walks = [clip.joints for clip in reference if clip.label == "walk" and len(clip.joints) > 50]
     assert walks
     assert max(float(bone_length_error(joints)) for joints in walks) < 0.02

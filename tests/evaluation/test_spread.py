@@ -1,4 +1,4 @@
-"""How figures are spread over clips: as NumPy says of all of them, in memory that does not grow."""
+"""Distribution of measures over clips, against NumPy, in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from posegen.evaluation.spread import SpreadTally
 
 
-def test_a_spread_is_that_of_all_values() -> None:
+def test_a_spread_equals_that_of_all_values() -> None:
     draws = np.random.default_rng(3).normal(size=(1000, 2)).astype(np.float32)
     draws[::7, 1] = np.nan
     tally = SpreadTally(("skate", "smooth"), frozenset({"smooth"}))
@@ -26,7 +26,7 @@ def test_a_spread_is_that_of_all_values() -> None:
     assert smooth.worst_clips[0][1] == pytest.approx(known.min())
 
 
-def test_of_many_clips_some_are_kept_and_the_worst_are_named() -> None:
+def test_some_of_many_clips_are_kept_and_the_worst_are_named() -> None:
     tally = SpreadTally(("figure",), most_kept=100, most_named=5)
     for number in range(1000):
         tally.add(f"clip {number}", [float(number)])
@@ -36,7 +36,7 @@ def test_of_many_clips_some_are_kept_and_the_worst_are_named() -> None:
     assert found.worst_clips == [(f"clip {n}", float(n)) for n in (999, 998, 997, 996, 995)]
 
 
-def test_of_equals_the_first_is_named_and_of_nothing_nothing() -> None:
+def test_the_first_of_equal_clips_is_named_and_none_without_values() -> None:
     tally = SpreadTally(("figure", "absent"))
     for number in range(10):
         tally.add(f"clip {number}", [0.0, np.nan])

@@ -1,4 +1,4 @@
-"""A figure whose feet walk by rule, with the labels that say when they touch."""
+"""A synthetic walk with contact labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["walker"]
 def walker(
     speed: float = 1.3, stride: float = 1.08, stance: float = 0.6, frames: int = 150, flight: float = 0.0, rise: float = 0.02
 ) -> Recording:
-    """Walk towards +z: feet go evenly, the body rises and falls twice a stride and sways to the left and right once.
+    """Return a walk towards +z: feet move linearly, the body rises twice per stride and sways once.
 
     `stance` is the share of the stride that a foot touches; the labels leave out `flight` of the stride more at its end.
     """
@@ -25,7 +25,7 @@ def walker(
     contact: NDArray[Any] = np.zeros((frames, 9), np.uint8)
     for side, foot in ((0, (7, 10)), (1, (8, 11))):
         phase = (times / stride + side / 2) % 1
-        # The foot stays behind evenly in stance and catches up evenly in swing.
+        # The foot moves backwards linearly in stance and forwards linearly in swing.
         ahead = np.where(phase < stance, 0.5 - phase / stance, (phase - stance) / (1 - stance) - 0.5) * speed * stride * stance
         joints[:, foot, 2] += ahead[:, None]
         contact[:, 2 * side : 2 * side + 2] = (phase < stance - flight)[:, None]

@@ -1,4 +1,4 @@
-"""Variety of captions, held against counting in the plainest way."""
+"""Variety of captions against naive counting."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ rows = st.builds(
 
 @settings(max_examples=40)
 @given(st.lists(rows, min_size=1, max_size=12), st.integers(1, 5))
-def test_variety_is_what_plain_counting_finds(given_rows: list[dict[str, Any]], at_once: int) -> None:
+def test_variety_equals_naive_counting(given_rows: list[dict[str, Any]], at_once: int) -> None:
     tally = VarietyTally("base")
     for first in range(0, len(given_rows), at_once):
         tally.add(given_rows[first : first + at_once])
@@ -64,16 +64,16 @@ def test_no_caption_has_no_variety() -> None:
     assert entropy([]) == 0
 
 
-def test_words_are_told_apart() -> None:
+def test_words_are_split() -> None:
     assert words_of("Then, a T-pose; he's turning\u2014left.") == ["then", "a", "t-pose", "he's", "turning", "left"]
 
 
 @pytest.mark.parametrize("count", [1000, 50_000])
-def test_many_distinct_ones_are_counted_in_little_memory(count: int) -> None:
+def test_many_distinct_texts_are_counted_in_bounded_memory(count: int) -> None:
     distinct = DistinctCount(most=1 << 13)
     for first in range(0, count, 500):
         distinct.add(f"caption {number}" for number in range(first, first + 500))
         distinct.add(["again", "and again"] * 3)
     assert distinct.is_exact is (count < 1 << 13)
-    # The estimate is off by one in the square root of what is kept, about 1.1 %; by 5 % as good as never.
+    # The relative standard error is one over the square root of the kept hashes, about 1.1 %; 5 % is practically never reached.
     assert distinct.count == (count + 2 if distinct.is_exact else pytest.approx(count, rel=0.05))

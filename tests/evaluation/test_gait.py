@@ -1,4 +1,4 @@
-"""Published curves and laws, cycles cut out of gait, and what comes of the gait of many clips."""
+"""Gait: published curves and relations, cycles, walks and runs, and the comparison of windows."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from posegen.evaluation.distances import band, share_inside
 from posegen.evaluation.gait import (
     PHASES,
     GaitTally,
+    Walk,
     angle_cycles,
+    labelled_stance,
     mass_excursions,
     measure_run,
     measure_walk,
+    measure_walk_positions,
     steady_stretches,
     straight_heading,
     touch_downs,
 )
 from posegen.evaluation.published_gait import ANGLES, mass_rise, mass_sway, published_curve, speed_bin, stance_share, walk_ratio
-from tests.evaluation.figures import FPS, standing
+from posegen.evaluation.realism import Windows, compare_families, concatenate_windows, describe_windows, split_by_person
+from posegen.evaluation.recording import Recording
+from tests.evaluation.figures import FPS, standing, wandering
 from tests.evaluation.walker import walker
 
 
@@ -44,7 +50,7 @@ def test_curves_pass_through_the_published_points(angle: str, speed: str, percen
     assert curve[0] == pytest.approx(degrees, abs=0.8)
 
 
-def test_laws() -> None:
+def test_published_relations() -> None:
     assert published_curve("ankle_dorsiflexion", "slow", PHASES) is None
     assert [speed_bin(v, 0.9) for v in (0.5, 0.9, 1.3, 1.8, 2.1)] == ["very slow", "slow", "free", "fast", "very fast"]
     assert stance_share(1.2) == pytest.approx(60)
@@ -73,17 +79,17 @@ def test_a_run_is_in_the_air_between_steps() -> None:
 
 def test_labels_and_positions_find_the_same_touch_downs() -> None:
     stretch = walker()
-    way = straight_heading(stretch.joints, FPS)
-    assert way is not None
-    assert way.left == pytest.approx([1, 0], abs=0.05)
-    by_label, by_place = (touch_downs(stretch.joints, labels, way) for labels in (stretch.contact, None))
-    for one, other in zip(by_label, by_place, strict=True):
+    heading = straight_heading(stretch.joints, FPS)
+    assert heading is not None
+    assert heading.left == pytest.approx([1, 0], abs=0.05)
+    by_label, by_position = (touch_downs(stretch.joints, labels, heading) for labels in (stretch.contact, None))
+    for one, other in zip(by_label, by_position, strict=True):
         assert len(one) >= 4
         assert np.abs(one[:, None] - other).min(0).max() <= 1  # the last may be too near the end
-    assert np.isnan(mass_excursions(stretch.joints, (np.zeros(0), np.zeros(0)), way)[0])
+    assert np.isnan(mass_excursions(stretch.joints, (np.zeros(0), np.zeros(0)), heading)[0])
 
 
-def test_curves_are_those_of_the_joints_over_each_cycle() -> None:
+def test_curves_are_the_joint_angles_over_each_cycle() -> None:
     swing = np.radians(20) * np.cos(2 * np.pi * np.arange(100) / 27)
     joints = standing(100)
     hip = joints[:, 1].copy()
@@ -98,7 +104,7 @@ def test_curves_are_those_of_the_joints_over_each_cycle() -> None:
     np.testing.assert_allclose(cycles[:, 1:], 0, atol=1e-4)
 
 
-def test_a_tally_keeps_means_and_not_more_walks_than_it_may() -> None:
+def test_a_tally_keeps_means_and_a_bounded_number_of_walks() -> None:
     tally = GaitTally(most=2)
     for _ in range(3):
         tally.add(walker())
@@ -107,9 +113,66 @@ def test_a_tally_keeps_means_and_not_more_walks_than_it_may() -> None:
     curves = {(curve.angle, curve.speed): curve for curve in tally.curves()}
     knee = curves["knee_flexion", "free"]
     assert knee.cycles % 3 == 0
-    # The middle of each cycle's angles is far from the published swing of the knee, and so is said.
+    # The mean angles are far from the published knee flexion in swing, and this is reported.
     assert knee.farthest is not None
     assert knee.farthest > 1
     published = published_curve("knee_flexion", "free", PHASES)
     assert published is not None
     assert knee.farthest == pytest.approx(np.abs(np.array(knee.mean) - published).max() / 6.3, abs=0.01)
+
+
+def test_walking_is_measured_from_positions() -> None:
+    frames, speed, stride, stance = 150, 1.3, 1.08, 0.6
+    joints = standing(frames)
+    times = np.arange(frames) / FPS
+    for side, foot in ((0, (7, 10)), (1, (8, 11))):
+        phase = (times / stride + side / 2) % 1
+        # The foot moves backwards linearly in stance and forwards linearly in swing.
+        ahead = np.where(phase < stance, 0.5 - phase / stance, (phase - stance) / (1 - stance) - 0.5) * speed * stride * stance
+        joints[:, foot, 2] += ahead[:, None]
+    joints[..., 2] += speed * times[:, None]
+    walk = measure_walk_positions(joints, FPS)
+    assert walk is not None
+    assert walk.speed == pytest.approx(speed, abs=0.01)
+    assert walk.cadence == pytest.approx(120 / stride, rel=0.01)
+    assert walk.step == pytest.approx(speed * stride / 2, rel=0.01)
+    assert walk.stance == pytest.approx(100 * stance, abs=2)
+    assert walk.stance_error is None
+    assert measure_walk_positions(standing(50), FPS) is None
+
+
+def test_errors_are_relative_to_published_relations() -> None:
+    walk = Walk(speed=1.2, cadence=100, step=0.65, stance=64, leg=0.9, labelled_stance=61)
+    assert walk.ratio_error == pytest.approx(0)
+    assert walk.stance_error == pytest.approx(1)
+
+
+def test_stance_by_labels_is_counted_over_whole_cycles() -> None:
+    contact = np.zeros((50, 9), np.uint8)
+    for start in (3, 23):  # touch-down to touch-down is 20 frames; the foot is down for 12 of them
+        contact[start : start + 8, 0] = contact[start + 4 : start + 12, 1] = 1
+    contact[43:, 0] = 1
+    assert labelled_stance(contact) == pytest.approx(60)
+    assert labelled_stance(np.zeros((50, 9), np.uint8)) is None
+
+
+def test_halves_share_no_person_and_have_similar_size() -> None:
+    persons = np.array(list("aaaabbbccd"))
+    first = split_by_person(persons)
+    assert first.sum() == 5
+    assert not set(persons[first]) & set(persons[~first])
+
+
+def test_families_are_compared_by_name() -> None:
+    def windows(names: str) -> Windows:
+        clips = (Recording(f"clip {n}", name, wandering(n, 80), FPS, family=name) for n, name in enumerate(names))
+        found = concatenate_windows(window for clip in clips for window in describe_windows(clip))
+        assert found is not None
+        return found
+
+    reference = windows("aaabbbc")
+    found = compare_families(reference, windows("aaabcccd"))
+    assert set(found) == {"a"}  # b has too few windows in one set, c in the other
+    assert (found["a"].windows, found["a"].others) == (6, 6)
+    within = share_inside(reference[:6].statistics, band(reference[:6].statistics))
+    assert list(found["a"].inside.values()) == pytest.approx(within.tolist(), nan_ok=True)
