@@ -41,7 +41,7 @@ class TextModel(nn.Module):
     Parameters
     ----------
     source : str
-        The encoder that it begins with, as :func:`posegen.embedding.finding.find_encoder` knows it.
+        The encoder that it begins with, as :func:`posegen.embedding.models.find_encoder` knows it.
     answers : int
         How many scores it gives of a text; 0: it gives its vector.
     settings : Model
