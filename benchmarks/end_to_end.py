@@ -29,7 +29,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import new_header
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.synthesis import rows_schema, synthesize
 
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.library import load_library
 from posegen.library.channels import CHANNELS
+from posegen.library.load import load_library
 from posegen.motion.channels import gait_series
 from posegen.motion.engine import animate
 from posegen.motion.gait.steps import WALK, gait_tables, stride_rate

@@ -23,9 +23,9 @@ from posegen.checks.segments import check_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.motion.engine import animate
-from posegen.planning.planning import plan
+from posegen.planning.scenes import plan_scenes
 from posegen.synthesis import Batch, synthesize
 from posegen.wording import shown
 
@@ -162,7 +162,7 @@ def _find_sample(
     kinds = {int(s["actor"]): str(s["value"]) for s in parsed.statements if s["kind"] == "people" and int(s["actor"]) >= 0}
     config = _interaction_config(kinds, interaction, library, seed, seconds)
     for first in range(0, _MOST_SCENES, _SCENES_PLANNED):
-        scenes = plan(config, library, np.arange(first, first + _SCENES_PLANNED))
+        scenes = plan_scenes(config, library, np.arange(first, first + _SCENES_PLANNED))
         fits, male, age = scenes.meets >= 0, scenes.persons.male, scenes.persons.age
         for actor, kind in kinds.items():
             fits &= [kind_of_person(bool(male[i, actor]), float(age[i, actor])) == kind for i in range(_SCENES_PLANNED)]

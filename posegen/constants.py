@@ -1,8 +1,9 @@
-"""Physical constants and sentinel values that several packages share; what only one module needs is defined there."""
+"""Physical constants, sentinel values and classes of speed and direction that several packages share.
+
+A constant of a single module is defined there.
+"""
 
 from __future__ import annotations
-
-__all__ = ["ABSENT_ACTION", "ABSENT_CONTACT", "AVERAGE_LEG", "DEGREES", "GRAVITY", "GRID", "RADIANS"]
 
 GRAVITY = 9.81
 """Gravitational acceleration, metres per second squared."""
@@ -24,3 +25,14 @@ RADIANS = 3.141592653589793 / 180.0
 
 DEGREES = 180.0 / 3.141592653589793
 """Degrees per radian."""
+
+SPEEDS = ("", "slow", "normal", "fast")
+PATHS = ("", "straight", "left", "right")
+DIRECTIONS = ("", "left", "right", "around")
+"""Words of captions by class; class 0 is not described."""
+
+SPEED_BOUNDS = {"walk": (0.95, 1.55), "run": (2.7, 3.3)}
+"""Metres per second between slow and normal, and between normal and fast, for a hip height of :data:`AVERAGE_LEG`."""
+
+AROUND = 150.0
+"""Degrees from which a turn is described as around rather than to one side."""

@@ -24,8 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.kernels import kernel
 
-__all__ = ["Stream", "choose", "integers", "normal", "philox", "philox_kernel", "uniform"]
-
 Array = NDArray[Any]
 
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -34,6 +32,8 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _ROUNDS = 10
 _UNIT = 1.0 / (1 << 32)
 _NORMAL_TERMS = 12
+_PERMUTATION_ROUNDS = 8
+_LARGEST_PERMUTATION = 1 << 40
 _LARGEST = {"stream": 0xFFFF, "attempt": 0xFF, "substream": 0xFF}
 
 
@@ -45,10 +45,10 @@ class Stream(IntEnum):
     THEME = 3
     ACTORS = 4
     CAST = 5
-    PLACE = 6
+    POSITION = 6
     LENGTH = 7
-    SEGMENTS = 8
-    SLOT = 9
+    SEGMENT_COUNT = 8
+    SEGMENT = 9
     LAYER = 10
     SEAT = 11
     MOTION = 12
@@ -251,3 +251,64 @@ def choose(draws: Array, cumulative: Array) -> Array:
         last = np.sum(cumulative < cumulative[..., -1:], axis=-1, dtype=np.int64)
         chosen = np.where(beyond[..., -1], chosen, last)
     return np.asarray(chosen, np.int64)
+
+
+def permuted(seed: int, numbers: ArrayLike, size: int, stream: Stream, which: int = 0) -> Array:
+    """Permute numbers below `size`.
+
+    Parameters
+    ----------
+    seed : int
+        0 to 2^64 - 1.
+    numbers : int64 [n]
+        0 to `size` - 1.
+    size : int
+        1 to 2^40.
+    stream : Stream
+        What the permutation is for.
+    which : int
+        0 to 2^16 - 1: permutations of other numbers have nothing to do with one another.
+
+    Returns
+    -------
+    int64 [n]
+        Each of 0 to `size` - 1 once, if `numbers` has each once.
+
+    Raises
+    ------
+    ValueError
+        If a number is not below `size`, or `size` is out of its range.
+
+    Examples
+    --------
+    >>> sorted(permuted(7, range(5), 5, Stream.QUOTA).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    values = np.array(numbers, np.int64)
+    if not 1 <= size <= _LARGEST_PERMUTATION:
+        msg = f"size is {size}; it must lie between 1 and 2^40"
+        raise ValueError(msg)
+    if values.size and not 0 <= values.min() <= values.max() < size:
+        msg = f"numbers go from {values.min()} to {values.max()}; they must lie between 0 and {size - 1}"
+        raise ValueError(msg)
+    half = (max(size - 1, 1).bit_length() + 1) // 2
+    tag = int(stream) << 16 | which
+    key = np.array([seed & 0xFFFFFFFF, seed >> 32], np.uint32)
+    walking = np.arange(len(values))
+    while len(walking):
+        values[walking] = _network(values[walking], half, tag, key)
+        walking = walking[values[walking] >= size]
+    return values
+
+
+def _network(values: Array, half: int, tag: int, key: Array) -> Array:
+    mask = np.int64((1 << half) - 1)
+    left, right = values >> half, values & mask
+    counter = np.empty((len(values), 4), np.uint32)
+    keys = np.broadcast_to(key, (len(values), 2)).copy()
+    for number in range(_PERMUTATION_ROUNDS):
+        counter[:, 0], counter[:, 1] = right, tag
+        counter[:, 2], counter[:, 3] = number, half
+        drawn = philox_kernel(counter, keys)[:, 0].astype(np.int64) & mask
+        left, right = right, left ^ drawn
+    return left << half | right

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import isclass
 from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from posegen.errors import UsageError
 from posegen.wording import did_you_mean, nearest, shown
@@ -42,6 +42,12 @@ _REASONS = {
 
 Model = TypeVar("Model", bound=BaseModel)
 Where = Callable[[str], str]
+
+
+class StrictModel(BaseModel):
+    """A frozen model that refuses unknown keys, NaN and infinity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 @dataclass(frozen=True)

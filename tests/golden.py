@@ -18,7 +18,7 @@ from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION
 from posegen.fields.field import Sequences, compute_fields
 from posegen.hashing import canonical
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.plugins import FIELDS
 from posegen.synthesis import Batch, synthesize
 from tests.masking import machine_arithmetic

@@ -53,7 +53,7 @@ def test_editing_a_constant_that_kernels_read_changes_the_cache_folder(tmp_path:
     before = folder()
     (copy / "cli" / "main.py").write_text("")
     assert folder() == before
-    for constant in ("library/terms.py", "library/signs.py"):
+    for constant in ("constants.py", "library/actions.py"):
         with (copy / constant).open("a") as file:
             file.write("\nEDITED = 1\n")
         assert folder() != before

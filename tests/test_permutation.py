@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.permutation import permuted
-from posegen.randomness import Stream, philox
+from posegen.randomness import Stream, permuted, philox
 
 
 @given(st.integers(1, 3000), st.integers(0, 2**64 - 1), st.integers(0, 2**16 - 1))

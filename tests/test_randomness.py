@@ -74,7 +74,7 @@ def test_value_depends_on_nothing_but_its_place(seed, samples, count, shorter, d
 
 def test_every_coordinate_matters():
     def at(**changed):
-        place = {"seed": 5, "samples": [9], "stream": Stream.SLOT, "attempt": 0, "substream": 0} | changed
+        place = {"seed": 5, "samples": [9], "stream": Stream.SEGMENT, "attempt": 0, "substream": 0} | changed
         return tuple(uniform(place.pop("seed"), place.pop("samples"), place.pop("stream"), 4, **place)[0])
 
     drawn = {
@@ -140,4 +140,4 @@ def test_both_ends_are_drawn():
 @pytest.mark.parametrize("wrong", [{"attempt": 256}, {"substream": -1}, {"seed": -1}, {"seed": 2**64}])
 def test_what_has_no_room_in_the_counter_is_refused(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
-        uniform(wrong.pop("seed", 0), [0], Stream.SLOT, 1, **wrong)
+        uniform(wrong.pop("seed", 0), [0], Stream.SEGMENT, 1, **wrong)

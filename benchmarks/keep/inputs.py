@@ -22,9 +22,9 @@ from posegen.config.load import load_config
 from posegen.dataset.documents import MAX_BYTES
 from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import find_problems
-from posegen.library import Library, read_library
+from posegen.library.load import Library, read_library
 from posegen.motion.library_tables import library_tables
-from posegen.planning.planning import plan
+from posegen.planning.scenes import plan_scenes
 from posegen.synthesis import synthesize
 
 __all__ = ["kinds"]
@@ -98,7 +98,7 @@ def _libraries(folder: Path) -> list[Kind]:
                 library = read_library(base, mine)
                 digest(library.as_data())
                 library_tables(library)
-                scenes = plan(config, library, range(4))
+                scenes = plan_scenes(config, library, range(4))
                 write_captions(scenes, library, config, find_segments(scenes, library, config.fps))
                 if name == "a.yaml" and not xxhash.xxh32_intdigest(data) % 10:  # which takes much longer
                     _make_samples(mine, folder / f"taken-{xxhash.xxh3_128_hexdigest(data)}")

@@ -22,7 +22,7 @@ from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.features import FEATURES, SETS, mirrored, pieces, roughened
 from benchmarks.motion.shared_families import ACTIONS, first_half, fit, lacking
 from benchmarks.motion.stretches import stretches
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 
 Array = NDArray[Any]
 

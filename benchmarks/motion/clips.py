@@ -16,7 +16,7 @@ from posegen import load_config, synthesize
 from posegen.config.schema import Config
 from posegen.evaluation.body import longest_present
 from posegen.evaluation.recording import Recording
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.planning.population import persons
 
 __all__ = ["ONE_VARIANT", "SCALE", "SEED", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments"]

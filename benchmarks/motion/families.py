@@ -19,7 +19,7 @@ from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.shared_families import ACTIONS, FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
 from benchmarks.motion.stretches import in_stories, stretches
 from posegen.evaluation.signals import low_pass
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 
 Array = NDArray[Any]
 

@@ -23,7 +23,7 @@ from posegen.evaluation.overlap import body_overlap
 from posegen.evaluation.plausibility import FAST, LOW, contact_speeds, flight_errors, floor_depth, foot_skate
 from posegen.evaluation.recording import Recording, dataset_recordings
 from posegen.evaluation.spread import Spread, SpreadTally
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 
 Array = NDArray[Any]
 

@@ -16,7 +16,7 @@ from posegen.evaluation.body import centre_of_mass
 from posegen.evaluation.gait import Run, foot_contacts, measure_run
 from posegen.evaluation.plausibility import flights
 from posegen.evaluation.recording import Recording
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.planning.repertoire import RUN, repertoire
 
 FPS = 120

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benchmarks.motion.clips import made, segments
 from benchmarks.motion.written import animated, shown
 from posegen.evaluation.recording import Recording
-from posegen.library import Library
+from posegen.library.load import Library
 
 __all__ = ["in_stories", "stretches"]
 

@@ -14,7 +14,7 @@ from benchmarks.motion.written import animated, people
 from posegen.evaluation.gait import WALKING, Curve, GaitTally, Walk, measure_walk, steady_stretches
 from posegen.evaluation.published_gait import ANGLES, mass_rise, mass_sway
 from posegen.evaluation.recording import Recording
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.skeleton import sole_points
 
 SAMPLES = 1500

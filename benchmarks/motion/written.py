@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from benchmarks.motion.clips import NEUTRAL, OLDEST
 from posegen import load_config
 from posegen.evaluation.recording import Recording
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.motion.engine import animate
 from posegen.planning.population import persons, seat_height
 from posegen.planning.repertoire import STANDING, repertoire

@@ -12,7 +12,7 @@ from posegen.config.schema import Config
 from posegen.dataset.layout import ArrayField, Header
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import new_header
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.synthesis import synthesize
 
 Array = NDArray[Any]

@@ -27,7 +27,7 @@ from posegen.dataset.write import create
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import Span, new_header
 from posegen.generation.worker import Job, make_shard
-from posegen.library import load_library
+from posegen.library.load import load_library
 
 SHARDS = 10
 _MOTION = "posegen.motion"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.viewing.clip import Clip, clips_of_config
 from posegen.viewing.sheet import sheet_of_samples
 

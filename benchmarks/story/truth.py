@@ -19,7 +19,7 @@ from benchmarks.story.turned import turned_round
 from posegen import load_config
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.errors import UsageError
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.synthesis import Batch
 
 SAMPLES = 10_000

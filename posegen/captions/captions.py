@@ -37,7 +37,7 @@ from posegen.captions.sentences import (
 )
 from posegen.captions.statements import Statement, make_statement, order_statement, segment_facts, segment_keys
 from posegen.config.schema import Config
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
 

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.captions.statements import MOST_SEGMENTS, Facts, SegmentFacts, Statement, make_statement
-from posegen.library import Library
-from posegen.library.keeping import once_for_each_library
-from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
+from posegen.constants import DIRECTIONS, PATHS, SPEEDS
+from posegen.library.load import Library, cached_per_library
 from posegen.scene import LEFT, RIGHT
 
 __all__ = [
@@ -343,7 +342,7 @@ class Grammar:
         return str(places[choice % len(places)]) if places else ""
 
 
-@once_for_each_library
+@cached_per_library
 def grammar_of(library: Library) -> Grammar:
     """Return the grammar of a library's words."""
     return Grammar(library)

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
-from posegen.library import Library
-from posegen.library.keeping import once_for_each_library
+from posegen.library.load import Library, cached_per_library
 
 __all__ = ["ANY", "WORD", "Lexicon", "Meaning", "lexicon_of", "split_words"]
 
@@ -94,7 +93,7 @@ def split_words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-@once_for_each_library
+@cached_per_library
 def lexicon_of(library: Library) -> Lexicon:
     """Return the lexicon of a library's language."""
     return Lexicon(library)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from posegen.captions.lexicon import ANY, WORD, Meaning, lexicon_of, split_words
 from posegen.captions.statements import Statement
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.wording import nearest, shown
 
 __all__ = ["ParsedCaption", "UnknownPhrase", "explain_unknown", "parse_caption"]
@@ -60,7 +60,7 @@ def parse_caption(text: str, library: Library) -> ParsedCaption:
 
     Examples
     --------
-    >>> from posegen.library import load_library
+    >>> from posegen.library.load import load_library
     >>> parsed = parse_caption("a man walks slowly, then frobs", load_library())
     >>> parsed.unknown
     ['frobs']

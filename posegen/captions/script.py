@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from posegen.captions.parser import ParsedCaption
 from posegen.errors import UsageError
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.planning.repertoire import Repertoire, repertoire
 from posegen.wording import shown
 

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.constants import AVERAGE_LEG, DEGREES
-from posegen.library import Library
-from posegen.library.keeping import once_for_each_library
-from posegen.library.terms import AROUND, SPEED_BOUNDS
+from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, SPEED_BOUNDS
+from posegen.library.load import Library, cached_per_library
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
@@ -26,7 +24,7 @@ __all__ = ["SIDES", "Segments", "find_segments", "segment_rows"]
 Array = NDArray[Any]
 
 SIDES = {LEFT: "left", RIGHT: "right", BOTH: ""}
-"""Words for :attr:`Segments.side`; for speed, path and direction see :mod:`posegen.library.terms`."""
+"""Words for :attr:`Segments.side`; for speed, path and direction see :mod:`posegen.constants`."""
 _SPEED_BOUNDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
 _CURVE = 35.0
 _MIN_GAIT_SECONDS, _MIN_GAIT_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7
@@ -187,7 +185,7 @@ def segment_rows(scenes: Scenes, library: Library, segments: Segments) -> list[l
     ]
 
 
-@once_for_each_library
+@cached_per_library
 def _parts(library: Library) -> list[list[list[str]]]:
     return [[list(parts_of(library.action(name), side)) for side in (LEFT, RIGHT, BOTH)] for name in library.actions]
 

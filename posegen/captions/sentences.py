@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from posegen.captions.grammar import Clause, Frame, Grammar
 from posegen.captions.segments import Segments
 from posegen.captions.statements import SegmentFacts, Statement, order_statement, segment_facts, segment_keys, with_style
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, repertoire
 from posegen.scene import Scenes
 

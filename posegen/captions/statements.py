@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.captions.segments import Segments
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.planning.repertoire import repertoire
 from posegen.scene import BOTH
 

@@ -13,7 +13,7 @@ from posegen.checks.capsules import ASIDE, fill_aside, limbs_cross, overlapping,
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.ranges import PASSING_SECONDS, Ranges, leaves_ranges, ranges_of
 from posegen.kernels import aligned_zeros, kernel
-from posegen.library import Library
+from posegen.library.load import Library
 
 __all__ = ["CROSSES", "LEAVES", "LimitFailures", "beyond_limits", "check_limits"]
 

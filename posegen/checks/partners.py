@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.skeleton import JOINTS
 
 __all__ = ["CONTACT", "LEAST_CONTACT", "find_partners", "partners_by_sight"]

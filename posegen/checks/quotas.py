@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from posegen.checks.evidence import PELVIS, STRIDE_SECONDS
 from posegen.checks.segments import CheckedSegments, Row
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.planning.quotas import Allotment
 from posegen.scene import BOTH, NOTHING
 
@@ -50,10 +50,10 @@ def unmet_quotas(asked: Allotment, checked: CheckedSegments, joints: Array, libr
         shown[i] = asked.slow[sample[i]] <= speed <= asked.fast[sample[i]]
     unmet: Array = asked.action != NOTHING
     unmet[sample[shown]] = False
-    no_meeting: Array = asked.meeting != NOTHING
+    no_meeting: Array = asked.interaction != NOTHING
     for number, interaction in enumerate(library.interactions.values()):
         own = np.isin(action, [library.index(name) for name in interaction.actions])
-        no_meeting[sample[segments.together[rows].astype(bool) & own & (asked.meeting[sample] == number)]] = False
+        no_meeting[sample[segments.together[rows].astype(bool) & own & (asked.interaction[sample] == number)]] = False
     return unmet | no_meeting
 
 
@@ -85,7 +85,7 @@ def quota_rows(asked: Allotment, unmet: Array, sequences: int, library: Library)
     rows: list[list[Row]] = [[] for _ in range(sequences)]
     for number in np.flatnonzero(np.resize(unmet, sequences)).tolist():
         sample = number % len(unmet)
-        action, meeting = int(asked.action[sample]), int(asked.meeting[sample])
+        action, meeting = int(asked.action[sample]), int(asked.interaction[sample])
         name = library.actions[action] if meeting == NOTHING else list(library.interactions)[meeting]
         rows[number].append({"actor": 0, "kind": "quota", "segment": -1, "action": name, "value": ""})
     return rows

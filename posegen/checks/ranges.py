@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from posegen.checks.angles import ANGLES, DIRECTION, REST
 from posegen.checks.columns import BLOCK, X, Y, Z
 from posegen.kernels import Scalar, kernel
-from posegen.library import Library
-from posegen.library.ranges import widest
+from posegen.library.channels import widest
+from posegen.library.load import Library
 from posegen.skeleton import JOINT_LIMITS, PARTS
 
 __all__ = ["PASSING_SECONDS", "TOLERANCE", "Ranges", "angles_of", "leaves_ranges", "ranges_of"]

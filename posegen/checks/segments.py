@@ -16,8 +16,8 @@ from posegen.captions.segments import SIDES, Segments
 from posegen.checks.evidence import Evidence, Intervals, measure_evidence
 from posegen.checks.partners import find_partners
 from posegen.checks.statements import BOUNDS, KINDS, false_statements, shown_directions, shown_paths, shown_speeds
-from posegen.library import Library
-from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
+from posegen.constants import DIRECTIONS, PATHS, SPEEDS
+from posegen.library.load import Library
 from posegen.planning.repertoire import parts_of
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import mirror_name, mirror_order

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from posegen.captions.segments import SIDES, Segments
 from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, measure_evidence
 from posegen.checks.partners import find_partners
-from posegen.library import Library
-from posegen.library.keeping import once_for_each_library
-from posegen.library.terms import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
+from posegen.constants import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
+from posegen.library.load import Library, cached_per_library
 from posegen.scene import BOTH
 
 __all__ = [
@@ -108,7 +107,7 @@ class _Signs(NamedTuple):
     bound: Array
 
 
-@once_for_each_library
+@cached_per_library
 def _signs(library: Library) -> _Signs:
     actions = [library.action(name) for name in library.actions]
     gaits = list(SPEED_BOUNDS)
@@ -121,18 +120,18 @@ def _signs(library: Library) -> _Signs:
 
 
 def shown_directions(turn: Array) -> Array:
-    """Return the direction of turns in degrees, as index into :data:`posegen.library.terms.DIRECTIONS`."""
+    """Return the direction of turns in degrees, as index into :data:`posegen.constants.DIRECTIONS`."""
     aside = np.where(turn > FACING, _TO_LEFT, np.where(turn < -FACING, _TO_RIGHT, 0))
     return np.where(np.abs(turn) > AROUND, _AROUND, aside)
 
 
 def shown_paths(turn: Array) -> Array:
-    """Return the path of an actor who turns by some degrees on the way, as index into :data:`posegen.library.terms.PATHS`."""
+    """Return the path of an actor who turns by some degrees on the way, as index into :data:`posegen.constants.PATHS`."""
     return np.where(turn > CURVE, _LEFT, np.where(turn < -CURVE, _RIGHT, _STRAIGHT))
 
 
 def shown_speeds(action: Array, evidence: Evidence, library: Library, share: float = MOST) -> Array:
-    """Return the speed kept for more than a share of the time, as index into :data:`posegen.library.terms.SPEEDS`; 0 for none.
+    """Return the speed kept for more than a share of the time, as index into :data:`posegen.constants.SPEEDS`; 0 for none.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from posegen.errors import PosegenError
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.library import Library
+    from posegen.library.load import Library
 
 __all__ = ["actions"]
 
@@ -54,7 +54,7 @@ def list_actions(config: str | None, as_json: bool) -> None:
 @quiet_option
 def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: bool) -> None:
     """Draw one action, performed by a person of average build."""
-    from posegen.library.ranges import widest
+    from posegen.library.channels import widest
     from posegen.viewing.render import check_path, render_all
 
     library = _library(config)
@@ -106,7 +106,7 @@ def page(out: Path, config: str | None, as_json: bool, quiet: bool) -> None:
 
 def _library(config: str | None) -> Library:
     from posegen.config.load import load_config
-    from posegen.library import load_library
+    from posegen.library.load import load_library
 
     return load_library(load_config(config).story.library)
 

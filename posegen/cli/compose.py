@@ -45,7 +45,7 @@ _MOST_SECONDS = 400.0
 def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, as_json: bool, quiet: bool) -> None:
     """Generate the motion described by TEXT, which uses the words of captions, and report words that were not understood."""
     from posegen.captions.parser import explain_unknown, parse_caption
-    from posegen.library import load_library
+    from posegen.library.load import load_library
     from posegen.viewing.render import check_path
 
     if seconds is not None and not 0 < seconds <= _MOST_SECONDS:

@@ -27,7 +27,7 @@ def show(source: str, overrides: Sequence[str], as_json: bool) -> None:
     import yaml
 
     from posegen.config.load import load_config
-    from posegen.library import load_library
+    from posegen.library.load import load_library
 
     loaded = load_config(source, overrides)
     identity = loaded.identity(load_library(loaded.story.library))

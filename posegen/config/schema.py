@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeV
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ModelWrapValidatorHandler,
     SerializeAsAny,
@@ -26,6 +24,7 @@ from pydantic import (
 
 from posegen.config.identity import digest
 from posegen.plugins import FIELDS, STORED_ARRAYS, VARIANTS
+from posegen.validation import StrictModel
 from posegen.wording import shown
 
 if TYPE_CHECKING:
@@ -127,40 +126,34 @@ FieldName = Annotated[str, AfterValidator(_known_field)]
 """A stored array of the motion, or a derived field."""
 
 
-class Group(BaseModel):
-    """A group of keys; unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Length(Group):
+class Length(StrictModel):
     """Frames of the shortest and the longest clip; the length of each clip is drawn uniformly."""
 
     min: Frames
     max: Frames
 
 
-class SpeedRange(Group):
+class SpeedRange(StrictModel):
     """Range of the factor of the speed variant."""
 
     min: Annotated[Number, Field(ge=0.25, le=4)] = 0.8
     max: Annotated[Number, Field(ge=0.25, le=4)] = 1.25
 
 
-class ScaleRange(Group):
+class ScaleRange(StrictModel):
     """Range of the factor of the scale variant."""
 
     min: Annotated[Number, Field(ge=0.5, le=2)] = 0.9
     max: Annotated[Number, Field(ge=0.5, le=2)] = 1.1
 
 
-class Shift(Group):
+class Shift(StrictModel):
     """Largest translation of the position variant along each horizontal axis, in metres."""
 
     max: Annotated[Number, Field(gt=0, le=100)] = 2.0
 
 
-class Variants(Group):
+class Variants(StrictModel):
     """Variants beside the base, with their ranges; null or false disables one.
 
     A variant that another package registers in the entry point group ``posegen.variants`` is a key like those below.
@@ -189,14 +182,14 @@ class Variants(Group):
         return create_model(cls.__name__, __base__=cls, **fields).model_validate(data)
 
 
-class AgeRange(Group):
+class AgeRange(StrictModel):
     """Years of the youngest and of the oldest person."""
 
     min: Years = 18.0
     max: Years = 75.0
 
 
-class Population(Group):
+class Population(StrictModel):
     """The persons who play the actors.
 
     Attributes
@@ -222,21 +215,21 @@ class Population(Group):
     }
 
 
-class ActorRange(Group):
+class ActorRange(StrictModel):
     """Number of actors of a sample."""
 
     min: Annotated[Integer, Field(ge=1, le=8)] = 1
     max: Annotated[Integer, Field(ge=1, le=8)] = 1
 
 
-class SegmentRange(Group):
+class SegmentRange(StrictModel):
     """Number of consecutive actions of a sample."""
 
     min: Annotated[Integer, Field(ge=1, le=16)] = 2
     max: Annotated[Integer, Field(ge=1, le=16)] = 4
 
 
-class Interactions(Group):
+class Interactions(StrictModel):
     """Interactions of the first two actors of a sample.
 
     Attributes
@@ -249,7 +242,7 @@ class Interactions(Group):
     weights: dict[str, Weight] = {}
 
 
-class Story(Group):
+class Story(StrictModel):
     """Who does what.
 
     Attributes
@@ -271,14 +264,14 @@ class Story(Group):
     library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
 
 
-class Speeds(Group):
+class Speeds(StrictModel):
     """Slowest and fastest speed in metres per second."""
 
     min: Annotated[Number, Field(gt=0, le=15)]
     max: Annotated[Number, Field(gt=0, le=15)]
 
 
-class Quota(Group):
+class Quota(StrictModel):
     """An exact number of samples of one kind.
 
     Attributes
@@ -334,7 +327,7 @@ class Quota(Group):
         return self
 
 
-class Cap(Group):
+class Cap(StrictModel):
     """The largest number of samples that show one action, interaction or theme, or an actor of one kind.
 
     `left_handed: true` caps the samples with a left-handed actor, `false` those with a right-handed one; `female` likewise.
@@ -358,7 +351,7 @@ class Cap(Group):
         return self
 
 
-class Quotas(Group):
+class Quotas(StrictModel):
     """Exact and largest numbers of samples.
 
     Attributes
@@ -404,7 +397,7 @@ class Quotas(Group):
         return self
 
 
-class Store(Group):
+class Store(StrictModel):
     """Layout of a dataset on disk: samples per shard, samples per chunk, and stored arrays."""
 
     shard: Annotated[Integer, Field(ge=1, le=100_000)] = 200
@@ -423,7 +416,7 @@ class Store(Group):
         return self
 
 
-class Config(Group):
+class Config(StrictModel):
     """All settings of a dataset.
 
     Attributes

@@ -37,7 +37,7 @@ from posegen.dataset.tables import decode_table, encode_table
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.hashing import byte_hash
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.validation import validated
 from posegen.yaml_files import read_yaml
 

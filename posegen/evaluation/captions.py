@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.read import Dataset, content_errors
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.validation import validated
 
 __all__ = [

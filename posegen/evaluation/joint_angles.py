@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from posegen.checks.angles import BENT, REST
 from posegen.checks.ranges import PASSING_SECONDS, TOLERANCE, angles_of
 from posegen.evaluation.body import point, unit
-from posegen.library import Library, load_library
-from posegen.library.ranges import widest
+from posegen.library.channels import widest
+from posegen.library.load import Library, load_library
 from posegen.skeleton import JOINT_LIMITS, sole_points
 
 __all__ = ["TOLERANCE", "frame_ranges", "joint_angles", "library_of_config", "range_excess"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from posegen.checks.capsules import DEEPEST, people_overlap
 from posegen.checks.partners import CONTACT, LEAST_CONTACT
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.skeleton import JOINTS
 
 __all__ = ["Depths", "Hands", "People", "PeopleTally"]

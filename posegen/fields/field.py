@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.plugins import FIELDS
 from posegen.wording import did_you_mean
 

@@ -1,6 +1,6 @@
 """The field `objects`: the object that an actor uses in each frame, its position, and whether it is held.
 
-The object of an action is part of the action (`object`, see :mod:`posegen.library.objects`). Its position follows from the
+The object of an action is part of the action (`object`, see :mod:`posegen.library.actions`). Its position follows from the
 joints:
 
 - A held object lies in the palm, .054 of stature beyond the wrist on the line from elbow to wrist (half a hand), or between
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from posegen.constants import GRAVITY
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.fields.velocity import differences
-from posegen.library.objects import OBJECTS, Object
+from posegen.library.actions import OBJECTS, Object
 from posegen.skeleton import JOINTS, mirror_name
 
 __all__ = ["FLYING", "HELD", "LYING", "OBJECTS_FIELD", "RADIUS"]

@@ -36,7 +36,7 @@ from posegen.generation.stopping import stoppable
 from posegen.generation.stored import stored_config
 from posegen.generation.watching import Limit
 from posegen.generation.worker import Failure
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.machine import available_cores
 from posegen.plugins import FIELDS
 

@@ -20,7 +20,7 @@ from posegen.fields.field import (
     fields_with_arrays,
     select_fields,
 )
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.plugins import STORED_ARRAYS
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 
@@ -66,7 +66,7 @@ def made_arrays(config: Config, batch: Batch, names: Iterable[str]) -> dict[str,
     wanted = list(names)
     arrays = {name: getattr(batch, name) for name in ("joints", "action", "contact")}
     if any(name not in arrays for name in wanted):
-        from posegen.library import load_library
+        from posegen.library.load import load_library
 
         library = load_library(config.story.library)
         sequences = Sequences(config, library, batch.samples, batch.joints, batch.action, batch.contact, batch.rows)

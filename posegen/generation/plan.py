@@ -25,7 +25,7 @@ from posegen.quantities import human_bytes
 from posegen.skeleton import JOINTS, PARENTS
 
 if TYPE_CHECKING:
-    from posegen.library import Library
+    from posegen.library.load import Library
 
 __all__ = [
     "LICENCE",

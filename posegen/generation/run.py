@@ -31,7 +31,7 @@ from posegen.generation.progress import Reporter, Silence
 from posegen.generation.stopping import stoppable
 from posegen.generation.watching import Limit
 from posegen.generation.worker import Made, make_shard_or_say, warm_up
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.machine import available_cores
 
 __all__ = ["GenerationError", "GenerationResult", "clearing_up", "default_place", "generate", "told_plainly"]

@@ -10,7 +10,7 @@ from posegen.dataset.layout import Header
 from posegen.errors import PosegenError
 from posegen.generation.fields import array_fields
 from posegen.generation.plan import new_header
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.validation import validated
 
 __all__ = ["stored_config"]

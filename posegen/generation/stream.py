@@ -16,7 +16,7 @@ from posegen.dataset.tables import caption_texts, to_table
 from posegen.errors import UsageError
 from posegen.generation.fields import array_fields, made_arrays
 from posegen.hashing import canonical
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.synthesis import rows_schema, synthesize
 from posegen.wording import shown
 

@@ -1,7 +1,1 @@
-"""The library: the actions, themes and words that stories are made of, all of them data files."""
-
-from __future__ import annotations
-
-from posegen.library.load import Library, load_library, read_library
-
-__all__ = ["Library", "load_library", "read_library"]
+"""The library: actions, themes, styles, interactions and words as YAML files, their schema, and the loader."""

@@ -1,20 +1,9 @@
-"""The channels: what an action file may move, in which units and within which bounds."""
+"""Channels: the angles and positions that an action moves, with their units, bounds and joint ranges."""
 
 from __future__ import annotations
 
+from posegen.skeleton import JOINT_LIMITS
 from posegen.wording import did_you_mean, shown
-
-__all__ = [
-    "ANCHORS",
-    "CHANNELS",
-    "FOOT_PLACE",
-    "HAND_CHANNELS",
-    "SIDED_CHANNELS",
-    "check_channels",
-    "check_hand",
-    "check_hand_of_layer",
-    "check_pose",
-]
 
 SIDED_CHANNELS = (
     "hip_flexion",
@@ -33,7 +22,7 @@ SIDED_CHANNELS = (
     "foot_up",
     "foot_pitch",
 )
-"""Channels that exist once a side, in degrees; a foot's place is in leg lengths from where it stood, its pitch is toes up."""
+"""Channels of each side, in degrees. A foot's position is in leg lengths from its last stance; pitch is positive toes up."""
 
 FOOT_PLACE = ("foot_forward", "foot_aside", "foot_up")
 
@@ -55,8 +44,7 @@ CENTRAL_CHANNELS = (
 positive to the left, or to the near side where the action has a side."""
 
 HAND_CHANNELS = ("hand_aside", "hand_up", "hand_forward", "hand_reach")
-"""Where a wrist should be from its anchor, in arm lengths (aside is positive outward, to the hand's own side), and how far it
-is followed, 0 to 1; once a side."""
+"""Position of a wrist relative to its anchor in arm lengths (aside is positive outward), and its weight, 0 to 1; per side."""
 
 CHANNELS = (
     *CENTRAL_CHANNELS,
@@ -66,21 +54,21 @@ CHANNELS = (
 """All channels, in the order in which kernels hold them."""
 
 ANCHORS = ("chest", "head", "floor", "meeting", "partner")
-"""What a hand may be told to be beside: the uppermost joint of the spine, the head's joint, each turning with it, or the floor
-under the body's path, turning with the heading; or the point between two who meet, which stands still, as high as their
-shoulders are in the mean, in lengths of their arms in the mean."""
+"""Reference points of a hand: the uppermost joint of the spine or the head's joint, each rotating with it; the floor below the
+body's path, rotating with the heading; or the fixed point between two partners at the mean height of their shoulders, in units
+of the mean length of their arms."""
 
 _SIDES = ("near", "far", "both")
 _WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in _SIDES for c in (*SIDED_CHANNELS, *HAND_CHANNELS))}
 
 
 def check_channels(names: list[str]) -> None:
-    """Check that these are channels as action files write them.
+    """Check names of channels as action files write them.
 
     Raises
     ------
     ValueError
-        That names the first one that is not.
+        If a name is unknown.
     """
     for name in names:
         if name not in _WRITTEN:
@@ -89,12 +77,12 @@ def check_channels(names: list[str]) -> None:
 
 
 def check_pose(pose: dict[str, float]) -> None:
-    """Check that a pose is one of channels, each within its bounds.
+    """Check the channels of a pose and the bounds of their values.
 
     Raises
     ------
     ValueError
-        That names the channel.
+        If a channel is unknown or out of bounds.
     """
     check_channels(list(pose))
     for name, value in pose.items():
@@ -105,7 +93,7 @@ def check_pose(pose: dict[str, float]) -> None:
 
 
 def _bounds(name: str) -> tuple[int, int, str]:
-    """Smallest and largest value of a channel, and what it is counted in."""
+    """Return the smallest and the largest value of a channel, and its unit."""
     if name.startswith("root_") or name.endswith(FOOT_PLACE):
         return -2, 2, "in leg lengths"
     if name.endswith("_hand_reach"):
@@ -116,22 +104,55 @@ def _bounds(name: str) -> tuple[int, int, str]:
 
 
 def check_hand(hand: str, pose: set[str], moved: set[str]) -> None:
-    """Check that one hand is told where to be in full: all of its place is in `pose`, and it follows at some time."""
+    """Check that the position of a hand is complete: `pose` has all of its coordinates, and some stage gives its weight."""
     named, posed = (
         {c for c in HAND_CHANNELS if not channels.isdisjoint((f"{hand}_{c}", f"both_{c}"))} for channels in (moved, pose)
     )
     lacking = [f"{hand}_{c}" for c in HAND_CHANNELS[:3] if named and c not in posed]
     if lacking:
-        msg = f"`pose` lacks {', '.join(lacking)}: say where the hand is while nothing else is said"
+        msg = f"`pose` lacks {', '.join(lacking)}: add the position of the hand outside of key poses"
         raise ValueError(msg)
     if named and "hand_reach" not in named:
-        msg = f"{hand}_hand_reach is missing: say how far the hand follows, from 0 (not at all) to 1"
+        msg = f"{hand}_hand_reach is missing: add the weight of the hand's position, from 0 to 1"
         raise ValueError(msg)
 
 
 def check_hand_of_layer(hand: str, moved: set[str], parts: set[str]) -> None:
-    """Check that a layer that says where a hand is takes over its arm, since only then the hand goes there."""
+    """Check that a layer with hand channels has the arm among its parts; otherwise they would have no effect."""
     named = sorted(moved & {f"{side}_{c}" for side in (hand, "both") for c in HAND_CHANNELS})
     if named and f"{hand}_arm" not in parts and not {"left_arm", "right_arm"} <= parts:
         msg = f"{named[0]} moves the {hand} arm, which is not among `parts`: add {hand}_arm"
         raise ValueError(msg)
+
+
+def check_range(channel: str, least: float | None, most: float | None) -> None:
+    """Check that a range widens the usual range of a joint.
+
+    Parameters
+    ----------
+    channel : str
+        An angle of :data:`posegen.skeleton.JOINT_LIMITS`, without a side.
+    least, most : float, optional
+        Degrees; None keeps that end.
+
+    Raises
+    ------
+    ValueError
+        If the angle has no range or the range is not wider.
+    """
+    if channel not in JOINT_LIMITS:
+        msg = f"{shown(channel)} is not an angle with a range{did_you_mean(channel, JOINT_LIMITS)}; both sides have the same"
+        raise ValueError(msg)
+    if least is None and most is None:
+        msg = f"{channel} needs `min` or `max`: give the end that is wider than usual"
+        raise ValueError(msg)
+    low, high = JOINT_LIMITS[channel]
+    if (least is not None and least >= low) or (most is not None and most <= high):
+        msg = f"{channel} is not widened: its usual range is {low:g} to {high:g} degrees"
+        raise ValueError(msg)
+
+
+def widest(channel: str, least: float | None, most: float | None) -> tuple[float, float]:
+    """Return the range of a joint in degrees, widened by an action to `least` or `most`."""
+    low, high = JOINT_LIMITS[channel]
+    return low if least is None else least, high if most is None else most

@@ -1,4 +1,4 @@
-"""What two people do with one another, as data: the models that ``interactions.yaml`` is checked by."""
+"""The schema of interactions of two actors: the pydantic models of ``interactions.yaml``."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from posegen.library.models import Counts, Durations, Weight
-from posegen.library.strict import Strict
+from posegen.library.actions import Counts, Durations, Share, Weight
+from posegen.validation import StrictModel
 
-__all__ = ["SIGHTS", "Beat", "Interaction", "InteractionFile"]
-
-Share = Annotated[float, Field(ge=0, le=1)]
 Metres = Annotated[float, Field(ge=0, le=20)]
 
 SIGHTS = ("hands", "chests", "facing", "behind")
-"""By what it is seen that an action is done with somebody: hands meet, chests are near, one faces the other or walks behind."""
+"""Signals that an action involves the partner: hands meet, chests are close, one actor faces the other or walks behind."""
 
 
-class Throw(Strict):
-    """Something that flies from the hands of one to the hands of the other.
+class Throw(StrictModel):
+    """An object that flies from the hands of one actor to the hands of the other.
 
     Attributes
     ----------
-    by : who throws it
+    by : the actor who throws
     release, caught : share of the thrower's and of the catcher's cycle at which it leaves and reaches the hands
-    speed : metres a second over the floor, which says how long it flies
+    speed : horizontal speed in metres per second, which determines the time of flight
     """
 
     by: Literal["first", "second"]
@@ -34,14 +31,14 @@ class Throw(Strict):
     speed: Annotated[float, Field(ge=1, le=40)]
 
 
-class Beat(Strict):
-    """What the two do at one time.
+class Beat(StrictModel):
+    """Simultaneous actions of the two actors.
 
     Attributes
     ----------
     first, second : names of their actions
-    later : seconds at tempo 1 by which the second one begins later
-    thrown : what flies between them, which decides when the catcher begins
+    later : delay of the second actor in seconds at tempo 1
+    thrown : an object that flies between them, which determines when the catcher begins
     """
 
     first: str
@@ -50,20 +47,20 @@ class Beat(Strict):
     thrown: Throw | None = None
 
 
-class Interaction(Strict):
-    """Something that two people do with one another.
+class Interaction(StrictModel):
+    """An interaction of two actors.
 
     Attributes
     ----------
-    seen : by what it is seen that they do it together
-    arms, metres : how far apart they are: lengths of both arms together, and metres in addition, from the least to the most
-    aside : by how much each is to the side of the other's near hand, in lengths of both arms together
-    unlike : how many times as tall as the other one may be at most
-    behind : whether the second one walks behind the first one
-    beats : what they do, one thing after another
-    rounds : how often they do all of it
-    hold : seconds at tempo 1 for which actions without repetitions are held
-    weight : how often the story picks it, relative to others
+    seen : signal in the joints that they interact
+    arms, metres : distance between them: a multiple of the summed length of both arms, plus a range in metres
+    aside : lateral offset of each from the other's near hand, in summed lengths of both arms
+    unlike : largest ratio of their statures
+    behind : whether the second actor walks behind the first
+    beats : consecutive pairs of actions
+    rounds : range of the number of times that all beats are performed
+    hold : range of seconds at tempo 1 of actions without repetitions
+    weight : relative frequency
     """
 
     seen: Literal["hands", "chests", "facing", "behind"]
@@ -83,22 +80,22 @@ class Interaction(Strict):
             msg = "`metres`, `rounds` and `hold` run from the smaller to the larger"
             raise ValueError(msg)
         if not self.arms and not self.metres[0]:
-            msg = "say how far apart they are, by `arms` or `metres`"
+            msg = "give the distance between the actors by `arms` or `metres`"
             raise ValueError(msg)
         return self
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Names of all that either of them does, each once."""
+        """Names of the actions of both actors, each once."""
         return tuple(dict.fromkeys(name for beat in self.beats for name in (beat.first, beat.second)))
 
     @property
     def parts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of what the first one does, and of what the second one does, each once, in the order of the beats."""
+        """Names of the actions of the first and of the second actor, each once, in the order of the beats."""
         return tuple(dict.fromkeys(beat.first for beat in self.beats)), tuple(dict.fromkeys(beat.second for beat in self.beats))
 
 
-class InteractionFile(Strict):
+class InteractionFile(StrictModel):
     """The file of interactions."""
 
     interactions: dict[str, Interaction]

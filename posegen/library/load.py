@@ -1,31 +1,30 @@
-"""Reading the library's files, each checked by its model, into one :class:`Library`.
+"""Read the library files, validate them, and combine them into one :class:`Library`.
 
-The package's own folder holds ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml``, ``interactions.yaml`` and
-``words/en.yaml``. A user's folder holds action files ``*.yaml`` and, where it wants, files of the other names of its own; what
-it names anew is added, what it names again is replaced. Words of another name, such as ``words/de.yaml``, are another language.
+The folder of this package has ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml``, ``interactions.yaml`` and
+``words/en.yaml``. A user's folder has action files ``*.yaml`` and optionally files with the other names; new entries are
+added, entries with the same name are replaced. A file with another name, such as ``words/de.yaml``, is another language.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from posegen.errors import UsageError
+from posegen.library.actions import Action, ActionFile, Theme
 from posegen.library.interactions import Interaction, InteractionFile
-from posegen.library.models import Action, ActionFile, Theme
-from posegen.library.strict import Strict
 from posegen.library.styles import NEUTRAL, Style, StyleFile
 from posegen.library.words import check_words
-from posegen.validation import Where, validated
+from posegen.validation import StrictModel, Where, validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
 
-__all__ = ["Library", "load_library", "read_library"]
+Result = TypeVar("Result")
 
 _THEMES = "themes.yaml"
 _STYLES = "styles.yaml"
@@ -35,13 +34,13 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_FILES = 1000
 
 
-class _ThemeFile(Strict):
+class _ThemeFile(StrictModel):
     themes: dict[str, Theme]
 
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """What stories are made of.
+    """The actions, themes, words, styles and interactions of scenes.
 
     Attributes
     ----------
@@ -54,7 +53,7 @@ class Library:
     words : mapping
         The English words, as parsed.
     styles : mapping of str to Style
-        By name: ``neutral`` first, then in the order of names; the place in it is the style's number.
+        By name: ``neutral`` first, then in the order of names; the position is the index of the style.
     interactions : mapping of str to Interaction
         By name, in the order of names.
     """
@@ -68,7 +67,7 @@ class Library:
 
     @cached_property
     def actions(self) -> tuple[str, ...]:
-        """Names of all actions; the place in it is the action's number."""
+        """Names of all actions; the position is the index of the action."""
         return tuple(self.entries)
 
     @cached_property
@@ -76,7 +75,7 @@ class Library:
         return {name: number for number, name in enumerate(self.entries)}
 
     def action(self, name: str) -> Action:
-        """Look an action up by name.
+        """Return an action by name.
 
         Parameters
         ----------
@@ -92,7 +91,7 @@ class Library:
         return self.entries[name]
 
     def index(self, name: str) -> int:
-        """Give the number of an action.
+        """Return the index of an action.
 
         Parameters
         ----------
@@ -102,14 +101,14 @@ class Library:
         Returns
         -------
         int
-            Its place in `actions`.
+            Its position in `actions`.
         """
         if name not in self._numbers:
             raise _unknown(name, self.entries)
         return self._numbers[name]
 
     def as_data(self) -> dict[str, Any]:
-        """Give everything as plain data, for the identity of a dataset."""
+        """Return the whole library as plain data, for the identity of a dataset."""
         return {
             "actions": {name: action.model_dump(mode="json") for name, action in self.entries.items()},
             "families": {name: list(members) for name, members in self.families.items()},
@@ -121,7 +120,7 @@ class Library:
 
 
 def load_library(folder: Path | None = None) -> Library:
-    """Load posegen's library, with a user's additions; read once a process.
+    """Return posegen's library with a user's additions; files are read once per process.
 
     Parameters
     ----------
@@ -135,19 +134,19 @@ def load_library(folder: Path | None = None) -> Library:
     Raises
     ------
     UsageError
-        Where a file does not hold what it should.
+        If a file is invalid.
     """
-    # Unlike Path's own methods, these take names that cannot be for names of what is not there.
+    # Unlike the methods of Path, these functions accept invalid paths, which are reported as missing.
     return _load(None if folder is None else Path(os.path.realpath(os.path.expanduser(folder))))
 
 
 def read_library(base: Path, addition: Path | None = None) -> Library:
-    """Read a library from its files.
+    """Read a library from its files, without the cache.
 
     Parameters
     ----------
     base : Path
-        Folder with ``actions/*.yaml``, ``themes.yaml`` and ``words/en.yaml``, and ``styles.yaml`` where there are styles.
+        Folder with ``actions/*.yaml``, ``themes.yaml`` and ``words/en.yaml``, and optionally ``styles.yaml``.
     addition : Path, optional
         A user's folder of action files.
 
@@ -169,7 +168,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
         interactions |= _read_interactions(addition / _INTERACTIONS, actions)
         file = _language(addition)
         if os.path.lexists(file):
-            # More English adds to posegen's own; another language stands for itself.
+            # English words are merged into posegen's; another language replaces them.
             own = _read_words(file)
             words = _merged(words, own) if file.name == Path(_WORDS).name else own
     check_words(words, actions, styles, str(file))
@@ -186,28 +185,42 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     )
 
 
+def cached_per_library(compute: Callable[[Library], Result]) -> Callable[[Library], Result]:
+    """Decorate a function of a library so that it runs once for each library; do not modify what it returns."""
+    results: dict[int, tuple[Library, Result]] = {}
+
+    @wraps(compute)
+    def cached(library: Library) -> Result:
+        # A library contains mappings and so has no hash. The entry keeps it alive, so that its id is not reused.
+        if id(library) not in results:
+            results[id(library)] = (library, compute(library))
+        return results[id(library)][1]
+
+    return cached
+
+
 @cache
 def _load(folder: Path | None) -> Library:
     return read_library(Path(__file__).parent, folder)
 
 
 def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
-    """Read all actions of a folder, and the family of each."""
+    """Read all actions of a folder; return them and the family of each."""
     if not os.path.isdir(folder):
         msg = f"{folder}: there is no such folder of action files; check the path"
         raise UsageError(msg)
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
     if not files and not any(os.path.lexists(folder / name) for name in (_STYLES, _INTERACTIONS, "words")):
-        msg = f"{folder}: holds no action file; put one there whose name ends in .yaml"
+        msg = f"{folder}: has no action file; add one whose name ends in .yaml"
         raise UsageError(msg)
     if len(files) > _MOST_FILES:
-        msg = f"{folder}: holds {len(files):,} action files, more than the {_MOST_FILES:,} that posegen takes; check the path"
+        msg = f"{folder}: has {len(files):,} action files; at most {_MOST_FILES:,} are allowed: check the path"
         raise UsageError(msg)
     actions: dict[str, Action] = {}
     family_of: dict[str, str] = {}
     origin: dict[str, Path] = {}
     for file in files:
-        content = validated(ActionFile, _mapping(file), _place(file))
+        content = validated(ActionFile, _mapping(file), _prefix(file))
         for name, action in content.actions.items():
             _check_name(file, "actions", name)
             if name in actions:
@@ -218,7 +231,7 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
 
 
 def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str, Theme]) -> dict[str, Theme]:
-    themes = validated(_ThemeFile, _mapping(file), _place(file)).themes
+    themes = validated(_ThemeFile, _mapping(file), _prefix(file)).themes
     for name, theme in themes.items():
         _check_name(file, "themes", name)
         for action in theme.actions:
@@ -235,32 +248,32 @@ def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str,
 
 
 def _read_styles(file: Path) -> dict[str, Style]:
-    """Read a file of styles; there need not be one."""
+    """Read a file of styles, if it exists."""
     if not os.path.lexists(file):
         return {}
-    styles = validated(StyleFile, _mapping(file), _place(file)).styles
+    styles = validated(StyleFile, _mapping(file), _prefix(file)).styles
     for name in styles:
         _check_name(file, "styles", name)
         if name == NEUTRAL:
-            msg = f"{file}: styles.{name}: is how people move who have no style; give yours another name"
+            msg = f"{file}: styles.{name}: is reserved for persons without a style; choose another name"
             raise UsageError(msg)
     return styles
 
 
 def _language(folder: Path) -> Path:
-    """Name the file of words of a user's folder; it need not be there."""
+    """Return the path of the words of a user's folder, which may not exist."""
     files = sorted((folder / "words").glob("*.yaml"))
     if len(files) > 1:
-        msg = f"{folder / 'words'}: holds words of {len(files)} languages, {files[0].name} and {files[1].name}; leave one there"
+        msg = f"{folder / 'words'}: has words of {len(files)} languages, {files[0].name} and {files[1].name}; keep one"
         raise UsageError(msg)
     return files[0] if files else folder / _WORDS
 
 
 def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, Interaction]:
-    """Read a file of interactions; there need not be one."""
+    """Read a file of interactions, if it exists."""
     if not os.path.lexists(file):
         return {}
-    interactions = validated(InteractionFile, _mapping(file), _place(file)).interactions
+    interactions = validated(InteractionFile, _mapping(file), _prefix(file)).interactions
     for name, interaction in interactions.items():
         _check_name(file, "interactions", name)
         for action in interaction.actions:
@@ -282,18 +295,18 @@ def _mapping(file: Path) -> dict[str, Any]:
     return data
 
 
-def _place(file: Path) -> Where:
+def _prefix(file: Path) -> Where:
     return lambda _key: f"{file}: "
 
 
 def _check_name(file: Path, group: str, name: str) -> None:
     if not _NAME.fullmatch(name):
-        msg = f"{file}: {group}: {shown(name)} is no name; use small letters, digits and underscores"
+        msg = f"{file}: {group}: {shown(name)} is not a valid name; use lower-case letters, digits and underscores"
         raise UsageError(msg)
 
 
 def _merged(base: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two nested mappings; where both hold something else than a mapping, the addition's counts."""
+    """Merge two nested mappings; other values of `addition` replace those of `base`."""
     merged = dict(base)
     for key, value in addition.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)

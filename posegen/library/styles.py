@@ -1,4 +1,4 @@
-"""What a style is, as data: how a person moves, whatever the action; the model that ``styles.yaml`` is checked by."""
+"""The schema of styles, which modify every action of a person: the pydantic model of ``styles.yaml``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from posegen.library.channels import SIDED_CHANNELS, check_pose
-from posegen.library.strict import Strict
-
-__all__ = ["NEUTRAL", "Style", "StyleFile"]
+from posegen.validation import StrictModel
 
 NEUTRAL = "neutral"
-"""The style of who has none: the actions as they are written. It is no entry of a file."""
+"""Name of the style of actions as written; it has no entry in a file."""
 
 Factor = Annotated[float, Field(ge=0.5, le=1.5)]
 _POSTURE = (
@@ -25,23 +23,23 @@ _FLAT = {"both_hip_flexion": 1, "both_ankle_dorsiflexion": 1, "both_knee_flexion
 _STEEPEST = 45.0
 
 
-class Style(Strict):
-    """How a person differs from one without a style.
+class Style(StrictModel):
+    """Differences between a person with this style and one without.
 
     Attributes
     ----------
     tempo, amplitude : factors on the pace and the size of every action
-    speed : factor on the speed of getting along, as far as the gait allows
-    cadence : factor on the steps a minute of a walk at the same speed: above 1 they are shorter
+    speed : factor on the speed of locomotion, within the limits of the gait
+    cadence : factor on the steps per minute of a walk at the same speed
     arm_swing : factor on the swing of the arms in walking and running
-    sway : factor on the wandering of who stands
-    bounce : leg lengths by which the pelvis rises and falls more about its middle in each step of a walk, or less
-    sideways : leg lengths by which the pelvis swings further to either side in a walk
-    width : metres by which the feet are further apart in walking
-    stance : share of the stride that a foot is longer on the ground in walking
-    clearance : metres that swinging feet are lifted higher in walking
-    posture : degrees by which channels differ from the usual posture, standing, sitting and moving along; the feet stay flat
-    from_age : years from which on somebody may have it; it becomes likelier with every year more
+    sway : factor on the sway in standing
+    bounce : leg lengths added to the vertical amplitude of the pelvis in each step of a walk; may be negative
+    sideways : leg lengths added to the lateral amplitude of the pelvis in a walk
+    width : metres added to the distance between the feet in walking
+    stance : share of the stride added to the stance of each foot in walking
+    clearance : metres added to the height of swinging feet in walking
+    posture : degrees added to channels in standing, sitting and locomotion; the feet stay flat
+    from_age : lowest age in years; the style becomes more frequent with each year above
     """
 
     tempo: Factor = 1.0
@@ -63,20 +61,20 @@ class Style(Strict):
         check_pose(self.posture)
         for name, value in self.posture.items():
             if name not in _POSTURE:
-                msg = f"{name} is no posture: take an angle that is alike on both sides, one of {', '.join(_POSTURE)}"
+                msg = f"{name} is not a posture; use an angle that is equal on both sides, one of {', '.join(_POSTURE)}"
                 raise ValueError(msg)
             if abs(value) > _STEEPEST:
-                msg = f"{name} is in degrees from the usual posture, at most {_STEEPEST:g} either way (got {value:.15g})"
+                msg = f"{name} must be between -{_STEEPEST:g} and {_STEEPEST:g} degrees (got {value:.15g})"
                 raise ValueError(msg)
         tilted = sum(sign * self.posture.get(name, 0.0) for name, sign in _FLAT.items())
         if abs(tilted) > 1e-9:
             off = f"(off by {tilted:.15g} degrees)"
-            msg = f"the feet would not be flat: hip and ankle must make up for knee and pelvis tilt {off}"
+            msg = f"the feet would not be flat: hip and ankle must compensate for knee and pelvis tilt {off}"
             raise ValueError(msg)
         return self
 
 
-class StyleFile(Strict):
+class StyleFile(StrictModel):
     """A file of styles."""
 
     styles: dict[str, Style]

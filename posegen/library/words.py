@@ -1,4 +1,4 @@
-"""What the words of a language must be like, so that captions can be put together from them."""
+"""The schema of ``words/*.yaml``, the words from which captions are composed, and the checks of its templates."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from posegen.errors import UsageError
-from posegen.library.models import Action
-from posegen.library.strict import Strict
+from posegen.library.actions import Action
 from posegen.library.styles import Style
-from posegen.validation import validated
+from posegen.validation import StrictModel, validated
 from posegen.wording import shown
-
-__all__ = ["check_words"]
 
 Text = Annotated[str, Field(max_length=500)]
 Phrases = Annotated[list[Text], Field(min_length=1, max_length=100)]
@@ -25,7 +22,7 @@ Detail = Literal["side", "direction", "count", "speed", "path", "style"]
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
-class _People(Strict):
+class _People(StrictModel):
     person: Phrases
     boy: Phrases
     girl: Phrases
@@ -35,14 +32,14 @@ class _People(Strict):
     older_woman: Phrases
 
 
-class _StyleWords(Strict):
-    """Words of one style: who is of it, and how that one does things."""
+class _StyleWords(StrictModel):
+    """Words of one style: subjects with this style, and adverbs."""
 
     subjects: _People
     manner: Phrases
 
 
-class _Possessives(Strict):
+class _Possessives(StrictModel):
     person: Text
     boy: Text
     girl: Text
@@ -52,7 +49,7 @@ class _Possessives(Strict):
     older_woman: Text
 
 
-class _Alike(Strict):
+class _Alike(StrictModel):
     boy: Text
     girl: Text
     man: Text
@@ -61,8 +58,8 @@ class _Alike(Strict):
     older_woman: Text
 
 
-class _Joint(Strict):
-    """Two who meet, told of both at once: who the {pair} is, and sentences; those of a story come `then`, or first."""
+class _Joint(StrictModel):
+    """Sentences about both actors of an interaction: words for the {pair}, and templates; `then` is for later sentences."""
 
     pair: Phrases
     alike: _Alike
@@ -73,7 +70,7 @@ class _Joint(Strict):
     after: Phrases
 
 
-class _Several(Strict):
+class _Several(StrictModel):
     one: Phrases
     other: Phrases
     numbered: Annotated[list[Text], Field(min_length=8, max_length=100)]
@@ -82,7 +79,7 @@ class _Several(Strict):
     joint: _Joint | None = None
 
 
-class _Counts(Strict):
+class _Counts(StrictModel):
     once: Phrases
     twice: Phrases
     more: Phrases
@@ -92,7 +89,7 @@ _AND: Any = Field(alias="and")
 _WHILE: Any = Field(alias="while")
 
 
-class _Joining(Strict):
+class _Joining(StrictModel):
     then: Phrases
     and_: Text = _AND
     comma: Text
@@ -102,8 +99,8 @@ class _Joining(Strict):
     nothing: Phrases
 
 
-class _Tense(Strict):
-    """Sentences of a story in one tense: how it opens, in a place or without, goes on and ends; `again` is who acts."""
+class _Tense(StrictModel):
+    """Templates of a story in one tense: first sentence with and without a location, next and last; `again` has subjects."""
 
     open: Phrases
     placeless: Phrases
@@ -112,17 +109,17 @@ class _Tense(Strict):
     again: _People
 
 
-class _Narrative(Strict):
+class _Narrative(StrictModel):
     tenses: Annotated[list[_Tense], Field(min_length=1, max_length=10)]
     people: Phrases
 
 
-class _ActionWords(Strict):
+class _ActionWords(StrictModel):
     """Words of one action.
 
-    `once` is for a single repetition, `finished` for where its end is shown, `during` for what is done meanwhile, `together`
-    for what is done with somebody, who is {partner}; `speed_verbs` tell the speed by themselves. `manner` says that the style
-    may be told with it; what is `minor` is left out of a short caption that has more to tell.
+    `once` has verbs for a single repetition, `finished` for an action whose end is visible, `during` for a simultaneous action,
+    `together` for an action with a {partner}; `speed_verbs` imply the speed. `manner` allows adverbs of the style. A `minor`
+    action is left out of a short caption that has other actions.
     """
 
     verbs: Phrases
@@ -140,8 +137,8 @@ class _ActionWords(Strict):
     path: Details = Field(default_factory=dict)
 
 
-class _Reading(Strict):
-    """Words that are understood, but that captions do not use."""
+class _Reading(StrictModel):
+    """Words that are understood in text but not used in captions."""
 
     then: list[Text] = Field(default_factory=list)
     while_: list[Text] = Field(default_factory=list, alias="while")
@@ -155,7 +152,7 @@ class _Reading(Strict):
     details: dict[str, Details] = Field(default_factory=dict)
 
 
-class _Words(Strict):
+class _Words(StrictModel):
     language: Text
     forms: Annotated[list[Annotated[str, Field(pattern="^[a-z]{1,20}$")]], Field(min_length=1, max_length=10)]
     details: Annotated[list[list[Detail]], Field(min_length=1, max_length=10)]
@@ -177,18 +174,18 @@ class _Words(Strict):
 
 
 def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles: Mapping[str, Style], file: str) -> None:
-    """Check that there are words for every action and style, and that captions can be made of them.
+    """Check that there are words for every action and style, and that the templates are valid.
 
     Parameters
     ----------
     words : mapping
-        As parsed, a user's merged into posegen's own.
+        As parsed, with the user's words merged into posegen's.
     actions : mapping of str to Action
         All actions of the library.
     styles : mapping of str to Style
-        All styles that have a name.
+        All styles of files.
     file : str
-        What messages name as the place.
+        Name of the file in messages.
 
     Raises
     ------
@@ -206,22 +203,24 @@ def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles:
             msg = f"{file}: actions.{name}: is missing; give the action words, such as {{verbs: [{_example(checked.forms)}]}}"
             raise UsageError(msg)
         if action.support == "seat" and not known[name].during:
-            msg = f"{file}: actions.{name}.during: is missing; what is done on a seat needs it, such as [while seated]"
+            msg = f"{file}: actions.{name}.during: is missing; an action on a seat needs it, such as [while seated]"
             raise UsageError(msg)
-    for place, verb in _verbs(checked):
-        _check_verb(f"{file}: {place}", verb, checked.forms)
+    for key_path, verb in _verbs(checked):
+        _check_verb(f"{file}: {key_path}", verb, checked.forms)
     for i, text in enumerate(checked.joining.then):
-        _check_joiner(f"{file}: joining.then[{i}]", text, checked.forms, needed=False)
+        _check_joiner(f"{file}: joining.then[{i}]", text, checked.forms, required=False)
     for i, text in enumerate(checked.joining.while_):
-        _check_joiner(f"{file}: joining.while[{i}]", text, checked.forms, needed=True)
-    for place, template, most in _templates(checked):
-        _check_template(f"{file}: {place}", template, checked.forms, most)
+        _check_joiner(f"{file}: joining.while[{i}]", text, checked.forms, required=True)
+    for key_path, template, most in _templates(checked):
+        _check_template(f"{file}: {key_path}", template, checked.forms, most)
 
 
-def _check_joiner(place: str, text: str, forms: list[str], needed: bool) -> None:
-    found = _PLACEHOLDER.findall(text)
-    if (found or needed) and not (len(found) == 1 and found[0] in forms and text.endswith(f"{{{found[0]}}}")):
-        msg = f"{place}: {shown(text)} must end in one of {{{'}, {'.join(forms)}}}{'' if needed else ', or have none'}"
+def _check_joiner(key_path: str, text: str, forms: list[str], required: bool) -> None:
+    placeholders = _PLACEHOLDER.findall(text)
+    if (placeholders or required) and not (
+        len(placeholders) == 1 and placeholders[0] in forms and text.endswith(f"{{{placeholders[0]}}}")
+    ):
+        msg = f"{key_path}: {shown(text)} must end in one of {{{'}, {'.join(forms)}}}{'' if required else ', or have none'}"
         raise UsageError(msg)
 
 
@@ -243,18 +242,18 @@ def _verbs(words: _Words) -> Iterator[tuple[str, str]]:
         yield from ((f"reading.{key}.{name}[{i}]", verb) for name, verbs in read.items() for i, verb in enumerate(verbs))
 
 
-def _check_verb(place: str, verb: str, forms: list[str]) -> None:
+def _check_verb(key_path: str, verb: str, forms: list[str]) -> None:
     for word in verb.split():
         if "|" in word and len(word.split("|")) != len(forms):
-            msg = f"{place}: {shown(word)} must have the {len(forms)} forms {'|'.join(forms)}, such as {_example(forms)}"
+            msg = f"{key_path}: {shown(word)} must have the {len(forms)} forms {'|'.join(forms)}, such as {_example(forms)}"
             raise UsageError(msg)
     if len(forms) > 1 and "|" not in verb:
-        msg = f"{place}: {shown(verb)} has no verb; give its forms {'|'.join(forms)}, such as {_example(forms)}"
+        msg = f"{key_path}: {shown(verb)} has no verb; give its forms {'|'.join(forms)}, such as {_example(forms)}"
         raise UsageError(msg)
 
 
 def _templates(words: _Words) -> Iterator[tuple[str, str, int]]:
-    """Templates with their places, and how many verbs each may have."""
+    """Yield the key of each template, the template, and the largest number of its verbs."""
     for key, templates in (("short", words.short), ("full", words.full)):
         yield from ((f"{key}[{i}]", template, 2) for i, template in enumerate(templates))
     for t, tense in enumerate(words.narrative.tenses):
@@ -267,12 +266,12 @@ def _templates(words: _Words) -> Iterator[tuple[str, str, int]]:
             yield from ((f"several.joint.{key}[{i}]", text, 1) for i, text in enumerate(texts))
 
 
-def _check_template(place: str, template: str, forms: list[str], most: int) -> None:
+def _check_template(key_path: str, template: str, forms: list[str], most: int) -> None:
     found = [name for name in _PLACEHOLDER.findall(template) if name in forms]
     others = sorted({*_PLACEHOLDER.findall(template)} - {*forms, "subject", "place", "pair"})
     if others:
-        msg = f"{place}: {{{others[0]}}} is unknown; there are {{subject}}, {{place}} and the forms {{{'}, {'.join(forms)}}}"
+        msg = f"{key_path}: {{{others[0]}}} is unknown; there are {{subject}}, {{place}} and the forms {{{'}, {'.join(forms)}}}"
         raise UsageError(msg)
     if not 1 <= len(found) <= most:
-        msg = f"{place}: {shown(template)} must have {'one' if most == 1 else 'one or two'} of {{{'}, {'.join(forms)}}}"
+        msg = f"{key_path}: {shown(template)} must have {'one' if most == 1 else 'one or two'} of {{{'}, {'.join(forms)}}}"
         raise UsageError(msg)

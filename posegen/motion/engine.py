@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRAVITY
 from posegen.kernels import Scalar, kernel
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.motion import rows
 from posegen.motion.arms import clear_thighs, place_hands
 from posegen.motion.channels import (

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.library import Library
+from posegen.library.actions import Action, Key
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS
-from posegen.library.models import Action, Key
+from posegen.library.load import Library
 from posegen.library.styles import Style
 from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, half_cycle_later, stride_parameters
 from posegen.motion.workspace import ACTION

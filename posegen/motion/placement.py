@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.constants import GRID
 from posegen.kernels import Scalar, kernel
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.motion import rows
 from posegen.motion.arms import SHOULDER_HEIGHT
 from posegen.motion.library_tables import ActionTables, library_tables, style_tables

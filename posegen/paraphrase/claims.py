@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from posegen.captions.parser import ParsedCaption, parse_caption
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.paraphrase.words import difference, meanings_of, words_of
 
 __all__ = ["SAME", "changed"]

@@ -25,7 +25,7 @@ from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
 from posegen.errors import PosegenError, UsageError
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.paraphrase.answers import Answers, answers_at
 from posegen.paraphrase.claims import changed
 from posegen.paraphrase.endpoint import PROMPT, Asker, Server, asking

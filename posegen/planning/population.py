@@ -1,6 +1,6 @@
-"""The population: whom a person is, as a function of (seed, number of the person) alone.
+"""The population: a person is a function of the seed and the number of the person; different persons are cast as actors.
 
-Person 12 is the same body with the same handedness in whatever scene it plays, so that a dataset can be split by person.
+Person 12 has the same body and the same handedness in every scene, so that a dataset can be split by person.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.library import Library
-from posegen.randomness import Stream, choose, normal, uniform
+from posegen.library.load import Library
+from posegen.randomness import Stream, choose, integers, normal, uniform
 from posegen.scene import Persons
 from posegen.skeleton import PROPORTIONS
 from posegen.wording import did_you_mean
 
-__all__ = ["leg_height", "persons", "seat_height"]
-
 Array = NDArray[Any]
+Candidates = list[tuple[Array, Array, Array]]
+"""Rows of samples, and the numbers of the persons who may be the first actor, and any actor, in ascending order."""
 
 _STATURE_MEN, _STATURE_WOMEN = (1.759, 0.067), (1.618, 0.063)
 _GROWTH = (
@@ -33,27 +33,27 @@ _GROWTH = (
     (16.0, 0.985, 0.995),
     (18.0, 1.0, 1.0),
 )
-"""Years, and shares of their later stature that boys and girls have reached: medians of the CDC's charts of 2000."""
+"""Years, and share of the adult stature of boys and of girls: medians of the CDC growth charts of 2000."""
 _SHORT_LEGS = (12.0, 0.0085)
-"""Years from which on legs are as long for the stature as later, and by which share shorter they are for each year before."""
+"""Age from which the legs have their adult share of the stature, and the share by which they are shorter per year before."""
 _LIMIT = 2.5
 _VARIATION = {"legs": 0.02, "arms": 0.025, "shoulders": 0.035, "hips": 0.04}
 _ENERGY_SPREAD = 0.45
 _ENERGY_LOST_PER_YEAR = 0.006
 _MIDDLE_AGE = 45.0
-_YEARS_TO_THE_WHOLE_WEIGHT = 10.0
+_YEARS_TO_FULL_WEIGHT = 10.0
 
 
 def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
-    """Persons of the config's population.
+    """Return persons of the config's population.
 
     Parameters
     ----------
     config : Config
     library : Library
-        Of the styles.
+        For the styles.
     index : int64 [...]
-        Numbers in the population.
+        Numbers of the persons.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
 
 
 def _grown(age: Array, male: Array) -> Array:
-    """Share of the later stature that each person has."""
+    """Return the share of the adult stature that each person has."""
     share = np.ones(len(age))
     for (year, *boy_and_girl), (later, *grown) in pairwise(_GROWTH):
         part = (age - year) / (later - year)
@@ -97,26 +97,66 @@ def _grown(age: Array, male: Array) -> Array:
 
 
 def _styles(config: Config, library: Library, age: Array, draws: Array) -> Array:
-    """Draw each person's style; who may have none of those that are asked for is neutral."""
-    asked = config.population.styles
-    for name in asked:
+    """Draw the style of each person; neutral if the person is too young for all styles of the config."""
+    styles = config.population.styles
+    for name in styles:
         if name not in library.styles:
             msg = f"population.styles.{name}: unknown style{did_you_mean(name, library.styles)}"
             raise UsageError(msg)
     begins = np.array([style.from_age for style in library.styles.values()])
-    years = np.maximum(age[:, None] - begins, 0.0) / _YEARS_TO_THE_WHOLE_WEIGHT
-    weights = np.array([float(asked.get(name, 0.0)) for name in library.styles]) * np.where(begins > 0, years, 1.0)
+    years = np.maximum(age[:, None] - begins, 0.0) / _YEARS_TO_FULL_WEIGHT
+    weights = np.array([float(styles.get(name, 0.0)) for name in library.styles]) * np.where(begins > 0, years, 1.0)
     cumulative = np.cumsum(weights, axis=1)
     return np.where(cumulative[:, -1] > 0, choose(draws, cumulative), 0)
 
 
 def leg_height(people: Persons) -> Array:
-    """Height of the hip joint above the ground when standing, in metres; about .9 for the average adult."""
+    """Return the height of the hip joint above the ground in standing, in metres; about 0.9 for an average adult."""
     limb = (PROPORTIONS["thigh"] + PROPORTIONS["shank"]) * people.legs.astype(np.float64) + PROPORTIONS["ankle_height"]
     return np.asarray(people.stature * limb)
 
 
 def seat_height(people: Persons, draws: Array) -> Array:
-    """Height of a seat that suits a person: .95 to 1.08 of the height of the knee, drawn by numbers on [0, 1)."""
+    """Return the height of a seat for each person, 0.95 to 1.08 of the knee height, for draws on [0, 1)."""
     knee = (PROPORTIONS["shank"] + PROPORTIONS["ankle_height"]) * people.stature * people.legs
     return np.asarray(((0.95 + 0.13 * draws) * knee).astype(np.float32))
+
+
+def cast(config: Config, samples: Array, attempt: int, candidates: Candidates | None) -> Array:
+    """Return the numbers of different persons for the actors of each sample, [n, most actors].
+
+    `candidates` limits the persons of each sample; None allows all.
+    """
+    most, count = config.story.actors.max, config.population.persons
+    draws = uniform(config.seed, samples, Stream.CAST, most, attempt=attempt)
+    if candidates is None:
+        return _cast_from_all(draws, count)
+    chosen = np.empty((len(samples), most), np.int64)
+    for rows, first, others in candidates:
+        chosen[rows] = _cast_from_some(draws[rows], first, others)
+    return chosen
+
+
+def _cast_from_all(draws: Array, count: int) -> Array:
+    chosen = np.empty(draws.shape, np.int64)
+    for actor in range(draws.shape[1]):
+        person = integers(draws[:, actor], 0, count - 1 - actor)
+        chosen[:, actor] = _skip(person, chosen[:, :actor])
+    return chosen
+
+
+def _skip(index: Array, taken: Array) -> Array:
+    """Convert indices among the persons that are not taken to indices among all persons."""
+    for other in np.sort(taken, axis=1).T:
+        index = index + (index >= other)
+    return index
+
+
+def _cast_from_some(draws: Array, first: Array, others: Array) -> Array:
+    chosen = np.empty(draws.shape, np.int64)
+    chosen[:, 0] = first[integers(draws[:, 0], 0, len(first) - 1)]
+    for actor in range(1, draws.shape[1]):
+        # The first actor is among `others`, too.
+        taken = np.searchsorted(others, chosen[:, :actor])
+        chosen[:, actor] = others[_skip(integers(draws[:, actor], 0, len(others) - 1 - actor), taken)]
+    return chosen

@@ -1,4 +1,4 @@
-"""The library's actions as flat arrays, which planning and captions index by the number of the action."""
+"""The properties of the library's actions as flat arrays, indexed by action, and the weights of actions and themes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from numpy.typing import NDArray
 
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.library import Library
-from posegen.library.keeping import once_for_each_library
-from posegen.library.models import Action
+from posegen.library.actions import Action
+from posegen.library.load import Library, cached_per_library
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import PARTS
 from posegen.wording import did_you_mean
 
-__all__ = ["RUN", "STANDING", "STEP", "WALK", "Repertoire", "action_weights", "parts_of", "repertoire", "theme_weights"]
-
 Array = NDArray[Any]
 
 STANDING = "stand"
-"""The action in which an actor does nothing in particular, and over which arm actions are performed."""
+"""The idle action, over which arm actions are performed."""
 
 NO_GAIT, WALK, RUN, STEP, HOP, SKIP = 0, 1, 2, 3, 4, 5
 _GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "skip": SKIP}
@@ -32,22 +29,22 @@ _SHORTEST_HOLD = 0.8
 
 @dataclass(frozen=True)
 class Repertoire:
-    """What planning needs to know of each action; arrays [actions].
+    """Properties of the actions; arrays [actions].
 
     Attributes
     ----------
-    names : the actions, in the order of the library
-    standing : index of the action in which nothing happens
-    gait : NO_GAIT, WALK, RUN or STEP
-    base : whether it can carry the body by itself; the others are performed over a base
-    layered : whether it may lie over another action
-    host : whether layered actions may lie over it
+    names : in the order of the library
+    standing : index of the idle action
+    gait : NO_GAIT, WALK, RUN, STEP, HOP or SKIP
+    base : whether it determines the whole body; the others are layers over a base action
+    layered : whether it may be a layer over another action
+    host : whether it allows layers
     sided, seated, counted : whether it has a side, a seat, repetitions
-    shortest, longest : seconds of a slot at tempo 1 and the fewest or most repetitions
+    shortest, longest : seconds at tempo 1 with the fewest and the most repetitions
     enter, exit, cycle : seconds at tempo 1
     fewest, most : repetitions
-    slow, fast : metres a second
-    right, left : degrees that a slot may turn, right is negative
+    slow, fast : metres per second
+    right, left : largest turns in degrees; right is negative
     """
 
     names: tuple[str, ...]
@@ -72,9 +69,9 @@ class Repertoire:
     left: Array
 
 
-@once_for_each_library
+@cached_per_library
 def repertoire(library: Library) -> Repertoire:
-    """Flat arrays of the library's actions."""
+    """Return the properties of the library's actions."""
     actions = [library.action(name) for name in library.actions]
     if STANDING not in library.actions:
         msg = f"the library has no action {STANDING!r}, over which arm actions are performed; add it"
@@ -87,15 +84,15 @@ def repertoire(library: Library) -> Repertoire:
     seated = np.array([action.support == "seat" for action in actions])
     standing = library.actions.index(STANDING)
     host = (gait == WALK) | (gait == STEP) | seated
-    # Arms that hold something are not free to wave.
+    # Arms that hold something allow no layer.
     host &= np.array([not (action.manner and action.manner.holds) for action in actions])
     host[standing] = True
     return Repertoire(
         names=tuple(library.actions),
         standing=standing,
         gait=gait,
-        base=np.array([_carries(action) for action in actions]),
-        layered=np.array([action.layered and not _carries(action) for action in actions]),
+        base=np.array([_is_base(action) for action in actions]),
+        layered=np.array([action.layered and not _is_base(action) for action in actions]),
         host=host,
         sided=np.array([action.sided for action in actions]),
         seated=seated,
@@ -114,7 +111,7 @@ def repertoire(library: Library) -> Repertoire:
     )
 
 
-def _carries(action: Action) -> bool:
+def _is_base(action: Action) -> bool:
     return "legs" in action.parts or not action.layered
 
 
@@ -129,7 +126,7 @@ def _seconds(action: Action) -> tuple[float, float]:
 
 
 def parts_of(action: Action, side: int) -> tuple[str, ...]:
-    """Body parts that an action moves when it is done with `side`, in the order of :data:`posegen.skeleton.PARTS`."""
+    """Return the body parts that an action with `side` moves, in the order of :data:`posegen.skeleton.PARTS`."""
     near, far = {LEFT: ("left", "right"), RIGHT: ("right", "left"), BOTH: ("", "")}[side]
     moved: set[str] = set()
     for part in action.parts:
@@ -143,30 +140,30 @@ def parts_of(action: Action, side: int) -> tuple[str, ...]:
 
 
 def theme_weights(config: Config, library: Library) -> Array:
-    """Weight of each theme, in the order of the library."""
-    asked = config.story.themes
-    if asked is None:
+    """Return the weight of each theme, in the order of the library."""
+    chosen = config.story.themes
+    if chosen is None:
         return np.array([theme.weight for theme in library.themes.values()])
-    _check_names("story.themes", asked, library.themes)
-    return np.array([float(asked.get(name, 0.0)) for name in library.themes])
+    _check_names("story.themes", chosen, library.themes)
+    return np.array([float(chosen.get(name, 0.0)) for name in library.themes])
 
 
 def action_weights(config: Config, library: Library) -> Array:
-    """Weight of each action in each theme [themes, actions]: the theme's, times the action's own, times the config's."""
+    """Return the weights of actions [themes, actions]: products of those of the theme, the action and the config."""
     factors = config.story.actions
     _check_names("story.actions", factors, library.actions)
     rows, own = _own_weights(library)
     weights: Array = rows * (own * np.array([factors.get(name, 1.0) for name in library.actions]) if factors else own)
     for name, row, weight in zip(library.themes, weights, theme_weights(config, library), strict=True):
         if weight > 0 and not (row > 0).any():
-            msg = f"theme {name!r} is left without an action: raise one of its actions in story.actions, or drop it"
+            msg = f"theme {name!r} has no action left: raise one of its actions in story.actions, or drop it"
             raise UsageError(msg)
     return weights
 
 
-@once_for_each_library
+@cached_per_library
 def _own_weights(library: Library) -> tuple[Array, Array]:
-    """Weights of the actions in each theme [themes, actions], and their own [actions]."""
+    """Return the weights of actions in each theme [themes, actions], and of actions alone [actions]."""
     rows = [[theme.actions.get(name, 0.0) for name in library.actions] for theme in library.themes.values()]
     return np.array(rows, np.float64), np.array([library.action(name).weight for name in library.actions])
 

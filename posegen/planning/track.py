@@ -1,6 +1,6 @@
-"""The track of one actor: base slots one after another, and what is layered over them.
+"""The track of one actor: consecutive base segments and the layers over them.
 
-Slots are planned in the order of time, each for all samples at once, until every sample has enough.
+Segments are planned in the order of time, each for all samples at once, until the tracks of all samples are long enough.
 """
 
 from __future__ import annotations
@@ -13,38 +13,51 @@ from numpy.typing import NDArray
 
 from posegen.config.schema import Config
 from posegen.constants import RADIANS
-from posegen.planning.choosing import LayerDraw, SlotDraw, action_of, lessened, side_of, speed_of, turn_of
-from posegen.planning.layering import AFTER, BEFORE, lay_over
+from posegen.planning.constraints import Constraints
 from posegen.planning.repertoire import NO_GAIT, Repertoire
-from posegen.planning.timing import amplitude_of, room_of, span_of, target_of, tempo_of, turning_span
-from posegen.planning.wanted import Wanted
+from posegen.planning.segments import (
+    AFTER,
+    BEFORE,
+    LayerDraw,
+    SegmentDraw,
+    action_of,
+    add_layer,
+    amplitude_of,
+    reduced,
+    room_of,
+    side_of,
+    span_of,
+    speed_of,
+    target_of,
+    tempo_of,
+    turn_of,
+    turning_span,
+)
 from posegen.randomness import Stream, uniform
 from posegen.scene import BOTH, NOTHING
 
-__all__ = ["UNUSED", "Actor", "Slots", "plan_track"]
-
 Array = NDArray[Any]
 
-_SLOT_DRAWS, _LAYER_DRAWS = 12, 8
+_SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
 
 
 @dataclass(frozen=True)
 class Actor:
-    """What decides the track of one actor in each of n samples; arrays [n] but for `weights`.
+    """Input of the track of one actor in n samples; arrays [n] except `weights`.
 
     Attributes
     ----------
-    number : the actor's place in the scene
+    number : index of the actor in the scene
     sample : index of the sample
-    attempt : which attempt at planning
+    attempt : number of the attempt at planning
     weights : of the actions, [n, actions]
-    shown : seconds that the clip lasts
+    shown : seconds of the clip
     needed : seconds that the plan must cover
-    segments : slots that should start within the clip
-    leg : height of the hip, metres
+    segments : number of segments that should start within the clip
+    leg : hip height, metres
     energy, left_handed : of the person
     tempo, amplitude, speed : factors of the person's style
-    wanted : what a quota wants of the actor, if any
+    constraints : of a quota, if any
     """
 
     number: int
@@ -60,12 +73,12 @@ class Actor:
     tempo: Array
     amplitude: Array
     speed: Array
-    wanted: Wanted | None = None
+    constraints: Constraints | None = None
 
 
 @dataclass(frozen=True)
-class Slots:
-    """Slots of one kind; arrays [n, slots]. Named as in :class:`posegen.scene.Scenes`."""
+class Segments:
+    """Base segments or layers; arrays [n, segments], named as in :class:`posegen.scene.Scenes`."""
 
     action: Array
     start: Array
@@ -80,7 +93,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class _State:
-    """Where the track of each sample has come to."""
+    """The state of the track of each sample after some segments."""
 
     time: Array
     previous: Array
@@ -89,10 +102,11 @@ class _State:
 
 
 class _Step(NamedTuple):
-    """One slot of each sample, as far as the next one depends on it; arrays [n] but for the draws.
+    """One segment of each sample, as far as the next one depends on it; arrays [n] except the draws.
 
-    `action` is what it is about, whether it carries the body or is performed `overlay`, over standing; `start`, `end`, `tempo`,
-    `degrees` and `repetitions` are of this action, the rest is of what may lie over it. Where it is `done` nothing is needed.
+    `action` is the main action of the segment. With `overlay` it is performed as a layer over standing, otherwise as the base.
+    `start`, `end`, `tempo`, `degrees` and `repetitions` belong to this action, the columns `layer...` to an additional layer.
+    With `done` the track is complete and the segment unused.
     """
 
     done: Array
@@ -112,15 +126,15 @@ class _Step(NamedTuple):
     layer_repetitions: Array
 
 
-def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Slots, Slots]:
-    """Base slots and layered slots of one actor, arrays [n, slots]; layered slots are compact and in the order of time."""
+def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Segments, Segments]:
+    """Return the base segments and the layers of one actor; layers are compact and in the order of time."""
     n = len(actor.sample)
     state = _State(np.zeros(n), np.full(n, NOTHING), np.full(n, NOTHING), np.zeros(n, bool))
     steps: list[_Step] = []
     while not steps or (state.time < actor.needed).any():
         step, state = _next_step(config, known, actor, state, len(steps))
         steps.append(step)
-    # What no later slot depends on is worked out for all slots at once.
+    # Columns on which no later segment depends are computed for all segments at once.
     every = _Step(*(np.stack(columns, axis=1) for columns in zip(*steps, strict=True)))
     own = _performed(known, actor, every)
     return _unless(every.done, _base(known, every, own)), _compact(_unless(every.done, _layers(known, actor, every, own)))
@@ -141,17 +155,17 @@ def _draws(config: Config, actor: Actor, stream: Stream, count: int, number: int
 def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, number: int) -> tuple[_Step, _State]:
     draws, above = (
         _draws(config, actor, stream, count, number)
-        for stream, count in ((Stream.SLOT, _SLOT_DRAWS), (Stream.LAYER, _LAYER_DRAWS))
+        for stream, count in ((Stream.SEGMENT, _SEGMENT_DRAWS), (Stream.LAYER, _LAYER_DRAWS))
     )
-    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SlotDraw.TEMPO])
+    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
     action, span, degrees, repetitions = _chosen(known, actor, state, number, tempo, draws)
     end = state.time + span
     overlay = known.layered[action]
     base_end = np.where(overlay, end + BEFORE + AFTER, end)
     layer_tempo = tempo_of(actor.energy, actor.tempo, above[:, LayerDraw.TEMPO])
-    layer = lay_over(
+    layer = add_layer(
         known,
-        lessened(lessened(actor.weights, state.previous, 0.0), state.layer, 0.0),
+        reduced(reduced(actor.weights, state.previous, 0.0), state.layer, 0.0),
         (np.where(overlay, known.standing, action), state.time, base_end, np.where(overlay, 1.0, tempo)),
         layer_tempo,
         config.story.layering,
@@ -167,31 +181,31 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
 def _chosen(
     known: Repertoire, actor: Actor, state: _State, number: int, tempo: Array, draws: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """The action that a slot is about, its seconds, degrees and repetitions."""
+    """Return the main action of a segment, its seconds, degrees and repetitions."""
     remaining, left = actor.shown - state.time, actor.segments - number
     room = room_of(remaining, left)
-    weights = actor.weights if actor.wanted is None else actor.wanted.weights(actor.weights, number)
-    action = action_of(known, weights, state.previous, state.layer, room, draws[:, SlotDraw.ACTION])
-    if actor.wanted is not None:
-        action = actor.wanted.actions(action, number)
+    weights = actor.weights if actor.constraints is None else actor.constraints.weights(actor.weights, number)
+    action = action_of(known, weights, state.previous, state.layer, room, draws[:, SegmentDraw.ACTION])
+    if actor.constraints is not None:
+        action = actor.constraints.actions(action, number)
     usual = actor.shown / actor.segments
-    target = target_of(remaining, left, usual, draws[:, SlotDraw.TARGET])
+    target = target_of(remaining, left, usual, draws[:, SegmentDraw.TARGET])
     room = np.where(known.layered[action], room - (BEFORE + AFTER), room)
-    span, repetitions = span_of(known, action, tempo, target, np.minimum(room, usual * 3.0), draws[:, SlotDraw.REPETITIONS])
+    span, repetitions = span_of(known, action, tempo, target, np.minimum(room, usual * 3.0), draws[:, SegmentDraw.REPETITIONS])
     degrees, _ = turn_of(known, action, state.straight & (action == state.previous), span, draws)
-    return action, turning_span(known, action, degrees, span, actor.tempo, draws[:, SlotDraw.RATE]), degrees, repetitions
+    return action, turning_span(known, action, degrees, span, actor.tempo, draws[:, SegmentDraw.RATE]), degrees, repetitions
 
 
-def _performed(known: Repertoire, actor: Actor, step: _Step) -> Slots:
-    """What slots are about, whether it carries the body or is performed standing."""
+def _performed(known: Repertoire, actor: Actor, step: _Step) -> Segments:
+    """Return the main actions of the segments, performed as base or as layer over standing."""
     action, draws = step.action, step.draws
     energy, leg, style = actor.energy[:, None], actor.leg[:, None], actor.speed[:, None]
-    side = side_of(known, action, actor.left_handed[:, None], draws[..., SlotDraw.SIDE])
-    speed = speed_of(known, action, leg, style, draws[..., SlotDraw.SPEED])
-    if actor.wanted is not None:
-        side = actor.wanted.sides(action, side)
-        speed = actor.wanted.speeds(action, speed, draws[..., SlotDraw.SPEED])
-    return Slots(
+    side = side_of(known, action, actor.left_handed[:, None], draws[..., SegmentDraw.SIDE])
+    speed = speed_of(known, action, leg, style, draws[..., SegmentDraw.SPEED])
+    if actor.constraints is not None:
+        side = actor.constraints.sides(action, side)
+        speed = actor.constraints.speeds(action, speed, draws[..., SegmentDraw.SPEED])
+    return Segments(
         action=action,
         start=step.start,
         end=step.end,
@@ -199,13 +213,13 @@ def _performed(known: Repertoire, actor: Actor, step: _Step) -> Slots:
         speed=speed,
         turn=step.degrees * RADIANS,
         tempo=step.tempo,
-        amplitude=amplitude_of(energy, actor.amplitude[:, None], draws[..., SlotDraw.AMPLITUDE]),
+        amplitude=amplitude_of(energy, actor.amplitude[:, None], draws[..., SegmentDraw.AMPLITUDE]),
         repetitions=step.repetitions,
     )
 
 
-def _base(known: Repertoire, step: _Step, own: Slots) -> Slots:
-    """The slots that carry the body."""
+def _base(known: Repertoire, step: _Step, own: Segments) -> Segments:
+    """Return the base segments."""
     return replace(
         own,
         action=np.where(step.overlay, known.standing, own.action),
@@ -217,15 +231,15 @@ def _base(known: Repertoire, step: _Step, own: Slots) -> Slots:
     )
 
 
-def _layers(known: Repertoire, actor: Actor, step: _Step, own: Slots) -> Slots:
-    """What lies over the slots that carry the body: what is performed standing, and what is done besides."""
+def _layers(known: Repertoire, actor: Actor, step: _Step, own: Segments) -> Segments:
+    """Return the layers over the base segments: main actions over standing, and additional layers."""
     draws = step.layer_draws
     side = side_of(known, step.layer, actor.left_handed[:, None], draws[..., LayerDraw.SIDE])
-    besides = Slots(
+    additional = Segments(
         action=step.layer,
         start=step.layer_start,
         end=step.layer_end,
-        side=side if actor.wanted is None else actor.wanted.sides(step.layer, side),
+        side=side if actor.constraints is None else actor.constraints.sides(step.layer, side),
         speed=np.zeros(step.layer.shape),
         turn=np.zeros(step.layer.shape),
         tempo=step.layer_tempo,
@@ -233,7 +247,7 @@ def _layers(known: Repertoire, actor: Actor, step: _Step, own: Slots) -> Slots:
         repetitions=step.layer_repetitions,
     )
     own = replace(own, start=own.start + BEFORE, end=own.end + BEFORE)
-    return Slots(**{name: np.where(step.overlay, getattr(own, name), getattr(besides, name)) for name in UNUSED})
+    return Segments(**{name: np.where(step.overlay, getattr(own, name), getattr(additional, name)) for name in UNUSED})
 
 
 UNUSED: dict[str, Any] = {
@@ -247,16 +261,16 @@ UNUSED: dict[str, Any] = {
     "amplitude": 1.0,
     "repetitions": 0,
 }
-"""What the columns of a slot hold that is not used."""
+"""Values of the columns of an unused segment."""
 
 
-def _unless(done: Array, slots: Slots) -> Slots:
-    unused = done | (slots.action == NOTHING)
-    return Slots(**{name: np.where(unused, value, getattr(slots, name)) for name, value in UNUSED.items()})
+def _unless(done: Array, segments: Segments) -> Segments:
+    unused = done | (segments.action == NOTHING)
+    return Segments(**{name: np.where(unused, value, getattr(segments, name)) for name, value in UNUSED.items()})
 
 
-def _compact(slots: Slots) -> Slots:
-    unused = slots.action == NOTHING
+def _compact(segments: Segments) -> Segments:
+    unused = segments.action == NOTHING
     order = np.argsort(unused, axis=1, kind="stable")
     most = int((~unused).sum(axis=1).max(initial=0))
-    return Slots(**{name: np.take_along_axis(getattr(slots, name), order, axis=1)[:, :most] for name in UNUSED})
+    return Segments(**{name: np.take_along_axis(getattr(segments, name), order, axis=1)[:, :most] for name in UNUSED})

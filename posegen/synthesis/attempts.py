@@ -15,11 +15,11 @@ from posegen.checks.quotas import quota_rows, unmet_quotas
 from posegen.checks.segments import CheckedSegments, append, check_segments, mirror_segments, remove_false, restore_parts
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.motion.placement import separate_actors
-from posegen.planning.planning import plan
 from posegen.planning.quotas import allot
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import Persons, Scenes
 from posegen.stopwatch import stage
 from posegen.synthesis.batch import Array, Batch, Descriptions, Row, actor_rows, sequence_rows
@@ -106,7 +106,7 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
     n, names, last = len(samples), config.variants.names, attempt == MAX_RESAMPLES
     variants = enabled_variants(config)
     with stage("plan"):
-        base = separate_actors(plan(config, library, samples, attempt), library, config.fps)
+        base = separate_actors(plan_scenes(config, library, samples, attempt), library, config.fps)
     parameters = draw_parameters(config, samples)
     motion = empty_motion(n, len(names), config.story.actors.max, config.frames)
     scenes = {variant.name: variant.transform(base, parameters) for variant in variants}

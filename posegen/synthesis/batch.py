@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.scene import Scenes
 from posegen.variants.variant import neutral_parameters
 

@@ -304,7 +304,7 @@ def clips_of_config(
         If the config is invalid, a sample is negative, or the config has no such variant.
     """
     from posegen.config.load import load_config
-    from posegen.library import load_library
+    from posegen.library.load import load_library
 
     loaded = load_config(config, overrides, seed=seed)
     if min(samples) < 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posegen.captions.grammar import FINITE, grammar_of, verb_forms
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.motion.engine import animate
 from posegen.planning.repertoire import NO_GAIT, STEP, Repertoire, repertoire
 from posegen.scene import BOTH, RIGHT, Scenes, empty_scenes

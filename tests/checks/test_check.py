@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import posegen
 from posegen.checks.evidence import Intervals, measure_evidence
 from posegen.checks.statements import KINDS, check_statement, observe_actors, row_statements
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.scene import BOTH, LEFT
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch

@@ -24,8 +24,8 @@ from posegen.checks.statements import (
     shown_segments,
     shown_speeds,
 )
-from posegen.library import load_library
-from posegen.library.terms import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
+from posegen.constants import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
+from posegen.library.load import load_library
 from posegen.scene import BOTH, LEFT, RIGHT
 
 LIBRARY = load_library()

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from posegen.cli.main import main
-from posegen.library import load_library
+from posegen.library.load import load_library
 
 NODS = """
 family: greetings

@@ -10,7 +10,7 @@ import pytest
 
 from posegen.cli.main import main
 from posegen.config.load import load_config
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.yaml_files import parse_yaml
 
 

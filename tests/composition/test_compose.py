@@ -8,7 +8,7 @@ import pytest
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.composition import compose
 from posegen.errors import UsageError
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.skeleton import JOINTS
 
 LIBRARY = load_library()

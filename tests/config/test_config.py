@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from posegen.config.load import load_config, preset_description, presets
 from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.errors import PosegenError, UsageError
-from posegen.library import Library
+from posegen.library.load import Library
 from posegen.validation import keys_of
 
 NOTHING = Library(entries={}, families={}, themes={}, words={})

@@ -19,8 +19,8 @@ from posegen.evaluation.joint_angles import frame_ranges, joint_angles, library_
 from posegen.evaluation.overlap import body_overlap, segment_distance
 from posegen.evaluation.plausibility import balance_margin, flight_errors, flights, foot_skate, hull_distance
 from posegen.evaluation.signals import CUT_OFF, log_dimensionless_jerk, low_pass, sparc
-from posegen.library import load_library
-from posegen.library.models import Range
+from posegen.library.actions import Range
+from posegen.library.load import load_library
 from posegen.skeleton import JOINTS, PARTS
 from tests.evaluation.figures import FPS, posed, standing, turn, wandering
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.story.encounters import overlap_of_two
 from posegen.evaluation.people import PeopleTally
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.skeleton import JOINTS
 from tests.evaluation.figures import standing
 

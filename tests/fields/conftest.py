@@ -7,7 +7,7 @@ import posegen
 from posegen.config.load import load_config
 from posegen.config.schema import Config
 from posegen.fields.field import Sequences
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.plugins import FIELDS
 
 

@@ -24,7 +24,7 @@ from posegen.generation.plan import (
     new_header,
     target_samples,
 )
-from posegen.library import load_library
+from posegen.library.load import load_library
 
 HERE = Path("data/smoke-0")
 

@@ -1,4 +1,4 @@
-"""The library: what its files become, and how faults in them are told."""
+"""The library: what its files are parsed to, and how faults in them are reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import posegen.library
 from posegen.errors import UsageError
-from posegen.library import Library, load_library, read_library
+from posegen.library.load import Library, load_library, read_library
 
 STANDING = """
 family: standing
@@ -161,7 +161,7 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
         (
             f"family: a\nactions: {{x: {{{STAND}, pose: {{near_hand_reach: 1, near_hand_up: .5}}}}}}",
             "actions.x",
-            "`pose` lacks near_hand_aside, near_hand_forward: say where the hand is",
+            "`pose` lacks near_hand_aside, near_hand_forward: add the position of the hand",
         ),
         (
             f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 1, pose: {{both_hand_up: 0}}}}]}}}}",
@@ -171,7 +171,7 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
         (
             f"family: a\nactions: {{x: {{{STAND}, pose: {{far_hand_up: 0, far_hand_aside: 0, far_hand_forward: .5}}}}}}",
             "actions.x",
-            "far_hand_reach is missing: say how far the hand follows",
+            "far_hand_reach is missing: add the weight of the hand",
         ),
         (
             f"family: a\nactions: {{x: {{{STAND}, anchors: {{near: knee}}}}}}",
@@ -192,17 +192,17 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
         (
             f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexoin: {{max: 160, source: A}}}}}}}}",
             "actions.x",
-            "'knee_flexoin' is no angle with a range; did you mean 'knee_flexion'",
+            "'knee_flexoin' is not an angle with a range; did you mean 'knee_flexion'",
         ),
         (
             f"family: a\nactions: {{x: {{{STAND}, ranges: {{near_knee_flexion: {{max: 160, source: A}}}}}}}}",
             "actions.x",
-            "'near_knee_flexion' is no angle with a range",
+            "'near_knee_flexion' is not an angle with a range",
         ),
         (
             f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{max: 140, source: A}}}}}}}}",
             "actions.x",
-            "knee_flexion is not widened by that: its range is 0 to 150 degrees already",
+            "knee_flexion is not widened: its usual range is 0 to 150 degrees",
         ),
         (
             f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{min: 5, source: A}}}}}}}}",
@@ -252,7 +252,7 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
             "actions.x.harmonics.neck_flexion.sin",
             "at most 4 entries",
         ),
-        (f"family: a\nactions: {{{'x' * 65}: {{{STAND}}}}}", "actions", "is no name"),
+        (f"family: a\nactions: {{{'x' * 65}: {{{STAND}}}}}", "actions", "is not a valid name"),
         (f"family: a\nactions: {{x: {{{STAND}, layered: true, enter: 1}}}}", "actions.x", "needs `enter` and `exit`"),
         (
             f"family: a\nactions: {{x: {{{STAND}, layered: true, sided: true, enter: 1, exit: 1, {HAND}}}}}",
@@ -262,7 +262,7 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
         ("actions: {}", "family", "is missing"),
         ("famly: a\nfamily: b\nactions: {}", "famly", "did you mean 'family'"),
         ("family: a\nactions: [x]", "actions", "group of keys"),
-        (f"family: a\nactions: {{Big Wave: {{{STAND}}}}}", "actions", "'Big Wave' is no name"),
+        (f"family: a\nactions: {{Big Wave: {{{STAND}}}}}", "actions", "'Big Wave' is not a valid name"),
         (f"family: a\nactions: {{wave: {{{STAND}}}}}", "actions.wave", "is already in"),
     ],
 )
@@ -334,16 +334,16 @@ POSTURE = "styles: {limp: {posture: "
 @pytest.mark.parametrize(
     ("content", "key", "reason"),
     [
-        ("styles: {neutral: {tempo: 1.1}}", "styles.neutral", "is how people move who have no style"),
-        ("styles: {Grim: {}}", "styles", "'Grim' is no name"),
+        ("styles: {neutral: {tempo: 1.1}}", "styles.neutral", "is reserved for persons without a style"),
+        ("styles: {Grim: {}}", "styles", "'Grim' is not a valid name"),
         ("styles: {grim: {tmpo: 1}}", "styles.grim.tmpo", "did you mean 'styles.grim.tempo'"),
         ("styles: {grim: {speed: 3}}", "styles.grim.speed", "at most 1.5"),
         ("styles: {}\nstyle: {}", "style", "did you mean 'styles'"),
         (POSTURE + "{both_elbow_flexio: 3}}}", "styles.limp", "did you mean 'both_elbow_flexion'"),
-        (POSTURE + "{trunk_lateral: 3}}}", "styles.limp", "trunk_lateral is no posture"),
-        (POSTURE + "{near_elbow_flexion: 3}}}", "styles.limp", "near_elbow_flexion is no posture"),
-        (POSTURE + "{root_height: 0.1}}}", "styles.limp", "root_height is no posture"),
-        (POSTURE + "{trunk_flexion: 50}}}", "styles.limp", "at most 45 either way"),
+        (POSTURE + "{trunk_lateral: 3}}}", "styles.limp", "trunk_lateral is not a posture"),
+        (POSTURE + "{near_elbow_flexion: 3}}}", "styles.limp", "near_elbow_flexion is not a posture"),
+        (POSTURE + "{root_height: 0.1}}}", "styles.limp", "root_height is not a posture"),
+        (POSTURE + "{trunk_flexion: 50}}}", "styles.limp", "must be between -45 and 45 degrees (got 50)"),
         (POSTURE + "{both_knee_flexion: 5}}}", "styles.limp", "feet would not be flat"),
     ],
 )
@@ -390,7 +390,7 @@ def test_files_that_are_not_there(base: Path, tmp_path: Path) -> None:
     missing, empty = tmp_path / "missing", tmp_path / "empty"
     empty.mkdir()
     assert message_of(base, missing).startswith(f"{missing}: there is no such folder")
-    assert message_of(base, empty).startswith(f"{empty}: holds no action file")
+    assert message_of(base, empty).startswith(f"{empty}: has no action file")
     write(base / "words/en.yaml", "- a list")
     assert message_of(base) == f"{base / 'words/en.yaml'}: must be a group of keys (got ['a list'])"
     (base / "words/en.yaml").unlink()

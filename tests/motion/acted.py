@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.library import Library
 from posegen.library.channels import CHANNELS
+from posegen.library.load import Library
 from posegen.motion.engine import animate_actor
 from posegen.motion.library_tables import library_tables
 from posegen.motion.scene_arrays import segment_records

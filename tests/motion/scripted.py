@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.motion.engine import Motion, animate
 from posegen.motion.library_tables import ActionTables, library_tables
 from posegen.motion.scene_arrays import person_arrays

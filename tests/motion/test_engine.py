@@ -13,7 +13,7 @@ from posegen.config.schema import Config
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
 from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
 from posegen.motion.engine import Motion
-from posegen.planning.planning import plan
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import Scenes
 from posegen.skeleton import JOINTS
 from posegen.variants.variant import draw_parameters
@@ -29,7 +29,7 @@ SAMPLES = np.arange(60)
 
 @pytest.fixture(scope="module")
 def scenes() -> Scenes:
-    return plan(CONFIG, LIBRARY, SAMPLES)
+    return plan_scenes(CONFIG, LIBRARY, SAMPLES)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_values_lie_on_the_grid(motion: Motion) -> None:
 def test_content_is_independent_of_batch_and_order(scenes: Scenes, motion: Motion, order: list[int]) -> None:
     wanted = Motion(motion.joints[order], motion.action[order], motion.contact[order])
     assert_equal(animated(pick(scenes, np.array(order)), CONFIG.frames, CONFIG.fps), wanted)
-    assert_equal(animated(plan(CONFIG, LIBRARY, np.array(order)), CONFIG.frames, CONFIG.fps), wanted)
+    assert_equal(animated(plan_scenes(CONFIG, LIBRARY, np.array(order)), CONFIG.frames, CONFIG.fps), wanted)
 
 
 def test_stored_frames_do_not_depend_on_the_number_of_frames(scenes: Scenes, motion: Motion) -> None:
@@ -100,7 +100,7 @@ def test_stored_frames_do_not_depend_on_the_number_of_frames(scenes: Scenes, mot
 @pytest.fixture(scope="module")
 def crowd() -> tuple[Scenes, Motion]:
     config = Config.model_validate({"story": {"actors": {"max": 3}}, "length": {"min": 60, "max": 200}})
-    planned = plan(config, LIBRARY, np.arange(24))
+    planned = plan_scenes(config, LIBRARY, np.arange(24))
     return planned, animated(planned, 200, 25)
 
 
@@ -130,7 +130,7 @@ def test_a_scene_must_fit(scenes: Scenes) -> None:
 @pytest.mark.parametrize("fps", [20, 30, 60, 120])
 def test_every_frame_rate_is_plausible(fps: int) -> None:
     config = Config.model_validate({"frames": 8 * fps, "fps": fps})
-    assert_plausible(animated(plan(config, LIBRARY, np.arange(100, 116)), 8 * fps, fps), fps)
+    assert_plausible(animated(plan_scenes(config, LIBRARY, np.arange(100, 116)), 8 * fps, fps), fps)
 
 
 def test_higher_frame_rates_give_the_same_motion(scenes: Scenes) -> None:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.overlap import body_overlap
-from posegen.library.models import Action
+from posegen.library.actions import Action
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import Person
 from posegen.scene import LEFT, RIGHT, Scenes

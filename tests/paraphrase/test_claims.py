@@ -8,7 +8,7 @@ import pytest
 
 import posegen
 from posegen.captions.parser import parse_caption
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.paraphrase.claims import SAME, changed
 
 LIBRARY = load_library()

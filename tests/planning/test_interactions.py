@@ -16,9 +16,9 @@ from posegen.checks.capsules import DEEPEST, overlapping, people_overlap
 from posegen.checks.partners import CONTACT, LEAST_CONTACT, partners_by_sight
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.motion.engine import animate
-from posegen.planning.planning import plan
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import NOTHING, Scenes
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
@@ -55,7 +55,7 @@ def batch() -> Batch:
 def scenes() -> Scenes:
     """The samples as that attempt planned them which was kept."""
     attempts = np.array([row["attempt"] for row in batch().rows])
-    plans = [plan(config(), LIBRARY, np.arange(SAMPLES), attempt) for attempt in range(attempts.max() + 1)]
+    plans = [plan_scenes(config(), LIBRARY, np.arange(SAMPLES), attempt) for attempt in range(attempts.max() + 1)]
     slots = max(one.action.shape[2] for one in plans)
     return pick(concatenate_scenes([padded(one, slots) for one in plans]), attempts * SAMPLES + np.arange(SAMPLES))
 
@@ -187,7 +187,7 @@ def test_who_meets_does_so_whatever_else_is_made() -> None:
 
 
 def test_the_mirror_of_a_meeting_is_the_meeting_of_the_mirrored() -> None:
-    some = plan(config(), LIBRARY, np.arange(24))
+    some = plan_scenes(config(), LIBRARY, np.arange(24))
     parameters = draw_parameters(config(), some.sample)
     plain = animate(some, LIBRARY, 250, FPS)
     mirror = animate(apply_variant(some, "mirror", parameters), LIBRARY, 250, FPS)
@@ -200,7 +200,7 @@ def test_the_mirror_of_a_meeting_is_the_meeting_of_the_mirrored() -> None:
 
 
 def test_a_meeting_can_be_elsewhere() -> None:
-    some = plan(config(), LIBRARY, np.arange(24))
+    some = plan_scenes(config(), LIBRARY, np.arange(24))
     offset = np.full(24, 1.5, np.float32)
     parameters = draw_parameters(config(), some.sample) | {"offset_x": offset, "offset_z": -offset}
     plain = animate(some, LIBRARY, 250, FPS)
@@ -209,7 +209,7 @@ def test_a_meeting_can_be_elsewhere() -> None:
 
 
 def test_one_actor_meets_nobody() -> None:
-    one = plan(posegen.load_config("default"), LIBRARY, np.arange(50))
+    one = plan_scenes(posegen.load_config("default"), LIBRARY, np.arange(50))
     assert (one.meets == -1).all()
     assert not one.together.any()
 
@@ -225,7 +225,7 @@ def test_slots_of_two_who_meet_fill_all_time() -> None:
 
 
 def test_what_is_not_wanted_does_not_happen() -> None:
-    only = plan(config(hug=1.0), LIBRARY, np.arange(30))
+    only = plan_scenes(config(hug=1.0), LIBRARY, np.arange(30))
     assert {LIBRARY.actions[action] for action in only.action[only.together]} == {"embrace"}
     crowd = posegen.load_config("crowd", ["story.interactions.share=0"])
-    assert not plan(crowd, LIBRARY, np.arange(30)).together.any()
+    assert not plan_scenes(crowd, LIBRARY, np.arange(30)).together.any()

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from posegen.config.schema import Config
 from posegen.constants import GRID
 from posegen.errors import UsageError
-from posegen.library import load_library
-from posegen.planning.planning import plan
+from posegen.library.load import load_library
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import parts_of, repertoire
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import BOTH, LEFT, NOTHING, Persons, Scenes
 
 LIBRARY = load_library()
@@ -40,7 +40,7 @@ def config_of(name: str) -> Config:
 
 @cache
 def scenes_of(name: str, n: int = 400) -> Scenes:
-    return plan(config_of(name), LIBRARY, np.arange(n))
+    return plan_scenes(config_of(name), LIBRARY, np.arange(n))
 
 
 def contents(scenes: Scenes, row: int) -> dict[str, list]:
@@ -65,15 +65,15 @@ configs = pytest.mark.parametrize("name", CONFIGS)
 @given(rows=st.lists(st.integers(0, 399), min_size=1, max_size=4))
 @settings(max_examples=10, deadline=None)
 def test_a_sample_is_planned_alike_in_any_company(name, rows):
-    company = plan(config_of(name), LIBRARY, np.array(rows))
+    company = plan_scenes(config_of(name), LIBRARY, np.array(rows))
     for at, row in enumerate(rows):
         assert contents(company, at) == contents(scenes_of(name), row)
 
 
 def test_another_attempt_and_another_seed_plan_anew():
     first = scenes_of("default")
-    again = plan(config_of("default"), LIBRARY, np.arange(50), attempt=1)
-    other = plan(Config(seed=1), LIBRARY, np.arange(50))
+    again = plan_scenes(config_of("default"), LIBRARY, np.arange(50), attempt=1)
+    other = plan_scenes(Config(seed=1), LIBRARY, np.arange(50))
     same = [contents(first, i) == contents(again, i) or contents(first, i) == contents(other, i) for i in range(50)]
     assert not any(same)
 
@@ -188,7 +188,7 @@ def test_gaits_turns_and_sides(name):
 
 def test_better_hand_is_used_more():
     config = Config.model_validate({"population": {"left_handed": 0.5}})
-    scenes = plan(config, LIBRARY, np.arange(1500))
+    scenes = plan_scenes(config, LIBRARY, np.arange(1500))
     sided = (scenes.action != NOTHING) & KNOWN.sided[scenes.action]
     left_handed = np.broadcast_to(scenes.persons.left_handed[..., None], sided.shape)[sided]
     better = np.where(left_handed, scenes.side[sided] == LEFT, scenes.side[sided] != LEFT)
@@ -216,14 +216,14 @@ def test_nothing_is_done_twice_in_the_same_way():
 def test_segments_are_about_as_many_as_asked_for():
     for asked in (2, 4):
         config = Config.model_validate({"story": {"segments": {"min": asked, "max": asked}}})
-        scenes = plan(config, LIBRARY, np.arange(300))
+        scenes = plan_scenes(config, LIBRARY, np.arange(300))
         started = ((scenes.action != NOTHING) & ~scenes.layered & (scenes.start < 9.5)).sum(axis=2)
         assert abs(started.mean() - asked) < 0.7
 
 
 def test_actors_are_different_people_well_apart():
     config = Config.model_validate({"story": {"actors": {"min": 1, "max": 8}}, "population": {"persons": 9}})
-    scenes = plan(config, LIBRARY, np.arange(300))
+    scenes = plan_scenes(config, LIBRARY, np.arange(300))
     assert set(scenes.actors.tolist()) == set(range(1, 9))
     for i, actors in enumerate(scenes.actors):
         cast = scenes.persons.index[i, :actors]
@@ -238,7 +238,7 @@ def test_actors_are_different_people_well_apart():
 def test_too_few_people_are_refused():
     config = Config.model_validate({"story": {"actors": {"max": 3}}, "population": {"persons": 2}})
     with pytest.raises(UsageError, match=r"population\.persons"):
-        plan(config, LIBRARY, [0])
+        plan_scenes(config, LIBRARY, [0])
 
 
 def test_seats_are_for_those_who_sit():
@@ -262,7 +262,7 @@ def test_lengths_phases_and_draws():
 
 def test_config_weights_are_obeyed():
     config = Config.model_validate({"story": {"themes": {"gym": 1.0}, "actions": {"jump": 0.0}, "layering": 0.0}})
-    scenes = plan(config, LIBRARY, np.arange(300))
+    scenes = plan_scenes(config, LIBRARY, np.arange(300))
     assert {list(LIBRARY.themes)[t] for t in scenes.theme.tolist()} == {"gym"}
     done = {NAMES[a] for a in np.unique(scenes.action[scenes.action != NOTHING])}
     assert "jump" not in done
@@ -271,10 +271,10 @@ def test_config_weights_are_obeyed():
 
 def test_unknown_names_and_empty_themes_are_refused():
     with pytest.raises(UsageError, match="did you mean 'jump'"):
-        plan(Config.model_validate({"story": {"actions": {"jmp": 1.0}}}), LIBRARY, [0])
+        plan_scenes(Config.model_validate({"story": {"actions": {"jmp": 1.0}}}), LIBRARY, [0])
     nothing = dict.fromkeys(LIBRARY.themes["gym"].actions, 0.0)
     with pytest.raises(UsageError, match="'gym' is left without an action"):
-        plan(Config.model_validate({"story": {"themes": {"gym": 1.0}, "actions": nothing}}), LIBRARY, [0])
+        plan_scenes(Config.model_validate({"story": {"themes": {"gym": 1.0}, "actions": nothing}}), LIBRARY, [0])
 
 
 def test_parts_follow_the_side():

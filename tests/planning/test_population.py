@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.config.schema import Config
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.planning.population import leg_height, persons, seat_height
 from posegen.scene import Persons
 

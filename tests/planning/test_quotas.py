@@ -13,9 +13,9 @@ import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.library import load_library
-from posegen.planning.planning import plan
+from posegen.library.load import load_library
 from posegen.planning.quotas import allot, check_quotas
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import NOTHING
 from posegen.synthesis.attempts import MAX_RESAMPLES
 
@@ -104,7 +104,7 @@ def test_further_attempts_stay_in_their_quota(config: Config, attempt: int) -> N
     samples = np.arange(60)
     asked = allot(config, LIBRARY, samples)
     assert asked is not None
-    first, again = plan(config, LIBRARY, samples), plan(config, LIBRARY, samples, attempt)
+    first, again = plan_scenes(config, LIBRARY, samples), plan_scenes(config, LIBRARY, samples, attempt)
     assert not np.array_equal(first.persons.index, again.persons.index)
     wanted = np.flatnonzero(asked.action != NOTHING)
     assert (again.action[wanted, 0] == asked.action[wanted, None]).any(axis=1).all()
@@ -135,7 +135,7 @@ def test_a_cap_of_what_is_asked_for_makes_it_exact() -> None:
 
 def test_everybody_in_a_sample_is_capped() -> None:
     config = posegen.load_config("crowd", ["quotas={samples: 200, caps: [{samples: 20, left_handed: true}]}"])
-    scenes = plan(config, LIBRARY, np.arange(200))
+    scenes = plan_scenes(config, LIBRARY, np.arange(200))
     present = np.arange(3) < scenes.actors[:, None]
     left = (scenes.persons.left_handed & present).any(axis=1)
     assert 1 <= left.sum() <= 20
@@ -151,7 +151,7 @@ def test_every_action_can_be_asked_for() -> None:
     actions = "[" + ", ".join(names) + "]"
     config = posegen.load_config("default", [f"quotas={{exact: [{{samples: 4, actions: {actions}}}]}}"])
     check_quotas(config, LIBRARY)
-    scenes = plan(config, LIBRARY, np.arange(config.samples))
+    scenes = plan_scenes(config, LIBRARY, np.arange(config.samples))
     asked = allot(config, LIBRARY, np.arange(config.samples))
     assert asked is not None
     assert (scenes.action[:, 0] == asked.action[:, None]).any(axis=1).all()
@@ -178,18 +178,18 @@ def test_meetings_can_be_asked_for_exactly() -> None:
             for segment in actor["segments"]
             if any(claim["kind"] == "partner" for claim in segment["statements"])
         }
-        if asked.meeting[i] != NOTHING:
-            done[names[asked.meeting[i]]] += 1
+        if asked.interaction[i] != NOTHING:
+            done[names[asked.interaction[i]]] += 1
             assert len(row["actors"]) == 2
-            assert with_partner == set(LIBRARY.interactions[names[asked.meeting[i]]].actions)
+            assert with_partner == set(LIBRARY.interactions[names[asked.interaction[i]]].actions)
         elif asked.action[i] != NOTHING:
             assert not with_partner
         else:
             assert not with_partner & {"shake_hands", "embrace"}
     assert done == MEETINGS
-    hands = [made.rows[i]["actors"][0]["left_handed"] for i in np.flatnonzero(asked.meeting == names.index("hug"))]
+    hands = [made.rows[i]["actors"][0]["left_handed"] for i in np.flatnonzero(asked.interaction == names.index("hug"))]
     assert sum(hands) == 3
-    others = np.flatnonzero((asked.meeting == NOTHING) & (asked.action == NOTHING))
+    others = np.flatnonzero((asked.interaction == NOTHING) & (asked.action == NOTHING))
     partners = [
         any(claim["kind"] == "partner" for caption in made.rows[i]["captions"] for claim in caption["statements"])
         for i in others
@@ -205,7 +205,7 @@ def test_who_may_not_walk_meets_nobody() -> None:
         "story.interactions.share=1",
         "quotas={samples: 60, caps: [{samples: 20, action: walk}]}",
     ]
-    scenes = plan(posegen.load_config("default", options), LIBRARY, np.arange(60))
+    scenes = plan_scenes(posegen.load_config("default", options), LIBRARY, np.arange(60))
     walks = (scenes.action == LIBRARY.index("walk")).any(axis=(1, 2))
     assert 0 < walks.sum() <= 20
     assert 0 < (scenes.meets >= 0).sum() <= 20

@@ -12,12 +12,12 @@ import pytest
 from posegen.captions.captions import write_captions
 from posegen.captions.segments import find_segments
 from posegen.config.schema import Config
+from posegen.constants import SPEEDS
 from posegen.errors import UsageError
-from posegen.library import load_library
-from posegen.library.terms import SPEEDS
-from posegen.planning.planning import plan
+from posegen.library.load import load_library
 from posegen.planning.population import leg_height, persons
 from posegen.planning.repertoire import NO_GAIT, RUN, WALK, repertoire
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import NOTHING, Persons, Scenes
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
@@ -46,7 +46,7 @@ def all_of(style: str, age: str = "", **others: object) -> Config:
 
 
 def scenes_of(config: Config) -> Scenes:
-    return plan(config, LIBRARY, SAMPLES)
+    return plan_scenes(config, LIBRARY, SAMPLES)
 
 
 def test_shares_are_those_of_the_config():

@@ -14,8 +14,8 @@ from posegen.captions.parser import parse_caption
 from posegen.captions.segments import find_segments, segment_rows
 from posegen.captions.statements import renumber_statements, same_statements
 from posegen.config.schema import Config
-from posegen.library import load_library
-from posegen.planning.planning import plan
+from posegen.library.load import load_library
+from posegen.planning.scenes import plan_scenes
 
 LIBRARY = load_library()
 UNDERSTOOD = 0.99
@@ -40,7 +40,7 @@ def claims(text: str) -> set[tuple[object, ...]]:
 )
 def test_captions_are_read_back(story: dict[str, Any], samples: int) -> None:
     config = Config.model_validate({"story": story})
-    scenes = plan(config, LIBRARY, np.arange(samples))
+    scenes = plan_scenes(config, LIBRARY, np.arange(samples))
     rows = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
     whole = 0
     for row in rows:
@@ -148,7 +148,7 @@ def test_what_two_do_is_read_of_both() -> None:
 
 def test_segments_have_captions_of_their_own() -> None:
     config = Config()
-    scenes = plan(config, LIBRARY, np.arange(200))
+    scenes = plan_scenes(config, LIBRARY, np.arange(200))
     told = find_segments(scenes, LIBRARY, config.fps)
     rows = segment_rows(scenes, LIBRARY, told)
     label_segments(rows, scenes, LIBRARY, config, told)

@@ -14,8 +14,8 @@ from posegen.captions.grammar import CHOICES, grammar_of, verb_forms
 from posegen.captions.segments import find_segments, segment_rows
 from posegen.captions.statements import Facts, segment_facts
 from posegen.config.schema import Config
-from posegen.library import load_library
-from posegen.planning.planning import plan
+from posegen.library.load import load_library
+from posegen.planning.scenes import plan_scenes
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
 
@@ -118,7 +118,7 @@ def config_of(name):
 @cache
 def scenes_of(name, variant):
     config, samples = config_of(name), np.arange(COUNT)
-    return apply_variant(plan(config, LIBRARY, samples), variant, draw_parameters(config, samples))
+    return apply_variant(plan_scenes(config, LIBRARY, samples), variant, draw_parameters(config, samples))
 
 
 @cache
@@ -255,7 +255,7 @@ def test_position_changes_no_word_and_speed_some():
 
 def test_captions_do_not_depend_on_company():
     config = config_of("default")
-    scenes = plan(config, LIBRARY, [17, 5])
+    scenes = plan_scenes(config, LIBRARY, [17, 5])
     some = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
     assert some == [captions_of("default", "base")[17], captions_of("default", "base")[5]]
 

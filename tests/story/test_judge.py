@@ -18,7 +18,7 @@ from benchmarks.story.share import Clock, timed_run
 from benchmarks.story.sheets import sheets
 from benchmarks.story.truth import Checked, refused, take_down, told
 from benchmarks.story.turned import turned_round
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
 from tests.evaluation.figures import standing

@@ -16,8 +16,8 @@ from posegen.captions.segments import find_segments, segment_rows
 from posegen.captions.statements import same_statements
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.library import Library, read_library
-from posegen.planning.planning import plan
+from posegen.library.load import Library, read_library
+from posegen.planning.scenes import plan_scenes
 
 PACKAGE = Path(posegen.library.__file__).parent
 THEMES = "themes: {strasse: {actions: {stand: 1, walk: 2, turn: 1, wave: 1, clap: 1, point: 1, run: 1}}}"
@@ -92,7 +92,7 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def test_captions_speak_it_and_are_read_back(german: Library) -> None:
     config = Config.model_validate({"population": {"styles": {"neutral": 1}}})
-    scenes = plan(config, german, np.arange(150))
+    scenes = plan_scenes(config, german, np.arange(150))
     told = find_segments(scenes, german, config.fps)
     rows = write_captions(scenes, german, config, told)
     words = set(re.findall(r"\w+", GERMAN.lower()))

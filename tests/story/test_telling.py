@@ -9,10 +9,10 @@ import pytest
 
 from posegen.captions.segments import find_segments, segment_rows
 from posegen.config.schema import Config
-from posegen.library import load_library
-from posegen.library.terms import DIRECTIONS, PATHS, SPEEDS
-from posegen.planning.planning import plan
+from posegen.constants import DIRECTIONS, PATHS, SPEEDS
+from posegen.library.load import load_library
 from posegen.planning.repertoire import repertoire
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import LEFT, NOTHING, RIGHT, Scenes, empty_scenes
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
@@ -20,7 +20,7 @@ from tests.variants.applied import apply_variant
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)
 CONFIG = Config.model_validate({"story": {"actors": {"max": 2}}, "length": {"min": 40, "max": 250}})
-SCENES = plan(CONFIG, LIBRARY, np.arange(400))
+SCENES = plan_scenes(CONFIG, LIBRARY, np.arange(400))
 PARAMETERS = draw_parameters(CONFIG, np.arange(400))
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from posegen.library import load_library
+from posegen.library.load import load_library
 
 __all__ = ["library_folder"]
 

@@ -14,9 +14,9 @@ from posegen.captions.segments import Segments, find_segments
 from posegen.checks.segments import check_segments, mirror_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import Config
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
-from posegen.planning.planning import plan
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import Scenes
 from posegen.synthesis import Batch
 from posegen.synthesis.attempts import MAX_RESAMPLES
@@ -114,7 +114,7 @@ def test_an_action_of_which_nothing_shows_is_not_told(tmp_path: Path) -> None:
 
 def looked_at(config: Config, variant: str) -> tuple[Scenes, Motion]:
     library = load_library()
-    base = plan(config, library, SAMPLES)
+    base = plan_scenes(config, library, SAMPLES)
     parameters = draw_parameters(config, SAMPLES)
     motion = empty_motion(len(SAMPLES), 2, config.story.actors.max, config.frames)
     animate_into(base, library, config.fps, motion, 0)
@@ -131,7 +131,7 @@ def test_what_is_not_looked_at_shows_what_the_base_shows(variant: str) -> None:
     scenes, motion = looked_at(config, variant)
     joints = motion.joints.reshape(-1, *motion.joints.shape[2:])
     clips = 2 * np.arange(len(SAMPLES))
-    planned = find_segments(plan(config, library, SAMPLES), library, config.fps)
+    planned = find_segments(plan_scenes(config, library, SAMPLES), library, config.fps)
     base = check_segments(planned, joints, clips, library, config.fps)
     other = check_segments(find_segments(scenes, library, config.fps), joints, clips + 1, library, config.fps)
     expected = mirror_segments(base, len(SAMPLES)) if variant == "mirror" else base

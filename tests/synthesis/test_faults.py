@@ -14,7 +14,7 @@ from posegen.checks.capsules import DEEPEST
 from posegen.config.schema import Config
 from posegen.evaluation.joint_angles import TOLERANCE, frame_ranges, joint_angles, range_excess
 from posegen.evaluation.overlap import body_overlap
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.synthesis import Batch
 from posegen.synthesis.attempts import MAX_RESAMPLES
 from tests.synthesis.own import library_folder

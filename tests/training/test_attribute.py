@@ -13,8 +13,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import posegen  # noqa: E402
+from posegen.constants import SPEEDS  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
-from posegen.library.terms import SPEEDS  # noqa: E402
 from posegen.training.data.cache import cached_array, prepare, view_of  # noqa: E402
 from posegen.training.data.captions import SPELLED, spelled  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402

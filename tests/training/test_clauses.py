@@ -6,7 +6,7 @@ import pytest
 
 from posegen import load_config, synthesize
 from posegen.captions.parser import parse_caption
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.training.animation.animate import in_turn
 
 LIBRARY = load_library()

@@ -64,7 +64,7 @@ def bones(joints: Array) -> Array:
 
 def test_a_body_is_read_off_its_motion(batch: Batch) -> None:
     config = load_config("smoke")
-    from posegen.library import load_library
+    from posegen.library.load import load_library
 
     number = np.array([[row["actors"][0]["person"]] for row in batch.rows[::5]], np.int64)
     people = persons(config, load_library(config.story.library), number)

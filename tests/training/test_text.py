@@ -22,7 +22,7 @@ from posegen.captions.parser import parse_caption  # noqa: E402
 from posegen.dataset.read import Dataset, open_dataset  # noqa: E402
 from posegen.embedding import load_encoder  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
-from posegen.library import load_library  # noqa: E402
+from posegen.library.load import load_library  # noqa: E402
 from posegen.training.data.cache import cached_array, prepare, view_of  # noqa: E402
 from posegen.training.data.captions import (  # noqa: E402
     CHANGES,

@@ -8,8 +8,8 @@ import numpy as np
 
 from posegen.config.schema import Config
 from posegen.constants import GRID
-from posegen.library import load_library
-from posegen.planning.planning import plan
+from posegen.library.load import load_library
+from posegen.planning.scenes import plan_scenes
 from posegen.scene import BOTH, NOTHING, Persons, Scenes
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
@@ -17,7 +17,7 @@ from tests.variants.applied import apply_variant
 LIBRARY = load_library()
 CONFIG = Config.model_validate({"story": {"actors": {"max": 3}}})
 SAMPLES = np.arange(500)
-SCENES = plan(CONFIG, LIBRARY, SAMPLES)
+SCENES = plan_scenes(CONFIG, LIBRARY, SAMPLES)
 PARAMETERS = draw_parameters(CONFIG, SAMPLES)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from posegen.errors import UsageError
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.scene import BOTH, RIGHT
 from posegen.viewing.gallery import demonstrate, demonstration
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.viewing.gallery import write_gallery
 
 

@@ -33,7 +33,7 @@ from posegen.generation.profile.stages import StageTime, binding, shard_seconds,
 from posegen.generation.progress import Reporter, Silence
 from posegen.generation.run import default_place, told_plainly
 from posegen.generation.stopping import stoppable
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.machine import available_cores, available_memory, free_disk
 
 __all__ = ["Profile", "Target", "profile"]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.kernels import Scalar, kernel
+from posegen.library.actions import Action, GaitOptions
 from posegen.library.channels import CHANNELS
-from posegen.library.models import Action, Manner
 from posegen.motion.gait.running import run_contact_seconds, run_table
 from posegen.motion.gait.walking import WALK_SPEEDS, walk_table
 
@@ -126,7 +126,7 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
 
 def stride_parameters(action: Action, gait: int, near: str) -> tuple[float, ...]:
     """Return the stride parameters of an action performed with the side `near`; `gait` is its number in GAITS."""
-    stride, to_near = action.manner or Manner(), 1.0 if near == "left" else -1.0
+    stride, to_near = action.manner or GaitOptions(), 1.0 if near == "left" else -1.0
     return (
         _AHEAD[stride.direction],
         to_near if stride.direction == "sideways" else 0.0,

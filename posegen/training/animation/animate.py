@@ -21,7 +21,7 @@ from posegen.captions.lexicon import WORD, lexicon_of
 from posegen.captions.parser import parse_caption
 from posegen.embedding import Encoder, load_encoder
 from posegen.errors import UsageError
-from posegen.library import Library, load_library
+from posegen.library.load import Library, load_library
 from posegen.randomness import Stream, uniform
 from posegen.training.animation.feet import plant
 from posegen.training.data.features import NOISE
@@ -354,7 +354,7 @@ def in_turn(text: str, library: Library) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from posegen.library import load_library
+    >>> from posegen.library.load import load_library
     >>> in_turn("a man walks slowly, then waves while sitting", load_library())
     ('a man walks slowly', 'a man waves while sitting')
     >>> in_turn("a person walks and waves", load_library())

@@ -39,7 +39,7 @@ from posegen.dataset.layout import ROWS
 from posegen.embedding import Encoder, load_encoder
 from posegen.embedding.pairs import PairTable, open_pairs
 from posegen.errors import PosegenError, UsageError
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.randomness import integers
 from posegen.training.data.features import CAPTION, Recipe, View, draws_of
 from posegen.training.data.hard_negatives import CHANGED, Alternative, alternatives_of

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 from posegen.captions.grammar import verb_forms
-from posegen.library import load_library
+from posegen.library.load import load_library
 
 __all__ = ["CHANGED", "Alternative", "Said", "alternatives_of"]
 

@@ -19,7 +19,7 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.embedding.models import DEFAULT
 from posegen.errors import UsageError
-from posegen.library import load_library
+from posegen.library.load import load_library
 from posegen.training.data.cache import prepare, view_of
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
 from posegen.training.data.features import Recipe, View

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posegen.permutation import permuted
-from posegen.randomness import Stream
+from posegen.randomness import Stream, permuted
 
 __all__ = ["RECALLS", "Ranking", "chance_of", "pools", "rank_pairs", "ranking_of", "ranks_of"]
 

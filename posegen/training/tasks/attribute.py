@@ -24,9 +24,9 @@ import xxhash
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from posegen.constants import SPEEDS
 from posegen.dataset.layout import ROWS
 from posegen.errors import PosegenError, UsageError
-from posegen.library.terms import SPEEDS
 from posegen.skeleton import JOINTS
 from posegen.training.data.captions import MOST_CAPTIONS, SPELLED
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View

@@ -1,0 +1,341 @@
+"""The schema of actions and themes: the pydantic models of ``actions/*.yaml`` and ``themes.yaml``.
+
+Units in the files are degrees, seconds, metres per second and leg lengths. An action names its channels for the *near* side
+(the side that performs it) and the *far* side, or for ``left`` and ``right``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal, Self, TypeVar, get_args
+
+from pydantic import Field, model_validator
+
+from posegen.library.channels import check_channels, check_hand, check_hand_of_layer, check_pose, check_range
+from posegen.validation import StrictModel
+
+Speeds = tuple[Annotated[float, Field(ge=0, le=15)], Annotated[float, Field(ge=0, le=15)]]
+Angles = tuple[Annotated[float, Field(ge=-720, le=720)], Annotated[float, Field(ge=-720, le=720)]]
+Seconds = Annotated[float, Field(ge=0, le=60)]
+Durations = tuple[Annotated[float, Field(ge=0.1, le=600)], Annotated[float, Field(ge=0.1, le=600)]]
+Counts = tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[int, Field(ge=1, le=1000)]]
+Coefficients = Annotated[list[Annotated[float, Field(ge=-360, le=360)]], Field(max_length=4)]
+Weight = Annotated[float, Field(ge=0, le=1000)]
+"""The bounds refuse wrong units (milliseconds, centimetres) and durations that cannot be generated."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Stage = Literal["enter", "cycle", "exit"]
+Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
+
+
+Signal = Literal[
+    "pelvis_height",
+    "head_height",
+    "head_aside",
+    "travel_aside",
+    "hands_apart",
+    "feet_apart",
+    "hand_height",
+    "hand_ahead",
+    "hand_reach",
+    "foot_height",
+    "foot_ahead",
+]
+"""Distances in metres.
+
+Heights of pelvis, head and foot (its ankle) are above the floor, the height of a hand (its wrist) is relative to the middle of
+the shoulders. `aside` is towards the tested side: of the head from the pelvis, or of the pelvis from its first position.
+`ahead` is in the direction that the shoulders face, from their middle, or for a foot in the direction of the hips, from the
+pelvis. `reach` is from wrist to shoulder.
+"""
+
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
+
+Sign = TypeVar("Sign", bound=StrictModel)
+
+
+def _one_of(one: str, other: str) -> Callable[[Sign], Sign]:
+    def check(sign: Sign) -> Sign:
+        if (getattr(sign, one) is None) == (getattr(sign, other) is None):
+            msg = f"name one signal, as `{one}` or as `{other}`"
+            raise ValueError(msg)
+        return sign
+
+    return check
+
+
+class SideSign(StrictModel):
+    """The signal whose mean is larger, or smaller, on the side that performs the action."""
+
+    more: Signal | None = None
+    less: Signal | None = None
+
+    _one = model_validator(mode="after")(_one_of("more", "less"))
+
+
+class CountSign(StrictModel):
+    """The signal with one peak, or one dip, per repetition."""
+
+    peaks: Signal | None = None
+    dips: Signal | None = None
+
+    _one = model_validator(mode="after")(_one_of("peaks", "dips"))
+
+
+class Signs(StrictModel):
+    """Signals in the joints that show the side and the repetitions of an action; without them, no claim is checked."""
+
+    side: SideSign | None = None
+    count: CountSign | None = None
+
+
+Kind = Literal["bag", "ball", "bat", "book", "box", "chair", "cup", "food"]
+OBJECTS: tuple[str, ...] = get_args(Kind)
+"""Kinds of objects."""
+
+
+class Object(StrictModel):
+    """An object that an action uses.
+
+    Attributes
+    ----------
+    kind : kind of object
+    at : body part that uses it
+    use : `held` throughout; released once per repetition (`thrown`); arrives and is then held (`caught`, or `fielded` with low
+        hands); bounces between hand and floor (`bounced`); lies before the foot and flies from it (`kicked`); lies until the
+        hand is lowest and is then held (`taken`), or the reverse (`left`); stands (`sat_on`)
+    """
+
+    kind: Kind
+    at: Literal["near_hand", "far_hand", "both_hands", "near_foot", "seat"] = "near_hand"
+    use: Literal["held", "thrown", "caught", "fielded", "bounced", "kicked", "taken", "left", "sat_on"] = "held"
+
+
+class Harmonics(StrictModel):
+    """One channel as a harmonic series over the cycle: sum of cos[k] cos(2 pi (k + 1) x) + sin[k] sin(2 pi (k + 1) x)."""
+
+    cos: Coefficients = []
+    sin: Coefficients = []
+
+
+Anchor = Literal["chest", "head", "floor", "meeting", "partner"]
+
+
+class Anchors(StrictModel):
+    """Reference points of the near and the far hand; see :data:`posegen.library.channels.ANCHORS`."""
+
+    near: Anchor = "chest"
+    far: Anchor = "chest"
+
+
+class Key(StrictModel):
+    """A key pose: values of channels at one moment.
+
+    `at` is the share of the stage's duration. Between keys a channel moves by minimum jerk. With `through`, it does not stop at
+    this key.
+    """
+
+    at: Share
+    pose: dict[str, float]
+    through: bool = False
+
+    @model_validator(mode="after")
+    def _channels(self) -> Self:
+        check_pose(self.pose)
+        return self
+
+
+class Lift(StrictModel):
+    """An interval of a stage in which a foot is off the ground, as shares of the stage's duration.
+
+    The foot moves to the position that its channels `foot_forward` and `foot_aside` have at the landing, in leg lengths from
+    its position before. If an action has none of a foot's channels, the angles of the leg decide.
+    """
+
+    foot: Literal["near", "far", "left", "right", "both"]
+    stage: Stage = "cycle"
+    begin: Share
+    end: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _check_order(self.begin, self.end)
+        return self
+
+
+class Touch(StrictModel):
+    """An interval of a stage, in shares, in which a hand, a knee or the seat touches a surface or the other hand."""
+
+    point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
+    stage: Stage = "cycle"
+    begin: Share
+    end: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _check_order(self.begin, self.end)
+        return self
+
+
+def _check_order(begin: float, end: float) -> None:
+    if begin >= end:
+        msg = f"begin must be before end (got {begin:g} and {end:g})"
+        raise ValueError(msg)
+
+
+class GaitOptions(StrictModel):
+    """Differences between the steps of a gait and plain ones.
+
+    Attributes
+    ----------
+    direction : direction of the path relative to the body; backward reverses the stride in time, sideways is to the near side
+    cadence : factor on strides per second
+    step : metres between footprints, which determines the cadence, as on stairs
+    stance : share of the stride for which a foot is on the ground; replaces the default of the gait
+    clearance : smallest distance in metres between sole and floor in mid swing
+    width : metres added to the distance between the feet
+    limp : share of the stride by which the stance of the near, injured leg is shorter
+    rise : metres that each step climbs; negative descends
+    holds : parts that keep the pose instead of swinging with the gait
+    """
+
+    direction: Literal["forward", "backward", "sideways"] = "forward"
+    cadence: Annotated[float, Field(ge=0.3, le=3)] = 1.0
+    step: Annotated[float, Field(ge=0.1, le=1)] | None = None
+    stance: Annotated[float, Field(ge=0.08, le=0.8)] | None = None
+    clearance: Annotated[float, Field(ge=0, le=0.4)] = 0.034
+    width: Annotated[float, Field(ge=-0.3, le=0.3)] = 0.0
+    limp: Annotated[float, Field(ge=0, le=0.1)] = 0.0
+    rise: Annotated[float, Field(ge=-0.25, le=0.25)] = 0.0
+    holds: list[Part] = []
+
+
+class Range(StrictModel):
+    """A range of motion in degrees for a joint that an action bends further than usual, and the publication that measured it.
+
+    An end that is not given keeps its usual value.
+    """
+
+    min: Annotated[float, Field(ge=-360, le=360)] | None = None
+    max: Annotated[float, Field(ge=-360, le=360)] | None = None
+    source: Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class Action(StrictModel):
+    """One action.
+
+    An action has three stages: `enter` (from standing into its pose), the cycle, repeated or held, and `exit` (back to
+    standing). Keys shape a stage; at the end of `enter` and during the cycle the channels have the values of `pose`.
+
+    Attributes
+    ----------
+    parts : body parts that it moves, and that are labelled with it
+    layered : whether it may be a layer over another action that leaves its parts free; it then fades in during `enter` and out
+        during `exit`, and starts and ends in its own pose instead of standing
+    sided : whether it is performed with one side; its channels are then named near and far
+    support : what supports the body: `gait` (steps along a path), `planted` (both feet stay), `flight` (both feet leave the
+        ground in each cycle), `seat` (sits down on a seat), `floor` (kneels, lies; -1 in `root_height` is the floor,
+        and the amplitude does not scale the movement of root and feet)
+    gait : pattern of steps, if support is gait
+    manner : options of the gait; `pose` and `harmonics` then add to the curves of the gait, and the cycle of harmonics is the
+        stride: for a leg or arm from the contact of the foot on its side, for the trunk from that of the near foot. `hop` (on
+        the near foot) and `skip` have no other curves
+    speed : range of speeds in m/s; for support gait, and for crawling, swimming and the like
+    turn : range of the turn of the heading in one segment, degrees
+    duration : range of seconds of a segment without repetitions at tempo 1
+    enter, exit : seconds
+    cycle : seconds of one repetition at tempo 1; 0 without repetitions
+    repetitions : range of their number
+    pose : values of channels during the cycle, relative to standing
+    harmonics : movement that repeats in each cycle
+    enter_keys, cycle_keys, exit_keys : key poses within a stage
+    anchors : reference points of the hand channels; during a gait a hand keeps its position
+    flight : seconds in the air, and the share of the cycle at which the flight begins; a third number begins a second flight
+    lifts : intervals in which a foot is off the ground
+    touches : intervals in which hands, knees or seat touch something, beside those that follow from `support`
+    signs : signals in the joints that show its side and its repetitions
+    ranges : wider ranges of motion by angle; see :data:`posegen.skeleton.JOINT_LIMITS`
+    object : object that it uses, whose positions the field `objects` contains
+    weight : relative frequency in its themes
+    """
+
+    parts: list[Part]
+    layered: bool = False
+    sided: bool = False
+    support: Literal["gait", "planted", "flight", "seat", "floor"] = "planted"
+    gait: Literal["walk", "run", "step", "hop", "skip"] | None = None
+    manner: GaitOptions | None = None
+    speed: Speeds | None = None
+    turn: Angles = (0.0, 0.0)
+    duration: Durations | None = None
+    enter: Seconds = 0.0
+    exit: Seconds = 0.0
+    cycle: Seconds = 0.0
+    repetitions: Counts | None = None
+    pose: dict[str, float] = {}
+    harmonics: dict[str, Harmonics] = {}
+    enter_keys: list[Key] = []
+    cycle_keys: list[Key] = []
+    exit_keys: list[Key] = []
+    anchors: Anchors = Anchors()
+    flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
+    lifts: Annotated[list[Lift], Field(max_length=64)] = []
+    touches: Annotated[list[Touch], Field(max_length=64)] = []
+    signs: Signs = Signs()
+    ranges: dict[str, Range] = {}
+    object: Object | None = None
+    weight: Weight = 1.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        check_pose(self.pose)
+        check_channels(list(self.harmonics))
+        for channel, range_ in self.ranges.items():
+            check_range(channel, range_.min, range_.max)
+        keys = bool(self.enter_keys or self.cycle_keys or self.exit_keys)
+        problems = {
+            "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None)
+            or (self.gait is not None and self.speed is None),
+            "`speed` goes with support: gait or floor": self.speed is not None and self.support not in ("gait", "floor"),
+            "`flight` goes with support: flight": (self.support == "flight") != (self.flight is not None),
+            "`repetitions` needs a `cycle` of at least 0.1": self.repetitions is not None and self.cycle < 0.1,
+            "`lifts` are for actions that stand, jump or lie, on base slots": bool(
+                self.lifts and (self.gait or self.support == "seat" or self.layered)
+            ),
+            "a gait takes no keys, only `pose`, `harmonics` and `manner`": bool(self.gait and keys),
+            "`manner` goes with a gait": self.manner is not None and self.gait is None,
+            "a gait to one side, on one foot or with a limp is `sided`": not self.sided
+            and (
+                self.gait == "hop"
+                or (self.manner is not None and (self.manner.direction == "sideways" or self.manner.limp > 0))
+            ),
+            "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
+            "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),
+            "ranges run from the smaller to the larger": any(
+                r is not None and r[0] > r[1] for r in (self.speed, self.turn, self.duration, self.repetitions)
+            ),
+        }
+        for reason, wrong in problems.items():
+            if wrong:
+                raise ValueError(reason)
+        stages = (*self.enter_keys, *self.cycle_keys, *self.exit_keys)
+        moved = {*self.pose, *self.harmonics, *(channel for key in stages for channel in key.pose)}
+        for hand in ("near", "far"):
+            check_hand(hand, set(self.pose), moved)
+            if self.layered:
+                check_hand_of_layer(hand, moved, set(self.parts))
+        return self
+
+
+class ActionFile(StrictModel):
+    """A file with a family of actions."""
+
+    family: Annotated[str, Field(min_length=1, max_length=64)]
+    actions: dict[str, Action]
+
+
+class Theme(StrictModel):
+    """A setting: its actions with their relative frequencies."""
+
+    actions: dict[str, Weight]
+    weight: Weight = 1.0

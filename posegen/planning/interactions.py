@@ -1,0 +1,556 @@
+"""Interactions of the first two actors: which samples have one, and the segments before, during and after it.
+
+The tracks of both actors are replaced: they approach, face each other at the same time, perform the beats of the interaction,
+and leave. Where they stand is not decided here but in the motion, which knows the length of walks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posegen.config.schema import Config
+from posegen.constants import RADIANS
+from posegen.library.interactions import Beat, Interaction
+from posegen.library.load import Library
+from posegen.planning.population import leg_height
+from posegen.planning.repertoire import STANDING, Repertoire
+from posegen.planning.segments import speed_of
+from posegen.planning.track import UNUSED
+from posegen.randomness import Stream, choose, uniform
+from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, Persons, Scenes
+from posegen.skeleton import CAPSULES
+from posegen.variants.variant import largest_bodies, longest_time
+
+Array = NDArray[Any]
+Piece = dict[str, Array]
+
+WALK, TURN, WAVE = "walk", "turn", "wave"
+_TURNING = 95.0
+"""Turn rate on the spot, degrees per second."""
+_CURVING = 20.0
+"""Largest turn rate of a curve, degrees per second."""
+_LEAST_WALK, _LEAST_TURN, _LEAST_WAVE = 1.5, 3.0, 3.4
+"""Smallest numbers of seconds before the meeting for a walk, a turn or a wave."""
+_SHORTEST_WAIT = 0.7
+_AROUND = (115.0, 170.0)
+"""Range of the turn of an actor who leaves, in degrees."""
+
+_UNUSED: dict[str, Any] = {name: value for name, value in UNUSED.items() if name != "action"} | {"together": False}
+_BEFORE, _AFTER = 0.4, 0.2
+"""Seconds of standing before and after a layer of a beat."""
+_LEAST = 1e-3
+_WHETHER, _WHICH, _METRES, _MORE, _TEMPO, _SIZE, _SIDE, _WHEN, _ROUNDS, _HOLD, _COMES, _LEAVES = range(12)
+_FIRST_OWN, _OWN = 12, 14
+_SHARED = _FIRST_OWN + 2 * _OWN
+_SINGLE_STEPS = 1 << 24
+_LATEST = 5.0
+"""Latest time of a meeting, in seconds."""
+_SEEN_AFTER = 0.6
+"""Seconds of the clip that should remain after an interaction."""
+_LEAST_BEHIND = 3.0
+"""Shortest clip for walking behind each other, in seconds."""
+_TEMPO_RANGE = 0.9, 1.1
+_TIMED = (10, 17, 24)
+"""Indices of the draws that vary the times of repetitions; partners share them."""
+_MOST_FLESH = 0.0675
+"""Largest sum of the radii of two forearms, in metres, for which hands that meet overlap by at most 2 cm."""
+_UNUSED_COLUMNS: dict[str, Any] = UNUSED | {"layered": False, "together": False}
+
+
+def add_interactions(
+    config: Config,
+    library: Library,
+    known: Repertoire,
+    scenes: Scenes,
+    attempt: int,
+    required: tuple[Array, Array] | None = None,
+) -> Scenes:
+    """Replace the tracks of the first two actors of some samples by an interaction.
+
+    Parameters
+    ----------
+    config : Config
+    library : Library
+    known : Repertoire
+    scenes : Scenes
+        Planned for each actor separately.
+    attempt : int
+    required : (int [n], bool [n, interactions]), optional
+        Index of the interaction that each sample must have, or NOTHING; and which interactions may be drawn otherwise.
+
+    Returns
+    -------
+    Scenes
+    """
+    interactions = library.interactions
+    if scenes.action.shape[1] < 2 or not interactions or (config.story.interactions.share == 0 and required is None):
+        return scenes
+    draws = uniform(config.seed, scenes.sample, Stream.MEETING, _SHARED + DRAWS, attempt=attempt)
+    if required is None:
+        required = np.full(len(scenes), NOTHING), np.ones((len(scenes), len(interactions)), bool)
+    kinds = _kinds(config, library, known, scenes, draws, required)
+    plans = []
+    speeds = np.array([style.speed for style in library.styles.values()])
+    for number, interaction in enumerate(interactions.values()):
+        chosen = np.flatnonzero(kinds == number)
+        if len(chosen):
+            plans.append((chosen, *_plan(config, known, interaction, scenes, chosen, draws[chosen], speeds)))
+    return _write_courses(scenes, plans, draws)
+
+
+def _seconds(config: Config, scenes: Scenes) -> tuple[Array, float]:
+    """Return the seconds of each clip, and the seconds that plans must cover."""
+    return scenes.length / config.fps, config.frames / config.fps * longest_time(config) + 2.0
+
+
+def _kinds(
+    config: Config, library: Library, known: Repertoire, scenes: Scenes, draws: Array, required: tuple[Array, Array]
+) -> Array:
+    """Return the interaction of each sample, or NOTHING."""
+    factors = config.story.interactions.weights
+    shown, _ = _seconds(config, scenes)
+    # Hands that meet overlap more in a variant with larger bodies.
+    larger = largest_bodies(config, scenes.sample)
+    sizes = larger[:, None] * (scenes.persons.stature * scenes.persons.legs)[:, :2]
+    columns = []
+    for name, interaction in library.interactions.items():
+        fewest = _draw_shared(interaction, known, scenes, np.arange(len(scenes)), draws, fewest=True)
+        course = perform(interaction, known, fewest, (empty_course(len(scenes)), empty_course(len(scenes))))[0]
+        fits = bodies_fit(interaction, sizes)
+        fits &= np.where(interaction.behind, _LEAST_BEHIND, course.time + _SEEN_AFTER) <= shown
+        columns.append(np.where(fits, interaction.weight * factors.get(name, 1.0), 0.0))
+    possible = np.stack(columns, axis=1)
+    weights = np.cumsum(np.where(required[1], possible, 0.0), axis=1)
+    drawn = (scenes.actors >= 2) & (draws[:, _WHETHER] < config.story.interactions.share) & (weights[:, -1] > 0)
+    kinds = np.where(drawn, choose(draws[:, _WHICH], weights), NOTHING)
+    # The next attempt casts other bodies where these do not fit.
+    can = possible[np.arange(len(scenes)), np.maximum(required[0], 0)] > 0
+    return np.where(required[0] == NOTHING, kinds, np.where(can, required[0], NOTHING))
+
+
+def bodies_fit(interaction: Interaction, sizes: Array) -> Array:
+    """Return whether the bodies of two actors allow an interaction; `sizes` [..., 2] in metres scale the limbs' radii."""
+    shorter, taller = sizes.min(axis=-1), sizes.max(axis=-1)
+    fits = taller <= interaction.unlike * shorter
+    if interaction.seen == "hands":
+        fits &= CAPSULES["left_forearm"][2] * (shorter + taller) <= _MOST_FLESH
+    return np.asarray(fits)
+
+
+def longest_least(interaction: Interaction, known: Repertoire) -> float:
+    """Return the seconds of a clip in which any two actors have time for the fewest repetitions of an interaction."""
+    one, short = np.ones(1), np.full(1, interaction.rounds[0])
+    slowest, held = np.full(1, _TEMPO_RANGE[0]), np.full(1, interaction.hold[1])
+    hands = np.full((1, 2), RIGHT)
+    slow = Shared(interaction.metres[1] * one, slowest, one, hands[:, 0], hands, 0.0 * one, short, held)
+    course = perform(interaction, known, slow, (empty_course(1), empty_course(1)))[0]
+    return _LEAST_BEHIND if interaction.behind else float(course.time[0]) + _SEEN_AFTER
+
+
+def _draw_shared(
+    interaction: Interaction, known: Repertoire, scenes: Scenes, chosen: Array, draws: Array, *, fewest: bool = False
+) -> Shared:
+    """Draw the shared properties of an interaction, with drawn or with the `fewest` repetitions and rounds."""
+    left = scenes.persons.left_handed[chosen, :2]
+    better = np.where(left.all(axis=1), LEFT, RIGHT)
+    low, high = interaction.metres
+    short, long = interaction.hold
+    first, last = interaction.rounds
+    rounds = np.minimum(first + np.floor(draws[:, _ROUNDS] * (last - first + 1)).astype(np.int64), last)
+    return Shared(
+        metres=low + draws[:, _METRES] * (high - low),
+        tempo=_TEMPO_RANGE[0] + (_TEMPO_RANGE[1] - _TEMPO_RANGE[0]) * draws[:, _TEMPO],
+        amplitude=0.85 + 0.25 * draws[:, _SIZE],
+        side=np.where(draws[:, _SIDE] < 0.9, better, LEFT + RIGHT - better),
+        own=np.where(left, LEFT, RIGHT),
+        more=np.zeros(len(chosen)) if fewest else draws[:, _MORE],
+        rounds=np.full(len(chosen), first) if fewest else rounds,
+        hold=short + draws[:, _HOLD] * (long - short),
+    )
+
+
+def _plan(
+    config: Config, known: Repertoire, interaction: Interaction, scenes: Scenes, chosen: Array, draws: Array, speeds: Array
+) -> tuple[tuple[Course, Course], Array, Interaction, Shared]:
+    """Return the courses of both actors, the time of the meeting, the interaction, and the shared properties."""
+    shown, needed = _seconds(config, scenes)
+    shown = shown[chosen]
+    shared = _draw_shared(interaction, known, scenes, chosen, draws)
+    paces = [_pace(scenes, chosen, who, speeds) for who in range(2)]
+    own = [draws[:, _FIRST_OWN + who * _OWN :][:, :_OWN] for who in range(2)]
+    if interaction.behind:
+        return _walk_behind(known, paces, shared, draws, own[0], needed), np.zeros(len(chosen)), interaction, shared
+    fewest = _draw_shared(interaction, known, scenes, chosen, draws, fewest=True)
+    empty = (empty_course(len(chosen)), empty_course(len(chosen)))
+    # The drawn repetitions if there is time, otherwise the fewest.
+    fits = perform(interaction, known, shared, empty)[0].time + 1.6 <= shown
+    shared = replace(shared, more=np.where(fits, shared.more, 0.0), rounds=np.where(fits, shared.rounds, fewest.rounds))
+    room = shown - _SEEN_AFTER - perform(interaction, known, shared, empty)[0].time
+    until = np.minimum(room * (0.35 + 0.45 * draws[:, _WHEN]), _LATEST)
+    comes = draws[:, _COMES]
+    courses = [
+        approach(known, paces[who], until, (comes < 0.45) | ((comes < 0.9) & ((comes < 0.68) == (who == 0))), own[who][:, :8])
+        for who in range(2)
+    ]
+    one, other = perform(interaction, known, shared, (courses[0], courses[1]))
+    goes = draws[:, _LEAVES]
+    left = shown - one.time
+    leaves = [(goes < 0.45) | ((goes < 0.85) & ((goes < 0.65) == (who == 0))) | ((left > 2.5) & (who == 0)) for who in range(2)]
+    one, other = (
+        leave(course, known, paces[who], np.full(len(chosen), needed), leaves[who], own[who][:, 8:])
+        for who, course in enumerate((one, other))
+    )
+    return (one, other), until, interaction, shared
+
+
+def _pace(scenes: Scenes, chosen: Array, who: int, speeds: Array) -> Pace:
+    """Return the pace of one actor; `speeds` are the factors of the styles on speed."""
+    person = Persons(**{f.name: getattr(scenes.persons, f.name)[chosen, who] for f in fields(Persons)})
+    brisk = np.clip(1.0 + 0.08 * person.energy.astype(np.float64), 0.85, 1.15)
+    return Pace(leg=leg_height(person), speed=speeds[person.style], tempo=brisk, amplitude=brisk)
+
+
+def _walk_behind(
+    known: Repertoire, paces: list[Pace], shared: Shared, draws: Array, own: Array, needed: float
+) -> tuple[Course, Course]:
+    """Return the courses of an actor who walks and one who follows on the same path later."""
+    n = len(own)
+    # The shorter legs determine the speed.
+    shorter = paces[0].leg < paces[1].leg
+    pace = replace(paces[0], leg=np.where(shorter, paces[0].leg, paces[1].leg))
+    standing = known.names.index(STANDING)
+    wait = np.where(draws[:, _COMES] < 0.4, 0.9 + 1.2 * own[:, 0], 0.0)
+    later = np.where(wait > 0, 0.2 + 0.3 * own[:, 1], 0.0)
+    lead = append(empty_course(n), standing, wait)
+    lead = append_walk(lead, known, pace, 1.8 + 1.6 * own[:, 2], np.zeros(n), own[:, 3:5])
+    speed = lead.base[-1]["speed"]
+    follow = append(empty_course(n), standing, wait + later)
+    straight = lead.base[-1]["end"] - lead.base[-1]["start"] + shared.metres / speed
+    follow = append_walk(follow, known, pace, straight, np.zeros(n), own[:, 3:5], speed=speed, together=True)
+    sense = np.where(own[:, 5] < 0.5, 1.0, -1.0)
+    number = 0
+    while (lead.time < needed).any() or (follow.time < needed).any():
+        curves = number % 2 == 0
+        size = (35.0 + 45.0 * own[:, 6 + number % 4]) * (sense if number % 4 == 0 else -sense)
+        span = np.where(curves, np.abs(size) / 18.0, 1.6 + 1.4 * own[:, 7 + number % 4])
+        # The number of segments does not depend on the other samples.
+        span = np.where((lead.time < needed) | (follow.time < needed), span, 0.0)
+        degrees = np.where(curves, size, 0.0)
+        lead = append_walk(lead, known, pace, span, degrees, own[:, 3:5], speed=speed)
+        follow = append_walk(follow, known, pace, span, degrees, own[:, 3:5], speed=speed, together=True)
+        number += 1
+    return lead, follow
+
+
+def _write_courses(scenes: Scenes, plans: list[Any], draws: Array) -> Scenes:
+    """Write courses into the scenes, which grow to hold all of their segments."""
+    if not plans:
+        return scenes
+    bases = max(len(course.base) for _, courses, *_ in plans for course in courses)
+    layers = max(len(course.layers) for _, courses, *_ in plans for course in courses)
+    scenes, behind = _enlarged(scenes, bases, layers)
+    for chosen, courses, until, interaction, shared in plans:
+        for who, course in enumerate(courses):
+            for name, unused in _UNUSED_COLUMNS.items():
+                getattr(scenes, name)[chosen, who] = unused
+            for k, piece in enumerate((*course.base, *course.layers)):
+                at = k if k < len(course.base) else behind + k - len(course.base)
+                for name, values in piece.items():
+                    getattr(scenes, name)[chosen, who, at] = values
+                scenes.layered[chosen, who, at] = (piece["action"] >= 0) & (k >= len(course.base))
+        scenes.seat_height[chosen, :2] = 0.0
+        scenes.meets[chosen], scenes.behind[chosen] = until, interaction.behind
+        # With right hands, the partner is offset to the left.
+        aside = np.where(shared.side == RIGHT, interaction.aside, 0.0 - interaction.aside)
+        scenes.apart[chosen] = np.stack([shared.metres, np.full(len(chosen), interaction.arms), aside], axis=1)
+        scenes.draws[np.ix_(chosen, [1], _TIMED)] = scenes.draws[np.ix_(chosen, [0], _TIMED)]
+        scenes.shared[chosen] = np.floor(draws[chosen, _SHARED:] * _SINGLE_STEPS) / _SINGLE_STEPS
+    return scenes
+
+
+def _enlarged(scenes: Scenes, bases: int, layers: int) -> tuple[Scenes, int]:
+    """Return copied scenes with at least the given numbers of base segments and layers, and the index of the first layer."""
+    columns = np.flatnonzero(scenes.layered.any(axis=(0, 1)))
+    first = int(columns[0]) if len(columns) else scenes.action.shape[2]
+    more, behind = max(bases - first, 0), max(layers - (scenes.action.shape[2] - first), 0)
+    arrays: dict[str, Any] = {}
+    for name, unused in _UNUSED_COLUMNS.items():
+        values = getattr(scenes, name)
+        empty, last = (np.full((*scenes.heading.shape, count), unused, values.dtype) for count in (more, behind))
+        arrays[name] = np.concatenate([values[..., :first], empty, values[..., first:], last], axis=2)
+    copied = ("seat_height", "meets", "behind", "apart", "draws", "shared")
+    return replace(scenes, **arrays, **{name: getattr(scenes, name).copy() for name in copied}), first + more
+
+
+@dataclass(frozen=True)
+class Course:
+    """Segments of one actor in n samples so far, as dicts of arrays [n]; `time` is the end of the last one."""
+
+    time: Array
+    base: tuple[Piece, ...] = ()
+    layers: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Properties of one actor, arrays [n]: hip height in metres, factor of the style on speed, tempo, and amplitude."""
+
+    leg: Array
+    speed: Array
+    tempo: Array
+    amplitude: Array
+
+
+def empty_course(n: int) -> Course:
+    """Return a course without segments."""
+    return Course(np.zeros(n))
+
+
+def append(course: Course, action: int, span: Array, *, layered: tuple[float, float] | None = None, **more: Any) -> Course:
+    """Append an action of `span` seconds in the samples in which that is above 0.
+
+    Parameters
+    ----------
+    course : Course
+    action : int
+    span : float [n]
+    layered : (float, float), optional
+        Seconds without the action at either end of the span. The action is then a layer and does not advance the time.
+    **more
+        Columns of the segment, as :class:`posegen.scene.Scenes` names them.
+    """
+    used = span > 1e-6
+    before, after = layered or (0.0, 0.0)
+    piece = {name: np.broadcast_to(np.asarray(more.get(name, value)), span.shape) for name, value in _UNUSED.items()}
+    piece |= {"action": np.full(len(span), action), "start": course.time + before, "end": course.time + span - after}
+    piece = {name: np.where(used, values, _UNUSED.get(name, NOTHING)) for name, values in piece.items()}
+    if layered is not None:
+        return Course(course.time, course.base, (*course.layers, piece))
+    return Course(course.time + np.where(used, span, 0.0), (*course.base, piece), course.layers)
+
+
+def append_walk(
+    course: Course, known: Repertoire, pace: Pace, span: Array, degrees: Array, draws: Array, **more: Any
+) -> Course:
+    """Append a walk; `degrees` is its turn to the left, `draws` [n, 2] decide the speed and the first foot."""
+    action = known.names.index(WALK)
+    kinds = np.full(len(span), action)
+    return append(
+        course,
+        action,
+        span,
+        speed=more.pop("speed", speed_of(known, kinds, pace.leg, pace.speed, draws[:, 0])),
+        turn=np.clip(degrees, -_CURVING * span, _CURVING * span) * RADIANS,
+        side=np.where(draws[:, 1] < 0.5, LEFT, RIGHT),
+        tempo=pace.tempo,
+        amplitude=pace.amplitude,
+        **more,
+    )
+
+
+def _append_turn(course: Course, known: Repertoire, pace: Pace, degrees: Array, draws: Array) -> Course:
+    """Append a turn on the spot in the samples in which `degrees` is not 0."""
+    span = np.where(degrees == 0, 0.0, np.maximum(np.abs(degrees) / (_TURNING * np.clip(pace.tempo, 0.8, 1.2)), 1.2))
+    side = np.where(draws < 0.5, LEFT, RIGHT)
+    return append(course, known.names.index(TURN), span, turn=degrees * RADIANS, side=side, tempo=pace.tempo)
+
+
+def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: Array) -> Course:
+    """Return the course of an actor who walks up to the other one, or waits.
+
+    Parameters
+    ----------
+    known : Repertoire
+    pace : Pace
+    until : float [n]
+        Time of the meeting in seconds.
+    walks : bool [n]
+        Whether this actor walks.
+    draws : float [n, 8]
+        On [0, 1).
+    """
+    n = len(until)
+    standing = known.names.index(STANDING)
+    walks = walks & (until >= _LEAST_WALK)
+    wait = np.where(walks, until - np.minimum(until, 1.6 + 2.8 * draws[:, 0]), until)
+    wait = np.where(walks & (wait < _SHORTEST_WAIT), 0.0, wait)
+    curve = np.where(draws[:, 1] < 0.55, 0.0, np.where(draws[:, 2] < 0.5, 1.0, -1.0) * (25.0 + 35.0 * draws[:, 3]))
+    turned = ~walks & (until >= _LEAST_TURN) & (draws[:, 1] < 0.3)
+    degrees = np.where(turned, np.where(draws[:, 2] < 0.5, 1.0, -1.0) * (70.0 + 70.0 * draws[:, 3]), 0.0)
+    waved = ~walks & ~turned & (until >= _LEAST_WAVE) & (draws[:, 1] > 0.72)
+    course = empty_course(n)
+    if WAVE in known.names:
+        wave = known.names.index(WAVE)
+        repetitions = np.full(n, known.fewest[wave])
+        span = (known.enter[wave] + known.exit[wave] + repetitions * known.cycle[wave]) / pace.tempo + 0.5
+        hand = np.where(draws[:, 6] < 0.8, RIGHT, LEFT)
+        span = np.where(waved & (span < until), span, 0.0)
+        course = append(course, wave, span, layered=(0.4, 0.1), side=hand, tempo=pace.tempo, repetitions=repetitions)
+    turn = _append_turn(empty_course(n), known, pace, degrees, draws[:, 4])
+    course = append(course, standing, wait - turn.time)
+    course = append_walk(course, known, pace, np.where(walks, until - course.time, 0.0), curve, draws[:, 4:6])
+    return _append_turn(course, known, pace, degrees, draws[:, 4])
+
+
+def leave(course: Course, known: Repertoire, pace: Pace, until: Array, leaves: Array, draws: Array) -> Course:
+    """Append the segments of an actor who turns away and leaves, or stays.
+
+    Parameters
+    ----------
+    course : Course
+    known : Repertoire
+    pace : Pace
+    until : float [n]
+        Seconds that the course must cover.
+    leaves : bool [n]
+    draws : float [n, 6]
+        On [0, 1).
+    """
+    standing = known.names.index(STANDING)
+    away = _AROUND[0] + draws[:, 0] * (_AROUND[1] - _AROUND[0])
+    course = append(course, standing, np.where(leaves, 0.0, np.maximum(until - course.time, 1.0)))
+    course = _append_turn(course, known, pace, np.where(leaves, np.where(draws[:, 1] < 0.5, away, -away), 0.0), draws[:, 2])
+    curve = np.where(draws[:, 5] < 0.6, 0.0, 60.0 * (draws[:, 5] - 0.8))
+    return append_walk(course, known, pace, np.where(leaves, np.maximum(until - course.time, 1.5), 0.0), curve, draws[:, 3:5])
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Properties of an interaction that both actors share; arrays [n].
+
+    Attributes
+    ----------
+    metres : distance between the actors
+    tempo, amplitude : factors
+    side : LEFT or RIGHT, of both
+    own : dominant hands of both, [n, 2], which throw
+    more : position in the range of repetitions, 0 to 1
+    rounds : number of times that all beats are performed
+    hold : seconds at tempo 1 of actions without repetitions
+    """
+
+    metres: Array
+    tempo: Array
+    amplitude: Array
+    side: Array
+    own: Array
+    more: Array
+    rounds: Array
+    hold: Array
+
+
+def repetitions_of(known: Repertoire, action: int, shared: Shared) -> Array:
+    """Return the number of repetitions of an action, int [n]."""
+    fewest, most = int(known.fewest[action]), int(known.most[action])
+    return np.asarray(np.minimum(fewest + np.floor(shared.more * (most - fewest + 1)).astype(np.int64), most))
+
+
+def perform(
+    interaction: Interaction, known: Repertoire, shared: Shared, courses: tuple[Course, Course]
+) -> tuple[Course, Course]:
+    """Append an interaction to the courses of two actors, which end at the same time."""
+    for number in range(int(shared.rounds.max(initial=0))):
+        on = number < shared.rounds
+        for beat in interaction.beats:
+            courses = _append_beat(beat, known, shared, courses, on)
+    return courses
+
+
+def _append_beat(
+    beat: Beat, known: Repertoire, shared: Shared, courses: tuple[Course, Course], on: Array
+) -> tuple[Course, Course]:
+    actions = [known.names.index(name) for name in (beat.first, beat.second)]
+    spans, repetitions = _spans(beat, known, shared, actions)
+    waits = _waits(beat, known, shared, actions, spans)
+    whole = np.maximum(waits[0] + spans[0], waits[1] + spans[1])
+    one, other = (
+        _append_action(
+            courses[who], known, shared, actions[who], who, beat, (waits[who], spans[who], whole, repetitions[who]), on
+        )
+        for who in range(2)
+    )
+    return one, other
+
+
+def _spans(beat: Beat, known: Repertoire, shared: Shared, actions: list[int]) -> tuple[list[Array], list[Array]]:
+    """Return the seconds and the repetitions of both actions of a beat."""
+    spans, repetitions = [], []
+    for action in actions:
+        around = known.enter[action] + known.exit[action]
+        count = repetitions_of(known, action, shared) if known.counted[action] and beat.thrown is None else None
+        if count is None:
+            count = np.full(len(shared.tempo), int(known.counted[action]))
+        cycles = count * known.cycle[action] if known.counted[action] else shared.hold
+        spans.append((around + cycles) / shared.tempo + (_BEFORE + _AFTER if known.layered[action] else 0.0))
+        repetitions.append(count)
+    # The action beside a layer, such as listening, lasts as long as the layer, such as talking.
+    leads = int(known.layered[actions[1]] and not known.layered[actions[0]])
+    follows = 1 - leads
+    action = actions[follows]
+    if known.layered[actions[leads]] and not known.layered[action]:
+        spans[follows] = spans[leads]
+        if known.counted[action]:
+            cycles = (spans[leads] * shared.tempo - known.enter[action] - known.exit[action]) / known.cycle[action]
+            repetitions[follows] = np.clip(np.rint(cycles), known.fewest[action], known.most[action]).astype(np.int64)
+    return spans, repetitions
+
+
+def _waits(beat: Beat, known: Repertoire, shared: Shared, actions: list[int], spans: list[Array]) -> list[Array]:
+    """Return the delay of each actor within a beat in seconds."""
+    waits = [np.zeros(len(shared.tempo)), beat.later / shared.tempo]
+    thrown = beat.thrown
+    if thrown is not None:
+        thrower = int(thrown.by == "second")
+        moments = [0.0, 0.0]
+        for who, share in ((thrower, thrown.release), (1 - thrower, thrown.caught)):
+            moments[who] = known.enter[actions[who]] + share * known.cycle[actions[who]]
+        flight = shared.metres / thrown.speed
+        # The object is caught one flight after the release.
+        late = moments[thrower] / shared.tempo + flight - moments[1 - thrower] / shared.tempo
+        waits[thrower], waits[1 - thrower] = np.maximum(-late, 0.0), np.maximum(late, 0.0)
+    return waits
+
+
+def _append_action(
+    course: Course,
+    known: Repertoire,
+    shared: Shared,
+    action: int,
+    who: int,
+    beat: Beat,
+    times: tuple[Array, Array, Array, Array],
+    on: Array,
+) -> Course:
+    """Append one actor's action of a beat, with standing before and after it."""
+    wait, span, whole, repetitions = times
+    standing = known.names.index(STANDING)
+    side = shared.own[:, who] if beat.thrown is not None else shared.side
+    more: dict[str, Any] = {
+        "side": side if known.sided[action] else BOTH,
+        "tempo": shared.tempo,
+        "amplitude": shared.amplitude,
+        "repetitions": repetitions if known.counted[action] else 0,
+        "together": action != standing,
+    }
+    course = _append_standing(course, standing, np.where(on, wait, 0.0))
+    if known.layered[action]:
+        course = append(course, action, np.where(on, span, 0.0), layered=(_BEFORE, _AFTER), **more)
+        course = _append_standing(course, standing, np.where(on, span, 0.0))
+    else:
+        course = append(course, action, np.where(on, span, 0.0), **more)
+    return _append_standing(course, standing, np.where(on, whole - wait - span, 0.0))
+
+
+def _append_standing(course: Course, standing: int, span: Array) -> Course:
+    """Append standing; extend the last segment if it is standing."""
+    if course.base:
+        last = course.base[-1]
+        extends = (last["action"] == standing) & (span > _LEAST)
+        longer = last | {"end": np.where(extends, last["end"] + span, last["end"])}
+        course = replace(course, base=(*course.base[:-1], longer), time=course.time + np.where(extends, span, 0.0))
+        span = np.where(extends, 0.0, span)
+    return append(course, standing, np.where(span > _LEAST, span, 0.0))

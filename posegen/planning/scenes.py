@@ -1,0 +1,231 @@
+"""Plan the scenes of samples from a config: theme, actors, lengths, tracks, start positions and interactions.
+
+The plan of a sample depends on the config's content, the index of the sample and the attempt only. The arrays have as many
+segments as the fullest sample needs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from posegen.config.schema import Config
+from posegen.errors import UsageError
+from posegen.library.load import Library
+from posegen.planning.constraints import Constraints
+from posegen.planning.interactions import add_interactions
+from posegen.planning.population import cast, leg_height, persons, seat_height
+from posegen.planning.quotas import Allotment, allot
+from posegen.planning.repertoire import Repertoire, action_weights, repertoire, theme_weights
+from posegen.planning.track import Actor, Segments, plan_track
+from posegen.randomness import Stream, choose, integers, uniform
+from posegen.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
+from posegen.variants.variant import longest_time
+
+Array = NDArray[Any]
+
+_SPARE_SECONDS = 2.0
+_POSITION_DRAWS = 4
+_PHASE_STEPS = 1 << 16
+_SINGLE_STEPS = 1 << 24
+_CONSTRAINED_ATTEMPT = 2
+_SPACING, _LOOSENESS = 3.2, 0.3
+
+
+def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: int = 0) -> Scenes:
+    """Plan the base scenes of samples.
+
+    Parameters
+    ----------
+    config : Config
+    library : Library
+    samples : int64 [n]
+    attempt : int
+        Number of the attempt; each has its own random numbers.
+
+    Returns
+    -------
+    Scenes
+        Planned longer than shown, so that a faster variant does not run out of plan.
+    """
+    index = np.asarray(samples, np.int64)
+    most = config.story.actors.max
+    _check_population(config)
+    known, allotment = repertoire(library), allot(config, library, index)
+    actors = integers(_single(config, index, Stream.ACTORS, attempt), config.story.actors.min, most)
+    if allotment is not None:
+        actors = np.where(allotment.interaction == NOTHING, actors, np.maximum(actors, 2))
+    shortest, longest = (config.frames,) * 2 if config.length is None else (config.length.min, config.length.max)
+    length = integers(_single(config, index, Stream.LENGTH, attempt), shortest, longest)
+    people = persons(config, library, cast(config, index, attempt, None if allotment is None else allotment.candidates))
+    theme, weights = _themes(config, library, index, attempt, allotment)
+    tracks = []
+    for number in range(most):
+        rows = np.flatnonzero(actors > number)
+        actor = _actor(config, library, (index, length, people, weights), attempt, number, rows)
+        if allotment is not None and number == 0:
+            actor = _constrain(config, actor, allotment)
+        tracks.append((rows, *plan_track(config, known, actor)))
+    scenes = replace(
+        _assemble(len(index), most, tracks),
+        sample=index,
+        theme=theme.astype(np.int16),
+        actors=actors.astype(np.int16),
+        length=length.astype(np.int32),
+        persons=people,
+    )
+    scenes = _with_positions(config, known, scenes, attempt)
+    required = None
+    if allotment is not None:
+        # An actor with an action of a quota takes part in no interaction.
+        required = allotment.interaction, allotment.interactions & (allotment.action == NOTHING)[:, None]
+    return add_interactions(config, library, known, scenes, attempt, required)
+
+
+def _check_population(config: Config) -> None:
+    persons_count, most = config.population.persons, config.story.actors.max
+    if persons_count < most:
+        msg = f"population.persons is {persons_count}; story.actors.max asks for {most} different ones"
+        raise UsageError(msg)
+
+
+def _single(config: Config, samples: Array, stream: Stream, attempt: int, actor: int = 0) -> Array:
+    return np.asarray(uniform(config.seed, samples, stream, 1, attempt=attempt, substream=actor)[:, 0])
+
+
+def _themes(config: Config, library: Library, samples: Array, attempt: int, allotment: Allotment | None) -> tuple[Array, Array]:
+    """Draw the theme of each sample; return it and the weights of the actions."""
+    weights, actions = theme_weights(config, library), action_weights(config, library)
+    draws = _single(config, samples, Stream.THEME, attempt)
+    if allotment is None:
+        theme = choose(draws, np.cumsum(weights))
+        return theme, actions[theme]
+    possible = np.where(allotment.themes, weights, 0.0)
+    possible = np.where((allotment.action[:, None] == NOTHING) | (actions.T[allotment.action] > 0), possible, 0.0)
+    numbers = np.arange(len(weights))
+    possible = np.where((allotment.theme[:, None] < 0) | (allotment.theme[:, None] == numbers), possible, 0.0)
+    theme = choose(draws, np.cumsum(possible, axis=1))
+    return theme, np.where(allotment.actions, actions[theme], 0.0)
+
+
+def _actor(
+    config: Config, library: Library, scenes: tuple[Array, Array, Persons, Array], attempt: int, number: int, rows: Array
+) -> Actor:
+    """Return the input of the track of one actor in the samples in which it is present."""
+    index, length, people, weights = scenes
+    person = Persons(**{f.name: getattr(people, f.name)[rows, number] for f in fields(Persons)})
+    draws = _single(config, index[rows], Stream.SEGMENT_COUNT, attempt, number)
+    styles = list(library.styles.values())
+    return Actor(
+        number=number,
+        sample=index[rows],
+        attempt=attempt,
+        weights=weights[rows],
+        shown=length[rows] / config.fps,
+        needed=_needed_seconds(config),
+        segments=integers(draws, config.story.segments.min, config.story.segments.max),
+        leg=leg_height(person),
+        energy=person.energy,
+        left_handed=person.left_handed,
+        tempo=np.array([style.tempo for style in styles])[person.style],
+        amplitude=np.array([style.amplitude for style in styles])[person.style],
+        speed=np.array([style.speed for style in styles])[person.style],
+    )
+
+
+def _constrain(config: Config, actor: Actor, allotment: Allotment) -> Actor:
+    """Add the constraints of a quota to the first actor.
+
+    Its action is in any segment but the last, which the end of the clip cuts. After two failed attempts it is in the first of
+    as few segments as possible.
+    """
+    is_free = actor.attempt < _CONSTRAINED_ATTEMPT
+    segments = actor.segments if is_free else np.where(allotment.action == NOTHING, actor.segments, config.story.segments.min)
+    draws = uniform(config.seed, actor.sample, Stream.SEGMENT_COUNT, 1, attempt=actor.attempt, first=1)[:, 0]
+    segment = integers(draws, 0, np.maximum(segments - 2, 0)) * is_free
+    return replace(
+        actor,
+        segments=segments,
+        constraints=Constraints(allotment.action, segment, allotment.slow, allotment.fast, allotment.side),
+    )
+
+
+def _needed_seconds(config: Config) -> float:
+    return config.frames / config.fps * longest_time(config) + _SPARE_SECONDS
+
+
+def _assemble(n: int, most: int, tracks: list[tuple[Array, Segments, Segments]]) -> Scenes:
+    widest = max(base.action.shape[1] for _, base, _ in tracks)
+    layers = max(layer.action.shape[1] for _, _, layer in tracks)
+    scenes = empty_scenes(n, most, widest + layers)
+    for actor, (rows, base, layer) in enumerate(tracks):
+        for segments, first in ((base, 0), (layer, widest)):
+            where = (rows, actor, slice(first, first + segments.action.shape[1]))
+            for field in fields(Segments):
+                getattr(scenes, field.name)[where] = getattr(segments, field.name)
+            scenes.layered[where] = (segments.action >= 0) & (first > 0)
+    return scenes
+
+
+def _with_positions(config: Config, known: Repertoire, scenes: Scenes, attempt: int) -> Scenes:
+    most = scenes.origin.shape[1]
+    position, motion, seat = (
+        np.stack(
+            [uniform(config.seed, scenes.sample, stream, count, attempt=attempt, substream=actor) for actor in range(most)],
+            axis=1,
+        )
+        for stream, count in ((Stream.POSITION, _POSITION_DRAWS), (Stream.MOTION, DRAWS + 1), (Stream.SEAT, 1))
+    )
+    origin, heading = start_positions(scenes.actors, position)
+    present = np.arange(most) < scenes.actors[:, None]
+    sits = ((scenes.action >= 0) & known.seated[scenes.action]).any(axis=2)
+    return replace(
+        scenes,
+        origin=np.where(present[..., None], origin, np.float32(0.0)),
+        heading=np.where(present, heading, np.float32(0.0)),
+        seat_height=np.where(sits, seat_height(scenes.persons, seat[..., 0]), np.float32(0.0)),
+        # Rounded so that adding half a stride is exact, which the mirror variant needs.
+        phase=(np.floor(motion[..., DRAWS] * _PHASE_STEPS) / _PHASE_STEPS).astype(np.float32),
+        draws=(np.floor(motion[..., :DRAWS] * _SINGLE_STEPS) / _SINGLE_STEPS).astype(np.float32),
+    )
+
+
+def start_positions(actors: Array, draws: Array) -> tuple[Array, Array]:
+    """Return the position and the heading of each actor in the first frame.
+
+    The actors stand in the cells of a square lattice in random order, with a random offset, so that any two are at least 2.6 m
+    apart. A single actor stands near the origin.
+
+    Parameters
+    ----------
+    actors : int [n]
+        Number of actors of each sample.
+    draws : float [n, most actors, 4]
+        On [0, 1).
+
+    Returns
+    -------
+    float32 [n, most actors, 2], float32 [n, most actors]
+        Position on the grid of :func:`posegen.scene.on_grid`; heading in radians.
+    """
+    n, most = draws.shape[:2]
+    side = np.ones(n, np.int64)
+    for smaller in range(1, most):
+        side = np.where(actors > smaller * smaller, smaller + 1, side)
+    order = np.argsort(draws[:, :, 0], axis=1, kind="stable")
+    # Ranks among the actors that are present.
+    rank = np.empty((n, most), np.int64)
+    np.put_along_axis(rank, order, np.arange(most)[None, :].repeat(n, axis=0), axis=1)
+    present = np.arange(most) < actors[:, None]
+    before = (rank[:, None, :] < rank[:, :, None]) & present[:, None, :]
+    cell = before.sum(axis=2, dtype=np.int64)
+    middle = (side - 1)[:, None] / 2.0
+    across, along = cell % side[:, None] - middle, cell // side[:, None] - middle
+    loose = _LOOSENESS * (2.0 * draws[:, :, 1:3] - 1.0)
+    origin = on_grid(np.stack([across, along], axis=2) * _SPACING + loose)
+    heading = ((2.0 * draws[:, :, 3] - 1.0) * math.pi).astype(np.float32)
+    return origin, heading
