@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from posegen.checks.statements import CURVE, FACING
-from posegen.library.terms import AROUND
+from posegen.constants import AROUND
 
 __all__ = ["KINDS", "ClaimCollector", "ClaimIndex", "Claims", "Labels", "extract_labels"]
 

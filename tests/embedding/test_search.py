@@ -15,7 +15,7 @@ from posegen.dataset.read import open_dataset
 from posegen.embedding import open_embeddings
 from posegen.embedding.search import fit_phrases, open_search
 from posegen.embedding.search_index import SearchIndex, action_directions, count_words, read_related_phrases
-from posegen.library import load_library
+from posegen.library.load import load_library
 
 
 def index(actions: list[str], related: list[bool], vectors: list[list[float]]) -> SearchIndex:
