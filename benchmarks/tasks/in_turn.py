@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure
 from posegen.training.animation.animate import animate, encoder_for, motion_model
 from posegen.training.data.features import features_of
-from posegen.training.trained.models import Trained, load_model
+from posegen.training.model_files import TrainedModel, load_model
 
 __all__ = ["figures_of_turns"]
 
@@ -49,7 +49,7 @@ def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[
         yield Figure(f"{name}: sentences of two actions {'left whole' if whole else 'in parts'}, both seen in order", told)
 
 
-def _frames(seer: Trained, joints: NDArray[np.float32]) -> list[str]:
+def _frames(seer: TrainedModel, joints: NDArray[np.float32]) -> list[str]:
     """Tell the action of each frame that the model looks at."""
     motion = features_of(np.asarray(joints[:: seer.view.stride], np.float32), seer.view.fps)
     length = torch.tensor([len(motion)])

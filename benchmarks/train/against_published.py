@@ -23,7 +23,7 @@ from benchmarks.train.published import Held, Way, held, padding, train
 from benchmarks.train.shared import dataset
 from posegen.dataset.read import open_dataset
 from posegen.training.data.features import ACTION, LENGTH, MOTION
-from posegen.training.measures.judging import judged
+from posegen.training.inference import evaluate_model
 
 FASTER = {3: 1.5, 8: 1.1}
 """By how much a clip must go through `posegen train` faster than with the published settings and so large a batch."""
@@ -157,7 +157,7 @@ def _learnt(ours: Posegen, clips: Held, way: Way, steps: int) -> tuple[float, fl
 
 def _top1(ours: Posegen, model: nn.Module) -> float:
     source = ours.whole.source(ours.task.recipes, "test")
-    return judged(ours.task, model, source, ours.whole.view, None, "cpu").measures()["clip_top1"]
+    return evaluate_model(ours.task, model, source, ours.whole.view, None, "cpu").measures()["clip_top1"]
 
 
 def _whole(marks: list[float]) -> float:

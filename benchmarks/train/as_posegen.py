@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,12 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import nn
 
+from posegen.progress import SilentProgress
 from posegen.training.data.training_data import TrainingData, open_training_data, statistics
-from posegen.training.hardware.estimate import Estimate
-from posegen.training.hardware.machine import Reason
+from posegen.training.model_files import build_model, load_model
 from posegen.training.settings import Settings, load_settings
-from posegen.training.steps.timing import StepTimes
 from posegen.training.task import Task, find_task
 from posegen.training.train import Request, train
-from posegen.training.trained.models import build, load_model
 
 __all__ = ["Posegen", "begun", "posegen_trains"]
 
@@ -54,32 +52,20 @@ class Posegen:
 
     def model(self) -> nn.Module:
         """Make a model with the weights that all ways begin with, normalised as posegen does it."""
-        model = build(self.task, self.material.view, self.settings.model, self.settings.seed)
+        model = build_model(self.task, self.material.view, self.settings.model, self.settings.seed)
         model.encoder.normalise_by(*self.mean_and_spread)  # type: ignore[union-attr, operator]
         return model
 
 
-class _Silence:
-    """Calls somebody after each step, and says nothing."""
+class _StepCounter(SilentProgress):
+    """Call a function after each step."""
 
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell = tell
+    def __init__(self, after_step: Callable[[], None]) -> None:
+        self._after_step = after_step
 
-    def say(self, text: str) -> None:
-        """Say nothing."""
-
-    def table(self, reasons: Sequence[Reason]) -> None:
-        """Say nothing."""
-
-    def expect(self, found: Estimate) -> None:
-        """Say nothing."""
-
-    def step(self, step: int, steps: int, loss: float, times: StepTimes | None, left: float | None) -> None:
-        """A step is done."""
-        self._tell()
-
-    def stop(self) -> None:
-        """Say nothing."""
+    def update(self, done: int, details: str = "") -> None:
+        """Call the function."""
+        self._after_step()
 
 
 def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> Posegen:
@@ -87,7 +73,7 @@ def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> 
     task, settings = find_task("action"), load_settings("quick", _overrides(samples, {}))
     if chosen is None:
         request = Request(str(path), "action", "quick", settings, only_estimate=True)
-        told = {reason.name: reason.value for reason in train(request, _Silence(lambda: None)).reasons}
+        told = {reason.name: reason.value for reason in train(request).reasons}
         chosen = {name: told[name] for name in CHOSEN}
     material = open_training_data(path, settings.data, 0)
     material.prepare(task.recipes, lambda done, total: None)
@@ -101,7 +87,7 @@ def posegen_trains(ours: Posegen, steps: int, run: Path, tell: Callable[[], None
     # One check, behind the last step.
     given = [f"steps={steps}", "checks.times=1", "checks.clips=64"]
     settings = load_settings("quick", [*_overrides(ours.material.samples, ours.chosen), *given])
-    train(Request(str(ours.path), "action", "quick", settings, run), _Silence(tell))
+    train(Request(str(ours.path), "action", "quick", settings, run), _StepCounter(tell))
     return load_model(run).model
 
 

@@ -21,8 +21,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from posegen.dataset.read import Dataset as Stored
 from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
-from posegen.training.settings import Settings
-from posegen.training.steps.loop import rate_at
+from posegen.training.settings import Settings, learning_rate
 from posegen.training.task import Task
 
 __all__ = ["Held", "Way", "batches", "held", "padding", "train"]
@@ -157,7 +156,7 @@ def train(
     for step in range(steps):
         batch = next(drawn)
         for group in optimiser.param_groups:
-            group["lr"] = rate_at(step, own) * scale
+            group["lr"] = learning_rate(step, own) * scale
         optimiser.zero_grad(set_to_none=True)
         task.loss(task.apply(model, batch), batch).backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), settings.optimiser.clip)

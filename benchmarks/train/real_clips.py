@@ -19,7 +19,7 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured
 from benchmarks.motion.shared_families import ACTIONS, fit, lacking
 from posegen.training.data.features import features_of
-from posegen.training.trained.models import Trained, load_model
+from posegen.training.model_files import TrainedModel, load_model
 
 Array = NDArray[Any]
 
@@ -55,7 +55,7 @@ def real_figures(name: str, place: Path) -> Iterator[Figure]:
         yield Figure(f"{name}, takes {family} for", told)
 
 
-def frame_scores(trained: Trained, clip: Captured) -> Array:
+def frame_scores(trained: TrainedModel, clip: Captured) -> Array:
     """Score the actions in each frame that the model sees of a clip."""
     stride = trained.view.stride
     if clip.fps != trained.view.fps * stride:

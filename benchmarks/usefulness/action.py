@@ -29,10 +29,10 @@ from benchmarks.usefulness.results import Result
 from benchmarks.usefulness.trials import TRAINING, Trial
 from posegen.training.data.features import ABSENT, features_of
 from posegen.training.data.feed import vary_skeletons
+from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.settings import Settings
 from posegen.training.task import find_task
 from posegen.training.tasks.action import ActionModel
-from posegen.training.trained.models import Trained, load_model
 
 __all__ = ["TASK", "FamilyScores", "measure", "pretrained"]
 
@@ -63,13 +63,13 @@ class FamilyScores(nn.Module):
         return torch.stack([scores[..., list(group)].logsumexp(dim=-1) for group in self.groups], dim=-1)
 
 
-def pretrained(dataset: Path, folder: Path) -> Trained:
+def pretrained(dataset: Path, folder: Path) -> TrainedModel:
     """Train on generated motion alone."""
     options = [part for option in _ONE_THREAD for part in ("--set", option)]
     return load_model(trained(dataset, TASK, "quick", folder / TASK, *options).place)
 
 
-def measure(clips: Clips, generated: Trained, wanted: Iterable[Trial]) -> Iterator[Result]:
+def measure(clips: Clips, generated: TrainedModel, wanted: Iterable[Trial]) -> Iterator[Result]:
     """Train and judge."""
     stride = generated.view.stride
     motion = [features_of(np.asarray(joints[::stride], np.float32), clips.fps / stride) for joints in clips.joints]
@@ -85,7 +85,7 @@ def measure(clips: Clips, generated: Trained, wanted: Iterable[Trial]) -> Iterat
         yield Result(TASK, trial.way, trial.count, len(own), trial.repetition, judged)
 
 
-def _kept(generated: Trained, clips: Clips) -> FamilyScores:
+def _kept(generated: TrainedModel, clips: Clips) -> FamilyScores:
     """Take the model of generated motion as it is, but for its answers, which become families."""
     names = generated.view.actions
     groups = [[names.index(action) for action in ACTIONS[family] if action in names] for family in clips.names]
@@ -94,7 +94,7 @@ def _kept(generated: Trained, clips: Clips) -> FamilyScores:
     return FamilyScores(model, groups).eval()
 
 
-def _begun(way: str, generated: Trained, clips: Clips, motion: Sequence[Array], settings: Settings) -> nn.Module:
+def _begun(way: str, generated: TrainedModel, clips: Clips, motion: Sequence[Array], settings: Settings) -> nn.Module:
     """Make the model that a way begins with."""
     if way == PRETRAINED:
         return _kept(generated, clips)

@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from posegen.training.settings import Settings, load_settings
-from posegen.training.steps.loop import rate_at
+from posegen.training.settings import Settings, learning_rate, load_settings
 
 __all__ = ["chosen_at", "settings_of", "shares", "train"]
 
@@ -65,7 +64,7 @@ def train(model: nn.Module, loss_at: Callable[[int], Tensor], settings: Settings
     for step in range(settings.steps):
         torch.manual_seed(settings.seed * 1_000_003 + step)
         for group in optimiser.param_groups:
-            group["lr"] = rate_at(step, settings)
+            group["lr"] = learning_rate(step, settings)
         optimiser.zero_grad(set_to_none=True)
         loss_at(step).backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), settings.optimiser.clip)

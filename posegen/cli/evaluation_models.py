@@ -89,7 +89,7 @@ def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: i
     from posegen.cli.evaluation_models import reference_at
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.distances import encoded_spread
-    from posegen.training.trained.encoding import encode_clips, encode_dataset
+    from posegen.training.inference import encode_clips, encode_dataset
 
     def progress(done: int, total: int) -> None:
         if done // _EVERY > (done - 1) // _EVERY:
@@ -196,7 +196,7 @@ def judge_motion(
     from posegen.evaluation.distances import diversity, encoded_spread
     from posegen.training.animation.evaluation import generate_for_test_captions
     from posegen.training.measures.ranking import rank_pairs
-    from posegen.training.trained.encoding import PRECISION_POOL
+    from posegen.training.inference import PRECISION_POOL
 
     made = generate_for_test_captions(run, dataset, judge, log, samples=samples, **how)
     chance = 0.0
@@ -225,7 +225,7 @@ def _by_actions(vectors: NDArray[Any], made: GeneratedSet) -> dict[str, float]:
     import numpy as np
 
     from posegen.training.measures.ranking import pools, ranks_of
-    from posegen.training.trained.encoding import PRECISION_POOL
+    from posegen.training.inference import PRECISION_POOL
 
     found: dict[int, list[bool]] = {}
     for chosen in pools(0, len(vectors), PRECISION_POOL):

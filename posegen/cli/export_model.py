@@ -23,7 +23,7 @@ def export_model(run: Path, form: str, out: Path | None, as_json: bool, quiet: b
     It takes motion [clip, frame, 69], as posegen.training.data.features.features_of makes it of joints, and length [clip].
     Which actions its answers stand for, and at how many frames a second it sees motion, is in the file's metadata.
     """
-    from posegen.training.trained.export import export_model as written
+    from posegen.training.export import export_model as written
 
     result = written(run, form, run / f"export.{form}" if out is None else out)
     if as_json:

@@ -27,7 +27,7 @@ def predict(run: Path, dataset: Path, out: Path, as_json: bool, quiet: bool) -> 
     Only the joints are looked at. The table has a row for each sequence, in order: its sample and variant, and of the task
     action the action, the share of frames that show it, and the action of each frame that the model sees.
     """
-    from posegen.training.trained.predict import predict as written
+    from posegen.training.inference import predict as written
 
     result = written(run, dataset, out, _progress(quiet=quiet))
     if as_json:

@@ -27,7 +27,7 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.generation.progress import Reporter as GenerationReporter
     from posegen.pipeline.run import Done
-    from posegen.training.request import Reporter as TrainingReporter
+    from posegen.progress import Progress as TrainingProgress
 
 __all__ = ["run"]
 
@@ -110,10 +110,10 @@ class _View:
     def embedding(self) -> Progress:
         return make_progress(quiet=self._quiet)
 
-    def training(self) -> TrainingReporter:
-        from posegen.cli.training_text import reporter
+    def training(self) -> TrainingProgress:
+        from posegen.progress import make_progress
 
-        return reporter(quiet=self._quiet)
+        return make_progress(quiet=self._quiet)
 
 
 def _line(stage: Done) -> str:

@@ -23,13 +23,13 @@ _UNIMPORTANT = ("log", "machine.", "memory.", "saving.")
 def runs(folder: Path, as_json: bool, quiet: bool) -> None:
     """List the runs in FOLDER (``runs`` unless given), and compare them: the best first, and in which settings they differ."""
     from posegen.errors import UsageError
-    from posegen.training.runs.runs import runs_in
+    from posegen.training.runs.folder import find_runs
 
     del quiet
     if not folder.is_dir():
         msg = f"{folder}: there is no such folder. Name the one that holds the runs"
         raise UsageError(msg)
-    found = [_described(*run) for run in runs_in(folder)]
+    found = [_described(*run) for run in find_runs(folder)]
     found.sort(key=lambda run: (run["task"], -(run["best"] or 0)))
     if as_json:
         print_json({"runs": found})
@@ -74,8 +74,8 @@ def _lines(found: list[dict[str, Any]]) -> list[str]:
 
 def _different(found: list[dict[str, Any]]) -> list[str]:
     """Tell of each run the settings in which not all runs agree."""
-    from posegen.training.runs.runs import flattened
+    from posegen.training.runs.folder import flatten_settings
 
-    flat = [dict(flattened(run["settings"])) | {"on": run["source"]} for run in found]
+    flat = [dict(flatten_settings(run["settings"])) | {"on": run["source"]} for run in found]
     keys = [key for key in flat[0] if not key.startswith(_UNIMPORTANT) and len({str(run.get(key)) for run in flat}) > 1]
     return [", ".join(f"{key}={run.get(key)}" for key in keys) for run in flat]

@@ -86,7 +86,7 @@ def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) ->
     """Take the size of a model from the run that it begins with, and the rank of adapters from --lora."""
     given = list(overrides)
     if init is not None:
-        from posegen.training.trained.models import load_model
+        from posegen.training.model_files import load_model
 
         trained = load_model(init)
         given = [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}", *given]

@@ -40,7 +40,7 @@ def animated(run: Path, texts: tuple[str, ...], out: Path, say: Callable[[str], 
     told : str
         What there is, in a line.
     """
-    from posegen.training.runs.runs import MODEL, read_document
+    from posegen.training.runs.folder import MODEL, read_document
 
     about = read_document(run, MODEL)
     of = {"model": None if about is None else about["xxh3"], "texts": list(texts)}

@@ -53,7 +53,7 @@ def evaluated(dataset: Path, encoder: Path | None, out: Path, say: Callable[[str
 
 
 def _key(dataset: Path, encoder: Path | None) -> dict[str, Any]:
-    from posegen.training.runs.runs import MODEL, read_document
+    from posegen.training.runs.folder import MODEL, read_document
 
     opened = open_dataset(dataset)
     about = None if encoder is None else read_document(encoder, MODEL)
@@ -87,7 +87,7 @@ def _seen(dataset: Path, encoder: Path | None, say: Callable[[str], None]) -> di
     if encoder is None:
         return None
     from posegen.evaluation.distances import encoded_spread
-    from posegen.training.trained.encoding import encode_dataset
+    from posegen.training.inference import encode_dataset
 
     def tell(done: int, total: int) -> None:
         if done % 1000 == 0:

@@ -146,9 +146,9 @@ def _embed(request: Request, telling: Telling) -> Outcome:
 
 
 def _train(request: Request, task: str, telling: Telling) -> Outcome:
-    from posegen.training.request import Request as Asked
     from posegen.training.settings import load_settings
     from posegen.training.task import find_task
+    from posegen.training.train import Request as Asked
     from posegen.training.train import train
 
     asked = Asked(str(request.dataset), task, request.preset, load_settings(request.preset, task=task), request.out / task)

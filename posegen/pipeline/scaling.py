@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from posegen.training.hardware.estimate import Estimate
+    from posegen.training.hardware import Estimate
     from posegen.training.settings import Settings
 
 __all__ = ["Cost", "EmbeddingMeasured", "TrainingMeasured", "distinct_texts", "total_of"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from posegen.pipeline.run import Request
 from posegen.pipeline.scaling import Cost, EmbeddingMeasured, TrainingMeasured
@@ -43,57 +43,33 @@ def embedding(request: Request, say: Callable[[str], None]) -> EmbeddingMeasured
     return EmbeddingMeasured(samples, len(half), made.distinct, seconds, made.texts_per_second, bytes_of(made.path))
 
 
-@dataclass
-class _Silent:
-    """Hears of a run, and keeps what it expects."""
-
-    expected: list[Any] = field(default_factory=list)
-
-    def say(self, text: str) -> None:
-        """Nothing is told."""
-
-    def table(self, reasons: Sequence[Any]) -> None:
-        """Nothing is told."""
-
-    def expect(self, found: Any) -> None:
-        """Keep what the run will take."""
-        self.expected.append(found)
-
-    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
-        """Nothing is told."""
-
-    def stop(self) -> None:
-        """Nothing is told."""
-
-
 def training(request: Request, name: str, say: Callable[[str], None]) -> TrainingMeasured:
     """Compute the features of a task, and train a few steps."""
-    from posegen.training.opening import opened
-    from posegen.training.request import Request as Asked
-    from posegen.training.runs.runs import RESULT, read_document
+    from posegen.training.runs.folder import RESULT, read_document
     from posegen.training.settings import load_settings
+    from posegen.training.setup import open_setup
+    from posegen.training.train import Request as Asked
     from posegen.training.train import train
 
     say(f"measuring train {name}")
     settings = load_settings(request.preset, task=name)
     before = bytes_of(request.dataset / "training")
     begun = time.monotonic()
-    found = opened(str(request.dataset), name, settings, None)
-    found.material.prepare(found.task.recipes, lambda done, total: None)
+    found = open_setup(str(request.dataset), name, settings, None)
+    found.data.prepare(found.task.recipes, lambda done, total: None)
     prepared = time.monotonic()
     features = bytes_of(request.dataset / "training") - before
     few = load_settings(request.preset, [f"steps={min(STEPS, settings.steps)}", "checks.times=1", "log=[]"], task=name)
-    heard = _Silent()
-    train(Asked(str(request.dataset), name, request.preset, few, request.out / name), heard)
+    estimate = train(Asked(str(request.dataset), name, request.preset, few, request.out / name)).estimate
+    assert estimate is not None
     seconds = time.monotonic() - prepared
     times = (read_document(request.out / name, RESULT) or {}).get("times")
-    estimate = heard.expected[-1]
     whole, one = bytes_of(request.out / name), _largest(request.out / name / "checkpoints")
     kept = sum(file.name.endswith(".safetensors") for file in (request.out / name / "checkpoints").iterdir())
     return TrainingMeasured(
         task=name,
         settings=settings,
-        samples=found.material.samples,
+        samples=found.data.samples,
         variants=_judged_variants(request, found.task, settings.data.variants),
         steps=few.steps,
         checks=1,

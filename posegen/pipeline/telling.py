@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from posegen.generation.progress import Reporter as GenerationReporter
     from posegen.progress import Progress
-    from posegen.training.request import Reporter as TrainingReporter
 
 __all__ = ["Telling"]
 
@@ -27,5 +26,5 @@ class Telling(Protocol):
     def embedding(self) -> Progress:
         """Return the display of embedding's progress and messages."""
 
-    def training(self) -> TrainingReporter:
+    def training(self) -> Progress:
         """Who is told how training goes."""

@@ -1,9 +1,9 @@
-"""The third stage: models trained on what was generated.
+"""The third stage: train models on generated motion.
 
-:mod:`~posegen.training.train` is the stage, :mod:`~posegen.training.settings` what a user may choose, and a task is one file in
-:mod:`~posegen.training.tasks`. Beneath them, by the way that data goes: :mod:`~posegen.training.clips` are what a model sees,
-:mod:`~posegen.training.networks` what it is made of, :mod:`~posegen.training.hardware` what is chosen for the machine,
-:mod:`~posegen.training.steps` the loop, which Lightning runs, :mod:`~posegen.training.measures` how well it does,
-:mod:`~posegen.training.runs` its folder, from which a run goes on as if never stopped, and :mod:`~posegen.training.trained`
-what becomes of it. :mod:`~posegen.training.generative` and :mod:`~posegen.training.sentences` are the parts of two tasks alone.
+:mod:`~posegen.training.train` is the entry point, :mod:`~posegen.training.settings` defines what a user may set, and each
+module of :mod:`~posegen.training.tasks` is one task. :mod:`~posegen.training.setup` opens task, data and initial model,
+:mod:`~posegen.training.data` reads clips, :mod:`~posegen.training.models` holds the networks,
+:mod:`~posegen.training.hardware` chooses device and micro-batch, :mod:`~posegen.training.loop` trains with Lightning,
+:mod:`~posegen.training.measures` evaluates, and :mod:`~posegen.training.runs` reads and writes the folder of a run. Trained
+models are used by :mod:`~posegen.training.inference`, :mod:`~posegen.training.export` and :mod:`~posegen.training.animation`.
 """

@@ -1,11 +1,12 @@
-"""What a user may choose about a training run, checked before anything is read or computed.
+"""Define and load the settings of a training run, checked before anything is read or computed.
 
-A preset is a file of a few lines over ``configs/train/base.yaml``. What is null under `machine` posegen chooses by the
-machine, and tells why.
+A preset is a YAML file that overrides keys of ``configs/train/base.yaml``. Keys of `machine` that are null are chosen in
+:mod:`posegen.training.hardware`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,16 +20,18 @@ from posegen.validation import validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
 
-__all__ = ["Settings", "load_settings", "logged_every", "training_presets", "warm_up"]
+__all__ = ["Settings", "learning_rate", "load_settings", "log_interval", "training_presets", "warmup_steps"]
 
 _MOST_POINTS = 1000
+_FINAL_RATE = 0.01
+"""Learning rate of the last step, relative to the highest."""
 
 
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _is_memory(text: str) -> str:
+def _check_bytes(text: str) -> str:
     parse_bytes(text)
     return text
 
@@ -40,25 +43,25 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Group(BaseModel):
-    """A group of keys, which refuses those that it does not know."""
+    """A group of keys that rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Model(Group):
-    """How large the model is, and how much of it each step leaves out."""
+    """Size and dropout of the model."""
 
     size: Literal["small", "medium", "large"] = "small"
     dropout: Share = 0.1
 
 
 class Skeleton(Group):
-    """How far the skeletons that a model is shown in training lie from those of the clips, as standard deviations.
+    """Standard deviations of the variation of skeletons in training.
 
     Attributes
     ----------
-    joints : of where a joint is said to be, along each axis, in metres; 0: as it is
-    size : of the factor on all lengths
+    joints : shift of each joint along each axis, in metres
+    size : relative change of all lengths
     """
 
     joints: Annotated[Number, Field(ge=0, le=0.2)] = 0.03
@@ -66,15 +69,15 @@ class Skeleton(Group):
 
 
 class Data(Group):
-    """What it is trained on.
+    """The training data.
 
     Attributes
     ----------
-    variants : of the samples; null: all
-    samples : how many, from the first; null: all there are, and of a config as many as are needed to show none twice
-    frames : longest stretch of a clip that is shown at once, in frames of the dataset; null: all of it
-    stride : every how manieth frame a model sees
-    skeleton : how skeletons vary from clip to clip, for tasks to which they do not matter
+    variants : variants of the samples; null: all
+    samples : number of samples, from the first; null: all, or for a config as many as are needed to show none twice
+    frames : longest stretch of a clip in a step, in frames of the dataset; null: the whole clip
+    stride : the model gets every n-th frame
+    skeleton : variation of skeletons from clip to clip, for tasks that do not depend on the skeleton
     shuffle_labels : train on the labels of other clips: a control, which must learn nothing
     """
 
@@ -87,9 +90,7 @@ class Data(Group):
 
 
 class Optimiser(Group):
-    """AdamW: highest rate, decay of weights, longest gradient, share of the steps in which the rate rises, memory of the
-    average.
-    """
+    """AdamW: highest learning rate, weight decay, largest gradient norm, share of warm-up steps, decay of averaged weights."""
 
     rate: Number = 2e-3
     decay: Number = 0.01
@@ -99,13 +100,13 @@ class Optimiser(Group):
 
 
 class Checks(Group):
-    """When the model is held against clips that it is not trained on, and when that ends a run.
+    """Checks on the validation split.
 
     Attributes
     ----------
-    times : how often in a run
-    clips : of the validation split, at most
-    patience : end the run after so many checks without a better one; null: never
+    times : number of checks in a run
+    clips : largest number of clips per check
+    patience : end the run after this number of checks without improvement; null: never
     """
 
     times: Annotated[Whole, Field(ge=1, le=1000)] = 10
@@ -114,17 +115,17 @@ class Checks(Group):
 
 
 class Machine(Group):
-    """What posegen chooses by the machine where it is null.
+    """Use of the machine; posegen chooses what is null.
 
     Attributes
     ----------
     device : cpu or cuda
-    devices : how many train together; all: every GPU; null: one
-    precision : of the arithmetic
-    threads : of the CPU
-    micro_batch : clips that go through the model at once; their gradients add up to those of a batch
-    workers : processes that load
-    compile, checkpointing : compile the model; compute again what would not fit into memory
+    devices : number of devices that train together; all: every GPU; null: one
+    precision : arithmetic precision
+    threads : CPU threads
+    micro_batch : clips per forward pass; gradients of micro-batches are accumulated to those of a batch
+    workers : processes that load data
+    compile, checkpointing : compile the model; recompute activations instead of storing them
     """
 
     device: Literal["cpu", "cuda"] | None = None
@@ -138,35 +139,35 @@ class Machine(Group):
 
 
 class Memory(Group):
-    """How much memory a run may take; null: what there is."""
+    """Largest amount of memory that a run may use, such as 4GB; null: what is available."""
 
-    limit: Annotated[str, AfterValidator(_is_memory)] | None = None
+    limit: Annotated[str, AfterValidator(_check_bytes)] | None = None
 
 
 class Saving(Group):
-    """Seconds between checkpoints, and steps between them if they are to be counted instead."""
+    """Seconds between checkpoints, or steps between them if given."""
 
     seconds: Number = 60.0
     steps: Annotated[Whole, Field(ge=1)] | None = None
 
 
 class Adapter(Group):
-    """Low-rank adapters instead of all weights: how many directions each has; null: all weights are trained."""
+    """Rank of low-rank adapters that are trained instead of all weights; null: all weights are trained."""
 
     rank: Annotated[Whole, Field(ge=1, le=256)] | None = None
 
 
 class Contrast(Group):
-    """How `retrieval` tells right captions from wrong ones.
+    """Contrastive loss of the task `retrieval`.
 
     Attributes
     ----------
-    encoder : text encoder whose vectors of captions are taken; null: the only one that there is beside the dataset
-    loss : infonce, or the simpler triplet
-    temperature : of infonce: how sharply cosines are told apart
-    margin : of triplet: by how much the cosine of the right caption should be above that of a wrong one
-    alike : captions whose vectors have a larger cosine than this may be true of each other's motion and are left out
-    hard : hard negatives of each clip, from the pairs that `posegen embed` found
+    encoder : text encoder whose caption embeddings are used; null: the only one that the dataset has
+    loss : infonce or triplet
+    temperature : temperature of infonce
+    margin : margin of triplet, in cosine similarity
+    alike : captions with a larger cosine similarity than this may describe each other's motion and are not used as negatives
+    hard : hard negatives per clip, from the pairs that `posegen embed` mined
     """
 
     encoder: str | None = None
@@ -178,13 +179,13 @@ class Contrast(Group):
 
 
 class Identity(Group):
-    """How `identity` learns to tell persons apart.
+    """Contrastive loss of the task `identity`.
 
     Attributes
     ----------
-    by : body: lengths of bones and how they move; style: how they move, as if all had the same body
-    temperature : how sharply cosines are told apart
-    clips : of each person in a batch
+    by : body: bone lengths and movement; style: movement only, as if all identities had the same body
+    temperature : temperature of the loss
+    clips : clips of each identity in a batch
     """
 
     by: Literal["body", "style"] = "body"
@@ -193,27 +194,27 @@ class Identity(Group):
 
 
 class Attribute(Group):
-    """What `attribute` measures by: motion, or captions beside numbers."""
+    """Input of the task `attribute`: motion or captions."""
 
     given: Literal["motion", "captions"] = "motion"
 
 
 class Motion(Group):
-    """How `motion` learns: the share of clips that it is shown without their caption, so that captions can be weighed later."""
+    """Task `motion`: share of clips trained without their caption, which classifier-free guidance needs."""
 
     untold: Share = 0.1
 
 
 class Text(Group):
-    """How `text` learns.
+    """Task `text`.
 
     Attributes
     ----------
-    goal : pairs: to find captions of the same scene; families: to tell which families of actions a caption tells of
-    encoder : that it begins with: a name, or a folder of a model of sentence-transformers, or of a run of this task
-    temperature : how sharply cosines are told apart
-    pairs : of captions of a clip that are shown at most; null: all
-    hard : captions that differ in one statement, for each caption of a pair
+    goal : pairs: find captions of the same scene; families: predict the families of actions that a caption describes
+    encoder : initial encoder: a name, the folder of a sentence-transformers model, or of a run of this task
+    temperature : temperature of the loss
+    pairs : largest number of captions per clip; null: all
+    hard : hard negatives, which differ in one statement, per caption of a pair
     """
 
     goal: Literal["pairs", "families"] = "pairs"
@@ -224,13 +225,13 @@ class Text(Group):
 
 
 class Settings(Group):
-    """Everything that a user may choose about a training run.
+    """Settings of a training run.
 
     Attributes
     ----------
-    seed : whole number that all draws of the run start from
-    steps : how many
-    batch : clips in a step, whatever the machine
+    seed : random seed
+    steps : number of steps
+    batch : clips per step, on every machine
     """
 
     seed: Annotated[Whole, Field(ge=0, le=2**63 - 1)] = 0
@@ -252,22 +253,30 @@ class Settings(Group):
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
     def as_data(self) -> dict[str, Any]:
-        """Give the settings as plain data."""
+        """Return the settings as plain data."""
         return self.model_dump(mode="json")
 
 
-def warm_up(settings: Settings) -> int:
-    """Count the steps in which the rate rises."""
+def warmup_steps(settings: Settings) -> int:
+    """Return the number of steps in which the learning rate rises."""
     return max(1, round(settings.steps * settings.optimiser.warmup))
 
 
-def logged_every(settings: Settings) -> int:
-    """Tell every how manieth step is logged, so that a curve has a thousand points at most."""
+def learning_rate(step: int, settings: Settings) -> float:
+    """Return the learning rate of a step of a round: a linear warm-up, then a cosine decay."""
+    warmup = warmup_steps(settings)
+    share = min(1.0, max(0, step - warmup) / max(1, settings.steps - warmup))
+    decay = _FINAL_RATE + (1 - _FINAL_RATE) * 0.5 * (1 + math.cos(math.pi * share))
+    return settings.optimiser.rate * min(1.0, (step + 1) / warmup) * decay
+
+
+def log_interval(settings: Settings) -> int:
+    """Return the number of steps between two logged ones, such that a curve has at most a thousand points."""
     return max(1, -(-settings.steps // _MOST_POINTS))
 
 
 def training_presets() -> dict[str, Path]:
-    """List the presets of training runs by name."""
+    """Return the files of the training presets by name."""
     folder = presets()["default"].parent / "train"
     return {file.stem: file for file in sorted(folder.glob("*.yaml")) if file.stem != "base"}
 
@@ -282,7 +291,7 @@ def load_settings(preset: str = "quick", overrides: Sequence[str] = (), task: st
     overrides : sequence of str
         Each ``KEY=VALUE``, such as ``machine.threads=1``.
     task : str
-        What a preset says of this task alone is laid over it.
+        Name of the task; settings that the preset has for this task override the preset.
 
     Returns
     -------
@@ -302,14 +311,14 @@ def load_settings(preset: str = "quick", overrides: Sequence[str] = (), task: st
     path = known.get(preset, Path(preset))
     if preset not in known and not path.is_file():
         guess = did_you_mean(preset, known)
-        msg = f"unknown preset {shown(preset)}, and no file of that name{guess}. There are: {', '.join(known)}"
+        msg = f"unknown preset {shown(preset)}, and no file of that name{guess}. The presets are: {', '.join(known)}"
         raise UsageError(msg)
     folder = presets()["default"].parent / "train"
-    base, own = (read_yaml(file) or {} for file in (folder / "base.yaml", path))
-    of_task = folder / task / f"{preset}.yaml"
-    if task and preset in known and of_task.is_file():
-        own = _over(own, read_yaml(of_task))
-    data, origins = apply_overrides(_over(base, own), overrides)
+    base, values = (read_yaml(file) or {} for file in (folder / "base.yaml", path))
+    for_task = folder / task / f"{preset}.yaml"
+    if task and preset in known and for_task.is_file():
+        values = _merge(values, read_yaml(for_task))
+    data, origins = apply_overrides(_merge(base, values), overrides)
 
     def where(key: str) -> str:
         setters = [other for other in origins if key == other or key.startswith(f"{other}.") or other.startswith(f"{key}.")]
@@ -318,8 +327,8 @@ def load_settings(preset: str = "quick", overrides: Sequence[str] = (), task: st
     return validated(Settings, data, where)
 
 
-def _over(base: Any, own: Any) -> Any:
-    """Lay one nested mapping over another."""
-    if not isinstance(base, dict) or not isinstance(own, dict):
-        return own
-    return {**base, **{key: _over(base.get(key), value) for key, value in own.items()}}
+def _merge(base: Any, values: Any) -> Any:
+    """Return a nested mapping with the values of another one in place of its own."""
+    if not isinstance(base, dict) or not isinstance(values, dict):
+        return values
+    return {**base, **{key: _merge(base.get(key), value) for key, value in values.items()}}

@@ -1,16 +1,20 @@
-"""The stage: a dataset or a config in, a trained model out; run again, it goes on where it was stopped."""
+"""Train a model: the third stage of the pipeline. The same command resumes a run that was stopped.
+
+This module opens the run's folder, decides what is left to do, and writes the result. The steps are trained in
+:mod:`posegen.training.loop`, which imports Lightning and is therefore imported only when there is something to train.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
@@ -18,186 +22,283 @@ from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
-from posegen.training.beginning import Beginning
+from posegen.extras import require_extra
+from posegen.progress import Progress, SilentProgress
+from posegen.quantities import human_time
 from posegen.training.data.captions import Captions
-from posegen.training.data.training_data import TrainingData
-from posegen.training.hardware.choosing import chosen
-from posegen.training.hardware.estimate import refuse_budget
-from posegen.training.hardware.machine import Choices, Reason, given_choices
-from posegen.training.hardware.restoring import torch_put_back
-from posegen.training.measures.judging import judged
-from posegen.training.opening import opened
-from posegen.training.request import Reporter, Request, Result, default_run
+from posegen.training.hardware import Choices, Estimate, Reason, check_budget, choose_for_run, given_choices
+from posegen.training.inference import evaluate_model
+from posegen.training.loop.timing import StepTimes
+from posegen.training.model_files import save_model
+from posegen.training.resources import restored_torch_settings
 from posegen.training.runs import checkpoints
+from posegen.training.runs.folder import RESULT, RUN, read_document, write_document
 from posegen.training.runs.report import write_report
-from posegen.training.runs.runs import RESULT, RUN, read_document, write_document
 from posegen.training.settings import Settings
-from posegen.training.steps.leading import train_to_the_end
-from posegen.training.steps.session import Session
-from posegen.training.steps.timing import StepTimes
-from posegen.training.task import Task
-from posegen.training.trained.models import save_model
+from posegen.training.setup import Setup, open_setup
 
-__all__ = ["Reporter", "Request", "Result", "default_run", "train"]
+__all__ = ["Request", "Result", "default_run", "train"]
 
 _MOST_WAITING = 0.05
-_NEEDED = ("task", "init", "material", "settings", "choices", "reasons", "rounds")
-"""What a run's document must hold for the run to go on."""
 _MOST_TESTED = 10_000
-"""Clips of the test split that a finished model is held against."""
+"""Largest number of clips of the test split that a finished model is evaluated on."""
+_NOT_CONTENT = {"log", "saving", "machine", "memory"}
+"""Groups of settings that do not change the result of a run, and so may change when it is resumed."""
 
 
-def train(request: Request, reporter: Reporter) -> Result:
-    """Train a model, or go on with it.
+@dataclass(frozen=True)
+class Request:
+    """A request to train a model.
+
+    Attributes
+    ----------
+    source : str
+        Path of a dataset or of a user's clips, or name or path of a config.
+    task, preset : str
+    settings : Settings
+    out : Path or None
+        Folder of the run; None for :func:`default_run`.
+    budget : float or None
+        Seconds that the run may take.
+    only_estimate : bool
+        Estimate the run without training.
+    init : Path or None
+        Run whose model initialises the new one.
+    """
+
+    source: str
+    task: str
+    preset: str
+    settings: Settings
+    out: Path | None = None
+    budget: float | None = None
+    only_estimate: bool = False
+    init: Path | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """Result of a request.
+
+    Attributes
+    ----------
+    run : Path
+    task : str
+    steps : int
+        Completed steps.
+    stopped : str or None
+        Why the run is not complete.
+    nothing_to_do : bool
+        Whether the run was complete before.
+    measures : dict of str to float
+        Measures on the test split, if the run is complete.
+    seconds : float
+        Training time of all sessions.
+    estimate : Estimate or None
+        If only that was requested, or if this request started the run.
+    reasons : list of Reason
+        The hardware and the choices made for it.
+    """
+
+    run: Path
+    task: str
+    steps: int
+    stopped: str | None = None
+    nothing_to_do: bool = False
+    measures: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    estimate: Estimate | None = None
+    reasons: list[Reason] = field(default_factory=list)
+
+
+class _TrainingData(BaseModel):
+    """Training data of a run, as ``run.json`` describes it."""
+
+    name: str
+    identity: str
+    content_version: int
+
+
+class _Round(BaseModel):
+    """A round of training: the samples of the dataset, and the number of steps before it."""
+
+    samples: int
+    first: int
+
+
+class _Record(BaseModel):
+    """Content of ``run.json``. A dataset that grows adds a round."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    form: str
+    source: str
+    init: str | None
+    data: _TrainingData
+    settings: Settings
+    choices: Choices
+    reasons: list[Reason]
+    rounds: list[_Round]
+    started: float
+
+    def write(self, run: Path) -> None:
+        """Write the record durably into the folder of its run."""
+        write_document(run, RUN, self.model_dump(mode="json"))
+
+
+def default_run(request: Request) -> Path:
+    """Return the folder of a run for which none is given."""
+    source = Path(request.source)
+    name = source.resolve().name if source.is_dir() else source.stem
+    return Path("runs") / f"{request.task}-{name}-{Path(request.preset).stem}"
+
+
+def train(request: Request, progress: Progress | None = None) -> Result:
+    """Train a model, or resume its training.
+
+    Parameters
+    ----------
+    request : Request
+    progress : Progress, optional
+        Display of progress; silent by default.
+
+    Returns
+    -------
+    Result
 
     Raises
     ------
     UsageError
-        If what is asked for cannot be, or the folder holds another run.
+        If the request is invalid, or the folder holds another run.
     PosegenError
-        If something is damaged.
+        If a file is damaged.
     """
-    settings = request.settings
-    found = opened(request.source, request.task, settings, request.init)
-    task, material, beginning = found.task, found.material, found.beginning
-    if isinstance(material.captions, Captions) and material.captions.unfit is not None:
-        reporter.say(f"pairs that are hard are not verified apart: {material.captions.unfit}")
+    require_extra("train")
+    progress = progress or SilentProgress()
+    setup = open_setup(request.source, request.task, request.settings, request.init)
+    if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:
+        progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
     try:
-        with torch_put_back():
+        with restored_torch_settings():
             if request.only_estimate:
-                _prepare(task, material, reporter)
-                _, reasons, estimate = chosen(task, settings, material, beginning)
-                reporter.table(reasons)
-                reporter.expect(estimate)
-                return Result(run, task.name, 0, estimate=estimate, reasons=reasons)
-            with _folder(run), locked(run, current_run()):
+                _prepare(setup, progress)
+                _, reasons, estimate = choose_for_run(setup.task, request.settings, setup.data, setup.initialisation.make_model)
+                _log_table(reasons, progress)
+                _log_estimate(estimate, progress)
+                return Result(run, setup.task.name, 0, estimate=estimate, reasons=reasons)
+            with _run_folder(run), locked(run, current_run()):
                 remove_temporary_files(run)
-                return _trained(request, run, task, material, beginning, reporter)
+                return _train_run(request, run, setup, progress)
     finally:
-        reporter.stop()
+        progress.stop()
 
 
 @contextmanager
-def _folder(run: Path) -> Iterator[None]:
-    """Make the folder of a run; if it was made for what is then refused, it goes again."""
-    made = not run.exists()
+def _run_folder(run: Path) -> Iterator[None]:
+    """Create the folder of a run; remove it again if the request is refused."""
+    is_new = not run.exists()
     run.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except UsageError:
-        if made and not any(run.iterdir()):
+        if is_new and not any(run.iterdir()):
             run.rmdir()
         raise
 
 
-def _trained(
-    request: Request, run: Path, task: Task, material: TrainingData, beginning: Beginning, reporter: Reporter
-) -> Result:
+def _train_run(request: Request, run: Path, setup: Setup, progress: Progress) -> Result:
     begun = time.monotonic()
-    started = _plain(read_document(run, RUN))
-    if started is not None:
-        _check_same(run, started, request, task, material)
-        started = _next_round(run, started, material, reporter)
-        done = read_document(run, RESULT)
-        if done is not None and done["rounds"] == len(started["rounds"]):
-            return Result(
-                run, task.name, done["steps"], None, True, done["measures"], done["seconds"], reasons=_reasons(started)
-            )
-    _prepare(task, material, reporter)
-    if started is None:
-        started = _start(request, run, task, material, beginning, reporter)
-    else:
-        reporter.table(_reasons(started))
-    session = _session(request, run, task, material, beginning, started, begun)
-    learner, stopped, times = train_to_the_end(session, reporter)
-    _warn(times, session, reporter)
-    progress, reasons = learner.progress, _reasons(started)
+    record = _read_record(run)
+    if record is not None:
+        _check_same_run(run, record, request, setup)
+        _add_round(run, record, setup, progress)
+        result = read_document(run, RESULT)
+        if result is not None and result["rounds"] == len(record.rounds):
+            steps, measures, seconds = result["steps"], result["measures"], result["seconds"]
+            return Result(run, setup.task.name, steps, None, True, measures, seconds, reasons=record.reasons)
+    _prepare(setup, progress)
+    if record is not None:
+        _log_table(record.reasons, progress)
+        return _train_round(request, run, record, setup, progress, begun)
+    record, estimate = _start_run(request, run, setup, progress)
+    return replace(_train_round(request, run, record, setup, progress, begun), estimate=estimate)
+
+
+def _train_round(request: Request, run: Path, record: _Record, setup: Setup, progress: Progress, begun: float) -> Result:
+    """Train the latest round of a run, from its last checkpoint."""
+    from posegen.training.loop.learner import Session
+    from posegen.training.loop.session import train_session
+
+    latest, settings = record.rounds[-1], request.settings
+    # A dataset that grew since the round began is trained on in the next round.
+    setup = Setup(setup.task, setup.data.with_samples(latest.samples), setup.initialisation)
+    session = Session(run, setup, settings, latest.first, latest.first + settings.steps)
+    choices = Choices(**{**asdict(record.choices), **given_choices(settings)})
+    deadline = None if request.budget is None else begun + request.budget
+
+    def store_choices(choices: Choices) -> None:
+        record.choices = choices
+        record.write(run)
+
+    learner, stopped, times = train_session(session, choices, progress, deadline, store_choices)
+    progress.stop()
+    if times is not None and times.shares["data"] > _MOST_WAITING:
+        _warn_of_waiting(times, choices, setup, progress)
+    done = learner.progress
     if stopped:
-        return Result(run, task.name, progress.step, stopped, seconds=progress.seconds, reasons=reasons)
-    if progress.step < session.last:
-        reporter.say(f"over early: {learner.out_of_patience()}")
-    measures = _finish(session, started, progress, times)
-    return Result(run, task.name, progress.step, None, False, measures, progress.seconds, reasons=reasons)
+        return Result(run, setup.task.name, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
+    if done.step < session.last:
+        progress.log(f"stopped early: {learner.early_stop_reason()}")
+    measures = _finish(run, record, setup, choices.device, done, times)
+    return Result(run, setup.task.name, done.step, None, False, measures, done.seconds, reasons=record.reasons)
 
 
-def _start(
-    request: Request, run: Path, task: Task, material: TrainingData, beginning: Beginning, reporter: Reporter
-) -> dict[str, Any]:
-    settings = request.settings
-    choices, reasons, found = chosen(task, settings, material, beginning)
-    reporter.table(reasons)
+def _start_run(request: Request, run: Path, setup: Setup, progress: Progress) -> tuple[_Record, Estimate]:
+    """Choose for the machine, check the budget, and write the record of a new run."""
+    settings, data = request.settings, setup.data
+    choices, reasons, estimate = choose_for_run(setup.task, settings, data, setup.initialisation.make_model)
+    _log_table(reasons, progress)
     if settings.adapter.rank is not None:
-        reporter.say(beginning.trained_share())
-    reporter.expect(found)
-    refuse_budget(found, request.budget, settings)
-    started = {
-        "task": task.name,
-        "form": task.form,
-        "source": request.source,
-        "init": None if request.init is None else str(request.init),
-        "material": {"name": material.name, "identity": material.identity, "content_version": CONTENT_VERSION},
-        "settings": settings.as_data(),
-        "choices": asdict(choices),
-        "reasons": [asdict(reason) for reason in reasons],
-        "rounds": [{"samples": material.samples, "first": 0}],
-        "started": time.time(),
-    }
-    write_document(run, RUN, started)
-    return started
-
-
-def _session(
-    request: Request,
-    run: Path,
-    task: Task,
-    material: TrainingData,
-    beginning: Beginning,
-    started: dict[str, Any],
-    begun: float,
-) -> Session:
-    given = given_choices(request.settings)
-    now = started["rounds"][-1]
-
-    def rechoose(choices: Choices) -> None:
-        started["choices"] = asdict(choices)
-        write_document(run, RUN, started)
-
-    return Session(
-        run=run,
-        task=task,
-        settings=request.settings,
-        # A dataset that grew in the meantime has its turn when this round is over.
-        material=material.with_samples(now["samples"]),
-        beginning=beginning,
-        choices=Choices(**{**started["choices"], **given}),
-        first=now["first"],
-        last=now["first"] + request.settings.steps,
-        deadline=None if request.budget is None else begun + request.budget,
-        rechoose=rechoose,
+        progress.log(setup.initialisation.adapter_summary())
+    _log_estimate(estimate, progress)
+    check_budget(estimate, request.budget, settings)
+    record = _Record(
+        task=setup.task.name,
+        form=setup.task.form,
+        source=request.source,
+        init=None if request.init is None else str(request.init),
+        data=_TrainingData(name=data.name, identity=data.identity, content_version=CONTENT_VERSION),
+        settings=settings,
+        choices=choices,
+        reasons=reasons,
+        rounds=[_Round(samples=data.samples, first=0)],
+        started=time.time(),
     )
+    record.write(run)
+    return record, estimate
 
 
 def _finish(
-    session: Session, started: dict[str, Any], progress: checkpoints.Progress, times: StepTimes | None
+    run: Path, record: _Record, setup: Setup, device: str, progress: checkpoints.RunProgress, times: StepTimes | None
 ) -> dict[str, float]:
-    """Judge the best averaged weights by the test split, and write the model, what came of it, and a page that tells of it."""
-    task, settings, material = session.task, session.settings, session.material
+    """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
+    task, data, settings = setup.task, setup.data, record.settings
     best = progress.step if progress.best_step is None else progress.best_step
-    weights = checkpoints.read(session.run, best).tensors["average"]
-    model = session.beginning.finished(dict(weights), session.run)
-    source = material.source(task.recipes, "test")
-    device = session.choices.device
-    tally = judged(task, model.to(device), source, material.view, settings.data.variants, device, _MOST_TESTED)
+    weights = checkpoints.read(run, best).tensors["average"]
+    model = setup.initialisation.make_trained_model(dict(weights), run)
+    source = data.source(task.recipes, "test")
+    tally = evaluate_model(task, model.to(device), source, data.view, settings.data.variants, device, _MOST_TESTED)
     measures = tally.measures()
-    save_model(session.run, task, material.view, settings.model, model.state_dict())
+    save_model(run, task, data.view, settings.model, model.state_dict())
     if task.save_extras is not None:
-        task.save_extras(model, session.run)
+        task.save_extras(model, run)
     result = {
         "task": task.name,
         "steps": progress.step,
         "best_step": best,
-        "rounds": len(started["rounds"]),
+        "rounds": len(record.rounds),
         "seconds": progress.seconds,
         "measures": measures,
         "times": None if times is None else asdict(times),
@@ -205,81 +306,83 @@ def _finish(
         "table": tally.table(),
         "torch": torch.__version__,
     }
-    write_report(session.run, started, result, task.monitor)
-    write_document(session.run, RESULT, result)
+    write_report(run, record.model_dump(mode="json"), result, task.monitor)
+    write_document(run, RESULT, result)
     return measures
 
 
-def _warn(times: StepTimes | None, session: Session, reporter: Reporter) -> None:
-    """Say what holds training back, and what helps."""
-    if times is not None and times.shares["data"] > _MOST_WAITING:
-        share = f"{100 * times.shares['data']:.0f} % of the time went into waiting for data"
-        cure = (
-            f"More processes that load help, --set machine.workers={session.choices.workers + 1}, or fewer programs beside it"
-        )
-        if session.material.config is not None:
-            cure = "Samples made on the way take that time anew in each run: `posegen generate` makes them once"
-        reporter.say(f"warning: {share}. {cure}")
+def _warn_of_waiting(times: StepTimes, choices: Choices, setup: Setup, progress: Progress) -> None:
+    """Warn that steps wait for data, with a hint."""
+    hint = f"Use more loading processes, --set machine.workers={choices.workers + 1}, or end other programs"
+    if setup.data.config is not None:
+        hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
+    progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
 
 
-def _prepare(task: Task, material: TrainingData, reporter: Reporter) -> None:
-    def tell(done: int, total: int) -> None:
-        reporter.say(f"features: {done:,} of {total:,} shards")
+def _prepare(setup: Setup, progress: Progress) -> None:
+    """Compute the features of the dataset that are not in its cache."""
 
-    material.prepare(task.recipes, tell)
+    def report(done: int, total: int) -> None:
+        progress.log(f"features: {done:,} of {total:,} shards")
 
-
-def _check_same(run: Path, started: dict[str, Any], request: Request, task: Task, material: TrainingData) -> None:
-    """Refuse to go on with another run's checkpoints; where it logs may change."""
-    missing = [name for name in _NEEDED if name not in started]
-    if missing:
-        cure = "Go on with the version that it was started by, or train into another folder with --out"
-        msg = f"{run}: was started by another version of posegen: its {RUN} says nothing of {', '.join(missing)}. {cure}"
-        raise UsageError(msg)
-    init = None if request.init is None else str(request.init)
-    before = {name: started[name] for name in ("task", "init")} | {"data": started["material"]["identity"]}
-    now = {"task": request.task, "init": init, "data": material.identity}
-    try:
-        # What it knew nothing of yet is as it is by default.
-        settings = Settings(**started["settings"]).as_data()
-    except ValidationError as error:
-        msg = f"{run}: was started by another version of posegen, with settings that this one does not know. Take another --out"
-        raise UsageError(msg) from error
-    before, now = before | _deciding(settings), now | _deciding(request.settings.as_data())
-    found = differences(before, now)
-    if found:
-        told = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in found[:5])
-        msg = (
-            f"{run}: holds a run that was started otherwise: {told}. Ask for the same, or train into another folder with --out"
-        )
-        raise UsageError(msg)
-    if started.get("form", "") != task.form:
-        msg = f"{run}: was started by another version of posegen, with another model for {task.name}. Take another --out"
-        raise UsageError(msg)
+    setup.data.prepare(setup.task.recipes, report)
 
 
-def _deciding(settings: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what does not decide what comes out: where curves go, and how often checkpoints are written."""
-    return {key: value for key, value in settings.items() if key not in ("log", "saving", "machine", "memory")}
+def _log_table(reasons: list[Reason], progress: Progress) -> None:
+    """Log the hardware and the choices, a line each."""
+    name, value = (max(len(getattr(reason, part)) for reason in reasons) for part in ("name", "value"))
+    for reason in reasons:
+        progress.log(f"{reason.name:{name}}  {reason.value:{value}}  {reason.why}".rstrip())
 
 
-def _next_round(run: Path, started: dict[str, Any], material: TrainingData, reporter: Reporter) -> dict[str, Any]:
-    """Begin another round, if the last one is complete and there are more samples by now."""
-    done = read_document(run, RESULT)
-    rounds = started["rounds"]
-    if done is None or done["rounds"] < len(rounds) or material.samples <= rounds[-1]["samples"]:
-        return started
-    reporter.say(
-        f"{material.name} had {rounds[-1]['samples']:,} samples and has {material.samples:,}: training goes on with them"
+def _log_estimate(estimate: Estimate, progress: Progress) -> None:
+    """Log the size and time of a run."""
+    epochs = estimate.steps / estimate.epoch_steps
+    epoch = human_time(estimate.epoch_steps * estimate.step_seconds)
+    progress.log(
+        f"{estimate.steps:,} steps of {1000 * estimate.step_seconds:.0f} ms, {estimate.sequences:,} sequences ({epochs:.1f} "
+        f"epochs of {epoch}), {estimate.parameters:,} weights: about {human_time(estimate.seconds)}"
     )
-    grown = {**started, "rounds": [*rounds, {"samples": material.samples, "first": done["steps"]}]}
-    write_document(run, RUN, grown)
-    return grown
 
 
-def _plain(document: dict[str, Any] | None) -> dict[str, Any] | None:
-    return None if document is None else {key: value for key, value in document.items() if key != "hash"}
+def _read_record(run: Path) -> _Record | None:
+    """Return the record of a run; None if it is new, UsageError if another version wrote it."""
+    document = read_document(run, RUN)
+    if document is None:
+        return None
+    try:
+        return _Record(**document)
+    except ValidationError as error:
+        keys = ", ".join(".".join(map(str, problem["loc"])) for problem in error.errors())
+        hint = "Resume with that version, or train into another folder with --out"
+        msg = f"{run / RUN}: written by another version of posegen; missing or unknown: {keys}. {hint}"
+        raise UsageError(msg) from error
 
 
-def _reasons(started: dict[str, Any]) -> list[Reason]:
-    return [Reason(**reason) for reason in started["reasons"]]
+def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) -> None:
+    """Raise UsageError if the folder holds a run with other data or settings."""
+    init = None if request.init is None else str(request.init)
+    before = {"task": record.task, "init": record.init, "data": record.data.identity, **_content_settings(record.settings)}
+    now = {"task": request.task, "init": init, "data": setup.data.identity, **_content_settings(request.settings)}
+    changed = differences(before, now)
+    if changed:
+        listed = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in changed[:5])
+        msg = f"{run}: holds another run: {listed}. Use the same settings, or train into another folder with --out"
+        raise UsageError(msg)
+    if record.form != setup.task.form:
+        msg = f"{run}: another version of posegen trained another model for {setup.task.name}. Use another folder with --out"
+        raise UsageError(msg)
+
+
+def _content_settings(settings: Settings) -> dict[str, Any]:
+    return settings.model_dump(mode="json", exclude=_NOT_CONTENT)
+
+
+def _add_round(run: Path, record: _Record, setup: Setup, progress: Progress) -> None:
+    """Begin another round if the last one is complete and the dataset has grown since."""
+    result, before, now = read_document(run, RESULT), record.rounds[-1].samples, setup.data.samples
+    if result is None or result["rounds"] < len(record.rounds) or now <= before:
+        return
+    progress.log(f"{setup.data.name} had {before:,} samples and has {now:,}: training continues on all of them")
+    record.rounds.append(_Round(samples=now, first=result["steps"]))
+    record.write(run)

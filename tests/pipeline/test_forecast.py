@@ -14,7 +14,7 @@ from posegen.pipeline.scaling import DOUBT, Cost, EmbeddingMeasured, TrainingMea
 
 torch = pytest.importorskip("torch")
 
-from posegen.training.hardware.estimate import Estimate  # noqa: E402
+from posegen.training.hardware import Estimate  # noqa: E402
 from posegen.training.settings import load_settings  # noqa: E402
 from tests.pipeline.roads import PRESET  # noqa: E402
 from tests.training import tiny  # noqa: E402

@@ -48,8 +48,8 @@ def _made(folder: Path) -> dict[str, Any]:
     from posegen.errors import UsageError
     from posegen.training.animation import evaluation
     from posegen.training.animation.animate import animate, encoder_for, motion_model
-    from posegen.training.trained.export import export_model
-    from posegen.training.trained.predict import predict
+    from posegen.training.export import export_model
+    from posegen.training.inference import predict
 
     trained = motion_model(folder / "whole")
     encoder = encoder_for(trained)
@@ -57,7 +57,7 @@ def _made(folder: Path) -> dict[str, Any]:
     short = animate(trained, encoder, TEXTS[:1], seconds=4)
     refused = []
     for refuse in (
-        lambda: predict(folder / "whole", folder / "dataset", folder / "out.parquet", lambda done, total: None),
+        lambda: predict(folder / "whole", folder / "dataset", folder / "out.parquet"),
         lambda: export_model(folder / "whole", "onnx", folder / "out.onnx"),
         lambda: motion_model(folder / "judge"),
         lambda: animate(trained, encoder, [" "]),

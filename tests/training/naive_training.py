@@ -13,8 +13,8 @@ from torch import Tensor
 
 from posegen.training.data.feed import Feed
 from posegen.training.data.training_data import batches_of, statistics
-from posegen.training.opening import opened
 from posegen.training.runs import checkpoints
+from posegen.training.setup import open_setup
 from tests.training import tiny
 
 PARTS = 2
@@ -23,8 +23,8 @@ PARTS = 2
 def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
     """By how much the weights of a complete run without dropout, and their average, differ at most from the naive ones."""
     settings = tiny.settings("model.dropout=0")
-    found = opened(str(dataset), "action", settings, None)
-    source = found.material.source(found.task.recipes, "training")
+    found = open_setup(str(dataset), "action", settings, None)
+    source = found.data.source(found.task.recipes, "training")
     feed = Feed(
         batches_of(source, settings.batch, settings.seed, None),
         source,
@@ -33,7 +33,7 @@ def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
         PARTS,
         skeleton=settings.data.skeleton,
     )
-    model = found.beginning.make()
+    model = found.initialisation.make_model()
     model.encoder.normalise_by(*statistics(source, None))  # type: ignore[union-attr, operator]
     weights = dict(model.named_parameters())
     begun = {name: value.detach().clone() for name, value in weights.items()}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from posegen.training.runs.runs import RUN, read_document, write_document
+from posegen.training.runs.folder import RUN, read_document, write_document
 from tests.training import tiny
 from tests.training.sittings import Killer, sat
 
@@ -84,24 +84,24 @@ def _forget_form(run: Path) -> None:
 def _predicted(folder: Path, column: str, run: str = "whole") -> list[Any]:
     import pyarrow.parquet as pq
 
-    from posegen.training.trained.predict import predict
+    from posegen.training.inference import predict
 
-    predict(folder / run, folder / "dataset", folder / "said.parquet", lambda done, total: None)
+    predict(folder / run, folder / "dataset", folder / "said.parquet")
     return list(pq.read_table(folder / "said.parquet").column(column).to_pylist())
 
 
 def _exported(folder: Path) -> float:
-    from posegen.training.trained.export import export_model
+    from posegen.training.export import export_model
 
     return export_model(folder / "whole", "safetensors", folder / "model.safetensors").difference
 
 
 def _refused(folder: Path) -> str:
     from posegen.errors import UsageError
-    from posegen.training.trained.predict import predict
+    from posegen.training.inference import predict
 
     try:
-        predict(folder / "captions", folder / "dataset", folder / "none.parquet", lambda done, total: None)
+        predict(folder / "captions", folder / "dataset", folder / "none.parquet")
     except UsageError as error:
         return str(error)
     return ""

@@ -63,11 +63,10 @@ def _said(folder: Path) -> dict[str, Any]:
 
     import posegen
     from posegen.cli.evaluation_models import seen_by_encoder
-    from posegen.training.trained.encoding import encode_clips, encode_dataset
-    from posegen.training.trained.predict import predict
+    from posegen.training.inference import encode_clips, encode_dataset, predict
 
     run, dataset = folder / "whole", folder / "dataset"
-    predict(run, dataset, folder / "said.parquet", lambda done, total: None)
+    predict(run, dataset, folder / "said.parquet")
     joints = posegen.open(dataset)[0].joints[0, 0]
     seen = seen_by_encoder(run, dataset, dataset, None, lambda told: None)
     return {

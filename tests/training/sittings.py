@@ -1,6 +1,6 @@
-"""Runs, each in a process of its own that is forked from one that has imported everything; some are killed by SIGKILL.
+"""Training runs, each in a process forked from one that has imported everything; some are killed by SIGKILL.
 
-``python -m tests.training.sittings DATASET FOLDER`` prints what came of them as JSON.
+``python -m tests.training.sittings DATASET FOLDER`` prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from posegen.errors import PosegenError
-from posegen.training.runs.runs import RUN, read_document, write_document
+from posegen.training.runs.folder import RUN, read_document, write_document
+from posegen.training.runs.logs import Logs
 from posegen.training.task import find_task
 from posegen.training.train import Request, train
 from tests import preloading
@@ -31,31 +32,31 @@ KILLED_AT = (3, 8)
 
 
 class Killer(tiny.Recorder):
-    """Is killed at a step."""
+    """Kills its process at a step."""
 
     at = 0
 
-    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
-        super().step(step, steps, loss, times, left)
-        if step == self.at:
+    def update(self, done: int, details: str = "") -> None:
+        super().update(done, details)
+        if done == self.at:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Short(tiny.Recorder):
-    """Asks torch for more memory than any machine has, once."""
+    """Requests more memory from torch than any machine has, once, between two steps."""
 
-    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
-        super().step(step, steps, loss, times, left)
-        if step == 4 and self.steps.count(4) == 1 and not any("memory is short" in text for text in self.said):
+    def update(self, done: int, details: str = "") -> None:
+        super().update(done, details)
+        if done == 4 and self.steps.count(4) == 1:
             torch.empty(1 << 50)
 
 
-class Torn(tiny.Recorder):
-    """Lacks memory in the middle of step 8, when the optimiser has changed the weights and their average is not yet moved."""
+class ShortInsideStep(tiny.Recorder):
+    """Runs out of memory inside step 8: the optimiser has changed the weights, but their average is that of step 7."""
 
-    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
-        super().step(step, steps, loss, times, left)
-        if step == 7 and self.steps.count(7) == 1:
+    def update(self, done: int, details: str = "") -> None:
+        super().update(done, details)
+        if done == 7 and self.steps.count(7) == 1:
 
             def fail(optimiser: Any, arguments: Any, options: Any) -> None:
                 handle.remove()
@@ -64,15 +65,16 @@ class Torn(tiny.Recorder):
             handle = register_optimizer_step_post_hook(fail)
 
 
-class Bereaver(Killer):
-    """Is killed at a step, and leaves behind the numbers of the processes that train along with it."""
+class ParentKiller(Killer):
+    """Writes the process numbers of the other training processes to a file and kills its own process at a step."""
 
-    left = Path()
+    children = Path()
 
-    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
-        if step == self.at:
-            self.left.write_text(json.dumps([child.pid for child in psutil.Process().children()]))
-        super().step(step, steps, loss, times, left)
+    def update(self, done: int, details: str = "") -> None:
+        if done == self.at:
+            training = [child.pid for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]
+            self.children.write_text(json.dumps(training))
+        super().update(done, details)
 
 
 def sat(
@@ -83,27 +85,35 @@ def sat(
     task: str = "action",
     budget: float | None = None,
 ) -> dict[str, Any]:
-    """Train in a forked process; tell what came of it."""
+    """Train in a forked process; return what it reported."""
     _load(task)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         document: dict[str, Any] = {}
-        # One more than these runs have.
+        losses: list[float] = []
+        # One more than these runs use.
         torch.set_num_threads(tiny.THREADS + 1)
+        _record_losses(losses)
         try:
             result = train(Request(str(dataset), task, "quick", tiny.settings(*overrides), run, budget), recorder)
-            document = {"steps": result.steps, "nothing": result.nothing_to_do, "measures": result.measures}
+            reasons = {reason.name: reason.value for reason in result.reasons}
+            document = {
+                "steps": result.steps,
+                "nothing": result.nothing_to_do,
+                "measures": result.measures,
+                "reasons": reasons,
+            }
         except PosegenError as error:
             document = {"error": str(error)}
         except Exception:
             document = {"traceback": traceback.format_exc()}
             raise
         finally:
-            document |= {"said": recorder.said, "shown": recorder.steps, "losses": recorder.losses, "reasons": recorder.reasons}
+            document |= {"said": recorder.said, "shown": recorder.steps, "losses": losses}
             document["threads"] = torch.get_num_threads()
             os.write(writing, json.dumps(document).encode())
-            # Whatever went wrong, this process does not go on as the other one.
+            # Whatever happens, this process must not continue as a copy of its parent.
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
@@ -112,6 +122,17 @@ def sat(
     if os.WIFSIGNALED(status):
         return {"signal": os.WTERMSIG(status)}
     return dict(json.loads(told))
+
+
+def _record_losses(losses: list[float]) -> None:
+    """Append the loss of each step of this process to a list."""
+    original = Logs.step
+
+    def step(self: Logs, number: int, loss: float, times: Any) -> None:
+        losses.append(loss)
+        original(self, number, loss, times)
+
+    Logs.step = step  # type: ignore[method-assign]
 
 
 @cache
@@ -132,7 +153,7 @@ def main(dataset: Path, folder: Path) -> dict[str, Any]:
     found["again"] = sat(dataset, folder / "killed", tiny.Recorder())
     found["otherwise"] = sat(dataset, folder / "killed", tiny.Recorder(), "optimiser.rate=1e-3")
     found["short"] = sat(dataset, folder / "short", Short())
-    found["torn"] = sat(dataset, folder / "torn", Torn(), "model.dropout=0")
+    found["torn"] = sat(dataset, folder / "torn", ShortInsideStep(), "model.dropout=0")
     found["not torn"] = sat(dataset, folder / "not torn", tiny.Recorder(), "model.dropout=0")
     found["patient"] = sat(
         dataset, folder / "patient", tiny.Recorder(), "optimiser.rate=0", "checks.times=6", "checks.patience=2"
@@ -174,13 +195,13 @@ def _older(dataset: Path, folder: Path) -> dict[str, Any]:
 
 def _together(dataset: Path, folder: Path) -> dict[str, Any]:
     """From one process to two, and from two that are killed to one."""
-    killer, bereaver = Killer(), Bereaver()
-    killer.at = bereaver.at = 8
-    bereaver.left = folder / "left.json"
+    killer, parent_killer = Killer(), ParentKiller()
+    killer.at = parent_killer.at = 8
+    parent_killer.children = folder / "children.json"
     sat(dataset, folder / "one", killer)
     found = {"one, then two": sat(dataset, folder / "one", tiny.Recorder(), "machine.devices=2")}
-    found["two"] = sat(dataset, folder / "two", bereaver, "machine.devices=2")
-    found["left"] = json.loads(bereaver.left.read_text())
+    found["two"] = sat(dataset, folder / "two", parent_killer, "machine.devices=2")
+    found["children"] = json.loads(parent_killer.children.read_text())
     found["two, then one"] = sat(dataset, folder / "two", tiny.Recorder(), "machine.devices=1")
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posegen.training.hardware.attending import attending_by_products
+from posegen.training.resources import matrix_attention
 
 
 def test_afterwards_attention_is_what_it_was() -> None:
@@ -13,12 +13,12 @@ def test_afterwards_attention_is_what_it_was() -> None:
         return bool(torch.backends.cuda.flash_sdp_enabled())
 
     def within(device: str) -> bool:
-        with attending_by_products(device):
+        with matrix_attention(device):
             return in_blocks()
 
     before = in_blocks()
     found = within("cpu"), within("cuda")
-    with pytest.raises(KeyError), attending_by_products("cpu"):
+    with pytest.raises(KeyError), matrix_attention("cpu"):
         raise KeyError
     assert before
     assert found == (False, True)

@@ -60,7 +60,7 @@ def test_weights_and_biases_are_written_offline(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_gpu_is_told_of_with_what_helps_it() -> None:
-    from posegen.training.hardware.gpu import GpuUse, gpu_use
+    from posegen.training.resources import GpuUse, gpu_use
 
     assert gpu_use("cpu") is None
     idle, busy = GpuUse(0.25, 61 * 10**9, 139 * 10**9), GpuUse(0.93, 10**9, 4 * 10**9)

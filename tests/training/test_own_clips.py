@@ -15,12 +15,13 @@ from posegen.errors import PosegenError, UsageError
 from posegen.training.data.cache import view_of
 from posegen.training.data.features import FEATURES
 from posegen.training.data.own_clips import read_own_clips
+from posegen.training.export import export_model
+from posegen.training.inference import predict
+from posegen.training.model_files import build_model, load_model, save_model
 from posegen.training.models.encoder import add_adapters, learned, merge_adapters
 from posegen.training.settings import Model
 from posegen.training.tasks.action import TASK
-from posegen.training.trained.export import export_model
-from posegen.training.trained.models import build, load_model, save_model
-from posegen.training.trained.predict import predict
+from tests.training import tiny
 
 FRAMES = (10, 21, 3, 16)
 
@@ -71,7 +72,7 @@ def test_what_is_wrong_with_clips_is_told(tmp_path: Path, changes: dict[str, obj
 
 def test_adapters_begin_at_nothing_and_leave_the_weights(dataset: Path) -> None:
     view = view_of(posegen.open(dataset), 4)
-    model = build(TASK, view, Model(dropout=0.0), 3).eval()
+    model = build_model(TASK, view, Model(dropout=0.0), 3).eval()
     clips = torch.randn(2, 20, FEATURES), torch.tensor([20, 11])
     before = model(*clips)
     kept = model.encoder.begin.weight.detach().clone()
@@ -90,7 +91,7 @@ def test_adapters_begin_at_nothing_and_leave_the_weights(dataset: Path) -> None:
     assert not torch.allclose(trained, before, atol=1e-3)
     merge_adapters(model.encoder)
     torch.testing.assert_close(model(*clips), trained)
-    assert set(model.state_dict()) == set(build(TASK, view, Model(dropout=0.0), 3).state_dict())
+    assert set(model.state_dict()) == set(build_model(TASK, view, Model(dropout=0.0), 3).state_dict())
 
 
 @pytest.fixture
@@ -98,19 +99,19 @@ def run(dataset: Path, tmp_path: Path) -> Path:
     view = view_of(posegen.open(dataset), 4)
     place = tmp_path / "run"
     place.mkdir()
-    save_model(place, TASK, view, Model(), build(TASK, view, Model(), 0).state_dict())
+    save_model(place, TASK, view, Model(), build_model(TASK, view, Model(), 0).state_dict())
     return place
 
 
 def test_predictions_are_those_of_each_sequence_in_order(dataset: Path, run: Path, tmp_path: Path) -> None:
     opened = posegen.open(dataset)
-    told: list[tuple[int, int]] = []
-    result = predict(run, dataset, tmp_path / "said.parquet", lambda done, total: told.append((done, total)))
+    recorder = tiny.Recorder()
+    result = predict(run, dataset, tmp_path / "predictions.parquet", recorder)
     table = pq.read_table(result.path).to_pylist()
     assert [(row["sample"], row["variant"]) for row in table] == [
         (s, v) for s in range(len(opened)) for v in opened.header.variants
     ]
-    assert told[-1] == (result.clips, result.clips) == (len(table), len(table))
+    assert recorder.steps[-1] == recorder.total == result.clips == len(table)
     for row in table:
         counts = {name: row["frames"].count(name) for name in row["frames"]}
         assert counts[row["action"]] == max(counts.values())

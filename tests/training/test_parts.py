@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from posegen.training.data.features import FEATURES, View
+from posegen.training.loop.learner import apply_in_micro_batches
 from posegen.training.settings import Contrast, Model, Settings
-from posegen.training.steps.parts import apply_in_parts
 from posegen.training.task import find_task
 
 VIEW = View(20, 6.25, 4, ("walk",), "some", 12)
@@ -37,7 +37,7 @@ def clips(count: int) -> dict[str, Any]:
 def slopes(dropout: float, size: int) -> tuple[float, list[torch.Tensor]]:
     task, model, batch = find_task("retrieval"), model_of(dropout).train(), clips(7)
     torch.manual_seed(11)
-    loss = task.loss(apply_in_parts(task, model, batch, size), batch)
+    loss = task.loss(apply_in_micro_batches(task, model, batch, size), batch)
     loss.backward()  # type: ignore[no-untyped-call]
     return float(loss.detach()), [parameter.grad for parameter in model.parameters()]
 
@@ -65,7 +65,7 @@ def test_the_way_back_meets_the_same_draws() -> None:
 
 def test_a_task_whose_loss_adds_up_is_left_alone() -> None:
     task = replace(find_task("retrieval"), whole=False)
-    said = apply_in_parts(task, model_of(0.0).eval(), clips(5), 2)
+    said = apply_in_micro_batches(task, model_of(0.0).eval(), clips(5), 2)
     assert torch.equal(said, task.apply(model_of(0.0).eval(), clips(5)))
 
 

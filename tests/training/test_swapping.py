@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from posegen.training.hardware.swapping import SwapWatch, swapped
+from posegen.training.resources import SwapMonitor, swapped_bytes
 
 MB = 2**20
 
@@ -15,7 +15,7 @@ def watching(*looks: tuple[int, int]) -> Callable[[], tuple[int, int]]:
 
 
 def test_what_is_read_back_between_two_looks_is_told_once() -> None:
-    watch = SwapWatch(watching((900 * MB, 900 * MB), (901 * MB, 2000 * MB), (1001 * MB, 2000 * MB), (3000 * MB, 3000 * MB)))
+    watch = SwapMonitor(watching((900 * MB, 900 * MB), (901 * MB, 2000 * MB), (1001 * MB, 2000 * MB), (3000 * MB, 3000 * MB)))
     # Written out once and never read back: that slows nothing down.
     assert watch.warning(limit=None, micro_batch=8) is None
     told = watch.warning(limit=None, micro_batch=8)
@@ -26,12 +26,12 @@ def test_what_is_read_back_between_two_looks_is_told_once() -> None:
 
 
 def test_with_a_limit_a_lower_one_is_the_cure() -> None:
-    told = SwapWatch(watching((0, 0), (100 * MB, 5 * MB))).warning(limit="4GB", micro_batch=1)
+    told = SwapMonitor(watching((0, 0), (100 * MB, 5 * MB))).warning(limit="4GB", micro_batch=1)
     assert told is not None
     assert "A lower limit than 4GB" in told
 
 
 def test_what_the_machine_tells_never_falls() -> None:
-    before, after = swapped(), swapped()
+    before, after = swapped_bytes(), swapped_bytes()
     assert after[0] >= before[0] >= 0
     assert after[1] >= before[1] >= 0

@@ -14,9 +14,8 @@ import torch
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
-from posegen.training.hardware.estimate import Estimate, refuse_budget
+from posegen.training.hardware import Estimate, check_budget, count_micro_batches
 from posegen.training.settings import load_settings, training_presets
-from posegen.training.steps.place import parts_of
 from tests.once import made_once
 from tests.running import Programs
 from tests.training import tiny
@@ -145,8 +144,8 @@ def test_a_run_of_another_version_is_refused_in_words(told: tuple[Path, dict[str
 
 
 def test_micro_batches_divide_a_batch() -> None:
-    assert [parts_of(32, micro) for micro in (64, 32, 16, 12, 5, 1)] == [1, 1, 2, 4, 8, 32]
-    assert parts_of(30, 8) == 5
+    assert [count_micro_batches(32, micro) for micro in (64, 32, 16, 12, 5, 1)] == [1, 1, 2, 4, 8, 32]
+    assert count_micro_batches(30, 8) == 5
 
 
 def test_what_is_refused_leaves_nothing(told: tuple[Path, dict[str, Any]]) -> None:
@@ -157,9 +156,9 @@ def test_what_is_refused_leaves_nothing(told: tuple[Path, dict[str, Any]]) -> No
 
 def test_a_budget_is_refused_with_what_would_fit() -> None:
     found = Estimate(0.5, 1.0, 1000, 9, 100, 3200, 10)
-    refuse_budget(found, 510, load_settings("quick"))
+    check_budget(found, 510, load_settings("quick"))
     with pytest.raises(UsageError, match="--set steps=180 would fit"):
-        refuse_budget(found, 100, load_settings("quick"))
+        check_budget(found, 100, load_settings("quick"))
 
 
 @pytest.mark.parametrize("preset", training_presets())

@@ -32,14 +32,14 @@ from benchmarks.usefulness.definitions import (
 )
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.lifting import Lifter, aligned, distances
-from benchmarks.usefulness.people import drawn, parts_of
+from benchmarks.usefulness.people import count_micro_batches, drawn
 from benchmarks.usefulness.results import Result, have, write
 from benchmarks.usefulness.trials import Trial, trials
 from posegen.skeleton import JOINTS
 from posegen.training.data.features import View
+from posegen.training.model_files import TrainedModel, build_model
 from posegen.training.settings import Model
 from posegen.training.task import find_task
-from posegen.training.trained.models import Trained, build
 
 PEOPLE = {
     "ann": {"walk": 9, "run": 1},
@@ -56,7 +56,7 @@ FAMILIES = tuple(family for own in PEOPLE.values() for family, count in own.item
 @pytest.fixture(scope="module")
 def clips() -> Clips:
     joints = [np.zeros((4, len(JOINTS), 3), np.float32)] * len(PERSONS)
-    return Clips(joints, FAMILIES, PERSONS, 25.0, parts_of(PERSONS, FAMILIES, FOLDS))
+    return Clips(joints, FAMILIES, PERSONS, 25.0, count_micro_batches(PERSONS, FAMILIES, FOLDS))
 
 
 def test_nobody_who_is_held_out_is_trained_on(clips: Clips) -> None:
@@ -277,7 +277,7 @@ def test_every_trial_is_measured_with_its_own_clips(clips: Clips, monkeypatch: p
     own = replace(clips, joints=moving)
     task = find_task("action")
     view = View(4, 6.25, 4, ("jump", "run", "sit", "walk"))
-    classifier = Trained(task, view, Model(), build(task, view, Model(), 0).eval())
+    classifier = TrainedModel(task, view, Model(), build_model(task, view, Model(), 0).eval())
     monkeypatch.setattr(action, "STEPS", 1)
     monkeypatch.setattr(lifting, "LIFTING_STEPS", 1)
     for name, found in (

@@ -1,11 +1,9 @@
-"""A tiny dataset, tiny settings, and a recorder of what a run tells."""
+"""A tiny dataset, tiny settings, and a display that records the progress of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import posegen
 from posegen.training.settings import Settings, load_settings
@@ -20,39 +18,33 @@ SETTINGS = (
 
 
 def make(folder: Path, samples: int = SAMPLES, *overrides: str) -> Path:
-    """Make a tiny dataset, or more of it."""
+    """Generate a tiny dataset, or extend it."""
     config = posegen.load_config("smoke", [f"story.actions={ACTIONS}", *overrides], samples=samples, workers=1)
     posegen.generate(config, out=folder)
     return folder
 
 
 def settings(*overrides: str) -> Settings:
-    """Settings of a run of a second."""
+    """Settings of a run of about a second."""
     return load_settings("quick", [*SETTINGS, *overrides])
 
 
 @dataclass
 class Recorder:
-    """Keeps what a run tells."""
+    """A display of progress that records what it gets."""
 
     said: list[str] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)
-    reasons: dict[str, str] = field(default_factory=dict)
-    expected: Any = None
+    total: int = 0
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         self.said.append(text)
 
-    def table(self, reasons: Sequence[Any]) -> None:
-        self.reasons = {reason.name: reason.value for reason in reasons}
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+        self.total = total
 
-    def expect(self, found: Any) -> None:
-        self.expected = found
-
-    def step(self, step: int, steps: int, loss: float, times: Any, left: float | None) -> None:
-        self.steps.append(step)
-        self.losses.append(loss)
+    def update(self, done: int, details: str = "") -> None:
+        self.steps.append(done)
 
     def stop(self) -> None:
         pass

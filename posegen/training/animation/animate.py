@@ -25,9 +25,9 @@ from posegen.library.load import Library, load_library
 from posegen.randomness import Stream, uniform
 from posegen.training.animation.feet import plant
 from posegen.training.data.features import NOISE
+from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.models.flow_matching import flowed, guided, noise_from
 from posegen.training.models.poses import AVERAGE, CONTACTS, POSE_NUMBERS, joints_of, leg_length, offsets_of, root_of, turned_of
-from posegen.training.trained.models import Trained, load_model
 
 __all__ = [
     "GUIDANCE",
@@ -77,7 +77,7 @@ class Animation:
     ends: tuple[int, ...]
 
 
-def motion_model(run: Path) -> Trained:
+def motion_model(run: Path) -> TrainedModel:
     """Load a model that makes motion.
 
     Raises
@@ -92,12 +92,12 @@ def motion_model(run: Path) -> Trained:
     return trained
 
 
-def encoder_for(trained: Trained, name: str | None = None) -> Encoder:
+def encoder_for(trained: TrainedModel, name: str | None = None) -> Encoder:
     """Load the text encoder that a model was trained with.
 
     Parameters
     ----------
-    trained : Trained
+    trained : TrainedModel
     name : str, optional
         Where it is, if it is not found by its own name.
 
@@ -115,7 +115,7 @@ def encoder_for(trained: Trained, name: str | None = None) -> Encoder:
 
 
 def animate(
-    trained: Trained,
+    trained: TrainedModel,
     encoder: Encoder,
     texts: Sequence[str],
     *,
@@ -130,7 +130,7 @@ def animate(
 
     Parameters
     ----------
-    trained : Trained
+    trained : TrainedModel
     encoder : Encoder
     texts : sequence of str
         At least one. What one of them tells one after another becomes parts of its own.

@@ -21,10 +21,10 @@ from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
 from posegen.training.animation.animate import GUIDANCE, STEPS, MotionClip, figure_of, motion_model, poses_for
 from posegen.training.data.captions import open_captions
+from posegen.training.inference import encode_clips
+from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.models.flow_matching import CHECKING, drawn
 from posegen.training.models.poses import body_of
-from posegen.training.trained.encoding import encode_clips
-from posegen.training.trained.models import Trained, load_model
 
 __all__ = ["GeneratedSet", "generate_for_test_captions"]
 
@@ -136,7 +136,7 @@ def generate_for_test_captions(
     return GeneratedSet(numbers, real, made, fps, seen(real), seen(made), seen(mean), text, words, actions, turns)
 
 
-def _check(trained: Trained, retrieval: Trained, dataset: Dataset, run: Path, judge: Path) -> None:
+def _check(trained: TrainedModel, retrieval: TrainedModel, dataset: Dataset, run: Path, judge: Path) -> None:
     if not retrieval.task.embeds_captions:
         msg = f"{judge}: is a model of the task {retrieval.task.name}; give the run of a retrieval model to judge by"
         raise UsageError(msg)
@@ -149,7 +149,7 @@ def _check(trained: Trained, retrieval: Trained, dataset: Dataset, run: Path, ju
         raise UsageError(msg)
 
 
-def _one_caption(dataset: Dataset, trained: Trained, numbers: Array) -> tuple[Array, Tensor]:
+def _one_caption(dataset: Dataset, trained: TrainedModel, numbers: Array) -> tuple[Array, Tensor]:
     """Choose a caption of each sample: which words they are, and their vectors."""
     captions = open_captions(dataset.path, dataset.header.shard, trained.view.text_encoder)
     found = captions.all_of(numbers, np.zeros_like(numbers))
@@ -187,7 +187,13 @@ class _Maker:
     """Makes motion of the same captions with one noise or another."""
 
     def __init__(
-        self, trained: Trained, vectors: Tensor, bodies: Sequence[Array], frames: Sequence[int], guidance: float, steps: int
+        self,
+        trained: TrainedModel,
+        vectors: Tensor,
+        bodies: Sequence[Array],
+        frames: Sequence[int],
+        guidance: float,
+        steps: int,
     ) -> None:
         self._trained, self._vectors, self._bodies = trained, vectors, bodies
         stride = trained.view.stride

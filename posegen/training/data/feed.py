@@ -34,7 +34,6 @@ from posegen.training.data.captions import FreshCaptions
 from posegen.training.data.features import ABSENT, SKELETON, STRETCH, draws_of
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Skeleton
-from posegen.training.steps.place import ALONE, Place
 
 __all__ = ["LEAST_SPREAD", "Feed", "Loader", "Loading", "to_clips", "vary_skeletons"]
 
@@ -57,8 +56,8 @@ class Feed:
         Micro-batches of a batch in each process.
     shuffled : tuple of str
         Arrays that are those of another clip of the batch: a control.
-    place : Place
-        Whose share it gives, of the processes that train together.
+    rank, processes : int
+        Number of this process, and of all processes that train together. Each gets an equal share of a batch.
     whole : bool
         Whether each process gets all clips of a batch, since the loss holds them against each other.
     skeleton : Skeleton or None
@@ -71,7 +70,8 @@ class Feed:
     frames: int | None
     parts: int
     shuffled: tuple[str, ...] = ()
-    place: Place = ALONE
+    rank: int = 0
+    processes: int = 1
     whole: bool = False
     skeleton: Skeleton | None = None
 
@@ -85,10 +85,10 @@ class Feed:
         if self.skeleton is not None:
             clips = vary_skeletons(clips, self.skeleton, self.seed, batch.number)
         if self.whole:
-            return [_tensors(clips, batch.number, self.place.rank, slice(None))]
-        size, pieces = len(clips["length"]), self.parts * self.place.of
+            return [_tensors(clips, batch.number, self.rank, slice(None))]
+        size, pieces = len(clips["length"]), self.parts * self.processes
         edges = [size * i // pieces for i in range(pieces + 1)]
-        first = self.parts * self.place.rank
+        first = self.parts * self.rank
         return [_tensors(clips, batch.number, i, slice(edges[i], edges[i + 1])) for i in range(first, first + self.parts)]
 
 

@@ -1,1 +1,1 @@
-"""What tells how well a model does."""
+"""Measures of trained models: ranking, verification and regression."""

@@ -1,1 +1,1 @@
-"""The folder of a run: what lies in it, while it goes on and when it is over."""
+"""The folder of a training run: its documents, checkpoints, logs and report."""

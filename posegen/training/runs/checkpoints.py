@@ -1,19 +1,19 @@
-"""Checkpoints: the state of a run after a step, of which a kill at any instant leaves a whole one.
+"""Write and read checkpoints, each the complete state of a run after a step.
 
-``RUN/checkpoints/00001200.safetensors`` holds tensors only; ``00001200.json``, written last and sealed, holds the hash of these
-bytes and what is no tensor. The last two are kept, and the best that each of them knows of. One that is damaged is passed
-over for the one before.
+``RUN/checkpoints/00001200.safetensors`` holds the tensors. The receipt ``00001200.json``, written last, holds the checksum of
+these bytes and the progress of the run, so a kill at any instant leaves intact checkpoints. The last two are kept, and the best
+one that each of them refers to. A damaged checkpoint is skipped in favour of the one before it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import xxhash
+from pydantic import BaseModel, ConfigDict, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
@@ -23,28 +23,28 @@ from posegen.dataset.files import remove_durably, write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 
-__all__ = ["FOLDER", "Progress", "State", "keep", "latest", "newest_progress", "read", "write"]
+__all__ = ["FOLDER", "RunProgress", "State", "latest", "newest_progress", "read", "remove_old", "write"]
 
 FOLDER = "checkpoints"
 _NAME = re.compile(r"([0-9]{8})\.json")
 _KEPT = 2
-_CURE = "Remove it, and the run goes on from the checkpoint before"
+_HINT = "Remove it to resume from the checkpoint before"
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a run is, apart from its tensors.
+class RunProgress:
+    """Progress of a run.
 
     Attributes
     ----------
     step : int
-        Steps that are done.
+        Completed steps.
     best_step, best : int and float, or None
-        At which check the watched measure was best, and what it was.
+        Step and watched measure of the best check.
     checks : list of dict
-        Step and measures of each check so far.
+        Step and measures of each check.
     seconds : float
-        That training took so far, in all sessions.
+        Training time of all sessions.
     """
 
     step: int = 0
@@ -56,24 +56,33 @@ class Progress:
 
 @dataclass(frozen=True)
 class State:
-    """A run after a step: its tensors, by group and name, and its progress."""
+    """State of a run after a step: tensors by group and name, and progress."""
 
     tensors: Mapping[str, Mapping[str, Tensor]]
-    progress: Progress
+    progress: RunProgress
+
+
+class _Receipt(BaseModel):
+    """Receipt of a checkpoint."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    xxh3: str
+    progress: RunProgress
 
 
 def write(run: Path, state: State) -> None:
-    """Write a checkpoint; when this returns, it is safe."""
+    """Write a checkpoint durably."""
     flat = {f"{group}/{name}": tensor for group, tensors in state.tensors.items() for name, tensor in tensors.items()}
     data = save({name: tensor.detach().contiguous().cpu() for name, tensor in flat.items()})
     step, folder = state.progress.step, run / FOLDER
     write_durably(folder / f"{step:08d}.safetensors", data, current_run())
-    about = {"xxh3": xxhash.xxh3_128_hexdigest(data), "progress": asdict(state.progress)}
-    write_durably(folder / f"{step:08d}.json", seal(about), current_run())
+    receipt = _Receipt(xxh3=xxhash.xxh3_128_hexdigest(data), progress=state.progress)
+    write_durably(folder / f"{step:08d}.json", seal(receipt.model_dump()), current_run())
 
 
 def read(run: Path, step: int) -> State:
-    """Read a checkpoint.
+    """Return the checkpoint of a step.
 
     Raises
     ------
@@ -81,14 +90,14 @@ def read(run: Path, step: int) -> State:
         If it is missing or damaged.
     """
     path = run / FOLDER / f"{step:08d}.safetensors"
-    source = Origin(str(path), _CURE)
-    about = _about(run, step)
+    source = Origin(str(path), _HINT)
+    receipt = _read_receipt(run, step)
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise source.error("is missing") from None
-    if xxhash.xxh3_128_hexdigest(data) != about["xxh3"]:
-        raise source.error("does not have the bytes that were written")
+    if xxhash.xxh3_128_hexdigest(data) != receipt.xxh3:
+        raise source.error("checksum mismatch")
     try:
         flat = load(data)
     except SafetensorError as error:
@@ -97,52 +106,54 @@ def read(run: Path, step: int) -> State:
     for name, tensor in flat.items():
         group, _, rest = name.partition("/")
         groups.setdefault(group, {})[rest] = tensor
-    return State(groups, Progress(**about["progress"]))
+    return State(groups, receipt.progress)
 
 
-def latest(run: Path, say: Callable[[str], None]) -> State | None:
-    """Read the last checkpoint that is whole, saying which are not; None if there is none."""
+def latest(run: Path, log: Callable[[str], None]) -> State | None:
+    """Return the last intact checkpoint, or None; damaged ones are logged."""
     for step in reversed(_steps(run)):
         try:
             return read(run, step)
         except PosegenError as error:
-            say(f"{error}; going on from the checkpoint before")
+            log(f"{error}; using the checkpoint before")
     return None
 
 
-def newest_progress(run: Path) -> Progress:
-    """Tell how far a run is by its newest checkpoint that can be read, without reading its tensors."""
+def newest_progress(run: Path) -> RunProgress:
+    """Return the progress of the newest checkpoint whose receipt is intact; its tensors are not read."""
     for step in reversed(_steps(run)):
         try:
-            return Progress(**_about(run, step)["progress"])
+            return _read_receipt(run, step).progress
         except PosegenError:
             continue
-    return Progress()
+    return RunProgress()
 
 
-def keep(run: Path) -> None:
-    """Remove what is neither of the last two nor the best that one of them knows of."""
+def remove_old(run: Path) -> None:
+    """Remove all checkpoints except the last two and the best ones that these refer to."""
     steps = _steps(run)
-    wanted = set(steps[-_KEPT:])
+    kept: set[int | None] = set(steps[-_KEPT:])
     for step in steps[-_KEPT:]:
         try:
-            wanted.add(_about(run, step)["progress"]["best_step"])
+            kept.add(_read_receipt(run, step).progress.best_step)
         except PosegenError:
             continue
     for step in steps:
-        if step not in wanted:
-            # The receipt first: without it the tensors are nothing.
+        if step not in kept:
+            # The receipt first: tensors without a receipt are ignored.
             remove_durably(run / FOLDER / f"{step:08d}.json")
             remove_durably(run / FOLDER / f"{step:08d}.safetensors")
 
 
-def _about(run: Path, step: int) -> dict[str, Any]:
+def _read_receipt(run: Path, step: int) -> _Receipt:
     path = run / FOLDER / f"{step:08d}.json"
+    source = Origin(str(path), _HINT)
     try:
-        return unseal(path.read_bytes(), Origin(str(path), _CURE))
+        return _Receipt.model_validate(unseal(path.read_bytes(), source))
     except FileNotFoundError:
-        msg = f"{path}: is missing. {_CURE}"
-        raise PosegenError(msg) from None
+        raise source.error("is missing") from None
+    except ValidationError as error:
+        raise source.error("is not a receipt of a checkpoint") from error
 
 
 def _steps(run: Path) -> list[int]:

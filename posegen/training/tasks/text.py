@@ -45,11 +45,11 @@ from posegen.training.data.captions import (
 from posegen.training.data.features import View
 from posegen.training.data.hard_negatives import CHANGED
 from posegen.training.measures.ranking import pools, ranking_of, ranks_of
+from posegen.training.model_files import load_model
 from posegen.training.models.losses import info_nce
 from posegen.training.models.text_encoders import TextModel, save_encoder
 from posegen.training.settings import Model, Settings, Text
 from posegen.training.task import Clips, Task
-from posegen.training.trained.models import load_model
 
 __all__ = ["POOL", "TASK", "predict_families", "recall_among_hard_negatives", "recall_in_pools"]
 

@@ -1,0 +1,144 @@
+"""Export trained models as ONNX or safetensors, and compare the exported model with the original.
+
+Models for posegen's own use are stored by :mod:`posegen.training.model_files`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load, save
+
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
+from posegen.errors import PosegenError, UsageError
+from posegen.extras import require_extra
+from posegen.randomness import Stream, normal
+from posegen.training.data.features import FEATURES
+from posegen.training.model_files import TrainedModel, build_model, load_motion_model
+
+__all__ = ["FORMATS", "ExportedModel", "export_model"]
+
+Array = NDArray[Any]
+
+FORMATS = ("onnx", "safetensors")
+_CLIPS = 3
+_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class ExportedModel:
+    """An exported model: path, format, and the largest difference between its outputs and those of the original."""
+
+    path: Path
+    format: str
+    difference: float
+
+
+def export_model(run: Path, format: str, out: Path) -> ExportedModel:
+    """Write the model of a run in another format, load it again, and compare the outputs for random clips.
+
+    Parameters
+    ----------
+    run : Path
+    format : str
+        ``onnx`` or ``safetensors``. The inputs are ``motion`` [clip, frame, FEATURES], as
+        :func:`posegen.training.data.features.features_of` returns it (of joints on one body for the task identity with
+        ``identity.by=style``), and ``length`` [clip]. The file's metadata holds task, actions and frame rate under ``posegen``.
+    out : Path
+
+    Returns
+    -------
+    ExportedModel
+
+    Raises
+    ------
+    UsageError
+        If the format is unknown, or a package that it needs is not installed.
+    PosegenError
+        If the outputs differ.
+    """
+    if format not in FORMATS:
+        msg = f"unknown format {format!r}; choose one of: {', '.join(FORMATS)}"
+        raise UsageError(msg)
+    trained = load_motion_model(run)
+    if trained.task.describe is None:
+        msg = f"{run}: this model generates motion from noise in steps; only models that predict from motion can be exported"
+        raise UsageError(msg)
+    metadata = json.dumps(
+        {"task": trained.task.name, **asdict(trained.view), "model": trained.settings.model_dump(mode="json")}
+    )
+    data = _to_onnx(trained, metadata) if format == "onnx" else _to_safetensors(trained, metadata)
+    difference = 0.0
+    # The second shape differs from the one that the model was exported with.
+    for clips, frames in ((_CLIPS, trained.view.frames), (1, max(8, trained.view.frames // 2))):
+        motion, length = _random_clips(trained, clips, frames)
+        with torch.inference_mode():
+            expected = trained.model(torch.from_numpy(motion), torch.from_numpy(length)).numpy()
+        run_exported = _run_onnx if format == "onnx" else _run_safetensors
+        difference = max(difference, float(np.abs(expected - run_exported(trained, data, motion, length)).max()))
+    if not difference <= _TOLERANCE:
+        msg = f"{out}: not written, because the outputs of the exported model differ by {difference:g}"
+        raise PosegenError(msg)
+    write_durably(out, data, current_run())
+    return ExportedModel(out, format, difference)
+
+
+def _random_clips(trained: TrainedModel, clips: int, frames: int) -> tuple[Array, Array]:
+    """Return clips of different lengths whose features are distributed as in training."""
+    encoder: Any = trained.model.encoder
+    drawn = normal(0, np.arange(clips), Stream.AUGMENT, frames * FEATURES).reshape(clips, frames, FEATURES)
+    motion = drawn * encoder.spread.numpy() + encoder.mean.numpy()
+    return motion.astype(np.float32), np.array([frames - 3 * i for i in range(clips)], np.int64)
+
+
+def _to_safetensors(trained: TrainedModel, metadata: str) -> bytes:
+    tensors = {name: value.contiguous() for name, value in trained.model.state_dict().items()}
+    return save(tensors, metadata={"posegen": metadata})
+
+
+def _run_safetensors(trained: TrainedModel, data: bytes, motion: Array, length: Array) -> Array:
+    model = build_model(trained.task, trained.view, trained.settings, 1).eval()
+    model.load_state_dict(load(data))
+    with torch.inference_mode():
+        return np.asarray(model(torch.from_numpy(motion), torch.from_numpy(length)).numpy())
+
+
+def _to_onnx(trained: TrainedModel, metadata: str) -> bytes:
+    require_extra("export")
+    import onnx
+
+    motion, length = (torch.from_numpy(values) for values in _random_clips(trained, _CLIPS, trained.view.frames))
+    shapes = {"motion": {0: torch.export.Dim("clip"), 1: torch.export.Dim("frame")}, "length": {0: torch.export.Dim("clip")}}
+    # It warns about packages that this model does not need.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    output = io.StringIO()
+    # torch prints progress to standard output, which is reserved for the document of --json.
+    with redirect_stdout(output), redirect_stderr(output), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program: Any = torch.onnx.export(
+            trained.model, (motion, length), dynamo=True, dynamic_shapes=shapes, output_names=["output"], verbose=False
+        )
+    proto = program.model_proto
+    onnx.helper.set_model_props(proto, {"posegen": metadata})
+    return bytes(proto.SerializeToString())
+
+
+def _run_onnx(trained: TrainedModel, data: bytes, motion: Array, length: Array) -> Array:
+    del trained
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"motion": motion, "length": length})[0])

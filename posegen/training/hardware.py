@@ -1,0 +1,487 @@
+"""Choose device, precision, threads, micro-batch and loading for a run, and estimate its time.
+
+Trial steps of the run's own model decide threads, precision and micro-batch; the devices that are present decide the rest. Each
+choice is reported with its reason and stored with the run, so that a resumed run makes the same choices.
+
+What a run uses while it trains is measured in :mod:`posegen.training.resources`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psutil
+import torch
+from torch import nn
+
+from posegen.dataset.batches import WINDOW, make_batches
+from posegen.errors import PosegenError, UsageError
+from posegen.machine import available_cores, available_memory, process_memory
+from posegen.quantities import human_time, parse_bytes
+from posegen.training.data.feed import to_clips
+from posegen.training.data.sources import ClipSource
+from posegen.training.data.training_data import TrainingData, batches_of
+from posegen.training.inference import EVALUATION_BATCH
+from posegen.training.resources import matrix_attention
+from posegen.training.settings import Machine, Settings, log_interval, warmup_steps
+from posegen.training.task import Task
+
+__all__ = [
+    "Choices",
+    "Estimate",
+    "Hardware",
+    "Reason",
+    "check_budget",
+    "choose_for_run",
+    "count_micro_batches",
+    "detect_hardware",
+    "evaluation_batch",
+    "given_choices",
+    "split_batch",
+]
+
+_GB = 10**9
+_STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
+_QUICK_STEPS = 1000
+_GAIN = 1.05
+"""A larger micro-batch or bf16 is chosen if it is faster by this factor."""
+_RECOMPUTATION_GAIN = 0.75
+"""The same factor where a smaller micro-batch needs a second forward pass."""
+_MEMORY_SHARE = 0.7
+_COMPILE_SECONDS = 60.0
+_COMPILE_GAIN = 0.2
+_LOADING_SHARE = 0.05
+_WORKERS = 2
+_REPEATS = 3
+_INFERENCE_SPEEDUP = 3
+"""Clips per second of inference, relative to training."""
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Cores that the process may use, bytes of memory in total and free, number of GPUs, name and memory of the first one."""
+
+    cores: int
+    memory: int
+    free: int
+    gpu: str | None
+    gpus: int
+    gpu_memory: int
+
+
+def detect_hardware() -> Hardware:
+    """Return the cores, memory and GPUs that this process may use."""
+    memory = available_memory()
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
+    gpu_memory = torch.cuda.get_device_properties(0).total_memory if gpu else 0
+    return Hardware(available_cores(), memory.total, memory.free, gpu, torch.cuda.device_count(), gpu_memory)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Values of a run for the keys of :class:`posegen.training.settings.Machine`."""
+
+    device: str
+    precision: str
+    threads: int
+    micro_batch: int
+    workers: int
+    compile: bool
+    checkpointing: bool
+    devices: int = 1
+
+    def halve_micro_batch(self, error: BaseException) -> Choices:
+        """Return the choices with half the micro-batch.
+
+        Parameters
+        ----------
+        error : BaseException
+            The out-of-memory error, for the message.
+
+        Raises
+        ------
+        PosegenError
+            If the micro-batch is one clip.
+        """
+        if self.micro_batch == 1:
+            hint = "Use a smaller model, --set model.size=small, or shorter clips, --set data.frames=100"
+            msg = f"out of memory with one clip at a time ({error}). {hint}"
+            raise PosegenError(msg) from error
+        return replace(self, micro_batch=self.micro_batch // 2)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A row of the table of choices: name, value and reason."""
+
+    name: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimated size and time of a run.
+
+    Attributes
+    ----------
+    step_seconds : float
+        Measured duration of a step.
+    check_seconds : float
+        Duration of a check, derived from that of a step.
+    steps, checks : int
+    epoch_steps : int
+        Steps in which each training sequence is shown once.
+    sequences : int
+        Training sequences.
+    parameters : int
+        Trained parameters.
+    """
+
+    step_seconds: float
+    check_seconds: float
+    steps: int
+    checks: int
+    epoch_steps: int
+    sequences: int
+    parameters: int
+
+    @property
+    def seconds(self) -> float:
+        """Duration of the whole run, without computing the features."""
+        return self.step_seconds * self.steps + self.check_seconds * (self.checks + 1)
+
+
+def check_budget(estimate: Estimate, budget: float | None, settings: Settings) -> None:
+    """Raise UsageError if a run is estimated to exceed its budget in seconds; the message says how many steps fit."""
+    if budget is None or estimate.seconds <= budget:
+        return
+    steps = math.floor((budget - estimate.check_seconds * (estimate.checks + 1)) / estimate.step_seconds)
+    hint = f"--set steps={steps} would fit" if steps > 0 else "Raise the budget"
+    msg = (
+        f"{settings.steps:,} steps take an estimated {human_time(estimate.seconds)} "
+        f"({1000 * estimate.step_seconds:.0f} ms each), and the budget is {human_time(budget)}. {hint}"
+    )
+    raise UsageError(msg)
+
+
+def evaluation_batch(device: str, micro_batch: int) -> int:
+    """Return the batch size of evaluation, which stores no activations and so fits more clips than training."""
+    return max(EVALUATION_BATCH, 2 * micro_batch) if device == "cuda" else EVALUATION_BATCH
+
+
+def given_choices(settings: Settings) -> dict[str, Any]:
+    """Return the keys of `machine` that the user set."""
+    given = {name: value for name, value in settings.machine if value is not None}
+    if given.get("devices") == "all":
+        given["devices"] = max(1, torch.cuda.device_count())
+    return given
+
+
+def split_batch(batch: int, devices: int, micro_batch: int) -> int:
+    """Return the number of micro-batches that each device computes of a batch.
+
+    Raises
+    ------
+    UsageError
+        If the devices would get unequal shares; the average of their gradients requires equal ones.
+    """
+    if batch % devices:
+        hint = f"--set batch={-(-batch // devices) * devices}, or --set machine.devices=1"
+        msg = f"a batch of {batch} clips cannot be split equally between {devices} devices. {hint}"
+        raise UsageError(msg)
+    return count_micro_batches(batch // devices, micro_batch)
+
+
+def count_micro_batches(batch: int, micro_batch: int) -> int:
+    """Return the smallest number of equal micro-batches, of at most `micro_batch` clips, that make up a batch."""
+    fewest = -(-batch // micro_batch)
+    return next(parts for parts in range(fewest, batch + 1) if batch % parts == 0)
+
+
+def choose_for_run(
+    task: Task, settings: Settings, data: TrainingData, make_model: Callable[[], nn.Module]
+) -> tuple[Choices, list[Reason], Estimate]:
+    """Choose what the settings leave open under `machine`, and estimate the run.
+
+    Parameters
+    ----------
+    task : Task
+    settings : Settings
+    data : TrainingData
+    make_model : callable
+        Returns a new model of the run.
+
+    Returns
+    -------
+    choices : Choices
+    reasons : list of Reason
+        The hardware and each choice.
+    estimate : Estimate
+
+    Raises
+    ------
+    UsageError
+        If the settings require a device that is absent, or a batch cannot be split between the devices.
+    """
+    source = data.source(task.recipes, "training")
+    batches = batches_of(source, settings.batch, settings.seed, settings.data.variants)
+    first = to_clips(batches.batch(0), source, settings.seed)
+    loading = _loading_seconds(source, settings)
+    begin = time.perf_counter()
+    choices, reasons, seconds = _choose(task, make_model, _trial_clips(first, settings), settings, loading)
+    reasons.append(Reason("measured in", f"{time.perf_counter() - begin:.1f} s", "before the first step"))
+    validation = data.source(task.recipes, "validation")
+    variants = len(settings.data.variants or source.variants)
+    checked = min(settings.checks.clips, validation.samples * variants)
+    estimate = Estimate(
+        step_seconds=seconds,
+        check_seconds=seconds / settings.batch / _INFERENCE_SPEEDUP * checked,
+        steps=settings.steps,
+        checks=settings.checks.times,
+        epoch_steps=batches.per_epoch,
+        sequences=source.samples * variants,
+        parameters=sum(parameter.numel() for parameter in make_model().parameters() if parameter.requires_grad),
+    )
+    return choices, reasons, estimate
+
+
+def _trial_clips(first: dict[str, Any], settings: Settings) -> Callable[[int], dict[str, Any]]:
+    """Return a function that returns the first clips of a batch, cut to the longest stretch that training shows."""
+    frames = None if settings.data.frames is None else max(1, settings.data.frames // settings.data.stride)
+
+    def clips(size: int) -> dict[str, Any]:
+        tensors = {name: torch.from_numpy(values[:size]) for name, values in first.items()}
+        if frames is None:
+            return tensors
+        most = tensors["motion"].shape[1]
+        cut = {name: v[:, :frames] if v.dim() > 1 and v.shape[1] == most else v for name, v in tensors.items()}
+        return {**cut, "length": tensors["length"].clamp(max=frames)}
+
+    return clips
+
+
+def _loading_seconds(source: ClipSource, settings: Settings) -> float:
+    """Measure the mean time to load a batch, over a window of batches."""
+    fields = (*source.arrays(), *source.columns())
+    batches = make_batches(source, settings.batch, fields=fields, variants=settings.data.variants, drop_last=True, threads=0)
+    count = min(batches.per_epoch, max(1, WINDOW // settings.batch))
+    best = float("inf")
+    # The first pass also verifies the files and reads them from disk.
+    for _ in range(2):
+        begin = time.perf_counter()
+        for batch in batches.at(0, count):
+            to_clips(batch, source, settings.seed)
+        best = min(best, (time.perf_counter() - begin) / count)
+    return best
+
+
+def _choose(
+    task: Task,
+    make_model: Callable[[], nn.Module],
+    clips: Callable[[int], dict[str, Any]],
+    settings: Settings,
+    loading: float,
+) -> tuple[Choices, list[Reason], float]:
+    """Return the choices, their reasons, and the seconds of a step; `loading` is the seconds to load a batch."""
+    hardware = detect_hardware()
+    table = _Table(settings.machine, list(_hardware_rows(hardware)))
+    device: str = table.choose("device", lambda: ("cuda", "a GPU is present") if hardware.gpu else ("cpu", "no GPU is present"))
+    devices = _count_devices(settings.machine, device, hardware)
+    table.add("devices", devices, "one unless several are requested")
+    share, room = settings.batch // devices, _room(settings, hardware, device) // devices
+    split_batch(settings.batch, devices, 1)
+    trials = _Trials(task, make_model, clips, device)
+    small = _first_micro_batch(settings, hardware, device)
+    threads: int = table.choose(
+        "threads", lambda: trials.best_threads(small, hardware.cores, devices if device == "cpu" else 1)
+    )
+    trials.threads = threads
+    trials.precision = table.choose("precision", lambda: trials.best_precision(small))
+    # A batch that needs several passes is computed twice, so a smaller micro-batch must be much faster.
+    gain = _RECOMPUTATION_GAIN if task.needs_whole_batch else _GAIN
+    micro: int = table.choose("micro_batch", lambda: trials.best_micro_batch(small, share, room, gain))
+    parts = 1 if task.needs_whole_batch else split_batch(settings.batch, devices, micro)
+    table.add("accumulation", parts, f"steps of {settings.batch} clips on every machine")
+    checkpointing: bool = table.choose("checkpointing", lambda: _needs_checkpointing(trials, room))
+    seconds = trials.run(micro).seconds * settings.batch / devices
+    if task.needs_whole_batch and micro < share:
+        seconds /= _RECOMPUTATION_GAIN
+    compiled: bool = table.choose("compile", lambda: _pays_to_compile(device, seconds * settings.steps))
+    workers: int = table.choose("workers", lambda: _loading_workers(loading, seconds, hardware))
+    table.rows += _derived_rows(settings, device, micro)
+    choices = Choices(device, trials.precision, threads, micro, workers, compiled, checkpointing, devices)
+    # A step waits for its loader; or both share the cores.
+    shared = (loading + seconds * threads * devices) / hardware.cores
+    return choices, table.rows, max(seconds, loading / max(1, workers), shared)
+
+
+@dataclass
+class _Table:
+    """The table of choices under construction."""
+
+    given: Machine
+    rows: list[Reason]
+
+    def add(self, name: str, value: object, why: str) -> None:
+        """Add a row; a value that the settings give has that as its reason."""
+        if getattr(self.given, name, None) is not None:
+            why = f"given by machine.{name}"
+        self.rows.append(Reason(name, _yes(value) if isinstance(value, bool) else str(value), why))
+
+    def choose(self, name: str, decide: Callable[[], tuple[Any, str]]) -> Any:
+        """Return the value that the settings give, else the one that `decide` returns with its reason."""
+        given = getattr(self.given, name)
+        value, why = decide() if given is None else (given, "")
+        self.add(name, value, why)
+        return value
+
+
+def _hardware_rows(hardware: Hardware) -> Iterator[Reason]:
+    yield Reason("cores", str(hardware.cores), "available to this process")
+    yield Reason("memory", f"{hardware.memory / _GB:.1f} GB", f"{hardware.free / _GB:.1f} GB free")
+    gpu = f"{hardware.gpus} x {hardware.gpu}, {hardware.gpu_memory / _GB:.0f} GB" if hardware.gpu else "none"
+    yield Reason("GPU", gpu, "")
+
+
+def _derived_rows(settings: Settings, device: str, micro: int) -> Iterator[Reason]:
+    """Yield the rows that follow from the choices."""
+    on_gpu = device == "cuda"
+    yield Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored")
+    yield Reason("warm-up", f"{warmup_steps(settings)} steps", f"{100 * settings.optimiser.warmup:g} % of all steps")
+    every = log_interval(settings)
+    yield Reason("logged", "every step" if every == 1 else f"every {every} steps", "at most a thousand points")
+    why = "on GPUs" if on_gpu else "never on a CPU"
+    for name in ("TF32", "cudnn autotuning", "pinned memory"):
+        yield Reason(name, _yes(on_gpu), why)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _count_devices(given: Machine, device: str, hardware: Hardware) -> int:
+    """Return the number of devices; UsageError if there are fewer GPUs than requested."""
+    if device == "cuda" and not hardware.gpu:
+        msg = "machine.device is cuda, but torch finds no GPU. --set machine.device=cpu, or use a preset for the CPU: balanced"
+        raise UsageError(msg)
+    devices = max(1, hardware.gpus) if given.devices == "all" else given.devices or 1
+    if device == "cuda" and devices > hardware.gpus:
+        msg = f"machine.devices is {devices}, but there are {hardware.gpus} GPUs. --set machine.devices={hardware.gpus}"
+        raise UsageError(msg)
+    return devices
+
+
+def _first_micro_batch(settings: Settings, hardware: Hardware, device: str) -> int:
+    """Return a safe size: 2, 4 or 8 clips for less than 8, up to 16 and more than 16 GB; twice that in short runs."""
+    memory = (hardware.gpu_memory if device == "cuda" else hardware.memory) / _GB
+    level = 0 if memory < 8 else 1 if memory <= 16 else 2
+    return (_QUICK if settings.steps <= _QUICK_STEPS else _STANDARD)[level]
+
+
+def _room(settings: Settings, hardware: Hardware, device: str) -> int:
+    """Return the bytes that steps may use."""
+    if device == "cuda":
+        return int(hardware.gpu_memory * _MEMORY_SHARE)
+    if settings.memory.limit is not None:
+        return max(0, int((parse_bytes(settings.memory.limit) - process_memory()) * _MEMORY_SHARE))
+    return int(hardware.free * _MEMORY_SHARE)
+
+
+def _needs_checkpointing(trials: _Trials, room: int) -> tuple[bool, str]:
+    needed = trials.run(1).bytes > room
+    return needed, "one clip alone does not fit into memory" if needed else "the activations fit into memory"
+
+
+def _pays_to_compile(device: str, seconds: float) -> tuple[bool, str]:
+    if device == "cpu":
+        return False, "no gain on a CPU"
+    why = f"compiling takes about {_COMPILE_SECONDS:.0f} s, the run about {seconds:.0f} s"
+    return seconds * _COMPILE_GAIN > _COMPILE_SECONDS, why
+
+
+def _loading_workers(loading: float, step: float, hardware: Hardware) -> tuple[int, str]:
+    why = f"measured: a batch takes {1000 * loading:.1f} ms to load and {1000 * step:.0f} ms to train on"
+    return (0 if loading < step * _LOADING_SHARE or hardware.cores == 1 else min(_WORKERS, hardware.cores)), why
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A measured step: seconds per clip, and bytes used in addition to those in use before."""
+
+    seconds: float
+    bytes: int
+
+
+class _Trials:
+    """Steps of a model that is thrown away, measured with different settings."""
+
+    def __init__(
+        self, task: Task, make_model: Callable[[], nn.Module], clips: Callable[[int], dict[str, Any]], device: str
+    ) -> None:
+        self._task, self._clips, self._device = task, clips, torch.device(device)
+        self._model = make_model().to(self._device)
+        self.threads, self.precision = 1, "32-true"
+
+    def run(self, size: int) -> _Trial:
+        """Measure forward and backward passes over `size` clips; return the fastest of a few."""
+        torch.set_num_threads(self.threads)
+        batch = self._clips(size)
+        clips = {name: value.to(self._device) for name, value in batch.items() if isinstance(value, torch.Tensor)}
+        best, before = float("inf"), self._used()
+        for _ in range(_REPEATS):
+            begin = time.perf_counter()
+            with matrix_attention(self._device.type):
+                with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16-mixed"):
+                    loss = self._task.loss(self._task.apply(self._model, clips), clips)
+                used = self._used() - before
+                loss.backward()  # type: ignore[no-untyped-call]
+            self._model.zero_grad(set_to_none=True)
+            if self._device.type == "cuda":
+                torch.cuda.synchronize()
+                used = torch.cuda.max_memory_allocated() - before
+            best = min(best, (time.perf_counter() - begin) / size)
+        return _Trial(best, max(0, used))
+
+    def _used(self) -> int:
+        if self._device.type == "cuda":
+            return int(torch.cuda.memory_allocated())
+        return int(psutil.Process().memory_info().rss)
+
+    def best_threads(self, size: int, cores: int, processes: int) -> tuple[int, str]:
+        """Return the faster of one thread and all cores, divided between the processes of this CPU."""
+        seconds = {}
+        for threads in sorted({1, cores}):
+            self.threads = threads
+            seconds[threads] = self.run(size).seconds
+        best = min(seconds, key=lambda threads: seconds[threads])
+        measured = ", ".join(f"{threads}: {1000 * each:.2f} ms" for threads, each in seconds.items())
+        return max(1, best // processes), f"measured: time per clip by threads: {measured}"
+
+    def best_precision(self, size: int) -> tuple[str, str]:
+        """Return bf16 if a step is faster with it."""
+        plain = self.run(size).seconds
+        self.precision = "bf16-mixed"
+        half = self.run(size).seconds
+        why = f"measured: a clip takes {1000 * plain:.2f} ms in float32, {1000 * half:.2f} ms in bf16"
+        return "bf16-mixed" if plain > half * _GAIN else "32-true", why
+
+    def best_micro_batch(self, size: int, most: int, room: int, gain: float) -> tuple[int, str]:
+        """Double the micro-batch while that makes clips faster and fits into `room` bytes."""
+        best, trial = min(size, most), self.run(min(size, most))
+        measured = [f"{best}: {1000 * trial.seconds:.2f} ms"]
+        while best < most:
+            larger = min(best * 2, most)
+            if trial.bytes * larger / best > room:
+                measured.append(f"{larger} would not fit")
+                break
+            other = self.run(larger)
+            measured.append(f"{larger}: {1000 * other.seconds:.2f} ms")
+            if other.seconds * gain > trial.seconds:
+                break
+            best, trial = larger, other
+        return best, f"measured: time per clip by micro-batch: {', '.join(measured)}"

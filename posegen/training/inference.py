@@ -1,0 +1,346 @@
+"""Run trained models on clips: on a source of clips, on a dataset into a table, and on motion and captions into vectors.
+
+Models are stored and loaded in :mod:`posegen.training.model_files`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from posegen.dataset.batches import SequenceBatch
+from posegen.dataset.files import sync_folder
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.errors import UsageError
+from posegen.progress import Progress, SilentProgress
+from posegen.training.data.cache import view_of
+from posegen.training.data.captions import open_captions
+from posegen.training.data.features import View, features_of
+from posegen.training.data.feed import to_clips
+from posegen.training.data.sources import ClipSource, Reading
+from posegen.training.data.training_data import batches_of
+from posegen.training.measures.ranking import Ranking, rank_pairs
+from posegen.training.model_files import TrainedModel, load_model, load_motion_model
+from posegen.training.task import Tally, Task
+
+__all__ = [
+    "EVALUATION_BATCH",
+    "PRECISION_POOL",
+    "Encoded",
+    "Predictions",
+    "encode_clips",
+    "encode_dataset",
+    "evaluate_model",
+    "model_outputs",
+    "predict",
+]
+
+Array = NDArray[Any]
+
+EVALUATION_BATCH = 64
+"""Clips per batch of inference by default."""
+PRECISION_POOL = 32
+"""Motions in a pool for R-precision as it is published (Guo et al., HumanML3D, 2022)."""
+_INPUTS = 2
+"""Number of a task's recipes that are model inputs; the rest are labels, which predictions do not need."""
+_POOLS_PER_MOTION = 3
+_SHORTEST = 8
+
+
+def model_outputs(
+    task: Task,
+    model: nn.Module,
+    source: ClipSource,
+    variants: Sequence[str] | None,
+    device: str,
+    most: int | None = None,
+    size: int = EVALUATION_BATCH,
+) -> Iterator[tuple[Tensor, dict[str, Any]]]:
+    """Yield the outputs of a model for batches of clips, with these clips.
+
+    Parameters
+    ----------
+    task : Task
+    model : Module
+    source : ClipSource
+    variants : sequence of str or None
+        None for all of the source; a task that is evaluated on one variant uses the first.
+    device : str
+    most : int, optional
+        Number of clips, rounded up to whole batches; all by default.
+    size : int, optional
+        Clips per batch.
+    """
+    if task.first_variant_only:
+        variants = (variants or source.variants)[:1]
+    batches = batches_of(source, size, 0, variants, epochs=1)
+    count = len(batches) if most is None else min(len(batches), -(-most // size))
+    training = model.training
+    model.eval()
+    try:
+        for batch in batches.at(0, count):
+            values = {name: torch.from_numpy(value).to(device) for name, value in to_clips(batch, source).items()}
+            with torch.inference_mode():
+                outputs = task.apply(model, values)
+            yield outputs, values
+    finally:
+        model.train(training)
+
+
+def evaluate_model(
+    task: Task,
+    model: nn.Module,
+    source: ClipSource,
+    view: View,
+    variants: Sequence[str] | None,
+    device: str,
+    most: int | None = None,
+    size: int = EVALUATION_BATCH,
+) -> Tally:
+    """Return the measures of a model on clips; the parameters are those of :func:`model_outputs`."""
+    tally = task.tally(view)
+    for outputs, clips in model_outputs(task, model, source, variants, device, most, size):
+        tally.add(outputs, clips)
+    return tally
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A written table of predictions: its path and the number of clips."""
+
+    path: Path
+    clips: int
+
+
+def predict(run: Path, source: Path, out: Path, progress: Progress | None = None) -> Predictions:
+    """Write the predictions of a trained model for each sequence of a dataset.
+
+    Parameters
+    ----------
+    run : Path
+        Folder of the training run.
+    source : Path
+        The dataset; labels and captions are not read.
+    out : Path
+        Parquet file with the columns ``sample``, ``variant`` and those of the task.
+    progress : Progress, optional
+
+    Raises
+    ------
+    UsageError
+        If the frame rate differs from that of the training, or `out` does not end in .parquet.
+    """
+    if out.suffix != ".parquet":
+        msg = f"{out}: the file name must end in .parquet"
+        raise UsageError(msg)
+    trained = load_motion_model(run)
+    if trained.task.describe is None:
+        msg = f"{run}: this model generates motion and predicts nothing of it. Run: posegen animate {run} TEXT -o FILE"
+        raise UsageError(msg)
+    dataset = open_dataset(source)
+    rate = trained.view.fps * trained.view.stride
+    if view_of(dataset, trained.view.stride).fps != trained.view.fps:
+        msg = f"{source}: {dataset.header.fps:g} frames per second; the model needs {rate:g}. Generate with --set fps={rate:g}"
+        raise UsageError(msg)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = out.with_name(f".{out.name}~{os.getpid()}.temporary")
+    try:
+        clips = _write_predictions(trained, dataset, temporary, progress or SilentProgress())
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(out)
+        sync_folder(out.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return Predictions(out, clips)
+
+
+def _write_predictions(trained: TrainedModel, dataset: Dataset, path: Path, progress: Progress) -> int:
+    view = view_of(dataset, trained.view.stride)
+    source = ClipSource(Reading(dataset), trained.task.recipes[:_INPUTS], view, np.arange(len(dataset)))
+    variants, done, writer = dataset.header.variants, 0, None
+    progress.start("predict", len(dataset) * len(variants), unit="clips")
+    try:
+        for table in _prediction_tables(trained, source, variants):
+            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+            writer.write_table(table)
+            done += len(table)
+            progress.update(done)
+        if writer is not None:
+            writer.close()
+    finally:
+        progress.stop()
+    return done
+
+
+def _prediction_tables(trained: TrainedModel, source: ClipSource, variants: tuple[str, ...]) -> Iterator[pa.Table]:
+    tell = trained.task.describe
+    assert tell is not None, "checked by predict"
+    for outputs, clips in _outputs_in_order(trained.task, trained.model, source):
+        columns: dict[str, Any] = {
+            "sample": clips["sample"].numpy(),
+            "variant": [variants[i] for i in clips["variant"].tolist()],
+        }
+        yield pa.table(columns | tell(outputs, clips, trained.view))
+
+
+def _outputs_in_order(task: Task, model: nn.Module, source: ClipSource) -> Iterator[tuple[Tensor, dict[str, Any]]]:
+    """Yield the outputs of a model for all clips of a source, in the order of samples, with these clips."""
+    variants = len(source.variants)
+    for chunk in range(-(-source.samples // source.chunk)):
+        numbers = source.samples_of[chunk * source.chunk : (chunk + 1) * source.chunk]
+        arrays = {name: np.empty((variants, *shape.buffer_shape(source.chunk)), shape.dtype) for name, shape in source.arrays().items()}
+        source.load(chunk, range(variants), arrays, ())
+        # An array holds one piece of the chunk here, so axes of length one stand between variant and sample.
+        by_sample = {
+            name: np.swapaxes(arrays[name].reshape(variants, source.chunk, *shape.shape)[:, : len(numbers)], 0, 1)
+            for name, shape in source.arrays().items()
+        }
+        rows = np.arange(len(numbers)).repeat(variants) + chunk * source.chunk
+        columns = {"sample": rows, "variant": list(source.variants) * len(numbers)}
+        flat = {name: np.ascontiguousarray(values).reshape(-1, *values.shape[2:]) for name, values in by_sample.items()}
+        clips = to_clips(SequenceBatch(chunk, 0, columns | flat), source)
+        values = {name: torch.from_numpy(value) for name, value in clips.items()}
+        with torch.inference_mode():
+            yield task.apply(model.eval(), values), values
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Vectors of a dataset's motions, one of each sample, and of their captions.
+
+    Attributes
+    ----------
+    motion : float32 [sample, dimension]
+        Of unit length.
+    text : float32 [sample, caption, dimension]
+        Of unit length.
+    words : int64 [sample, caption]
+        Equal for equal captions; -1 where there is no caption.
+    """
+
+    motion: Array
+    text: Array
+    words: Array
+
+    def precision(self) -> dict[str, Ranking]:
+        """Rank motions by captions and captions by motions; see :func:`posegen.training.measures.ranking.rank_pairs`."""
+        return rank_pairs(self.motion, self.text, self.words, pool=PRECISION_POOL, times=_POOLS_PER_MOTION)
+
+    def distance(self) -> float:
+        """Return the mean distance between a motion and its captions."""
+        apart = np.linalg.norm(self.motion[:, None] - self.text, axis=-1)
+        return float(apart[self.words >= 0].mean())
+
+
+def encode_dataset(run: Path, path: Path, samples: int | None, report: Callable[[int, int], None]) -> Encoded:
+    """Encode the first variant of each sample of a dataset, and its captions.
+
+    Parameters
+    ----------
+    run : Path
+        Training run of a retrieval model.
+    path : Path
+        The dataset, with embeddings of its captions by the text encoder of the training.
+    samples : int or None
+        Number of samples, from the first; None for all.
+    report : callable
+        Called with the number of encoded samples and the total.
+
+    Raises
+    ------
+    UsageError
+        If the run has no retrieval model, the frame rates differ, or the captions are not embedded by that encoder.
+    """
+    trained, dataset = _load_retrieval_model(run), open_dataset(path)
+    _check_rate(trained, dataset.header.fps, path)
+    captions = replace(open_captions(path, dataset.header.shard, trained.view.text_encoder), pairs=None)
+    numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
+    view = view_of(dataset, trained.view.stride)
+    source = ClipSource(Reading(dataset), trained.task.recipes, view, numbers, captions)
+    encoded: list[tuple[Array, Array, Array]] = []
+    done = 0
+    for outputs, clips in model_outputs(trained.task, trained.model, source, None, "cpu"):
+        encoded.append((outputs.numpy(), clips["row"].numpy(), clips["sample"].numpy()))
+        done += len(outputs)
+        report(done, len(numbers))
+    vectors, words, sample = (np.concatenate(parts) for parts in zip(*encoded, strict=True))
+    order = np.argsort(sample)
+    return Encoded(vectors[order, 0], vectors[order, 1:], words[order])
+
+
+def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> Array:
+    """Encode other motion; clips longer than those of the training are cut into stretches.
+
+    Parameters
+    ----------
+    run : Path
+        Training run of a retrieval model.
+    clips : iterable of (float [frame, 22, 3], float)
+        Joints in metres, y up, and frames per second.
+    name : str
+        Name of the clips, for messages.
+
+    Returns
+    -------
+    float32 [stretch, dimension]
+        Of unit length.
+
+    Raises
+    ------
+    UsageError
+        If the run has no retrieval model, the frame rates differ, or all clips are too short.
+    """
+    trained = _load_retrieval_model(run)
+    vectors = []
+    for joints, fps in clips:
+        _check_rate(trained, fps, name)
+        for stretch in _stretches(joints, trained.view.frames * trained.view.stride):
+            if len(stretch) >= _SHORTEST * trained.view.stride:
+                vectors.append(_encode(trained, stretch))
+    if not vectors:
+        msg = f"{name}: no clip has {_SHORTEST} frames at the rate of the model, the least that it can encode"
+        raise UsageError(msg)
+    return np.stack(vectors)
+
+
+def _stretches(joints: Array, most: int) -> Iterator[Array]:
+    """Cut a clip into stretches of equal length, of at most `most` frames."""
+    count = -(-len(joints) // most)
+    edges = [len(joints) * i // max(1, count) for i in range(count + 1)]
+    for start, stop in pairwise(edges):
+        yield joints[start:stop]
+
+
+def _encode(trained: TrainedModel, joints: Array) -> Array:
+    view = trained.view
+    motion = features_of(np.asarray(joints[:: view.stride], np.float32), view.fps)
+    with torch.inference_mode():
+        vector: Array = trained.model(torch.from_numpy(motion)[None], torch.tensor([len(motion)])).numpy()[0]
+    return vector
+
+
+def _load_retrieval_model(run: Path) -> TrainedModel:
+    trained = load_model(run)
+    if not trained.task.embeds_captions:
+        msg = f"{run}: a model of the task {trained.task.name}; name the run of a retrieval model"
+        raise UsageError(msg)
+    return trained
+
+
+def _check_rate(trained: TrainedModel, fps: float, name: str | Path) -> None:
+    expected = trained.view.fps * trained.view.stride
+    if abs(fps - expected) > 1e-3 * expected:
+        msg = f"{name}: {fps:g} frames per second; the model was trained on {expected:g}"
+        raise UsageError(msg)

@@ -1,0 +1,288 @@
+"""Define one training step and run the steps of a session with Lightning.
+
+Everything that a step depends on follows from its number: clips, learning rate and random numbers. So a resumed run continues
+exactly as if it had never stopped. Checks, checkpoints and logs are the matter of :mod:`posegen.training.loop.session`, further
+processes that of :mod:`posegen.training.loop.processes`.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as lightning
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from posegen.training.data.feed import Feed, Loader, Loading
+from posegen.training.data.training_data import batches_of, statistics
+from posegen.training.hardware import Choices, split_batch
+from posegen.training.resources import matrix_attention
+from posegen.training.runs.checkpoints import RunProgress, State
+from posegen.training.settings import Settings, learning_rate
+from posegen.training.setup import Setup
+from posegen.training.task import Clips, Task
+
+__all__ = ["Learner", "Session", "StepCallback", "apply_in_micro_batches", "make_learner", "parts_per_step", "run_steps"]
+
+_LARGEST_SEED = 2**63
+
+
+@dataclass(frozen=True)
+class Session:
+    """Work of one process that trains: the steps of a round, or what is left of them.
+
+    Attributes
+    ----------
+    run : Path
+    setup : Setup
+    settings : Settings
+    first, last : int
+        Number of steps before and after the round.
+    """
+
+    run: Path
+    setup: Setup
+    settings: Settings
+    first: int
+    last: int
+
+
+class Learner(lightning.LightningModule):
+    """A model that learns a task, with its optimiser and the average of its weights.
+
+    Parameters
+    ----------
+    task : Task
+    model : Module
+    settings : Settings
+    state : State or None
+        Checkpoint to resume from.
+    first : int
+        Number of steps before the present round.
+
+    Attributes
+    ----------
+    progress : RunProgress
+    micro_batch : int
+        Clips per forward pass.
+    inside_step : bool
+        Whether the optimiser is changing the weights. If an error occurs then, the weights belong to no step.
+    """
+
+    def __init__(self, task: Task, model: nn.Module, settings: Settings, state: State | None, first: int = 0) -> None:
+        super().__init__()
+        self.task, self.model, self.settings, self.first = task, model, settings, first
+        self.progress = RunProgress() if state is None else state.progress
+        self.micro_batch = settings.batch
+        self.inside_step = False
+        self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        self._optimiser: dict[str, Tensor] = {}
+        if state is not None:
+            model.load_state_dict(dict(state.tensors["weights"]))
+            self.average = {name: value.clone() for name, value in state.tensors["average"].items()}
+            self._optimiser = dict(state.tensors.get("optimiser", {}))
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Return the optimiser, in the state of the checkpoint."""
+        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        optimiser = torch.optim.AdamW(trained, lr=self.settings.optimiser.rate, weight_decay=self.settings.optimiser.decay)
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in self._optimiser.items():
+            index, _, key = name.partition(".")
+            state.setdefault(int(index), {})[key] = value.clone()
+        if state:
+            optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        return optimiser
+
+    def training_step(self, batch: dict[str, Any], index: int) -> Tensor:
+        """Return the loss of a micro-batch."""
+        del index
+        # Random numbers depend on the number of the micro-batch only.
+        torch.manual_seed((self.settings.seed * 1_000_003 + batch["number"] * 1009 + batch["part"]) % _LARGEST_SEED)
+        if not self.task.needs_whole_batch:
+            return self.task.loss(apply_in_micro_batches(self.task, self.model, batch, self.micro_batch), batch)
+        processes = self.trainer.world_size
+        share = _share(batch, self.global_rank, processes)
+        outputs = apply_in_micro_batches(self.task, self.model, share, self.micro_batch)
+        if processes > 1:
+            # The backward pass adds up the gradients of all processes for each share. Lightning then takes the mean over the
+            # processes, which compute the same loss, so the result is the gradient of a single process.
+            gathered: Any = self.all_gather(outputs, sync_grads=True)
+            outputs = gathered.flatten(0, 1)
+        return self.task.loss(outputs, batch)
+
+    def early_stop_reason(self) -> str | None:
+        """Return why training ends before its last step; None if it does not."""
+        patience, progress = self.settings.checks.patience, self.progress
+        if patience is None or progress.best_step is None:
+            return None
+        since = sum(check["step"] > progress.best_step for check in progress.checks)
+        return f"no improvement in {since} checks since step {progress.best_step:,}" if since >= patience else None
+
+    def keep_optimiser(self) -> None:
+        """Keep the state of the optimiser for the next call of :func:`run_steps`."""
+        self._optimiser = self._moments() or self._optimiser
+        self.zero_grad(set_to_none=True)
+
+    def state(self) -> State:
+        """Return the state after the last step, for a checkpoint."""
+        tensors = {"weights": self.model.state_dict(), "average": self.average, "optimiser": self._moments()}
+        return State(tensors, self.progress)
+
+    def _moments(self) -> dict[str, Tensor]:
+        optimiser: Any = self.optimizers(use_pl_optimizer=False)
+        moments = optimiser.state_dict()["state"] if optimiser else {}
+        return {f"{index}.{key}": value for index, values in moments.items() for key, value in values.items()}
+
+
+class StepCallback(lightning.Callback):
+    """Set the learning rate before each step and count the steps.
+
+    Parameters
+    ----------
+    parts : int
+        Micro-batches of a step.
+    """
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+
+    def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        """Set the learning rate."""
+        for group in trainer.optimizers[0].param_groups:
+            group["lr"] = learning_rate(pl_module.progress.step - pl_module.first, pl_module.settings)
+
+    def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Count a step after its last micro-batch."""
+        if (batch_idx + 1) % self.parts == 0:
+            pl_module.progress = replace(pl_module.progress, step=pl_module.progress.step + 1)
+
+
+def make_learner(session: Session, state: State | None) -> Learner:
+    """Return the learner in the state of a checkpoint, or initialised if there is none."""
+    settings, setup = session.settings, session.setup
+    model = setup.initialisation.make_model()
+    if state is None and setup.initialisation.weights is None and setup.task.takes_motion:
+        source = setup.data.source(setup.task.recipes, "training")
+        mean_and_spread = statistics(source, settings.data.variants, setup.task.normalised_array)
+        model.encoder.normalise_by(*mean_and_spread)  # type: ignore[union-attr, operator]
+    return Learner(setup.task, model, settings, state, first=session.first)
+
+
+def parts_per_step(session: Session, choices: Choices) -> int:
+    """Return the number of micro-batches that Lightning gets per step."""
+    parts = split_batch(session.settings.batch, choices.devices, choices.micro_batch)
+    return 1 if session.setup.task.needs_whole_batch else parts
+
+
+def run_steps(
+    session: Session, choices: Choices, learner: Learner, callback: StepCallback, rank: int, log: Callable[[str], None]
+) -> None:
+    """Train from the state of the learner to the last step, or until the callback stops the trainer.
+
+    Parameters
+    ----------
+    session : Session
+    choices : Choices
+    learner : Learner
+    callback : StepCallback
+    rank : int
+        Number of this process among ``choices.devices``.
+    log : callable
+        Called with a message if processes that load data fail.
+    """
+    settings, setup = session.settings, session.setup
+    feed = _feed(session, choices, learner.progress.step, rank)
+    learner.model.train()
+    learner.micro_batch, learner.inside_step = choices.micro_batch, False
+    if setup.task.takes_motion:
+        learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
+    on_gpu = choices.device == "cuda"
+    if on_gpu:
+        torch.set_float32_matmul_precision("high")
+    if choices.compile:
+        learner.model.compile()
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    with matrix_attention(choices.device), warnings.catch_warnings():
+        # Lightning advises on loading processes and the logging interval, which posegen chooses and reports.
+        warnings.filterwarnings("ignore", module="lightning")
+        trainer = lightning.Trainer(
+            accelerator="gpu" if on_gpu else "cpu", devices=choices.devices, strategy="ddp" if choices.devices > 1 else "auto",
+            precision=choices.precision, benchmark=on_gpu,  # type: ignore[arg-type]
+            max_epochs=-1, max_steps=session.last - learner.progress.step, callbacks=[callback],
+            accumulate_grad_batches=feed.parts, gradient_clip_val=settings.optimiser.clip or None,
+            logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+            limit_val_batches=0, num_sanity_val_steps=0, use_distributed_sampler=False,
+        )  # fmt: skip
+        try:
+            trainer.fit(learner, Loader(feed, Loading(choices.workers, pinned=on_gpu), log))
+        except SystemExit:
+            # Lightning exits after Ctrl-C.
+            if trainer.interrupted:
+                raise KeyboardInterrupt from None
+            raise
+
+
+def _feed(session: Session, choices: Choices, start: int, rank: int) -> Feed:
+    """Return the batches from a step on, as a process sees them."""
+    settings, task = session.settings, session.setup.task
+    data, source = settings.data, session.setup.data.source(task.recipes, "training")
+    return Feed(
+        batches=batches_of(source, settings.batch, settings.seed, data.variants).at(start),
+        source=source,
+        seed=settings.seed,
+        frames=None if data.frames is None else max(1, data.frames // data.stride),
+        parts=parts_per_step(session, choices),
+        shuffled=task.labels if data.shuffle_labels else (),
+        rank=rank,
+        processes=choices.devices,
+        whole=task.needs_whole_batch,
+        skeleton=data.skeleton if task.vary_skeleton else None,
+    )
+
+
+def _share(batch: dict[str, Any], rank: int, processes: int) -> dict[str, Any]:
+    """Return the clips of a batch that a process applies its model to."""
+    size = len(batch["length"])
+    share = slice(size * rank // processes, size * (rank + 1) // processes)
+    return {name: values[share] if isinstance(values, Tensor) else values for name, values in batch.items()}
+
+
+def apply_in_micro_batches(task: Task, model: nn.Module, clips: Clips, size: int) -> Tensor:
+    """Apply a model to clips; a few at a time if the loss of the task needs all clips of a batch at once.
+
+    The activations of one micro-batch are stored at a time; those of the others are recomputed in the backward pass (gradient
+    checkpointing over clips rather than layers, with the result of the gradient cache of Gao et al., Scaling deep contrastive
+    learning batch size under memory limited setup, 2021). So less memory makes a step slower, but does not change it.
+
+    Parameters
+    ----------
+    task : Task
+    model : Module
+    clips : Clips
+    size : int
+        Clips per micro-batch.
+
+    Returns
+    -------
+    Tensor
+        As ``task.apply`` returns it.
+    """
+    count = len(clips["length"])
+    if not task.needs_whole_batch or size >= count:
+        return task.apply(model, clips)
+    arrays = {name: values for name, values in clips.items() if isinstance(values, Tensor)}
+
+    def apply(part: dict[str, Any]) -> Tensor:
+        return task.apply(model, part)
+
+    parts = ({name: values[start : start + size] for name, values in arrays.items()} for start in range(0, count, size))
+    # The second forward pass draws the same random numbers as the first.
+    return torch.cat([checkpoint(apply, part, use_reentrant=False, preserve_rng_state=True) for part in parts])

@@ -1,0 +1,158 @@
+"""Start the processes of a run on several devices, one for each device but the first, and end them.
+
+Lightning's data-parallel strategy (DDP) connects the processes and averages their gradients. They are started here, by
+``torch.multiprocessing``, because Lightning's own launchers either run the caller's whole command again in each process, or
+move the first process, which holds the lock of the run and reports its progress, into a child.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing.synchronize import Semaphore
+from pathlib import Path
+
+import torch
+from lightning.fabric.plugins.environments.lightning import find_free_network_port
+from torch import distributed
+from torch.multiprocessing.spawn import ProcessContext, ProcessException, start_processes
+
+from posegen.errors import PosegenError
+from posegen.training.hardware import Choices
+from posegen.training.loop.learner import Session, StepCallback, make_learner, parts_per_step, run_steps
+from posegen.training.resources import is_out_of_memory
+from posegen.training.runs import checkpoints
+from posegen.training.settings import Settings
+from posegen.training.setup import open_setup
+
+__all__ = ["other_processes"]
+
+_POLL_SECONDS = 0.1
+_FAILURE_SECONDS = 2.0
+"""Time in which a process that has failed is expected to end."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a process needs to open the session; see :class:`posegen.training.loop.learner.Session`."""
+
+    run: Path
+    source: str
+    task: str
+    init: Path | None
+    settings: Settings
+    choices: Choices
+    samples: int
+    first: int
+    last: int
+    step: int
+    port: int
+
+    def environment(self, rank: int) -> dict[str, str]:
+        """Return the variables by which Lightning recognises a process that it need not start."""
+        threads = str(self.choices.threads)
+        return {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self.port), "OMP_NUM_THREADS": threads}
+
+
+@contextmanager
+def other_processes(session: Session, choices: Choices, step: int) -> Iterator[None]:
+    """Run the other processes of a session inside the context; do nothing for a single device.
+
+    The processes end with the context, and with this process even if it is killed.
+
+    Parameters
+    ----------
+    session : Session
+    choices : Choices
+    step : int
+        Step of the checkpoint that all processes resume from; 0 for none.
+
+    Raises
+    ------
+    MemoryError
+        If a process runs out of memory.
+    PosegenError
+        If a process fails for another reason.
+    """
+    if choices.devices == 1:
+        yield
+        return
+    job = _job(session, choices, step)
+    before = {name: os.environ.get(name) for name in job.environment(0)}
+    ready = multiprocessing.get_context("spawn").Semaphore(0)
+    context: ProcessContext = start_processes(  # type: ignore[no-untyped-call]
+        _train, (job, ready), choices.devices - 1, join=False, start_method="spawn"
+    )
+    try:
+        for _ in context.processes:
+            while not ready.acquire(timeout=_POLL_SECONDS):
+                _raise_failure(context, 0.0)
+        os.environ.update(job.environment(0))
+        yield
+    except RuntimeError as error:
+        # When another process ends, the collective operations of this one fail.
+        if not is_out_of_memory(error):
+            _raise_failure(context, _FAILURE_SECONDS)
+        raise
+    finally:
+        for process in context.processes:
+            process.kill()
+            process.join()
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _job(session: Session, choices: Choices, step: int) -> _Job:
+    setup = session.setup
+    return _Job(
+        run=session.run,
+        source=setup.data.source_name,
+        task=setup.task.name,
+        init=setup.initialisation.init,
+        settings=session.settings,
+        choices=choices,
+        samples=setup.data.samples,
+        first=session.first,
+        last=session.last,
+        step=step,
+        port=find_free_network_port(),
+    )
+
+
+def _raise_failure(context: ProcessContext, seconds: float) -> None:
+    """Raise the error of a process that has failed, waiting for a failure for at most `seconds`."""
+    try:
+        context.join(seconds)
+    except ProcessException as failure:
+        number = failure.error_index + 1
+        if is_out_of_memory(failure):
+            msg = f"training process {number} is out of memory"
+            raise MemoryError(msg) from failure
+        reason = str(failure).strip().splitlines()[-1]
+        msg = f"training process {number} failed ({reason}). The same command resumes from the last checkpoint"
+        raise PosegenError(msg) from failure
+
+
+def _train(index: int, job: _Job, ready: Semaphore) -> None:
+    """Train in a process of its own; the first of these processes has index 0 and rank 1."""
+    rank = index + 1
+    os.environ.update(job.environment(rank))
+    torch.set_num_threads(job.choices.threads)
+    setup = open_setup(job.source, job.task, job.settings, job.init)
+    setup = replace(setup, data=setup.data.with_samples(job.samples))
+    session = Session(job.run, setup, job.settings, job.first, job.last)
+    learner = make_learner(session, checkpoints.read(job.run, job.step) if job.step else None)
+    ready.release()
+    run_steps(session, job.choices, learner, StepCallback(parts_per_step(session, job.choices)), rank, _log)
+
+
+def _log(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

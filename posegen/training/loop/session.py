@@ -1,0 +1,234 @@
+"""Train to the last step in the process that holds the lock of the run: check, save, log and report between the steps.
+
+A session that runs out of memory continues with smaller micro-batches. The steps themselves are defined in
+:mod:`posegen.training.loop.learner`.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import lightning.pytorch as lightning
+import torch
+from torch import Tensor
+
+from posegen.machine import process_memory
+from posegen.progress import Progress
+from posegen.quantities import parse_bytes
+from posegen.training.hardware import Choices, evaluation_batch
+from posegen.training.inference import evaluate_model
+from posegen.training.loop.learner import Learner, Session, StepCallback, make_learner, parts_per_step, run_steps
+from posegen.training.loop.processes import other_processes
+from posegen.training.loop.timing import StepTimer, StepTimes
+from posegen.training.resources import SwapMonitor, gpu_use, is_out_of_memory, release_memory
+from posegen.training.runs import checkpoints
+from posegen.training.runs.logs import Logs
+
+__all__ = ["train_session"]
+
+_CHECK_MEMORY_EVERY = 10
+"""Steps between two checks of memory use and swapping."""
+_LIMIT_SHARE = 0.95
+
+
+def train_session(
+    session: Session,
+    choices: Choices,
+    progress: Progress,
+    deadline: float | None,
+    store_choices: Callable[[Choices], None],
+) -> tuple[Learner, str | None, StepTimes | None]:
+    """Train from the last checkpoint to the last step.
+
+    Parameters
+    ----------
+    session : Session
+    choices : Choices
+    progress : Progress
+    deadline : float or None
+        Time of ``time.monotonic`` at which training stops.
+    store_choices : callable
+        Called with the new choices when the micro-batch is halved.
+
+    Returns
+    -------
+    learner : Learner
+    stopped : str or None
+        Why training stopped before its last step.
+    times : StepTimes or None
+        Times of the steps of this session.
+    """
+    times = None
+    torch.set_num_threads(choices.threads)
+    learner = _resume(session, progress)
+    progress.start("train", session.last, unit="steps", done=learner.progress.step)
+    with Logs(session.run, session.settings, learner.progress.step) as logs:
+        while learner.progress.step < session.last and learner.early_stop_reason() is None:
+            callback = _SessionCallback(session, choices, progress, logs, deadline)
+            try:
+                with other_processes(session, choices, learner.progress.step):
+                    run_steps(session, choices, learner, callback, 0, progress.log)
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                choices = choices.halve_micro_batch(error)
+                progress.log(f"out of memory ({error!s:.120}): continuing with micro-batches of {choices.micro_batch} clips")
+                store_choices(choices)
+                if learner.inside_step or choices.devices > 1:
+                    learner = _resume(session, progress)
+                else:
+                    learner.keep_optimiser()
+                    progress.log(f"resuming from step {learner.progress.step:,}")
+                release_memory()
+                continue
+            times = callback.timer.times()
+            if callback.stopped:
+                return learner, callback.stopped, times
+    return learner, None, times
+
+
+def _resume(session: Session, progress: Progress) -> Learner:
+    """Return the learner in the state of the last intact checkpoint."""
+    state = checkpoints.latest(session.run, progress.log)
+    if state is not None:
+        progress.log(f"resuming from step {state.progress.step:,}")
+        if state.progress.step == session.first and session.first:
+            # A new round is checked on more clips, so its measures are not comparable with the best one of the last round.
+            state = replace(state, progress=replace(state.progress, best=None, best_step=None))
+    return make_learner(session, state)
+
+
+class _SessionCallback(StepCallback):
+    """Average the weights, check, save, log and report between the steps, and measure their time."""
+
+    def __init__(self, session: Session, choices: Choices, progress: Progress, logs: Logs, deadline: float | None) -> None:
+        super().__init__(parts_per_step(session, choices))
+        self.timer = StepTimer()
+        self.stopped: str | None = None
+        self._session, self._choices, self._progress, self._logs = session, choices, progress, logs
+        self._deadline, self._swap = deadline, SwapMonitor()
+        self._saved = self._begun = time.monotonic()
+        self._loss = self._seconds_before = 0.0
+
+    def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """Begin to measure time."""
+        pl_module.average = {name: value.to(pl_module.device) for name, value in pl_module.average.items()}
+        self.timer.end_phase(None)
+        self._seconds_before = pl_module.progress.seconds
+
+    def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        """End the phase of loading."""
+        self.timer.end_phase("data")
+        super().on_train_batch_start(trainer, pl_module, batch, batch_idx)
+
+    def on_before_backward(self, trainer: lightning.Trainer, pl_module: Any, loss: Tensor) -> None:
+        """End the forward pass."""
+        self.timer.end_phase("forward")
+
+    def on_after_backward(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """End the backward pass."""
+        self.timer.end_phase("backward")
+
+    def on_before_optimizer_step(self, trainer: lightning.Trainer, pl_module: Any, optimizer: Any) -> None:
+        """Mark that the weights are about to change."""
+        pl_module.inside_step = True
+
+    def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Complete a micro-batch, and a step after its last micro-batch."""
+        self._loss += float(outputs["loss"])  # Lightning has divided it by the number of micro-batches
+        if (batch_idx + 1) % self.parts:
+            self.timer.end_phase("optimiser")
+            return
+        _update_average(pl_module)
+        self.timer.end_phase("optimiser")
+        self.timer.end_step()
+        super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+        seconds = self._seconds_before + time.monotonic() - self._begun
+        pl_module.progress = replace(pl_module.progress, seconds=seconds)
+        pl_module.inside_step = False
+        self._after_step(trainer, pl_module)
+        self.timer.end_phase(None)
+
+    def _after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
+        settings, step = learner.settings, learner.progress.step
+        in_round = step - learner.first
+        times = self.timer.times()
+        self._progress.update(step, _details(self._loss, times))
+        self._logs.step(step, self._loss, times)
+        self._loss = 0.0
+        last = in_round == settings.steps
+        if last or in_round % max(1, settings.steps // settings.checks.times) == 0:
+            self._check(learner)
+        self._check_memory(step)
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            self.stopped = "the budget is used up; the same command resumes from here"
+        over = last or learner.early_stop_reason() is not None
+        if over or self.stopped or self._is_time_to_save(step) or learner.progress.best_step == step:
+            checkpoints.write(self._session.run, learner.state())
+            checkpoints.remove_old(self._session.run)
+            self._saved = time.monotonic()
+        trainer.should_stop = over or bool(self.stopped)
+
+    def _is_time_to_save(self, step: int) -> bool:
+        saving = self._session.settings.saving
+        if saving.steps is not None:
+            return step % saving.steps == 0
+        return time.monotonic() - self._saved >= saving.seconds
+
+    def _check(self, learner: Learner) -> None:
+        """Evaluate the averaged weights on the validation split, and record the measures."""
+        settings, setup, step = learner.settings, self._session.setup, learner.progress.step
+        device, micro_batch = self._choices.device, self._choices.micro_batch
+        # Before the evaluation, so that only training is measured.
+        use = gpu_use(device)
+        averaged = copy.deepcopy(learner.model)
+        averaged.load_state_dict(learner.average)
+        validation = setup.data.source(setup.task.recipes, "validation")
+        size = evaluation_batch(device, micro_batch)
+        variants, most = settings.data.variants, settings.checks.clips
+        measures = evaluate_model(setup.task, averaged, validation, setup.data.view, variants, device, most, size).measures()
+        watched = measures[setup.task.monitor]
+        self._logs.check(step, measures)
+        self._progress.log(f"step {step:,}: {setup.task.monitor} {watched:.3f} on the validation split")
+        if use is not None:
+            self._logs.values(step, use.values())
+            self._progress.log(use.warning() or use.summary())
+        done = replace(learner.progress, checks=[*learner.progress.checks, {"step": float(step), **measures}])
+        learner.progress = replace(done, best=watched, best_step=step) if done.best is None or watched > done.best else done
+
+    def _check_memory(self, step: int) -> None:
+        """Warn if the machine swaps; raise MemoryError if the run uses more memory than its limit."""
+        if step % _CHECK_MEMORY_EVERY or step >= self._session.last:
+            return
+        limit = self._session.settings.memory.limit
+        warning = self._swap.warning(limit=limit, micro_batch=self._choices.micro_batch)
+        if warning is not None:
+            self._progress.log(warning)
+        if limit is not None and process_memory() > _LIMIT_SHARE * parse_bytes(limit):
+            msg = f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}"
+            raise MemoryError(msg)
+
+
+def _details(loss: float, times: StepTimes | None) -> str:
+    """Return loss, step time and the share of each phase as text."""
+    if times is None:
+        return f"loss {loss:.3f}"
+    shares = ", ".join(f"{phase} {100 * share:.0f}%" for phase, share in times.shares.items())
+    return f"loss {loss:.3f}, {1000 * times.seconds:.0f} ms/step ({shares})"
+
+
+def _update_average(learner: Learner) -> None:
+    """Move the average towards the weights; faster in the first steps, so that the initial weights are soon forgotten."""
+    step = learner.progress.step + 1
+    share = 1 - min(learner.settings.optimiser.average, step / (step + 10))
+    current = learner.model.state_dict()
+    with torch.no_grad():
+        for name, average in learner.average.items():
+            if average.is_floating_point():
+                average.lerp_(current[name], share)
+            else:
+                average.copy_(current[name])

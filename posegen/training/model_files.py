@@ -1,0 +1,103 @@
+"""Store trained models as safetensors, with a JSON document from which the model is built again.
+
+The folder of a run is described in :mod:`posegen.training.runs.folder`; other formats are written by
+:mod:`posegen.training.export`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+import xxhash
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from posegen.dataset.files import write_durably
+from posegen.dataset.runs import current_run
+from posegen.errors import PosegenError, UsageError
+from posegen.training.data.features import View
+from posegen.training.runs.folder import MODEL, RESULT, WEIGHTS, read_document, write_document
+from posegen.training.settings import Model
+from posegen.training.task import Task, find_task
+
+__all__ = ["TrainedModel", "build_model", "load_model", "load_motion_model", "save_model"]
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained model in evaluation mode, with its task, its view of motion and its size."""
+
+    task: Task
+    view: View
+    settings: Model
+    model: nn.Module
+
+
+def build_model(task: Task, view: View, settings: Model, seed: int) -> nn.Module:
+    """Return a model with fresh weights, which depend on the seed only."""
+    torch.manual_seed(seed)
+    return task.build(view, settings)
+
+
+def save_model(run: Path, task: Task, view: View, settings: Model, weights: Mapping[str, Tensor]) -> None:
+    """Write a model durably into the folder of its run."""
+    data = save({name: value.detach().contiguous().cpu() for name, value in weights.items()})
+    write_durably(run / WEIGHTS, data, current_run())
+    document = {"task": task.name, "form": task.form, "view": asdict(view), "model": settings.model_dump(mode="json")}
+    write_document(run, MODEL, document | {"xxh3": xxhash.xxh3_128_hexdigest(data)})
+
+
+def load_model(run: Path) -> TrainedModel:
+    """Load the model of a run.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    PosegenError
+        If it is damaged.
+    """
+    document = read_document(run, MODEL)
+    if document is None:
+        msg = f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them"
+        raise UsageError(msg)
+    path = run / WEIGHTS
+    data = path.read_bytes() if path.is_file() else b""
+    if xxhash.xxh3_128_hexdigest(data) != document["xxh3"]:
+        msg = f"{path}: checksum mismatch ({MODEL}). Remove {run / RESULT} and run the training command again to write it anew"
+        raise PosegenError(msg)
+    fields = document["view"]
+    view = View(**{**fields, "actions": tuple(fields["actions"]), "answers": tuple(fields.get("answers", ()))})
+    task = find_task(document["task"]).restored(document.get("form", ""))
+    settings = Model(**document["model"])
+    model = build_model(task, view, settings, 0)
+    try:
+        model.load_state_dict(load(data))
+    except (SafetensorError, RuntimeError) as error:
+        msg = (
+            f"{path}: does not fit the model described by {MODEL}: the file was changed, or this version of posegen has "
+            f"another model for the task {task.name}. Train again: posegen train DATASET --task {task.name}"
+        )
+        raise PosegenError(msg) from error
+    return TrainedModel(task, view, settings, model.eval())
+
+
+def load_motion_model(run: Path) -> TrainedModel:
+    """Load the model of a run whose input is motion.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or its input is text.
+    PosegenError
+        If it is damaged.
+    """
+    trained = load_model(run)
+    if not trained.task.takes_motion:
+        msg = f"{run}: the input of this model is text, not motion. `posegen runs` lists its measures"
+        raise UsageError(msg)
+    return trained

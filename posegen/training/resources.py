@@ -1,0 +1,171 @@
+"""Measure what a run uses of the machine while it trains: GPU, swap, memory; and change settings of torch for its duration.
+
+How a run is adapted to the machine before it starts is decided in :mod:`posegen.training.hardware`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+import torch
+
+from posegen.quantities import human_bytes
+
+__all__ = [
+    "GpuUse",
+    "SwapMonitor",
+    "gpu_use",
+    "is_out_of_memory",
+    "matrix_attention",
+    "release_memory",
+    "restored_torch_settings",
+    "swapped_bytes",
+]
+
+_MIN_UTILISATION = 0.8
+_MIN_SWAPPED = 64 * 2**20
+"""Bytes read back between two calls. Every system writes out rarely used memory once, which slows nothing down."""
+
+
+@dataclass(frozen=True)
+class GpuUse:
+    """Use of the GPU.
+
+    Attributes
+    ----------
+    utilisation : float or None
+        Share of the last moment in which the GPU computed; None if the Python package of its driver is missing.
+    peak, memory : int
+        Highest number of bytes that training used so far, and bytes in total.
+    """
+
+    utilisation: float | None
+    peak: int
+    memory: int
+
+    def values(self) -> dict[str, float]:
+        """Return the shares, by the names of their curves."""
+        utilisation = {} if self.utilisation is None else {"gpu/utilisation": self.utilisation}
+        return {**utilisation, "gpu/memory": self.peak / self.memory}
+
+    def summary(self) -> str:
+        """Return utilisation and memory as text."""
+        utilisation = "" if self.utilisation is None else f"{100 * self.utilisation:.0f} % utilised, "
+        return f"GPU {utilisation}{human_bytes(self.peak)} of {human_bytes(self.memory)} used"
+
+    def warning(self) -> str | None:
+        """Return a warning with a hint if the GPU is often idle, else None."""
+        if self.utilisation is None or self.utilisation >= _MIN_UTILISATION:
+            return None
+        hint = "Use a larger batch, --set batch=1024, or more loading processes, --set machine.workers=4"
+        return f"warning: the GPU is idle {100 * (1 - self.utilisation):.0f} % of the time. {hint}"
+
+
+def gpu_use(device: str) -> GpuUse | None:
+    """Return the use of the GPU; None if `device` is not cuda."""
+    if device != "cuda":
+        return None
+    try:
+        utilisation: float | None = torch.cuda.utilization() / 100
+    except (ModuleNotFoundError, RuntimeError):
+        utilisation = None
+    return GpuUse(utilisation, torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory)
+
+
+def swapped_bytes() -> tuple[int, int]:
+    """Return the bytes that the machine read back from swap and wrote to it since it started."""
+    swap = psutil.swap_memory()
+    return int(swap.sin), int(swap.sout)
+
+
+class SwapMonitor:
+    """Detect swapping, which makes steps many times slower.
+
+    Parameters
+    ----------
+    read : callable, optional
+        Returns the bytes read back from swap and written to it so far.
+    """
+
+    def __init__(self, read: Callable[[], tuple[int, int]] = swapped_bytes) -> None:
+        self._read = read
+        self._before = read()
+        self._warned = False
+
+    def warning(self, *, limit: str | None, micro_batch: int) -> str | None:
+        """Return a warning with a hint the first time that much was read back since the last call, else None."""
+        now = self._read()
+        read, written = (new - old for new, old in zip(now, self._before, strict=True))
+        self._before = now
+        if self._warned or read < _MIN_SWAPPED:
+            return None
+        self._warned = True
+        if limit is None:
+            hint = f"Reduce memory with --set machine.micro_batch={max(1, micro_batch // 2)} or --set memory.limit=4GB"
+        else:
+            hint = f"Reduce memory with a lower --set memory.limit than {limit}"
+        return (
+            f"warning: the machine is swapping, which slows down each step: {human_bytes(read)} read back and "
+            f"{human_bytes(written)} written within a few steps. {hint}, or end other programs. "
+            f"The same command resumes a stopped run"
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error reports a lack of memory.
+
+    Covers Python's MemoryError, torch's errors for GPUs and for the CPU, and errors of another process that quote one of these.
+    """
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    text = str(error)
+    return "can't allocate memory" in text or "out of memory" in text.lower() or "MemoryError" in text
+
+
+def release_memory() -> None:
+    """Return unused memory to the system."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    try:
+        # The C allocator keeps freed memory, which counts as used, until this call.
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    except (OSError, AttributeError):
+        return
+
+
+@contextmanager
+def matrix_attention(device: str) -> Iterator[None]:
+    """Compute attention by plain matrix products inside the context if the device is a CPU.
+
+    Flash attention saves memory for long sequences; clips and captions are short. Its backward pass in bf16 takes most of a
+    step on CPUs that multiply bf16 matrices natively: without it, steps took 144 instead of 200 ms for `motion` and 1.0 instead
+    of 1.45 s for `text`; float32 was equally fast. Inference keeps torch's own implementation.
+    """
+    # Named after CUDA, but used for CPUs as well.
+    before = torch.backends.cuda.flash_sdp_enabled()  # type: ignore[no-untyped-call]
+    torch.backends.cuda.enable_flash_sdp(device == "cuda" and before)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_flash_sdp(before)
+
+
+@contextmanager
+def restored_torch_settings() -> Iterator[None]:
+    """Restore the number of threads and the precision of float32 products at the end of the context.
+
+    Sums over one and two threads differ in the last bits. Without this, later predictions of the same process would depend on
+    whether it trained before.
+    """
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)

@@ -1,0 +1,174 @@
+"""Open what a training run needs: the task, its training data and the initialisation of its model.
+
+The steps of the run are the matter of :mod:`posegen.training.loop`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from posegen.config.identity import digest
+from posegen.dataset.files import write_durably
+from posegen.dataset.layout import HEADER_FILE, ROWS
+from posegen.dataset.runs import current_run
+from posegen.errors import UsageError
+from posegen.quantities import human_bytes
+from posegen.training.data.features import View
+from posegen.training.data.training_data import TrainingData, open_own_clips, open_training_data
+from posegen.training.model_files import build_model, load_model
+from posegen.training.models.encoder import add_adapters, learned, merge_adapters
+from posegen.training.models.text_encoders import find_trainable_encoder
+from posegen.training.runs.folder import WEIGHTS
+from posegen.training.settings import Settings
+from posegen.training.task import Task, find_task
+
+__all__ = ["ADAPTER", "Initialisation", "Setup", "open_setup"]
+
+ADAPTER = "adapter.safetensors"
+
+
+@dataclass(frozen=True)
+class Initialisation:
+    """How the model of a run is made before its first step.
+
+    Attributes
+    ----------
+    task : Task
+    view : View
+    settings : Settings
+    weights : dict of str to Tensor, or None
+        Weights of another run, copied where the shapes agree; the output layer is fresh if the classes differ.
+    init : Path or None
+        Folder of that run.
+    """
+
+    task: Task
+    view: View
+    settings: Settings
+    weights: dict[str, Tensor] | None
+    init: Path | None = None
+
+    def make_model(self) -> nn.Module:
+        """Return a new model, which depends on the seed and the weights only."""
+        model = build_model(self.task, self.view, self.settings.model, self.settings.seed)
+        if self.weights is not None:
+            fresh = model.state_dict()
+            fitting = {
+                name: value for name, value in self.weights.items() if name in fresh and fresh[name].shape == value.shape
+            }
+            model.load_state_dict({**fresh, **fitting})
+        if self.settings.adapter.rank is not None:
+            torch.manual_seed(self.settings.seed)
+            add_adapters(self._encoder(model), self.settings.adapter.rank, self.task.adapter_gain)
+        return model
+
+    def make_trained_model(self, weights: dict[str, Tensor], run: Path) -> nn.Module:
+        """Return the model with trained weights; write adapters to a file of the run and merge them into the model."""
+        model = self.make_model()
+        model.load_state_dict(weights)
+        if self.settings.adapter.rank is not None:
+            adapters = {name: value.detach().contiguous() for name, value in learned(model).items()}
+            write_durably(run / ADAPTER, save(adapters), current_run())
+            merge_adapters(self._encoder(model))
+        return model
+
+    def adapter_summary(self) -> str:
+        """Return a line with the number of trained weights and the size of the adapters' file."""
+        model = self.make_model()
+        trained = sum(parameter.numel() for parameter in learned(model).values())
+        total = sum(parameter.numel() for parameter in model.parameters())
+        share, size = 100 * trained / total, human_bytes(4 * trained)
+        return f"adapters: {trained:,} of {total:,} weights are trained ({share:.0f} %), {size} in {ADAPTER}"
+
+    @staticmethod
+    def _encoder(model: nn.Module) -> Any:
+        return model.encoder
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Task, training data and initialisation of a run."""
+
+    task: Task
+    data: TrainingData
+    initialisation: Initialisation
+
+
+def open_setup(source: str, task_name: str, settings: Settings, init: Path | None) -> Setup:
+    """Open a dataset, a config or a user's clips for a task.
+
+    Parameters
+    ----------
+    source : str
+        Path of a dataset or of clips, or name or path of a config.
+    task_name : str
+    settings : Settings
+    init : Path or None
+        Run whose model initialises the new one.
+
+    Raises
+    ------
+    UsageError
+        If these do not fit each other.
+    """
+    task = find_task(task_name).configured(settings)
+    data = _open_data(source, settings, init)
+    if data.own is not None and any(ROWS in recipe.fields for recipe in task.recipes):
+        msg = f"{source}: the task {task_name} needs annotations that only datasets of posegen have"
+        raise UsageError(msg)
+    if task.by_identity:
+        data = data.with_people(settings)
+    if task.takes_captions:
+        data = data.with_captions(settings.contrast)
+    if task.caption_sampler is not None:
+        data = _with_sentences(data, task, settings)
+    return Setup(task, data, _initialise(task, data.view, settings, init))
+
+
+def _open_data(source: str, settings: Settings, init: Path | None) -> TrainingData:
+    """Open the training data; a user's clips are allowed only with a model that defines how motion is seen."""
+    path = Path(source)
+    is_dataset = (path / HEADER_FILE).exists()
+    if init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
+        return open_training_data(source, settings.data, settings.steps * settings.batch)
+    return open_own_clips(path, load_model(init).view)
+
+
+def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> TrainingData:
+    """Return the data with captions as text, for the sentence encoder that the task trains."""
+    if data.own is not None:
+        msg = f"{data.name}: the clips have class names but no captions. Train on a dataset or a config"
+        raise UsageError(msg)
+    encoder = find_trainable_encoder(settings.text.encoder)
+    # An absolute path, since the run may be resumed in another folder.
+    name = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
+    view = replace(data.view, text_encoder=name, answers=task.class_names)
+    # A run with another initial encoder must not be resumed.
+    identity = digest({"data": data.identity, "encoder": encoder.fingerprint})
+    return replace(data, sentences=task.caption_sampler, view=view, identity=identity)
+
+
+def _initialise(task: Task, view: View, settings: Settings, init: Path | None) -> Initialisation:
+    if task.caption_sampler is not None:
+        if init is not None:
+            msg = f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}"
+            raise UsageError(msg)
+        return Initialisation(task, view, settings, None)
+    if init is None:
+        if settings.adapter.rank is not None:
+            msg = "adapters need a trained model: name its run with --init"
+            raise UsageError(msg)
+        return Initialisation(task, view, settings, None)
+    trained = load_model(init)
+    size, stride = trained.settings.size, trained.view.stride
+    if (size, stride) != (settings.model.size, settings.data.stride):
+        hint = f"--set model.size={size} --set data.stride={stride}"
+        msg = f"{init}: the model has size {size} and a stride of {stride} frames, other than the settings. Use {hint}"
+        raise UsageError(msg)
+    return Initialisation(task, view, settings, load((init / WEIGHTS).read_bytes()), init)

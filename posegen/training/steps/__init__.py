@@ -1,1 +1,0 @@
-"""The steps of a run, and the processes that take them."""
