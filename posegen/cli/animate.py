@@ -1,4 +1,4 @@
-"""``posegen animate``: motion for texts, by a trained model."""
+"""``posegen animate``: generate motion from texts with a trained model."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _MOST_GUIDANCE = 20.0
     required=True,
     help="A .gif (animation), .png (poses over time) or .npz (arrays).",
 )
-@click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Of all that the texts leave open.")
-@click.option("--whole", is_flag=True, help="Leave texts whole that tell of one thing after another, rather than part them.")
-@click.option("--seconds", type=float, metavar="T", help="Of each part.  [default: as long as the clips of the training]")
+@click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Random seed.")
+@click.option("--whole", is_flag=True, help="Do not split a text that describes several actions one after another.")
+@click.option("--seconds", type=float, metavar="T", help="Duration of the motion of each text.  [default: that of a clip]")
 @click.option(
     "--guidance",
     type=float,
     metavar="G",
-    help="How much texts are weighed; 1: not more than they were learned.  [default: 4]",
+    help="Classifier-free guidance scale (1 = off).  [default: 4]",
 )
-@click.option("--encoder", metavar="NAME|PATH", help="Where the text encoder of the training is, if its name does not find it.")
+@click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the training, if it is not found by its name.")
 @json_option
 @quiet_option
 def animate(
@@ -61,20 +61,20 @@ def animate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Have the model of RUN make the motion that TEXT tells of; several texts follow one another without a seam.
+    """Generate motion from TEXT with the trained model of RUN. Several texts give one continuous motion.
 
-    So do the parts of a text that tells of one thing after another, such as "walks, then waves".
+    A text that describes several actions one after another, such as "walks, then waves", is split into one text per action.
 
-    RUN is that of `posegen train --task motion`. The same texts, seed and options make the same motion.
+    RUN is a run of `posegen train --task motion`. The same texts, seed and options give the same motion.
     """
     _check(texts, out, seed, guidance)
-    # Only now, since torch takes seconds to load.
+    # Imported after the checks, since torch takes seconds to load.
     from posegen.training.animation.animate import GUIDANCE, encoder_for, motion_model
     from posegen.training.animation.animate import animate as make
 
     trained = motion_model(run)
-    weighed = GUIDANCE if guidance is None else guidance
-    made = make(trained, encoder_for(trained, encoder), texts, seconds=seconds, seed=seed, guidance=weighed, whole=whole)
+    scale = GUIDANCE if guidance is None else guidance
+    made = make(trained, encoder_for(trained, encoder), texts, seconds=seconds, seed=seed, guidance=scale, whole=whole)
     _write(made, out)
     if as_json:
         parts = [
@@ -87,7 +87,7 @@ def animate(
 
 
 def _check(texts: tuple[str, ...], out: Path, seed: int, guidance: float | None) -> None:
-    """Refuse what cannot be, before anything is loaded."""
+    """Raise UsageError for an invalid argument, before the model is loaded."""
     from posegen.viewing.render import check_path
 
     if out.suffix.lower() != _ARRAYS:
@@ -96,10 +96,10 @@ def _check(texts: tuple[str, ...], out: Path, seed: int, guidance: float | None)
             raise UsageError(msg)
         check_path(out)
     elif not out.parent.is_dir():
-        msg = f"cannot write '{out}': there is no folder '{out.parent}'; make it first"
+        msg = f"cannot write '{out}': the folder '{out.parent}' does not exist; create it first"
         raise UsageError(msg)
     if len(texts) > _MOST_TEXTS:
-        msg = f"at most {_MOST_TEXTS} texts can follow one another (got {len(texts)})"
+        msg = f"at most {_MOST_TEXTS} texts are allowed (got {len(texts)})"
         raise UsageError(msg)
     if not 0 <= seed < 2**63:
         msg = f"--seed must be from 0 to 2^63 - 1 (got {seed})"

@@ -195,8 +195,8 @@ def judge_motion(
 
     from posegen.evaluation.distances import diversity, encoded_spread
     from posegen.training.animation.evaluation import generate_for_test_captions
-    from posegen.training.measures.ranking import rank_pairs
     from posegen.training.inference import PRECISION_POOL
+    from posegen.training.measures.ranking import rank_pairs
 
     made = generate_for_test_captions(run, dataset, judge, log, samples=samples, **how)
     chance = 0.0
@@ -224,8 +224,8 @@ def judge_motion(
 def _by_actions(vectors: NDArray[Any], made: GeneratedSet) -> dict[str, float]:
     import numpy as np
 
-    from posegen.training.measures.ranking import pools, ranks_of
     from posegen.training.inference import PRECISION_POOL
+    from posegen.training.measures.ranking import pools, ranks_of
 
     found: dict[int, list[bool]] = {}
     for chosen in pools(0, len(vectors), PRECISION_POOL):

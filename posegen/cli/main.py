@@ -14,6 +14,7 @@ import click
 
 from posegen.cli.options import example
 from posegen.errors import PosegenError, UsageError
+from posegen.extras import install_hint
 from posegen.version import __version__
 from posegen.wording import did_you_mean, printable, shown
 
@@ -179,6 +180,11 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         return _report(str(error), FAILURE)
     except MemoryError as error:
         return _report(f"not enough memory: {error}", FAILURE)
+    except ModuleNotFoundError as error:
+        message = install_hint(error)
+        if message is None:
+            raise
+        return _report(message, USAGE)
     return result if isinstance(result, int) else SUCCESS
 
 

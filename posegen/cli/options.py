@@ -17,6 +17,7 @@ from posegen.wording import printable, shown
 
 __all__ = [
     "WHOLE",
+    "check_path_length",
     "config_option",
     "example",
     "json_option",
@@ -82,10 +83,10 @@ def seed_option(command: Command) -> Command:
 def out_option(command: Command) -> Command:
     """Add ``--out``; the command takes `out`, None if it is not given."""
     text = "Output folder.  [default: data/CONFIG-SEED]"
-    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", callback=_short_names, help=text)(command)
+    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", callback=check_path_length, help=text)(command)
 
 
-def _short_names(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+def check_path_length(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file name that is too long, before parent folders are created."""
     del ctx, parameter
     if path is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.parts):

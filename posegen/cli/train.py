@@ -1,4 +1,4 @@
-"""``posegen train``: a model from a dataset, or straight from a config."""
+"""``posegen train``: train a model on a dataset or a config."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import WHOLE, example, json_option, note, out_option, print_json, quiet_option, seconds_of, set_option
+from posegen.cli.options import WHOLE, check_path_length, example, json_option, note, print_json, quiet_option, seconds_of
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
 
 __all__ = ["train"]
-
-_PREDICT = "predict {} DATASET -o predictions.parquet"
-_NEXT = {"motion": "animate {} 'a person walks forward' -o out.gif", "text": "embed DATASET --encoder {}"}
-"""What a trained model is for."""
 
 
 @click.command(
@@ -31,15 +27,33 @@ _NEXT = {"motion": "animate {} 'a person walks forward' -o out.gif", "text": "em
 )
 @click.argument("source", metavar="DATASET|CONFIG")
 @click.option(
-    "--task", required=True, metavar="NAME", help="What is learned: action, retrieval, motion, identity, attribute or text."
+    "--task", required=True, metavar="NAME", help="The task: action, retrieval, motion, identity, attribute, text or a plug-in."
 )
-@click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on it.")
-@out_option
-@set_option
-@click.option("--init", type=click.Path(path_type=Path), metavar="RUN", help="Begin with the model of this run.")
-@click.option("--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters beside its weights, and its answers.")
-@click.option("--budget", metavar="TIME", callback=seconds_of, help="Refuse or stop what takes longer, such as 1h.")
-@click.option("--estimate", "only_estimate", is_flag=True, help="Tell what it will take, and train nothing.")
+@click.option(
+    "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="Training preset, or the path of a YAML file."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    callback=check_path_length,
+    help="Folder of the run.  [default: runs/TASK-NAME-PRESET]",
+)
+@click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a setting, such as steps=200; may be repeated.",
+)
+@click.option("--init", type=click.Path(path_type=Path), metavar="RUN", help="Initialise with the model of this run.")
+@click.option(
+    "--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters of this rank and the output layer only; needs --init."
+)
+@click.option(
+    "--budget", metavar="TIME", callback=seconds_of, help="Largest duration, such as 30m or 1h: refuse or stop a longer run."
+)
+@click.option("--estimate", "only_estimate", is_flag=True, help="Estimate the duration and train nothing.")
 @json_option
 @quiet_option
 def train(
@@ -55,35 +69,39 @@ def train(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Train a model on a dataset, or on a config whose samples are made on the way and never written.
+    """Train a model on a dataset, or on a config whose samples are generated during training and not stored.
 
-    What the machine is and what was chosen for it is shown first, and what the run will take. Run again, the same command
-    goes on at the step where it was stopped; when the dataset has grown in the meantime, it trains on with what is new.
+    The hardware, the choices made for it and the estimated duration are shown first. The same command resumes a stopped run at
+    its last checkpoint. If the dataset has grown since, it trains another round on all samples.
 
-    With --init, DATASET may be clips of your own: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a
-    folder with WORD/anything.npy.
+    With --init, DATASET may be your own clips: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a folder
+    with CLASS/NAME.npy.
     """
-    from posegen.cli.training_text import reporter
+    from posegen.extras import require_extra
+    from posegen.progress import make_progress
     from posegen.training.settings import load_settings
-    from posegen.training.train import Request, default_run
-    from posegen.training.train import train as make
 
+    require_extra("train")
+    # The settings are checked before torch is imported, which takes seconds.
     settings = load_settings(preset, _with_init(init, lora, overrides), task)
+    from posegen.training.train import Request, default_run
+    from posegen.training.train import train as run_training
+
     request = Request(source, task, preset, settings, out, budget, only_estimate, init)
     try:
-        result = make(request, reporter(quiet=quiet))
+        result = run_training(request, make_progress(quiet=quiet))
     except KeyboardInterrupt:
-        place = default_run(request) if out is None else out
-        note(f"stopped; the same command goes on from the last checkpoint in {place}", quiet=quiet)
+        run = default_run(request) if out is None else out
+        note(f"stopped; the same command resumes from the last checkpoint in {run}", quiet=quiet)
         raise
     if as_json:
         print_json(_document(result))
     elif not quiet:
-        click.echo(_summary(result))
+        click.echo(_summary(result, only_estimate=only_estimate))
 
 
 def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) -> list[str]:
-    """Take the size of a model from the run that it begins with, and the rank of adapters from --lora."""
+    """Return the overrides with the model size of the run that initialises the model, and the rank of --lora."""
     given = list(overrides)
     if init is not None:
         from posegen.training.model_files import load_model
@@ -100,40 +118,52 @@ def _document(result: Result) -> dict[str, Any]:
     return document
 
 
-def _summary(result: Result) -> str:
+def _summary(result: Result, *, only_estimate: bool) -> str:
     from posegen.quantities import human_time
 
-    if result.estimate is not None:
-        return f"Nothing was trained; {human_time(result.estimate.seconds)} is what it would take."
+    if only_estimate and result.estimate is not None:
+        return f"Nothing was trained; training would take about {human_time(result.estimate.seconds)}."
     if result.stopped is not None:
         return f"Stopped after {result.steps:,} steps: {result.stopped}."
     if result.nothing_to_do:
         first = f"Nothing to do: {result.run} is complete, {result.steps:,} steps."
     else:
         first = f"Trained {result.steps:,} steps in {human_time(result.seconds)}, in {result.run}."
-    told = _measures({name: value for name, value in result.measures.items() if name != "clips"})
-    place = shlex.quote(str(result.run))
+    measures = _measures({name: value for name, value in result.measures.items() if name != "clips"})
     return "\n".join(
         [
             first,
-            f"On {result.measures['clips']:,.0f} clips of samples that it has never seen: {told}",
+            f"On {result.measures['clips']:,.0f} clips of the test split: {measures}",
             "Next:",
             "  posegen runs",
-            f"  posegen {_NEXT.get(result.task, _PREDICT).format(place)}",
+            f"  posegen {_next_command(result)}",
         ]
     )
 
 
+def _next_command(result: Result) -> str:
+    """Return a command that uses the trained model."""
+    from posegen.training.task import find_task
+
+    task, run = find_task(result.task), shlex.quote(str(result.run))
+    if task.generates_motion:
+        return f"animate {run} 'a person walks forward' -o out.gif"
+    return f"predict {run} DATASET -o predictions.parquet" if task.takes_motion else f"embed DATASET --encoder {run}"
+
+
 def _measures(measures: Mapping[str, float]) -> str:
-    """Tell measures in a line; those that go one way of two in a line of their own."""
-    ways = ("text_to_motion_", "motion_to_text_")
-    lines = [", ".join(f"{name} {_figure(value)}" for name, value in measures.items() if not name.startswith(ways)) + "."]
-    for way in ways:
-        own = [f"{name.removeprefix(way)} {_figure(value)}" for name, value in measures.items() if name.startswith(way)]
-        lines += [f"  {way.replace('_', ' ')}{', '.join(own)}"] if own else []
+    """Return measures as one line, and those of one direction of retrieval as a line of their own."""
+    directions = ("text_to_motion_", "motion_to_text_")
+    both = [f"{name} {_figure(value)}" for name, value in measures.items() if not name.startswith(directions)]
+    lines = [", ".join(both) + "."]
+    for direction in directions:
+        of_direction = {name.removeprefix(direction): value for name, value in measures.items() if name.startswith(direction)}
+        if of_direction:
+            figures = ", ".join(f"{name} {_figure(value)}" for name, value in of_direction.items())
+            lines.append(f"  {direction.replace('_', ' ')}{figures}")
     return "\n".join(lines)
 
 
 def _figure(value: float) -> str:
-    """Show counts whole, shares and errors by three places."""
+    """Return counts as whole numbers, shares and errors with three decimals."""
     return f"{value:,.0f}" if value > 1 and float(value).is_integer() else f"{value:.3f}"

@@ -222,7 +222,7 @@ def test_it_learns_to_tell_persons_apart(told: dict[str, Any]) -> None:
 
 def test_killed_and_gone_on_with_it_ends_with_the_same_weights(told: dict[str, Any]) -> None:
     assert told["killed first"] == {"signal": 9}
-    assert any("going on from step" in text for text in told["killed"]["said"])
+    assert any("resuming from step" in text for text in told["killed"]["said"])
     assert told["same weights"] is True
     assert told["killed"]["measures"] == told["whole"]["measures"]
 

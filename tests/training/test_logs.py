@@ -66,5 +66,5 @@ def test_a_gpu_is_told_of_with_what_helps_it() -> None:
     idle, busy = GpuUse(0.25, 61 * 10**9, 139 * 10**9), GpuUse(0.93, 10**9, 4 * 10**9)
     assert "idle 75 % of the time" in (idle.warning() or "")
     assert busy.warning() is None
-    assert busy.told() == "GPU 93 % busy, 1 GB of 4 GB taken"
+    assert busy.summary() == "GPU 93 % utilised, 1 GB of 4 GB used"
     assert GpuUse(None, 10**9, 4 * 10**9).values() == {"gpu/memory": 0.25}

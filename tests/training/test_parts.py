@@ -64,7 +64,7 @@ def test_the_way_back_meets_the_same_draws() -> None:
 
 
 def test_a_task_whose_loss_adds_up_is_left_alone() -> None:
-    task = replace(find_task("retrieval"), whole=False)
+    task = replace(find_task("retrieval"), needs_whole_batch=False)
     said = apply_in_micro_batches(task, model_of(0.0).eval(), clips(5), 2)
     assert torch.equal(said, task.apply(model_of(0.0).eval(), clips(5)))
 

@@ -16,7 +16,7 @@ CONFUSION = [[3, 1, 0], [0, 0, 0], [0, 2, 8]]
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     run = tmp_path_factory.mktemp("run <b>")
-    started = {"material": {"name": "data"}, "reasons": [], "settings": {"steps": 4}}
+    record = {"data": {"name": "data"}, "reasons": [], "settings": {"steps": 4}}
     result = {
         "task": "action",
         "steps": 4,
@@ -26,27 +26,27 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         "checks": [{"step": 2.0, "clip_top1": 0.5}, {"step": 4.0, "clip_top1": 1.0}],
         "table": {"names": NAMES, "confusion": CONFUSION},
     }
-    return write_report(Path(run), started, result, "clip_top1").read_text(encoding="utf-8")
+    return write_report(Path(run), record, result, "clip_top1").read_text(encoding="utf-8")
 
 
 def test_the_matrix_has_a_cell_for_each_answer_that_was_given(page: str) -> None:
-    cells = re.findall(r"<rect x='(\d+)' y='(\d+)'[^>]*fill-opacity='([\d.]+)'><title>([^<]*)</title>", page)
+    cells = re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*fill-opacity="([\d.]+)"><title>([^<]*)</title>', page)
     assert cells == [
-        ("110", "0", "0.79", "bow taken for bow: 3 of 4"),
-        ("120", "0", "0.36", "bow taken for wave &amp; nod: 1 of 4"),
+        ("110", "0", "0.79", "bow predicted as bow: 3 of 4"),
+        ("120", "0", "0.36", "bow predicted as wave &amp; nod: 1 of 4"),
         # Nobody waved, so that there is no row of it.
-        ("120", "10", "0.32", "walk taken for wave &amp; nod: 2 of 10"),
-        ("130", "10", "0.83", "walk taken for walk: 8 of 10"),
+        ("120", "10", "0.32", "walk predicted as wave &amp; nod: 2 of 10"),
+        ("130", "10", "0.83", "walk predicted as walk: 8 of 10"),
     ]
 
 
 def test_what_is_confused_most_comes_first(page: str) -> None:
-    rows = re.findall(r"<td>(\w[^<]*)</td><td>taken for</td><td>([^<]*)</td>", page)
+    rows = re.findall(r"<td>(\w[^<]*)</td><td>predicted as</td><td>([^<]*)</td>", page)
     assert rows == [("walk", "wave &amp; nod"), ("bow", "wave &amp; nod")]
 
 
 def test_the_curve_goes_through_the_checks(page: str) -> None:
-    (points,) = re.findall(r"<polyline points='([^']*)'", page)
+    (points,) = re.findall(r'<polyline points="([^"]*)"', page)
     (first, last) = (tuple(map(float, point.split(","))) for point in points.split())
     # Half way along and up, then to the end and the top.
     assert first == (320.0, 120.0)

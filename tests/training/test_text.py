@@ -340,7 +340,7 @@ def test_a_config_teaches_without_a_dataset(told: dict[str, Any]) -> None:
 def test_what_cannot_be_is_said(folder: Path, told: dict[str, Any]) -> None:
     assert "has no weights that could be trained here" in told["static"]["error"]
     assert "data.frames" in told["cut"]["error"]
-    assert "holds a run that was started otherwise" in told["other encoder"]["error"]
+    assert "holds another run" in told["other encoder"]["error"]
     settings = load_settings("quick", [f"text.encoder={folder / 'tiny'}"], "text")
     with pytest.raises(UsageError, match=r"--set text\.encoder=some/run"):
         open_setup(str(folder / "dataset"), "text", settings, Path("some/run"))
