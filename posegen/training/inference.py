@@ -185,14 +185,14 @@ def _write_predictions(trained: TrainedModel, dataset: Dataset, path: Path, prog
 
 
 def _prediction_tables(trained: TrainedModel, source: ClipSource, variants: tuple[str, ...]) -> Iterator[pa.Table]:
-    tell = trained.task.describe
-    assert tell is not None, "checked by predict"
+    describe = trained.task.describe
+    assert describe is not None, "checked by predict"
     for outputs, clips in _outputs_in_order(trained.task, trained.model, source):
         columns: dict[str, Any] = {
             "sample": clips["sample"].numpy(),
             "variant": [variants[i] for i in clips["variant"].tolist()],
         }
-        yield pa.table(columns | tell(outputs, clips, trained.view))
+        yield pa.table(columns | describe(outputs, clips, trained.view))
 
 
 def _outputs_in_order(task: Task, model: nn.Module, source: ClipSource) -> Iterator[tuple[Tensor, dict[str, Any]]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.training import tiny
-from tests.training.sittings import Killer, sat
+from tests.training.forked_runs import Killer, run_in_fork
 
 FEW = (
     "steps=12", "batch=8", "checks.times=2", "saving.steps=3", "model.dropout=0", "data.variants=[base]", "optimiser.rate=2e-3",
@@ -26,7 +26,7 @@ def main(folder: Path) -> dict[str, Any]:
     dataset = folder / "dataset"
 
     def run(name: str, recorder: tiny.Recorder, *overrides: str, task: str = "motion") -> dict[str, Any]:
-        return sat(dataset, folder / name, recorder, *FEW, *overrides, task=task)
+        return run_in_fork(dataset, folder / name, recorder, *FEW, *overrides, task=task)
 
     found = {"whole": run("whole", tiny.Recorder())}
     killer = Killer()

@@ -12,7 +12,7 @@ from typing import Any
 
 from posegen.training.runs.folder import RUN, read_document, write_document
 from tests.training import tiny
-from tests.training.sittings import Killer, sat
+from tests.training.forked_runs import Killer, run_in_fork
 
 FEW = ("steps=24", "batch=16", "machine.micro_batch=16")
 Told = dict[str, Any]
@@ -22,7 +22,7 @@ def main(task: str, folder: Path) -> Told:
     dataset = folder / "dataset"
 
     def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> Told:
-        return sat(source, folder / name, recorder, *FEW, *overrides, task=task)
+        return run_in_fork(source, folder / name, recorder, *FEW, *overrides, task=task)
 
     return TASKS[task](run, folder)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests import preloading
 from tests.training import tiny
-from tests.training.sittings import Killer, sat
+from tests.training.forked_runs import Killer, run_in_fork
 
 ENOUGH = ("steps=60", "batch=16", "machine.micro_batch=16", "saving.steps=15")
 
@@ -23,7 +23,7 @@ def main(folder: Path) -> dict[str, Any]:
     dataset = folder / "dataset"
 
     def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> dict[str, Any]:
-        return sat(source, folder / name, recorder, *ENOUGH, *overrides, task="retrieval")
+        return run_in_fork(source, folder / name, recorder, *ENOUGH, *overrides, task="retrieval")
 
     found = {"whole": run("whole", tiny.Recorder())}
     killer = Killer()

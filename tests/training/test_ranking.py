@@ -54,7 +54,7 @@ def test_a_model_that_scores_all_alike_finds_nothing() -> None:
 
 
 def test_what_cannot_be_ranked_is_refused() -> None:
-    with pytest.raises(ValueError, match="without a right answer"):
+    with pytest.raises(ValueError, match="no correct answer"):
         ranks_of(np.zeros((1, 3)), np.zeros((1, 3), bool))
     with pytest.raises(ValueError, match="NaN"):
         ranks_of([[0.0, np.nan]], [[True, False]])

@@ -1,4 +1,4 @@
-"""The stage as a whole: it learns, goes on after kills as if nothing had been, and says what it does."""
+"""Training as a whole: it learns, resumes after kills with equal results, and reports what it does."""
 
 from __future__ import annotations
 
@@ -20,18 +20,31 @@ from tests.once import made_once
 from tests.running import Programs
 from tests.training import tiny
 
+Reports = tuple[Path, dict[str, Any]]
 
-@pytest.fixture(scope="module")
-def told(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> tuple[Path, dict[str, Any]]:
+
+def _reports(name: str, dataset: Path, factory: pytest.TempPathFactory, programs: Programs) -> Reports:
     def make(folder: Path) -> None:
-        programs.run(folder, "tests.training.sittings", shutil.copytree(dataset, folder / "dataset"), folder)
+        programs.run(folder, "tests.training.forked_runs", name, shutil.copytree(dataset, folder / "dataset"), folder)
 
-    folder = made_once(tmp_path_factory, "sittings", make)
+    folder = made_once(factory, f"{name}-runs", make)
     return folder, json.loads((folder / "told.json").read_text())
 
 
-def test_it_learns_and_says_how_well(told: tuple[Path, dict[str, Any]]) -> None:
-    whole = told[1]["whole"]
+@pytest.fixture(scope="module")
+def quick(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> Reports:
+    """Folder and reports of the runs that take a few seconds."""
+    return _reports("quick", dataset, tmp_path_factory, programs)
+
+
+@pytest.fixture(scope="module")
+def slow(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> Reports:
+    """Folder and reports of the other runs."""
+    return _reports("slow", dataset, tmp_path_factory, programs)
+
+
+def test_training_lowers_the_loss_and_reports_measures(quick: Reports) -> None:
+    whole = quick[1]["whole"]
     assert whole["steps"] == 12
     assert whole["shown"] == list(range(1, 13))
     assert sum(whole["losses"][-3:]) < sum(whole["losses"][:3])
@@ -40,96 +53,109 @@ def test_it_learns_and_says_how_well(told: tuple[Path, dict[str, Any]]) -> None:
     assert [text for text in whole["said"] if text.startswith("step 6: clip_top1")]
 
 
-def test_it_puts_back_the_threads_of_its_process(told: tuple[Path, dict[str, Any]]) -> None:
-    found = told[1]
-    assert {name: found[name]["threads"] for name in ("whole", "short", "refused")} == dict.fromkeys(
-        ("whole", "short", "refused"), tiny.THREADS + 1
-    )
+def test_killed_twice_it_ends_with_equal_weights(quick: Reports) -> None:
+    folder, reports = quick
+    assert [reports[f"killed {i}"] for i in (0, 1)] == [{"signal": signal.SIGKILL}] * 2
+    # Killed at step 3, before the first checkpoint; then at step 8, after the checkpoint of step 6 (the best check) or 5.
+    first = reports["resumed"]["shown"][0]
+    assert first in (6, 7)
+    assert f"resuming from step {first - 1}" in reports["resumed"]["said"]
+    last = folder / "whole" / "checkpoints" / "00000012.safetensors"
+    assert last.read_bytes() == (folder / "killed" / "checkpoints" / "00000012.safetensors").read_bytes()
+    assert reports["resumed"]["measures"] == reports["whole"]["measures"]
+    assert all((folder / run / "model.safetensors").is_file() for run in ("whole", "killed"))
 
 
-def test_steps_are_those_of_a_naive_loop(told: tuple[Path, dict[str, Any]]) -> None:
-    naive = told[1]["naive"]
+def test_a_finished_run_does_nothing_and_other_settings_are_refused(quick: Reports) -> None:
+    reports = quick[1]
+    assert reports["again"]["nothing"] is True
+    assert reports["again"]["shown"] == []
+    assert "optimiser.rate was 0.002 and is 0.001" in reports["other settings"]["error"]
+
+
+def test_a_refused_run_leaves_no_folder(quick: Reports) -> None:
+    refused = quick[1]["over budget"]
+    assert "the budget is" in refused["error"]
+    assert refused["folder"] is False
+
+
+def test_the_number_of_threads_is_restored(quick: Reports) -> None:
+    names = ("whole", "resumed", "over budget")
+    assert [quick[1][name]["threads"] for name in names] == [tiny.THREADS + 1] * 3
+
+
+@pytest.mark.slow
+def test_steps_are_those_of_a_naive_loop(slow: Reports) -> None:
+    naive = slow[1]["naive"]
     assert naive["clipped"] >= 3
     assert naive["moved"] > 0.01
     for what in ("weights", "average"):
         assert naive[what] < 2e-5, what
 
 
-def test_killed_twice_it_ends_with_equal_weights(told: tuple[Path, dict[str, Any]]) -> None:
-    folder, found = told
-    assert [found[f"killed {i}"] for i in (0, 1)] == [{"signal": signal.SIGKILL}] * 2
-    # Killed at step 3, before the first checkpoint; then at step 8, behind that of step 6 (a check, the best so far) or 5.
-    first = found["killed"]["shown"][0]
-    assert first in (6, 7)
-    assert f"resuming from step {first - 1}" in found["killed"]["said"]
-    whole, killed = (folder / run / "model.safetensors" for run in ("whole", "killed"))
-    last = folder / "whole" / "checkpoints" / "00000012.safetensors"
-    assert last.read_bytes() == (folder / "killed" / "checkpoints" / "00000012.safetensors").read_bytes()
-    assert found["killed"]["measures"] == found["whole"]["measures"]
-    assert whole.is_file()
-    assert killed.is_file()
-
-
-def test_a_finished_run_does_nothing_and_another_one_is_refused(told: tuple[Path, dict[str, Any]]) -> None:
-    assert told[1]["again"]["nothing"] is True
-    assert told[1]["again"]["shown"] == []
-    assert "optimiser.rate was 0.002 and is 0.001" in told[1]["otherwise"]["error"]
-
-
-def test_short_memory_halves_micro_batches_and_changes_nothing_else(told: tuple[Path, dict[str, Any]]) -> None:
-    folder, found = told
-    assert found["short choices"]["micro_batch"] == 2
-    assert any("continuing with micro-batches of 2 clips" in text for text in found["short"]["said"])
-    assert found["short"]["shown"] == list(range(1, 13))
+@pytest.mark.slow
+def test_out_of_memory_halves_micro_batches_and_changes_nothing_else(slow: Reports) -> None:
+    folder, reports = slow
+    assert reports["short choices"]["micro_batch"] == 2
+    assert any("continuing with micro-batches of 2 clips" in text for text in reports["short"]["said"])
+    assert reports["short"]["shown"] == list(range(1, 13))
+    assert reports["short"]["threads"] == tiny.THREADS + 1
     one, other = (load_file(folder / run / "model.safetensors") for run in ("whole", "short"))
-    # Dropout draws for each micro-batch, so weights are near, not equal.
+    # Dropout draws for each micro-batch, so weights are close, not equal.
     assert all(torch.allclose(one[name].float(), other[name].float(), atol=0.05) for name in one)
 
 
-def test_a_step_that_is_torn_is_made_anew_from_the_last_checkpoint(told: tuple[Path, dict[str, Any]]) -> None:
-    folder, found = told
-    # The checkpoint before is that of step 6 or 5; the step that was half done is not told of.
-    shown = found["torn"]["shown"]
+@pytest.mark.slow
+def test_a_failed_step_is_repeated_from_the_last_checkpoint(slow: Reports) -> None:
+    folder, reports = slow
+    # The last checkpoint is that of step 6 or 5; the failed step is not reported.
+    shown = reports["short inside step"]["shown"]
     assert shown[:7] == list(range(1, 8))
     assert shown[7:] in (list(range(6, 13)), list(range(7, 13)))
-    one, other = (load_file(folder / run / "model.safetensors") for run in ("torn", "not torn"))
+    one, other = (load_file(folder / run / "model.safetensors") for run in ("short inside step", "no dropout"))
     assert all(torch.allclose(one[name].float(), other[name].float(), atol=1e-3) for name in one)
 
 
-def test_processes_together_teach_what_one_alone_does(told: tuple[Path, dict[str, Any]]) -> None:
-    """Each micro-batch has the clips and the draws that it has in one process; only sums are added up in another order."""
-    folder, found = told
-    assert found["two"] == {"signal": signal.SIGKILL}
-    assert found["one, then two"]["shown"][-1] == found["two, then one"]["shown"][-1] == 12
-    assert found["one, then two"]["shown"][0] in (6, 7)
+@pytest.mark.slow
+def test_two_processes_train_as_one_does(slow: Reports) -> None:
+    """Each micro-batch has the same clips and random numbers as in one process; only the order of sums differs."""
+    folder, reports = slow
+    assert reports["two"] == {"signal": signal.SIGKILL}
+    assert reports["one, then two"]["shown"][-1] == reports["two, then one"]["shown"][-1] == 12
+    assert reports["one, then two"]["shown"][0] in (6, 7)
     whole = load_file(folder / "whole" / "model.safetensors")
     for run in ("one", "two"):
         weights = load_file(folder / run / "model.safetensors")
         assert all(torch.allclose(whole[name].float(), weights[name].float(), atol=1e-3) for name in whole), run
 
 
-def test_who_trains_along_with_a_killed_process_ends(told: tuple[Path, dict[str, Any]]) -> None:
-    numbers = told[1]["children"]
+@pytest.mark.slow
+def test_processes_end_when_the_first_one_is_killed(slow: Reports) -> None:
+    numbers = slow[1]["children"]
     assert len(numbers) == 1
     assert not any(psutil.pid_exists(number) for number in numbers)
 
 
-def test_a_grown_dataset_is_trained_on(told: tuple[Path, dict[str, Any]]) -> None:
-    grown = told[1]["grown"]
+@pytest.mark.slow
+def test_a_grown_dataset_is_trained_for_another_round(slow: Reports) -> None:
+    grown = slow[1]["grown"]
     assert grown["steps"] == 24
     assert grown["shown"] == list(range(13, 25))
     assert any("had 60 samples and has 80" in text for text in grown["said"])
 
 
-def test_it_ends_early_when_nothing_gets_better(told: tuple[Path, dict[str, Any]]) -> None:
-    # Checks at steps 2, 4 and 6, all alike.
-    assert told[1]["patient"]["steps"] == 6
-    assert any("stopped early: no improvement in 2 checks since step 2" in text for text in told[1]["patient"]["said"])
+@pytest.mark.slow
+def test_training_stops_early_without_improvement(slow: Reports) -> None:
+    # The checks at steps 2, 4 and 6 are equal.
+    patience = slow[1]["patience"]
+    assert patience["steps"] == 6
+    assert any("stopped early: no improvement in 2 checks since step 2" in text for text in patience["said"])
 
 
-def test_a_damaged_last_checkpoint_is_passed_over(told: tuple[Path, dict[str, Any]]) -> None:
-    folder, found = told
-    damaged = found["damaged"]
+@pytest.mark.slow
+def test_a_damaged_last_checkpoint_is_skipped(slow: Reports) -> None:
+    folder, reports = slow
+    damaged = reports["damaged"]
     assert damaged["last"] > 6
     assert any("using the checkpoint before" in text for text in damaged["said"])
     assert damaged["shown"] == list(range(damaged["shown"][0], 13))
@@ -138,9 +164,11 @@ def test_a_damaged_last_checkpoint_is_passed_over(told: tuple[Path, dict[str, An
     assert whole.read_bytes() == other.read_bytes()
 
 
-def test_a_run_of_another_version_is_refused_in_words(told: tuple[Path, dict[str, Any]]) -> None:
-    assert "missing or unknown: init" in told[1]["older"]["error"]
-    assert "--out" in told[1]["older"]["error"]
+@pytest.mark.slow
+def test_a_run_of_another_version_is_refused(slow: Reports) -> None:
+    error = slow[1]["other version"]["error"]
+    assert "missing or unknown: init" in error
+    assert "--out" in error
 
 
 def test_micro_batches_divide_a_batch() -> None:
@@ -148,17 +176,11 @@ def test_micro_batches_divide_a_batch() -> None:
     assert count_micro_batches(30, 8) == 5
 
 
-def test_what_is_refused_leaves_nothing(told: tuple[Path, dict[str, Any]]) -> None:
-    refused = told[1]["refused"]
-    assert "the budget is" in refused["error"]
-    assert refused["folder"] is False
-
-
-def test_a_budget_is_refused_with_what_would_fit() -> None:
-    found = Estimate(0.5, 1.0, 1000, 9, 100, 3200, 10)
-    check_budget(found, 510, load_settings("quick"))
+def test_a_budget_is_refused_with_the_number_of_steps_that_fit() -> None:
+    estimate = Estimate(0.5, 1.0, 1000, 9, 100, 3200, 10)
+    check_budget(estimate, 510, load_settings("quick"))
     with pytest.raises(UsageError, match="--set steps=180 would fit"):
-        check_budget(found, 100, load_settings("quick"))
+        check_budget(estimate, 100, load_settings("quick"))
 
 
 @pytest.mark.parametrize("preset", training_presets())
@@ -167,7 +189,7 @@ def test_presets_are_valid(preset: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "message"),
     [
         ("model.size=huge", "model.size"),
         ("machine.precision=16-mixed", "machine.precision"),
@@ -175,6 +197,6 @@ def test_presets_are_valid(preset: str) -> None:
         ("stepz=3", "steps"),
     ],
 )
-def test_what_cannot_be_is_told_by_its_key(override: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_an_invalid_setting_is_reported_with_its_key(override: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         load_settings("quick", [override])

@@ -16,7 +16,7 @@ from posegen.training.models.encoder import learned
 from posegen.training.setup import ADAPTER
 from posegen.training.tasks.text import predict_families
 from tests.training import tiny
-from tests.training.sittings import Killer, sat
+from tests.training.forked_runs import Killer, run_in_fork
 
 FEW = ("steps=90", "batch=16", "machine.micro_batch=16", "checks.times=1", "optimiser.rate=5e-3")
 TEXTS = ("a person walks forward", "someone sits down, then jumps twice", "a woman walks slowly")
@@ -27,7 +27,7 @@ def main(folder: Path) -> Told:
     dataset, encoder = folder / "dataset", f"text.encoder={folder / 'tiny'}"
 
     def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> Told:
-        return sat(source, folder / name, recorder, encoder, *FEW, *overrides, task="text")
+        return run_in_fork(source, folder / name, recorder, encoder, *FEW, *overrides, task="text")
 
     found = {"whole": run("whole", tiny.Recorder()), "before": run("before", tiny.Recorder(), "optimiser.rate=0", "steps=1")}
     killer = Killer()

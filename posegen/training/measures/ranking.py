@@ -1,14 +1,12 @@
-"""How far up the right answers stand when all answers of a pool are put in order: recall at k, and the median rank.
+"""Measures of retrieval: recall at k and the median rank of the best correct answer in a pool.
 
 The rules, since published figures differ by them:
 
-- A pool is so many motions, each of another sample, and one caption of each: the search is among as many answers as the pool
-  has. A motion's other captions take their turn in other pools.
-- Right is what is told by the very same words: where two motions of a pool have equal captions, nobody could say which of
-  the two is meant, so either counts. How it comes out if only the motion's own caption counts is told beside it, as ``strict``.
-- A wrong answer that scores as high as a right one stands before it. So a model that scores all alike finds nothing, rather
-  than everything.
-- Ranks count from 1, of the best right answer; over all questions of all pools.
+- A pool holds motions of different samples and one caption of each. A motion's other captions are used in other pools.
+- Every caption with the same words is correct, since equal captions cannot be distinguished. Measures for which only the
+  motion's own caption is correct have the suffix ``strict``.
+- A wrong answer with the same score as a correct one ranks before it. So a model that gives equal scores finds nothing.
+- Ranks start at 1. The measures are over all queries of all pools.
 """
 
 from __future__ import annotations
@@ -32,19 +30,20 @@ RECALLS = (1, 2, 3, 5, 10)
 
 @dataclass(frozen=True)
 class Ranking:
-    """How questions of one kind came out.
+    """Measures of retrieval in one direction.
 
     Attributes
     ----------
     recall : dict of int to float
-        By k: share of the questions with a right answer among the first k.
+        By k: share of the queries with a correct answer among the first k.
     median : float
-        Rank of the best right answer.
+        Median rank of the best correct answer.
     chance : dict of int to float
-        The recall that answers in a random order would have.
+        Expected recall of a random order.
     pool : int
-        Answers to choose from.
+        Answers per query.
     questions : int
+        Number of queries.
     """
 
     recall: dict[int, float]
@@ -55,24 +54,24 @@ class Ranking:
 
 
 def ranks_of(scores: ArrayLike, right: ArrayLike) -> Array:
-    """Rank the best right answer of each question.
+    """Return the rank of the best correct answer of each query.
 
     Parameters
     ----------
-    scores : float [question, answer]
+    scores : float [query, answer]
         Higher is better.
-    right : bool [question, answer]
-        At least one for each question.
+    right : bool [query, answer]
+        Correct answers, at least one per query.
 
     Returns
     -------
-    int64 [question]
-        1 and up: one more than the wrong answers that score at least as high.
+    int64 [query]
+        One more than the number of wrong answers that score at least as high.
 
     Raises
     ------
     ValueError
-        If a question has no right answer, or a score is NaN.
+        If a query has no correct answer, or a score is NaN.
 
     Examples
     --------
@@ -81,27 +80,27 @@ def ranks_of(scores: ArrayLike, right: ArrayLike) -> Array:
     """
     values, good = np.asarray(scores), np.asarray(right, bool)
     if np.isnan(values).any():
-        msg = "scores hold NaN: what they come from has diverged"
+        msg = "scores contain NaN: the model has diverged"
         raise ValueError(msg)
     if not good.any(axis=1).all():
-        msg = "there is a question without a right answer"
+        msg = "a query has no correct answer"
         raise ValueError(msg)
     best = np.where(good, values, -np.inf).max(axis=1, keepdims=True)
     return np.asarray(1 + ((values >= best) & ~good).sum(axis=1), np.int64)
 
 
 def chance_of(right: ArrayLike, answers: int, k: int) -> Array:
-    """Tell how likely one of the first `k` is right when answers stand in a random order.
+    """Return the probability of a correct answer among the first `k` in a random order.
 
     Parameters
     ----------
-    right : int [question]
-        How many of its answers are right.
+    right : int [query]
+        Number of correct answers.
     answers, k : int
 
     Returns
     -------
-    float64 [question]
+    float64 [query]
 
     Examples
     --------
@@ -114,45 +113,45 @@ def chance_of(right: ArrayLike, answers: int, k: int) -> Array:
 def _none_right(right: int, answers: int, k: int) -> float:
     if right + k > answers:
         return 0.0
-    # C(answers - right, k) / C(answers, k), by logarithms of factorials since they are large.
+    # C(answers - right, k) / C(answers, k), computed by logarithms since the factorials are large.
     wrong = answers - right
     return float(np.exp(lgamma(wrong + 1) - lgamma(wrong - k + 1) - lgamma(answers + 1) + lgamma(answers - k + 1)))
 
 
 def ranking_of(ranks: ArrayLike, right: ArrayLike, pool: int, recalls: Sequence[int] = RECALLS) -> Ranking:
-    """Sum up ranks.
+    """Compute the measures of ranks.
 
     Parameters
     ----------
-    ranks, right : int [question]
-        Rank of the best right answer, and how many right ones there are.
+    ranks, right : int [query]
+        Rank of the best correct answer, and number of correct answers.
     pool : int
-        How many answers there are.
+        Number of answers.
     recalls : sequence of int
-        The k of recall; those above the pool are left out.
+        Values of k; those larger than the pool are omitted.
 
     Returns
     -------
     Ranking
     """
-    found, count = np.asarray(ranks), np.asarray(right)
+    values, count = np.asarray(ranks), np.asarray(right)
     chosen = [k for k in recalls if k <= pool]
-    recall = {k: float((found <= k).mean()) for k in chosen}
+    recall = {k: float((values <= k).mean()) for k in chosen}
     chance = {k: float(chance_of(count, pool, k).mean()) for k in chosen}
-    return Ranking(recall, float(np.median(found)), chance, pool, len(found))
+    return Ranking(recall, float(np.median(values)), chance, pool, len(values))
 
 
 def pools(seed: int, count: int, size: int, time: int = 0) -> list[Array]:
-    """Draw pools: all numbers below `count` in a random order, cut into pools of `size`.
+    """Cut a random order of the numbers below `count` into pools of `size`.
 
-    What does not fill a pool at the end is left out, so all pools are equally hard. Of fewer than `size` there is one pool with
-    all of them.
+    An incomplete pool at the end is omitted, so that all pools are equally hard. If `count` is less than `size`, there is one
+    pool with all numbers.
 
     Parameters
     ----------
     seed, count, size : int
     time : int
-        Another time, another order.
+        Number of the repetition; each has another order.
 
     Returns
     -------
@@ -168,39 +167,39 @@ def pools(seed: int, count: int, size: int, time: int = 0) -> list[Array]:
 def rank_pairs(
     motion: ArrayLike, text: ArrayLike, words: ArrayLike, *, pool: int, seed: int = 0, times: int = 1
 ) -> dict[str, Ranking]:
-    """Rank motions by texts and texts by motions, in pools.
+    """Rank captions for motions and motions for captions, in pools.
 
     Parameters
     ----------
     motion : float [sample, feature]
-        Of unit length; one motion of each sample.
+        Unit vectors, one motion per sample.
     text : float [sample, caption, feature]
-        Of unit length: each motion's captions.
+        Unit vectors of each motion's captions.
     words : int [sample, caption]
-        The same number for the same words; -1, behind the others, where a motion has fewer captions, but each has one.
+        Equal numbers for equal captions; -1, after the others, where a motion has fewer captions. Each motion has at least one.
     pool : int
-        How many motions are in a pool.
+        Motions per pool.
     seed : int
-        Of the draw of pools.
+        Random seed of the pools.
     times : int
-        How often each motion is in a pool, each time with another of its captions.
+        Number of pools that each motion is in, each time with another of its captions.
 
     Returns
     -------
     dict of str to Ranking
-        ``motion_to_text`` and ``text_to_motion``, and the same with ``_strict`` behind it, where equal words do not count.
+        ``motion_to_text`` and ``text_to_motion``; with the suffix ``_strict`` if only the motion's own caption is correct.
     """
     motions, texts, numbers = np.asarray(motion), np.asarray(text), np.asarray(words)
-    found: dict[str, list[Array]] = {}
+    ranks: dict[str, list[Array]] = {}
     rights: dict[str, list[Array]] = {}
     size, captions = min(pool, len(motions)), (numbers >= 0).sum(axis=1)
     drawn = [(time, chosen) for time in range(times) for chosen in pools(seed, len(motions), pool, time)]
     for turn, chosen in drawn:
-        told = (chosen + turn) % captions[chosen]
-        scores = motions[chosen] @ texts[chosen, told].T
-        same = numbers[chosen, told][:, None] == numbers[chosen, told]
+        caption = (chosen + turn) % captions[chosen]
+        scores = motions[chosen] @ texts[chosen, caption].T
+        same = numbers[chosen, caption][:, None] == numbers[chosen, caption]
         for suffix, right in (("", same), ("_strict", np.eye(size, dtype=bool))):
-            for name, asked in (("motion_to_text", scores), ("text_to_motion", scores.T)):
-                found.setdefault(name + suffix, []).append(ranks_of(asked, right))
+            for name, queries in (("motion_to_text", scores), ("text_to_motion", scores.T)):
+                ranks.setdefault(name + suffix, []).append(ranks_of(queries, right))
                 rights.setdefault(name + suffix, []).append(right.sum(axis=1))
-    return {name: ranking_of(np.concatenate(ranks), np.concatenate(rights[name]), size) for name, ranks in found.items()}
+    return {name: ranking_of(np.concatenate(each), np.concatenate(rights[name]), size) for name, each in ranks.items()}

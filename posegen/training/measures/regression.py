@@ -1,4 +1,4 @@
-"""How far numbers that are told are from true ones, and how far they must be from one who knows no more than some words."""
+"""Measures of regression: errors of predicted values, and the least error that can be reached from words alone."""
 
 from __future__ import annotations
 
@@ -13,80 +13,80 @@ __all__ = ["FEWEST", "best_constant", "entropy_floor", "errors_of", "smape"]
 Array = NDArray[Any]
 
 FEWEST = 3
-"""Values of other clips that a number must be found by, to be told of those of whom the same is said."""
+"""Least number of values of other clips from which the constant of a group is estimated."""
 _FOLDS = 10
-_TRIED = 257
+_CANDIDATES = 257
 
 
-def smape(found: Array | float, true: Array) -> float:
-    """Symmetric mean absolute percentage error: |found - true| over the mean of both, in per cent; 0 to 200.
+def smape(predicted: Array | float, true: Array) -> float:
+    """Return the symmetric mean absolute percentage error: |predicted - true| over the mean of both, in per cent; 0 to 200.
 
     Parameters
     ----------
-    found, true : float [n]
-        Above 0.
+    predicted, true : float [n]
+        Greater than 0.
 
     Examples
     --------
     >>> smape(np.array([3.0, 1.0]), np.array([1.0, 1.0]))
     50.0
     """
-    return float(200 * (np.abs(found - true) / (found + true)).mean())
+    return float(200 * (np.abs(predicted - true) / (predicted + true)).mean())
 
 
-def errors_of(found: Array, true: Array) -> dict[str, float]:
-    """Compute ``smape`` in per cent, ``mae`` in the unit of the values, and ``r2``: the share of their variance told."""
-    spread = float(((true - true.mean()) ** 2).sum())
-    left = float(((found - true) ** 2).sum())
-    r2 = 1 - left / spread if spread > 0 else 0.0
-    return {"smape": smape(found, true), "mae": float(np.abs(found - true).mean()), "r2": r2}
+def errors_of(predicted: Array, true: Array) -> dict[str, float]:
+    """Return ``smape`` in per cent, ``mae`` in the unit of the values, and ``r2``, the share of explained variance."""
+    total = float(((true - true.mean()) ** 2).sum())
+    residual = float(((predicted - true) ** 2).sum())
+    r2 = 1 - residual / total if total > 0 else 0.0
+    return {"smape": smape(predicted, true), "mae": float(np.abs(predicted - true).mean()), "r2": r2}
 
 
 def best_constant(true: Array) -> float:
-    """Find the number that has the least SMAPE where it is told of all: among 257 quantiles of the values.
+    """Return the constant prediction with the least SMAPE, among 257 quantiles of the values.
 
     Parameters
     ----------
     true : float [n]
-        Above 0.
+        Greater than 0.
     """
-    tried = np.quantile(true, np.linspace(0, 1, min(_TRIED, 2 * len(true) - 1)))
-    errors = (np.abs(tried[:, None] - true) / (tried[:, None] + true)).mean(axis=1)
-    return float(tried[errors.argmin()])
+    candidates = np.quantile(true, np.linspace(0, 1, min(_CANDIDATES, 2 * len(true) - 1)))
+    errors = (np.abs(candidates[:, None] - true) / (candidates[:, None] + true)).mean(axis=1)
+    return float(candidates[errors.argmin()])
 
 
 def entropy_floor(true: Array, words: Array, clips: Array, steps: Sequence[Sequence[int]]) -> float:
-    """SMAPE of one who is told words and not the values: he tells the number that is best for others of whom the same is said.
+    """Return the SMAPE of predicting each value from words alone: by the best constant of the clips with the same words.
 
-    It is cross-validated: what is told of a tenth of the clips is found by the other nine, so that groups may be small and
-    nobody is told by himself. So it is a little above the least error that there can be, and nears it with more clips.
+    The constant of a tenth of the clips is estimated from the other nine tenths (cross-validation). The result is therefore
+    slightly above the least possible error, and approaches it with more clips.
 
     Parameters
     ----------
     true : float [n]
-        Above 0.
+        Greater than 0.
     words : int [n, word]
-        What is said of each.
+        Numbers of the words that describe each value.
     clips : int [n]
-        Which clip each is of, counted from 0.
+        Number of the clip that each value belongs to, from 0.
     steps : sequence of sequence of int
-        Which words make a group, the finest first. Where others of a group have fewer than :data:`FEWEST` values, the next
-        step counts, in which all are who say the same there; at the end the same is told of all.
+        Columns of `words` that define a group, the finest first. The next step is used for a group with fewer than
+        :data:`FEWEST` values in other folds; the last resort is the constant of all clips.
 
     Returns
     -------
     float
         Per cent.
     """
-    told, fold = np.full(len(true), np.nan), clips % _FOLDS
+    predicted, fold = np.full(len(true), np.nan), clips % _FOLDS
     for columns in (*steps, ()):
         _, group = np.unique(words[:, list(columns)], axis=0, return_inverse=True)
         group = np.ravel(group)
-        for number, part in set(zip(group[np.isnan(told)].tolist(), fold[np.isnan(told)].tolist(), strict=True)):
+        for number, part in set(zip(group[np.isnan(predicted)].tolist(), fold[np.isnan(predicted)].tolist(), strict=True)):
             own = group == number
             others = own & (fold != part)
             if others.sum() >= (FEWEST if columns else 1):
-                told[own & (fold == part) & np.isnan(told)] = best_constant(true[others])
+                predicted[own & (fold == part) & np.isnan(predicted)] = best_constant(true[others])
     # A single clip has no others.
-    told[np.isnan(told)] = best_constant(true)
-    return smape(told, true)
+    predicted[np.isnan(predicted)] = best_constant(true)
+    return smape(predicted, true)

@@ -1,6 +1,4 @@
-"""Whether two belong together, told by a score: the area under the ROC curve, the error where both kinds are equal, and what is
-taken where hardly any is taken wrongly.
-"""
+"""Measures of how well a score separates matching pairs from others: ROC area, equal error rate, true accept rate."""
 
 from __future__ import annotations
 
@@ -17,16 +15,16 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Verification:
-    """How well scores tell pairs that belong together from pairs that do not.
+    """Measures of verification.
 
     Attributes
     ----------
     area : float
-        Under the ROC curve: how likely a pair that belongs together scores higher than one that does not; .5 by chance.
+        Area under the ROC curve: the probability that a matching pair scores higher than another one; .5 by chance.
     equal_error : float
-        Share of wrong decisions where as many are wrongly taken as wrongly refused; .5 by chance.
+        Error rate at the threshold where false accepts and false rejects are equally frequent; .5 by chance.
     together, apart : int
-        Pairs of either kind.
+        Number of matching and of other pairs.
     """
 
     area: float
@@ -36,12 +34,12 @@ class Verification:
 
 
 def verify_pairs(together: ArrayLike, apart: ArrayLike) -> Verification:
-    """Measure both.
+    """Compute area and equal error rate.
 
     Parameters
     ----------
     together, apart : float [n], float [m]
-        Scores of pairs that belong together, and of those that do not; at least one of each.
+        Scores of matching pairs and of other pairs; at least one of each.
 
     Returns
     -------
@@ -54,13 +52,13 @@ def verify_pairs(together: ArrayLike, apart: ArrayLike) -> Verification:
     """
     right, wrong = np.ravel(np.asarray(together, np.float64)), np.ravel(np.asarray(apart, np.float64))
     if not right.size or not wrong.size or np.isnan(right).any() or np.isnan(wrong).any():
-        msg = "needs scores of both kinds of pairs, and no NaN"
+        msg = "needs scores of matching and of other pairs, without NaN"
         raise ValueError(msg)
     return Verification(area_under_curve(right, wrong), equal_error_rate(right, wrong), right.size, wrong.size)
 
 
 def area_under_curve(together: Array, apart: Array) -> float:
-    """Share of all combinations of a pair of each kind in which the right one scores higher; equal scores count half.
+    """Return the probability that a matching pair scores higher than another one; equal scores count half.
 
     Parameters
     ----------
@@ -73,20 +71,19 @@ def area_under_curve(together: Array, apart: Array) -> float:
 
 
 def equal_error_rate(together: Array, apart: Array) -> float:
-    """Error where as large a share of the one kind is wrongly refused as of the other wrongly taken.
+    """Return the error rate at which false accepts and false rejects are equally frequent.
 
-    Decisions are by a threshold on the score; between two neighbouring thresholds a coin decides, so that there always is such
-    a place: the curve of the two errors is straight there.
+    Between two neighbouring thresholds both rates are interpolated linearly, so that there always is such a point.
 
     Parameters
     ----------
     together, apart : float [n], float [m]
     """
     thresholds = np.unique(np.concatenate([together, apart]))
-    # What is taken scores at least the threshold. The last step takes nothing.
+    # Pairs that score at least the threshold are accepted. The last entry accepts none.
     taken = np.append(1 - np.searchsorted(np.sort(apart), thresholds, side="left") / len(apart), 0.0)
     refused = np.append(np.searchsorted(np.sort(together), thresholds, side="left") / len(together), 1.0)
-    # The first threshold takes all: refused < taken there, and at the end the other way round.
+    # The first threshold accepts all pairs, so refused < taken there; at the end refused > taken.
     after = int(np.argmax(refused >= taken))
     gap, next_gap = taken[after - 1] - refused[after - 1], refused[after] - taken[after]
     share = gap / (gap + next_gap)
@@ -94,14 +91,14 @@ def equal_error_rate(together: Array, apart: Array) -> float:
 
 
 def true_accept_rate(together: ArrayLike, apart: ArrayLike, false_accept_rate: float = 0.01) -> float:
-    """Share of pairs that belong together which are taken by the lowest threshold that wrongly takes at most a given share.
+    """Return the share of matching pairs that the lowest threshold with at most a given false accept rate accepts.
 
     Parameters
     ----------
     together, apart : float [n], float [m]
-        Scores of pairs that belong together, and of those that do not; at least one of each.
+        Scores of matching pairs and of other pairs; at least one of each.
     false_accept_rate : float
-        Share of those apart that may be taken; 0 to below 1.
+        From 0 to below 1.
 
     Examples
     --------
@@ -109,6 +106,6 @@ def true_accept_rate(together: ArrayLike, apart: ArrayLike, false_accept_rate: f
     0.666...
     """
     right, wrong = np.ravel(np.asarray(together, np.float64)), np.sort(np.ravel(np.asarray(apart, np.float64)))
-    # So many of those apart may be taken; who scores no higher than the next one is not.
+    # `allowed` other pairs may be accepted; scores that do not exceed that of the next one are rejected.
     allowed = int(np.floor(false_accept_rate * len(wrong) + 1e-9))
     return float((right > wrong[len(wrong) - 1 - allowed]).mean())

@@ -1,6 +1,6 @@
 """Training runs, each in a process forked from one that has imported everything; some are killed by SIGKILL.
 
-``python -m tests.training.sittings DATASET FOLDER`` prints the results as JSON.
+``python -m tests.training.forked_runs quick|slow DATASET FOLDER`` prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ParentKiller(Killer):
         super().update(done, details)
 
 
-def sat(
+def run_in_fork(
     dataset: Path,
     run: Path,
     recorder: tiny.Recorder,
@@ -117,11 +117,11 @@ def sat(
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read()
+        report = pipe.read()
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return {"signal": os.WTERMSIG(status)}
-    return dict(json.loads(told))
+    return dict(json.loads(report))
 
 
 def _record_losses(losses: list[float]) -> None:
@@ -143,78 +143,84 @@ def _load(task: str) -> None:
         preloading.sentences()
 
 
-def main(dataset: Path, folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {"whole": sat(dataset, folder / "whole", tiny.Recorder())}
+def quick_runs(dataset: Path, folder: Path) -> dict[str, Any]:
+    """Train a run without interruption, and one that is killed twice and resumed."""
+    reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole", tiny.Recorder())}
     for number, at in enumerate(KILLED_AT):
         killer = Killer()
         killer.at = at
-        found[f"killed {number}"] = sat(dataset, folder / "killed", killer)
-    found["killed"] = sat(dataset, folder / "killed", tiny.Recorder())
-    found["again"] = sat(dataset, folder / "killed", tiny.Recorder())
-    found["otherwise"] = sat(dataset, folder / "killed", tiny.Recorder(), "optimiser.rate=1e-3")
-    found["short"] = sat(dataset, folder / "short", Short())
-    found["torn"] = sat(dataset, folder / "torn", ShortInsideStep(), "model.dropout=0")
-    found["not torn"] = sat(dataset, folder / "not torn", tiny.Recorder(), "model.dropout=0")
-    found["patient"] = sat(
-        dataset, folder / "patient", tiny.Recorder(), "optimiser.rate=0", "checks.times=6", "checks.patience=2"
-    )
-    found["refused"] = _refused(dataset, folder / "refused")
-    found |= _together(dataset, folder)
-    found["damaged"] = _damaged(dataset, folder)
-    found["older"] = _older(dataset, folder)
-    found["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
-    found["naive"] = beside_naive(dataset, folder / "not torn")
-    found["grown"] = _grown(dataset, folder)
-    return found
+        reports[f"killed {number}"] = run_in_fork(dataset, folder / "killed", killer)
+    reports["resumed"] = run_in_fork(dataset, folder / "killed", tiny.Recorder())
+    reports["again"] = run_in_fork(dataset, folder / "killed", tiny.Recorder())
+    reports["other settings"] = run_in_fork(dataset, folder / "killed", tiny.Recorder(), "optimiser.rate=1e-3")
+    reports["over budget"] = _over_budget(dataset, folder / "over budget")
+    return reports
 
 
-def _refused(dataset: Path, run: Path) -> dict[str, Any]:
-    """A run for which there is no time."""
-    return sat(dataset, run, tiny.Recorder(), budget=1e-3) | {"folder": run.exists()}
+def slow_runs(dataset: Path, folder: Path) -> dict[str, Any]:
+    """Train runs with faults, on two devices, with patience, and on a dataset that grows."""
+    reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole", tiny.Recorder())}
+    reports["short"] = run_in_fork(dataset, folder / "short", Short())
+    reports["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
+    no_dropout = "model.dropout=0"
+    reports["short inside step"] = run_in_fork(dataset, folder / "short inside step", ShortInsideStep(), no_dropout)
+    reports["no dropout"] = run_in_fork(dataset, folder / "no dropout", tiny.Recorder(), no_dropout)
+    reports["naive"] = beside_naive(dataset, folder / "no dropout")
+    patience = ("optimiser.rate=0", "checks.times=6", "checks.patience=2")
+    reports["patience"] = run_in_fork(dataset, folder / "patience", tiny.Recorder(), *patience)
+    reports |= _two_devices(dataset, folder)
+    reports["damaged"] = _damaged(dataset, folder)
+    reports["other version"] = _other_version(dataset, folder)
+    reports["grown"] = _grown(dataset, folder)
+    return reports
+
+
+def _over_budget(dataset: Path, run: Path) -> dict[str, Any]:
+    """Request a run that does not fit its budget."""
+    return run_in_fork(dataset, run, tiny.Recorder(), budget=1e-3) | {"folder": run.exists()}
 
 
 def _damaged(dataset: Path, folder: Path) -> dict[str, Any]:
-    """A run that is killed, and whose last checkpoint is then damaged."""
+    """Resume a killed run whose last checkpoint is damaged."""
     killer, run = Killer(), folder / "damaged"
     killer.at = 11
-    sat(dataset, run, killer)
+    run_in_fork(dataset, run, killer)
     last = max((run / "checkpoints").glob("*.safetensors"))
     last.write_bytes(last.read_bytes()[:-1])
-    return sat(dataset, run, tiny.Recorder()) | {"last": int(last.stem)}
+    return run_in_fork(dataset, run, tiny.Recorder()) | {"last": int(last.stem)}
 
 
-def _older(dataset: Path, folder: Path) -> dict[str, Any]:
-    """A run of a version that knew less."""
-    document = {
-        name: value for name, value in (read_document(folder / "whole", RUN) or {}).items() if name not in ("hash", "init")
-    }
-    shutil.copytree(folder / "whole", folder / "older")
-    write_document(folder / "older", RUN, document)
-    return sat(dataset, folder / "older", tiny.Recorder())
+def _other_version(dataset: Path, folder: Path) -> dict[str, Any]:
+    """Resume a run whose record lacks a key."""
+    record = {name: value for name, value in (read_document(folder / "whole", RUN) or {}).items() if name != "init"}
+    shutil.copytree(folder / "whole", folder / "other version")
+    write_document(folder / "other version", RUN, record)
+    return run_in_fork(dataset, folder / "other version", tiny.Recorder())
 
 
-def _together(dataset: Path, folder: Path) -> dict[str, Any]:
-    """From one process to two, and from two that are killed to one."""
+def _two_devices(dataset: Path, folder: Path) -> dict[str, Any]:
+    """Resume a run of one process with two, and a killed run of two processes with one."""
     killer, parent_killer = Killer(), ParentKiller()
     killer.at = parent_killer.at = 8
     parent_killer.children = folder / "children.json"
-    sat(dataset, folder / "one", killer)
-    found = {"one, then two": sat(dataset, folder / "one", tiny.Recorder(), "machine.devices=2")}
-    found["two"] = sat(dataset, folder / "two", parent_killer, "machine.devices=2")
-    found["children"] = json.loads(parent_killer.children.read_text())
-    found["two, then one"] = sat(dataset, folder / "two", tiny.Recorder(), "machine.devices=1")
-    return found
+    run_in_fork(dataset, folder / "one", killer)
+    reports = {"one, then two": run_in_fork(dataset, folder / "one", tiny.Recorder(), "machine.devices=2")}
+    reports["two"] = run_in_fork(dataset, folder / "two", parent_killer, "machine.devices=2")
+    reports["children"] = json.loads(parent_killer.children.read_text())
+    reports["two, then one"] = run_in_fork(dataset, folder / "two", tiny.Recorder(), "machine.devices=1")
+    return reports
 
 
 def _grown(dataset: Path, folder: Path) -> dict[str, Any]:
-    shutil.copytree(folder / "killed", folder / "grown")
+    """Train another round of a complete run after its dataset has grown."""
+    shutil.copytree(folder / "whole", folder / "grown")
     process = os.fork()
     if process == 0:
         tiny.make(dataset, tiny.SAMPLES + 20)
         os._exit(0)
     os.waitpid(process, 0)
-    return sat(dataset, folder / "grown", tiny.Recorder())
+    return run_in_fork(dataset, folder / "grown", tiny.Recorder())
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), Path(sys.argv[2]))))
+    print(json.dumps({"quick": quick_runs, "slow": slow_runs}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))))
