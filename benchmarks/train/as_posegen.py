@@ -14,8 +14,9 @@ from posegen.progress import SilentProgress
 from posegen.training.data.training_data import TrainingData, open_training_data, statistics
 from posegen.training.model_files import build_model, load_model
 from posegen.training.settings import Settings, load_settings
+from posegen.training.setup import Request
 from posegen.training.task import Task, find_task
-from posegen.training.train import Request, train
+from posegen.training.train import train
 
 __all__ = ["Posegen", "begun", "posegen_trains"]
 

@@ -84,7 +84,8 @@ def train(
     require_extra("train")
     # The settings are checked before torch is imported, which takes seconds.
     settings = load_settings(preset, _with_init(init, lora, overrides), task)
-    from posegen.training.train import Request, default_run
+    from posegen.training.setup import Request
+    from posegen.training.train import default_run
     from posegen.training.train import train as run_training
 
     request = Request(source, task, preset, settings, out, budget, only_estimate, init)

@@ -92,7 +92,10 @@ def stages_of(request: Request) -> list[Stage]:
     UsageError
         If a task or the preset is unknown, or a task is named twice: before anything is made.
     """
+    from posegen.extras import require_extra
     from posegen.training.settings import load_settings
+
+    require_extra("train")
     from posegen.training.task import find_task
 
     if len(set(request.tasks)) < len(request.tasks):
@@ -147,8 +150,8 @@ def _embed(request: Request, telling: Telling) -> Outcome:
 
 def _train(request: Request, task: str, telling: Telling) -> Outcome:
     from posegen.training.settings import load_settings
+    from posegen.training.setup import Request as Asked
     from posegen.training.task import find_task
-    from posegen.training.train import Request as Asked
     from posegen.training.train import train
 
     asked = Asked(str(request.dataset), task, request.preset, load_settings(request.preset, task=task), request.out / task)

@@ -47,15 +47,15 @@ def training(request: Request, name: str, say: Callable[[str], None]) -> Trainin
     """Compute the features of a task, and train a few steps."""
     from posegen.training.runs.folder import RESULT, read_document
     from posegen.training.settings import load_settings
+    from posegen.training.setup import Request as Asked
     from posegen.training.setup import open_setup
-    from posegen.training.train import Request as Asked
     from posegen.training.train import train
 
     say(f"measuring train {name}")
     settings = load_settings(request.preset, task=name)
     before = bytes_of(request.dataset / "training")
     begun = time.monotonic()
-    found = open_setup(str(request.dataset), name, settings, None)
+    found = open_setup(Asked(str(request.dataset), name, request.preset, settings))
     found.data.prepare(found.task.recipes, lambda done, total: None)
     prepared = time.monotonic()
     features = bytes_of(request.dataset / "training") - before

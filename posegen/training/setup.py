@@ -28,9 +28,39 @@ from posegen.training.runs.folder import WEIGHTS
 from posegen.training.settings import Settings
 from posegen.training.task import Task, find_task
 
-__all__ = ["ADAPTER", "Initialisation", "Setup", "open_setup"]
+__all__ = ["ADAPTER", "Initialisation", "Request", "Setup", "open_setup"]
 
 ADAPTER = "adapter.safetensors"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to train a model.
+
+    Attributes
+    ----------
+    source : str
+        Path of a dataset or of a user's clips, or name or path of a config.
+    task, preset : str
+    settings : Settings
+    out : Path or None
+        Folder of the run; None for :func:`default_run`.
+    budget : float or None
+        Seconds that the run may take.
+    only_estimate : bool
+        Estimate the run without training.
+    init : Path or None
+        Run whose model initialises the new one.
+    """
+
+    source: str
+    task: str
+    preset: str
+    settings: Settings
+    out: Path | None = None
+    budget: float | None = None
+    only_estimate: bool = False
+    init: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -100,27 +130,19 @@ class Setup:
     initialisation: Initialisation
 
 
-def open_setup(source: str, task_name: str, settings: Settings, init: Path | None) -> Setup:
-    """Open a dataset, a config or a user's clips for a task.
-
-    Parameters
-    ----------
-    source : str
-        Path of a dataset or of clips, or name or path of a config.
-    task_name : str
-    settings : Settings
-    init : Path or None
-        Run whose model initialises the new one.
+def open_setup(request: Request) -> Setup:
+    """Open the dataset, config or clips of a request, for its task.
 
     Raises
     ------
     UsageError
-        If these do not fit each other.
+        If the parts of the request do not fit each other.
     """
-    task = find_task(task_name).configured(settings)
-    data = _open_data(source, settings, init)
+    settings = request.settings
+    task = find_task(request.task).configured(settings)
+    data = _open_data(request)
     if data.own is not None and any(ROWS in recipe.fields for recipe in task.recipes):
-        msg = f"{source}: the task {task_name} needs annotations that only datasets of posegen have"
+        msg = f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have"
         raise UsageError(msg)
     if task.by_identity:
         data = data.with_people(settings)
@@ -128,16 +150,16 @@ def open_setup(source: str, task_name: str, settings: Settings, init: Path | Non
         data = data.with_captions(settings.contrast)
     if task.caption_sampler is not None:
         data = _with_sentences(data, task, settings)
-    return Setup(task, data, _initialise(task, data.view, settings, init))
+    return Setup(task, data, _initialise(task, data.view, settings, request.init))
 
 
-def _open_data(source: str, settings: Settings, init: Path | None) -> TrainingData:
+def _open_data(request: Request) -> TrainingData:
     """Open the training data; a user's clips are allowed only with a model that defines how motion is seen."""
-    path = Path(source)
+    path, settings = Path(request.source), request.settings
     is_dataset = (path / HEADER_FILE).exists()
-    if init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
-        return open_training_data(source, settings.data, settings.steps * settings.batch)
-    return open_own_clips(path, load_model(init).view)
+    if request.init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
+        return open_training_data(request.source, settings.data, settings.steps * settings.batch)
+    return open_own_clips(path, load_model(request.init).view)
 
 
 def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> TrainingData:

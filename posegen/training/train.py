@@ -35,45 +35,15 @@ from posegen.training.runs import checkpoints
 from posegen.training.runs.folder import RESULT, RUN, read_document, write_document
 from posegen.training.runs.report import write_report
 from posegen.training.settings import Settings
-from posegen.training.setup import Setup, open_setup
+from posegen.training.setup import Request, Setup, open_setup
 
-__all__ = ["Request", "Result", "default_run", "train"]
+__all__ = ["Result", "default_run", "train"]
 
 _MOST_WAITING = 0.05
 _MOST_TESTED = 10_000
 """Largest number of clips of the test split that a finished model is evaluated on."""
 _NOT_CONTENT = {"log", "saving", "machine", "memory"}
 """Groups of settings that do not change the result of a run, and so may change when it is resumed."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request to train a model.
-
-    Attributes
-    ----------
-    source : str
-        Path of a dataset or of a user's clips, or name or path of a config.
-    task, preset : str
-    settings : Settings
-    out : Path or None
-        Folder of the run; None for :func:`default_run`.
-    budget : float or None
-        Seconds that the run may take.
-    only_estimate : bool
-        Estimate the run without training.
-    init : Path or None
-        Run whose model initialises the new one.
-    """
-
-    source: str
-    task: str
-    preset: str
-    settings: Settings
-    out: Path | None = None
-    budget: float | None = None
-    only_estimate: bool = False
-    init: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +146,7 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     """
     require_extra("train")
     progress = progress or SilentProgress()
-    setup = open_setup(request.source, request.task, request.settings, request.init)
+    setup = open_setup(request)
     if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:
         progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
@@ -234,7 +204,7 @@ def _train_round(request: Request, run: Path, record: _Record, setup: Setup, pro
     latest, settings = record.rounds[-1], request.settings
     # A dataset that grew since the round began is trained on in the next round.
     setup = Setup(setup.task, setup.data.with_samples(latest.samples), setup.initialisation)
-    session = Session(run, setup, settings, latest.first, latest.first + settings.steps)
+    session = Session(run, request, setup, latest.first, latest.first + settings.steps)
     choices = Choices(**{**asdict(record.choices), **given_choices(settings)})
     deadline = None if request.budget is None else begun + request.budget
 

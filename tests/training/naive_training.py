@@ -14,7 +14,7 @@ from torch import Tensor
 from posegen.training.data.feed import Feed
 from posegen.training.data.training_data import batches_of, statistics
 from posegen.training.runs import checkpoints
-from posegen.training.setup import open_setup
+from posegen.training.setup import Request, open_setup
 from tests.training import tiny
 
 PARTS = 2
@@ -23,7 +23,7 @@ PARTS = 2
 def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
     """By how much the weights of a complete run without dropout, and their average, differ at most from the naive ones."""
     settings = tiny.settings("model.dropout=0")
-    found = open_setup(str(dataset), "action", settings, None)
+    found = open_setup(Request(str(dataset), "action", "quick", settings))
     source = found.data.source(found.task.recipes, "training")
     feed = Feed(
         batches_of(source, settings.batch, settings.seed, None),

@@ -36,7 +36,7 @@ from posegen.training.data.captions import (  # noqa: E402
 from posegen.training.data.hard_negatives import CHANGED, alternatives_of  # noqa: E402
 from posegen.training.models.text_encoders import TextModel  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
-from posegen.training.setup import open_setup  # noqa: E402
+from posegen.training.setup import Request, open_setup  # noqa: E402
 from posegen.training.tasks.text import (  # noqa: E402
     TASK,
     recall_among_hard_negatives,
@@ -343,4 +343,4 @@ def test_what_cannot_be_is_said(folder: Path, told: dict[str, Any]) -> None:
     assert "holds another run" in told["other encoder"]["error"]
     settings = load_settings("quick", [f"text.encoder={folder / 'tiny'}"], "text")
     with pytest.raises(UsageError, match=r"--set text\.encoder=some/run"):
-        open_setup(str(folder / "dataset"), "text", settings, Path("some/run"))
+        open_setup(Request(str(folder / "dataset"), "text", "quick", settings, init=Path("some/run")))

@@ -25,7 +25,7 @@ from posegen.training.hardware import Choices, split_batch
 from posegen.training.resources import matrix_attention
 from posegen.training.runs.checkpoints import RunProgress, State
 from posegen.training.settings import Settings, learning_rate
-from posegen.training.setup import Setup
+from posegen.training.setup import Request, Setup
 from posegen.training.task import Clips, Task
 
 __all__ = ["Learner", "Session", "StepCallback", "apply_in_micro_batches", "make_learner", "parts_per_step", "run_steps"]
@@ -40,17 +40,22 @@ class Session:
     Attributes
     ----------
     run : Path
+    request : Request
     setup : Setup
-    settings : Settings
     first, last : int
         Number of steps before and after the round.
     """
 
     run: Path
+    request: Request
     setup: Setup
-    settings: Settings
     first: int
     last: int
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the run."""
+        return self.request.settings
 
 
 class Learner(lightning.LightningModule):

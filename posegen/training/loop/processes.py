@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 
@@ -26,36 +26,13 @@ from posegen.training.hardware import Choices
 from posegen.training.loop.learner import Session, StepCallback, make_learner, parts_per_step, run_steps
 from posegen.training.resources import is_out_of_memory
 from posegen.training.runs import checkpoints
-from posegen.training.settings import Settings
-from posegen.training.setup import open_setup
+from posegen.training.setup import Request, open_setup
 
 __all__ = ["other_processes"]
 
 _POLL_SECONDS = 0.1
 _FAILURE_SECONDS = 2.0
 """Time in which a process that has failed is expected to end."""
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What a process needs to open the session; see :class:`posegen.training.loop.learner.Session`."""
-
-    run: Path
-    source: str
-    task: str
-    init: Path | None
-    settings: Settings
-    choices: Choices
-    samples: int
-    first: int
-    last: int
-    step: int
-    port: int
-
-    def environment(self, rank: int) -> dict[str, str]:
-        """Return the variables by which Lightning recognises a process that it need not start."""
-        threads = str(self.choices.threads)
-        return {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self.port), "OMP_NUM_THREADS": threads}
 
 
 @contextmanager
@@ -81,17 +58,22 @@ def other_processes(session: Session, choices: Choices, step: int) -> Iterator[N
     if choices.devices == 1:
         yield
         return
-    job = _job(session, choices, step)
-    before = {name: os.environ.get(name) for name in job.environment(0)}
+    port, setup = find_free_network_port(), session.setup
+    environment = _environment(0, port, choices)
+    before = {name: os.environ.get(name) for name in environment}
     ready = multiprocessing.get_context("spawn").Semaphore(0)
     context: ProcessContext = start_processes(  # type: ignore[no-untyped-call]
-        _train, (job, ready), choices.devices - 1, join=False, start_method="spawn"
+        _train,
+        (session.request, session.run, setup.data.samples, session.first, session.last, step, choices, port, ready),
+        choices.devices - 1,
+        join=False,
+        start_method="spawn",
     )
     try:
         for _ in context.processes:
             while not ready.acquire(timeout=_POLL_SECONDS):
                 _raise_failure(context, 0.0)
-        os.environ.update(job.environment(0))
+        os.environ.update(environment)
         yield
     except RuntimeError as error:
         # When another process ends, the collective operations of this one fail.
@@ -110,21 +92,10 @@ def other_processes(session: Session, choices: Choices, step: int) -> Iterator[N
                 os.environ[name] = value
 
 
-def _job(session: Session, choices: Choices, step: int) -> _Job:
-    setup = session.setup
-    return _Job(
-        run=session.run,
-        source=setup.data.source_name,
-        task=setup.task.name,
-        init=setup.initialisation.init,
-        settings=session.settings,
-        choices=choices,
-        samples=setup.data.samples,
-        first=session.first,
-        last=session.last,
-        step=step,
-        port=find_free_network_port(),
-    )
+def _environment(rank: int, port: int, choices: Choices) -> dict[str, str]:
+    """Return the variables by which Lightning recognises a process that it need not start."""
+    threads = str(choices.threads)
+    return {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": threads}
 
 
 def _raise_failure(context: ProcessContext, seconds: float) -> None:
@@ -141,17 +112,27 @@ def _raise_failure(context: ProcessContext, seconds: float) -> None:
         raise PosegenError(msg) from failure
 
 
-def _train(index: int, job: _Job, ready: Semaphore) -> None:
+def _train(
+    index: int,
+    request: Request,
+    run: Path,
+    samples: int,
+    first: int,
+    last: int,
+    step: int,
+    choices: Choices,
+    port: int,
+    ready: Semaphore,
+) -> None:
     """Train in a process of its own; the first of these processes has index 0 and rank 1."""
     rank = index + 1
-    os.environ.update(job.environment(rank))
-    torch.set_num_threads(job.choices.threads)
-    setup = open_setup(job.source, job.task, job.settings, job.init)
-    setup = replace(setup, data=setup.data.with_samples(job.samples))
-    session = Session(job.run, setup, job.settings, job.first, job.last)
-    learner = make_learner(session, checkpoints.read(job.run, job.step) if job.step else None)
+    os.environ.update(_environment(rank, port, choices))
+    torch.set_num_threads(choices.threads)
+    setup = open_setup(request)
+    session = Session(run, request, replace(setup, data=setup.data.with_samples(samples)), first, last)
+    learner = make_learner(session, checkpoints.read(run, step) if step else None)
     ready.release()
-    run_steps(session, job.choices, learner, StepCallback(parts_per_step(session, job.choices)), rank, _log)
+    run_steps(session, choices, learner, StepCallback(parts_per_step(session, choices)), rank, _log)
 
 
 def _log(text: str) -> None:
