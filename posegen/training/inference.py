@@ -200,7 +200,10 @@ def _outputs_in_order(task: Task, model: nn.Module, source: ClipSource) -> Itera
     variants = len(source.variants)
     for chunk in range(-(-source.samples // source.chunk)):
         numbers = source.samples_of[chunk * source.chunk : (chunk + 1) * source.chunk]
-        arrays = {name: np.empty((variants, *shape.buffer_shape(source.chunk)), shape.dtype) for name, shape in source.arrays().items()}
+        arrays = {
+            name: np.empty((variants, *shape.buffer_shape(source.chunk)), shape.dtype)
+            for name, shape in source.arrays().items()
+        }
         source.load(chunk, range(variants), arrays, ())
         # An array holds one piece of the chunk here, so axes of length one stand between variant and sample.
         by_sample = {
