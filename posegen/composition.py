@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.captions import kind_of_person, label_segments, write_captions
 from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption
-from posegen.captions.script import make_script
-from posegen.captions.script_scene import AGES, GROWN, ScriptScene, plan_script
+from posegen.captions.script import AGES, GROWN, ScriptScene, make_script, plan_script
 from posegen.captions.segments import find_segments, segment_rows
-from posegen.captions.sentences import kind_of_person
 from posegen.checks.segments import check_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config

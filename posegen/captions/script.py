@@ -1,19 +1,29 @@
-"""Script: what a parsed text asks one person to do, in order or at the same time, without contradictions.
+"""Scripts: what a parsed text asks one person to do, in order or at the same time, and the scene that shows it.
 
-:mod:`posegen.captions.script_scene` plans the scene of a script.
+A script has no contradictions. Its scene defines one person, and time, speed, turn and repetitions of each action.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
 
 from posegen.captions.parser import ParsedCaption
+from posegen.config.schema import Config
+from posegen.constants import AVERAGE_LEG
 from posegen.errors import UsageError
 from posegen.library.load import Library
-from posegen.planning.repertoire import Repertoire, repertoire
+from posegen.library.styles import Style
+from posegen.constants import AROUND, SPEED_BOUNDS
+from posegen.planning.segments import AFTER, BEFORE
+from posegen.planning.population import leg_height, persons, seat_height
+from posegen.planning.repertoire import NO_GAIT, RUN, STANDING, STEP, WALK, Repertoire, repertoire
+from posegen.randomness import Stream, uniform
+from posegen.scene import BOTH, DRAWS, LEFT, RIGHT, Persons, Scenes, empty_scenes
 from posegen.wording import shown
 
-__all__ = ["Part", "Script", "make_script"]
+__all__ = ["AGES", "GROWN", "Part", "Script", "ScriptScene", "make_script", "plan_script"]
 
 _DETAILS = ("side", "count", "speed", "direction", "path", "style")
 
@@ -150,3 +160,271 @@ def _with_bases(parts: list[Part], actions: Repertoire, library: Library) -> tup
         else:
             based.append(Part(library.actions[actions.standing], -1, over=(part,)))
     return tuple(based)
+
+
+AGES = {"boy": (6, 15), "girl": (6, 15), "older_man": (60, 75), "older_woman": (60, 75)}
+GROWN, _OLD = (18, 59), (60, 75)
+"""Years."""
+_CANDIDATES = 64
+_LAST, _SPARE = 0.6, 3.0
+"""Seconds of standing that are shown at the end, and seconds that the scene continues after it."""
+_MOST_FRAMES = 10_000
+_SINGLE_STEPS = 1 << 24
+
+_GAIT_SECONDS, _RUN_SECONDS, _MOST_SECONDS, _BETWEEN = 4.0, 6.5, 5.0, 0.3
+_TURN, _TURN_RATE, _CURVE, _BEYOND = 90.0, 98.0, 80.0, 20.0
+"""Degrees, and degrees per second; a turn around exceeds the least angle of one by the last number."""
+_SLOWER, _FASTER = 0.85, {WALK: 1.15, RUN: 1.3}
+"""Factors on the bounds of speed words, so that the speed is clearly beyond them; a run takes long to accelerate."""
+_LONGER = 2.5
+_WORDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
+
+
+@dataclass(frozen=True)
+class ScriptScene:
+    """A scene of one person, and for each slot the number of its segment in the text, or -1."""
+
+    scenes: Scenes
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """One action over a time interval, in the terms of :class:`posegen.scene.Scenes`; `number` as in :class:`Part`."""
+
+    action: int
+    number: int
+    seconds: float
+    side: int = BOTH
+    speed: float = 0.0
+    turn: float = 0.0
+    repetitions: int = 0
+
+
+@dataclass(frozen=True)
+class _TimedPart:
+    """A base slot and the slots that overlay it, one after another from `lead` seconds on.
+
+    It may take `least` to `most` seconds. `stays` is whether its pose is kept until another action begins.
+    """
+
+    slot: _Slot
+    over: tuple[_Slot, ...]
+    lead: float
+    least: float
+    most: float
+    stays: bool
+
+
+_TimedSlots = list[tuple[float, float, _Slot]]
+
+
+def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: float | None) -> ScriptScene:
+    """Plan the scene of a script.
+
+    Parameters
+    ----------
+    script : Script
+    library : Library
+    fps : int
+    seed : int
+        Random seed of what the script leaves open: the person and the details of the motion.
+    seconds : float or None
+        Duration; None for the natural one.
+
+    Returns
+    -------
+    ScriptScene
+
+    Raises
+    ------
+    UsageError
+        If the actions do not fit into that time, or take too many frames.
+    """
+    who = _find_person(script, library, seed)
+    style = list(library.styles.values())[int(who.style[0])]
+    timer = _Timer(library, style, float(leg_height(who)[0]), LEFT if who.left_handed[0] else RIGHT)
+    parts = [timer.time_part(part) for part in script.parts]
+    ends = not (parts[-1].stays or parts[-1].slot.number < 0)
+    parts, left = _fit_duration(parts, None if seconds is None else seconds - (_LAST if ends else 0.0))
+    base, over, length = _timeline(parts, library, left, ends)
+    frames = round(length * fps)
+    if frames > _MOST_FRAMES:
+        msg = f"that takes {length:.0f} seconds; ask for at most {_MOST_FRAMES // fps}"
+        raise UsageError(msg)
+    scenes = empty_scenes(1, 1, len(base) + len(over))
+    scenes.length[:], scenes.persons.index[:] = frames, who.index
+    for k, (start, end, slot) in enumerate((*base, *over)):
+        values = {"start": start, "end": end, "action": slot.action, "side": slot.side, "speed": slot.speed}
+        values |= {"turn": slot.turn * np.pi / 180.0, "repetitions": slot.repetitions, "layered": k >= len(base)}
+        values |= {"tempo": style.tempo, "amplitude": style.amplitude}
+        for name, value in values.items():
+            getattr(scenes, name)[0, 0, k] = value
+    drawn = uniform(seed, np.zeros(1, np.int64), Stream.MOTION, DRAWS)[:, None, :]
+    scene = replace(
+        scenes,
+        theme=np.array([list(library.themes).index(script.place) if script.place in library.themes else 0], np.int16),
+        persons=_select(who, None),
+        seat_height=seat_height(who, np.array([0.5]))[None],
+        draws=np.asarray(np.floor(drawn * _SINGLE_STEPS) / _SINGLE_STEPS, np.float32),
+    )
+    return ScriptScene(scene, tuple(slot.number for _, _, slot in (*base, *over)))
+
+
+def _find_person(script: Script, library: Library, seed: int) -> Persons:
+    """Return somebody of the population who is as the script describes."""
+    low, high = _OLD if script.style == "old" else AGES.get(script.who, GROWN)
+    style = {script.style or "neutral": 1.0}
+    config = Config.model_validate({"seed": seed, "population": {"age": {"min": low, "max": high}, "styles": style}})
+    people = persons(config, library, np.arange(_CANDIDATES))
+    fits = np.ones(_CANDIDATES, bool)
+    if script.who:
+        fits = people.male == script.who.endswith(("man", "boy")) & (not script.who.endswith("woman"))
+    return _select(people, np.flatnonzero(fits)[:1])
+
+
+def _select(people: Persons, index: np.ndarray | None) -> Persons:
+    return Persons(**{field.name: getattr(people, field.name)[index] for field in fields(Persons)})
+
+
+def _timeline(parts: list[_TimedPart], library: Library, left: float, ends: bool) -> tuple[_TimedSlots, _TimedSlots, float]:
+    """Return start, end and slot of all base and layered slots, longer than shown, and the seconds that are shown."""
+    actions = repertoire(library)
+    base: _TimedSlots = []
+    over: _TimedSlots = []
+    now = 0.0
+    for part in parts:
+        begin = now + part.lead
+        for slot in part.over:
+            over.append((begin, begin + slot.seconds, slot))
+            begin += slot.seconds + _BETWEEN
+        base.append((now, now + part.slot.seconds, part.slot))
+        now += part.slot.seconds
+    length = now + left + (_LAST if ends else 0.0)
+    start, end, slot = base[-1]
+    if parts[-1].stays:
+        # An actor who sits down last is still seated at the end.
+        rest = float(actions.exit[slot.action]) + 0.5
+        base[-1] = (start, end + left + rest, slot)
+        now = end + left + rest
+    elif slot.action == actions.standing:
+        base[-1] = (start, end + left + _SPARE, slot)
+        return base, over, length
+    base.append((now, max(now, length) + _SPARE, _Slot(library.index(STANDING), -1, 0.0)))
+    return base, over, length
+
+
+@dataclass(frozen=True)
+class _Timer:
+    """Times the parts of a script for one person.
+
+    Attributes
+    ----------
+    library : Library
+    style : Style
+        Of the person.
+    leg : float
+        Metres; longer legs are faster.
+    side : int
+        LEFT or RIGHT: the side of everything whose side is not stated.
+    """
+
+    library: Library
+    style: Style
+    leg: float
+    side: int
+
+    def time_part(self, part: Part) -> _TimedPart:
+        """Time one part."""
+        actions, kind = repertoire(self.library), self.library.index(part.action)
+        slot = self._slot(part)
+        over = tuple(self._slot(upper) for upper in part.over)
+        seated = bool(actions.seated[kind])
+        lead = float(actions.enter[kind]) / self.style.tempo if seated else BEFORE
+        tail = float(actions.exit[kind]) / self.style.tempo if seated else AFTER
+        needed = lead + tail + sum(upper.seconds + _BETWEEN for upper in over) if over else 0.0
+        counted, gait = bool(actions.counted[kind]), int(actions.gait[kind])
+        elastic = not counted and gait != STEP
+        if part.number < 0:
+            slot = replace(slot, seconds=needed)
+        least = max(needed, float(actions.shortest[kind]) if elastic and part.number >= 0 else slot.seconds)
+        seconds = max(slot.seconds, needed)
+        most = _LONGER * seconds if elastic and part.number >= 0 else seconds
+        stays = elastic and gait == NO_GAIT and bool(actions.exit[kind] > 0) and not part.finished
+        return _TimedPart(replace(slot, seconds=seconds), over, lead, min(least, seconds), most, stays)
+
+    def _slot(self, part: Part) -> _Slot:
+        actions, kind = repertoire(self.library), self.library.index(part.action)
+        gait, counted = int(actions.gait[kind]), bool(actions.counted[kind])
+        shortest, tempo = float(actions.shortest[kind]), self.style.tempo
+        own = {"left": LEFT, "right": RIGHT}.get(part.asked.get("side", ""), self.side)
+        turn = self._turn(part)
+        usual = (int(actions.fewest[kind]) + int(actions.most[kind])) // 2
+        repetitions = int(part.asked.get("count", usual)) if counted else 0
+        if counted:
+            seconds = float(actions.enter[kind] + actions.exit[kind] + repetitions * actions.cycle[kind]) / tempo
+        elif gait == STEP:
+            seconds = max(abs(turn) / (_TURN_RATE * tempo), shortest)
+        elif gait != NO_GAIT:
+            # A run accelerates and brakes for two of its seconds, and its full speed must be visible.
+            seconds = _RUN_SECONDS if gait == RUN else max(_GAIT_SECONDS, shortest)
+        else:
+            mean = 0.5 * float(actions.shortest[kind] + actions.longest[kind])
+            seconds = max(min(mean, _MOST_SECONDS), shortest / tempo)
+        sided = bool(actions.sided[kind]) or gait != NO_GAIT
+        return _Slot(kind, part.number, seconds, own if sided else BOTH, self._speed(part), turn, repetitions)
+
+    def _turn(self, part: Part) -> float:
+        """Return degrees, left positive."""
+        actions, kind = repertoire(self.library), self.library.index(part.action)
+        right, left = float(actions.right[kind]), float(actions.left[kind])
+        if actions.gait[kind] == STEP:
+            direction = part.asked.get("direction", "left" if self.side == LEFT else "right")
+            around = AROUND + _BEYOND
+            return {"left": _TURN, "right": -_TURN, "around": around if self.side == LEFT else -around}[direction]
+        if right > 0 or left < 0:
+            return 0.5 * (right + left)
+        path = part.asked.get("path", "straight")
+        return {"straight": 0.0, "left": min(left, _CURVE), "right": max(right, -_CURVE)}[path]
+
+    def _speed(self, part: Part) -> float:
+        """Return metres per second."""
+        actions, kind = repertoire(self.library), self.library.index(part.action)
+        slow, fast = float(actions.slow[kind]), float(actions.fast[kind])
+        if fast <= 0:
+            return 0.0
+        gait = int(actions.gait[kind])
+        pace = float(np.sqrt(self.leg / AVERAGE_LEG))
+        usual = 0.5 * (slow + fast)
+        word, bounds = part.asked.get("speed"), _WORDS.get(gait)
+        if bounds is None:
+            return usual * pace
+        if word is None:
+            return usual * self.style.speed * pace
+        speeds = {"slow": bounds[0] * _SLOWER, "normal": 0.5 * (bounds[0] + bounds[1]), "fast": bounds[1] * _FASTER[gait]}
+        return speeds[word] * pace
+
+
+def _fit_duration(parts: list[_TimedPart], seconds: float | None) -> tuple[list[_TimedPart], float]:
+    """Stretch or shorten the elastic parts to a duration; return them and the seconds that are left at the end.
+
+    Raises
+    ------
+    UsageError
+        If the actions take longer.
+    """
+    natural = sum(part.slot.seconds for part in parts)
+    if seconds is None or seconds == natural:
+        return parts, 0.0
+    least, most = sum(part.least for part in parts), sum(part.most for part in parts)
+    if seconds < least:
+        msg = f"all of that takes at least {least + 0.05:.1f} seconds; ask for more than {seconds:g}, or leave --seconds out"
+        raise UsageError(msg)
+    if seconds < natural:
+        share = (natural - seconds) / (natural - least)
+        new = [part.slot.seconds - share * (part.slot.seconds - part.least) for part in parts]
+    else:
+        share = min(1.0, (seconds - natural) / (most - natural)) if most > natural else 0.0
+        new = [part.slot.seconds + share * (part.most - part.slot.seconds) for part in parts]
+    done = [replace(part, slot=replace(part.slot, seconds=length)) for part, length in zip(parts, new, strict=True)]
+    return done, max(0.0, seconds - sum(new))

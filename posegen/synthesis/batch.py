@@ -65,62 +65,32 @@ def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
 
     `variants` are those of the dataset; variants of other packages add their parameters.
     """
-    statement = pa.struct(
-        [
-            ("actor", pa.int32()),
-            ("kind", pa.string()),
-            ("segment", pa.int32()),
-            ("action", pa.string()),
-            ("value", pa.string()),
-        ]
-    )
-    segment = pa.struct(
-        [
-            ("action", pa.string()),
-            ("parts", pa.list_(pa.string())),
-            ("start", pa.int32()),
-            ("end", pa.int32()),
-            ("side", pa.string()),
-            ("speed", pa.float32()),
-            ("turn", pa.float32()),
-            ("repetitions", pa.int32()),
-            ("text", pa.string()),
-            ("statements", pa.list_(statement)),
-        ]
-    )
-    actor = pa.struct(
-        [
-            ("person", pa.int64()),
-            ("stature", pa.float32()),
-            ("age", pa.float32()),
-            ("male", pa.bool_()),
-            ("left_handed", pa.bool_()),
-            ("style", pa.string()),
-            ("seat_height", pa.float32()),
-            ("segments", pa.list_(segment)),
-        ]
-    )
-    caption = pa.struct([("text", pa.string()), ("kind", pa.string()), ("statements", pa.list_(statement))])
-    parameters = pa.struct(
-        [
-            (name, pa.bool_() if isinstance(value, bool) else pa.float32())
-            for name, value in neutral_parameters(variants).items()
-        ]
-    )
-    return pa.schema(
-        [
-            ("sample", pa.int64()),
-            ("variant", pa.string()),
-            ("theme", pa.string()),
-            ("length", pa.int32()),
-            ("duration", pa.float32()),
-            ("captions", pa.list_(caption)),
-            ("actors", pa.list_(actor)),
-            ("parameters", parameters),
-            ("attempt", pa.int32()),
-            ("dropped", pa.list_(statement)),
-        ]
-    )
+    statement = _struct(actor="int32", kind="string", segment="int32", action="string", value="string")
+    statements, texts = pa.list_(statement), pa.list_(pa.string())
+    numbers = {"speed": "float32", "turn": "float32", "repetitions": "int32"}
+    segment = {"action": "string", "parts": texts, "start": "int32", "end": "int32", "side": "string", **numbers}
+    body = {"stature": "float32", "age": "float32", "male": "bool", "left_handed": "bool"}
+    segments = pa.list_(_struct(**segment, text="string", statements=statements))
+    actor = _struct(person="int64", **body, style="string", seat_height="float32", segments=segments)
+    parameters = {name: "bool" if isinstance(v, bool) else "float32" for name, v in neutral_parameters(variants).items()}
+    columns = {
+        "sample": "int64",
+        "variant": "string",
+        "theme": "string",
+        "length": "int32",
+        "duration": "float32",
+        "captions": pa.list_(_struct(text="string", kind="string", statements=statements)),
+        "actors": pa.list_(actor),
+        "parameters": _struct(**parameters),
+        "attempt": "int32",
+        "dropped": statements,
+    }
+    return pa.schema(list(_struct(**columns)))
+
+
+def _struct(**columns: str | pa.DataType) -> pa.StructType:
+    """Return a struct type; types are given as such or by name."""
+    return pa.struct([(name, pa.type_for_alias(t) if isinstance(t, str) else t) for name, t in columns.items()])
 
 
 def actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -> list[list[Row]]:
