@@ -1,1 +1,1 @@
-"""Captions in other words, by a language model behind an OpenAI-compatible server: an overlay beside a dataset."""
+"""Paraphrases: captions reworded by a language model behind an OpenAI-compatible server, stored beside a dataset."""

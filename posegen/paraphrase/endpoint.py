@@ -1,7 +1,7 @@
-"""Asking a server for other words: any that speaks OpenAI's chat completions.
+"""Endpoint: ask a server that speaks OpenAI's chat completions to reword captions.
 
-What it answers is not trusted: it may be late, endless, no JSON, or not what was asked for. What goes wrong on the way is tried
-again, as is an answer that cannot be used; what the server refuses is not.
+Answers are not trusted: one may be late, endless, not JSON, or not what was asked for. Failures of transport and unusable
+answers are retried; refusals of the server are not.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 from posegen.errors import PosegenError, UsageError
 from posegen.wording import shown
 
-__all__ = ["KEYS", "PROMPT", "Asker", "Server", "asking", "key_of_environment", "server_at"]
+__all__ = ["KEYS", "PROMPT", "Client", "Server", "api_key", "connect", "parse_endpoint"]
 
 KEYS = ("POSEGEN_API_KEY", "OPENAI_API_KEY")
-"""Environment variables that may hold the server's key; the first that is set counts."""
+"""Environment variables that may hold the server's key; the first one that is set is used."""
 
 PROMPT = (
     "You reword captions of short clips of human motion. Answer with one rewording of the caption and nothing else. "
@@ -35,20 +35,21 @@ PROMPT = (
 )
 
 MOST_BYTES = 1 << 20
-"""Of an answer as it comes over the line."""
+"""Of an answer as received."""
 MOST_LETTERS = 1000
 """Of a paraphrase."""
-_LONGEST_WAIT = 60.0
+_MAX_WAIT = 60.0
 _FIRST_WAIT = 0.5
-_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
-_HOPELESS = frozenset((401, 403, 404, 405, 407, 410))
+_RETRIED = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
+_FATAL = frozenset((401, 403, 404, 405, 407, 410))
+_FIXES = {401: f"Put its key into the variable {KEYS[0]}", 404: "Check the address and the name of the model"}
 _THINKING = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
 _MOST_SHOWN = 200
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where to ask whom.
+    """A server and how it is asked.
 
     Attributes
     ----------
@@ -58,13 +59,13 @@ class Server:
         Scheme, name and port: all of it that is ever stored.
     model : str
     key : str
-        Empty for a server that wants none.
+        Empty for a server that needs none.
     timeout : float
-        Seconds that one answer may take in all.
+        Seconds for one answer.
     attempts : int
-        How often one caption is asked for at most.
+        Most requests for one caption.
     temperature : float or None
-        As the server has it by default where it is None.
+        None for the server's default.
     """
 
     url: str
@@ -76,8 +77,11 @@ class Server:
     temperature: float | None = None
 
 
-class _Again(Exception):  # noqa: N818  # it is no error yet
-    """What may go well another time; `wait` is for how many seconds the server asks to be left alone."""
+class _RetryableError(Exception):
+    """A failed request that may succeed later.
+
+    `wait` is the time in seconds that the server asks for; `answered` is whether it answered, but not with a caption.
+    """
 
     def __init__(self, reason: str, wait: float | None = None, *, answered: bool = False) -> None:
         super().__init__(reason)
@@ -85,25 +89,25 @@ class _Again(Exception):  # noqa: N818  # it is no error yet
         self.answered = answered
 
 
-def server_at(endpoint: str, model: str, **settings: Any) -> Server:
-    """Find a server by the address that its users are told, such as ``http://localhost:8000/v1``.
+def parse_endpoint(endpoint: str, model: str, **settings: Any) -> Server:
+    """Return the server of an address such as ``http://localhost:8000/v1``.
 
     Raises
     ------
     UsageError
-        If that is no such address, or holds a password, or the model has no name.
+        If the address is invalid or contains a password, or the model has no name.
     """
     try:
         parts = urlsplit(endpoint)
         port = parts.port
     except ValueError as error:
-        msg = f"--endpoint {shown(endpoint)}: is no address ({error}); it looks like http://localhost:8000/v1"
+        msg = f"--endpoint {shown(endpoint)}: is not an address ({error}); it looks like http://localhost:8000/v1"
         raise UsageError(msg) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         msg = f"--endpoint {shown(endpoint)}: must be an http or https address, such as http://localhost:8000/v1"
         raise UsageError(msg)
     if parts.username or parts.password or parts.query or parts.fragment:
-        msg = f"--endpoint: must hold no name, password, query or fragment; put the key into the variable {KEYS[0]}"
+        msg = f"--endpoint: must not contain a name, password, query or fragment; put the key into the variable {KEYS[0]}"
         raise UsageError(msg)
     if not model.strip():
         msg = "--model: is empty; name the model as the server does"
@@ -113,37 +117,37 @@ def server_at(endpoint: str, model: str, **settings: Any) -> Server:
     return Server(f"{parts.scheme}://{parts.netloc}{path}/chat/completions", host, model, **settings)
 
 
-def key_of_environment() -> str:
-    """Take the server's key from the environment; empty where there is none.
+def api_key() -> str:
+    """Return the server's key from the environment; empty for none.
 
     Raises
     ------
     UsageError
-        If it cannot be sent; it is not shown.
+        If it contains characters that cannot be sent; the key is not shown.
     """
     name = next((name for name in KEYS if os.environ.get(name)), "")
-    key = os.environ.get(name, "").strip() if name else ""
+    key = os.environ.get(name, "").strip()
     if not all("!" <= letter <= "~" for letter in key):
-        msg = f"{name}: is no key: it has blanks or letters beyond ASCII"
+        msg = f"{name}: is not a key: it has blanks or letters beyond ASCII; set it to the key of the server"
         raise UsageError(msg)
     return key
 
 
 @dataclass(frozen=True)
-class Asker:
-    """Asks one server; may be used by several threads at once. `leaving` ends all waiting."""
+class Client:
+    """Connections to one server; several threads may use it. Setting `stopping` ends all waiting."""
 
     server: Server
-    client: Any
-    leaving: Event
+    connections: Any
+    stopping: Event
 
-    def ask(self, caption: str) -> str | None:
-        """Ask for other words for a caption.
+    def reword(self, caption: str) -> str | None:
+        """Ask for a rewording of a caption.
 
         Returns
         -------
         str or None
-            None where the server answers, but never with what can be used.
+            None where the server answers, but never with a usable text.
 
         Raises
         ------
@@ -153,21 +157,21 @@ class Asker:
         import tenacity
 
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_Again),
-            stop=tenacity.stop_after_attempt(self.server.attempts) | tenacity.stop_when_event_set(self.leaving),
+            retry=tenacity.retry_if_exception_type(_RetryableError),
+            stop=tenacity.stop_after_attempt(self.server.attempts) | tenacity.stop_when_event_set(self.stopping),
             wait=_wait,
-            sleep=tenacity.sleep_using_event(self.leaving),
+            sleep=tenacity.sleep_using_event(self.stopping),
             reraise=True,
         )
         try:
-            return str(retrying(self._once, caption))
-        except _Again as error:
+            return str(retrying(self._request, caption))
+        except _RetryableError as error:
             if error.answered:
                 return None
-            msg = f"{self.server.host}: {error}, {self.server.attempts} times in a row. Run the same command again to go on"
+            msg = f"{self.server.host}: {error}, {self.server.attempts} times in a row. Run the same command again to resume"
             raise PosegenError(msg) from error
 
-    def _once(self, caption: str) -> str:
+    def _request(self, caption: str) -> str:
         import httpx
 
         body: dict[str, Any] = {
@@ -177,25 +181,25 @@ class Asker:
         if self.server.temperature is not None:
             body["temperature"] = self.server.temperature
         try:
-            with self.client.stream("POST", self.server.url, json=body) as response:
+            with self.connections.stream("POST", self.server.url, json=body) as response:
                 _check_status(response, self.server)
-                return _content(_received(response, time.monotonic() + self.server.timeout))
+                return _caption(_receive(response, time.monotonic() + self.server.timeout))
         except httpx.TimeoutException as error:
             reason = f"did not answer within {self.server.timeout:g} seconds"
-            raise _Again(reason) from error
+            raise _RetryableError(reason) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
             reason = f"cannot be reached ({type(error).__name__}: {str(error)[:_MOST_SHOWN]})"
-            raise _Again(reason) from error
+            raise _RetryableError(reason) from error
 
 
 @contextmanager
-def asking(server: Server) -> Iterator[Asker]:
-    """Hold connections to a server.
+def connect(server: Server) -> Iterator[Client]:
+    """Open connections to a server.
 
     Raises
     ------
     UsageError
-        If what is needed for that is not installed.
+        If the packages for it are not installed.
     """
     try:
         import httpx
@@ -204,45 +208,41 @@ def asking(server: Server) -> Iterator[Asker]:
         msg = "paraphrasing needs httpx and tenacity, which are not installed; install them with: pip install 'posegen[words]'"
         raise UsageError(msg) from error
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {server.key}"} if server.key else {})
-    leaving = Event()
-    # Redirects are not followed: the key is for this server.
-    with httpx.Client(headers=headers, timeout=server.timeout, follow_redirects=False) as client:
+    stopping = Event()
+    # Redirects are not followed: the key is for this server only.
+    with httpx.Client(headers=headers, timeout=server.timeout, follow_redirects=False) as connections:
         try:
-            yield Asker(server, client, leaving)
+            yield Client(server, connections, stopping)
         finally:
-            leaving.set()
+            stopping.set()
 
 
 def _wait(state: Any) -> float:
-    """Wait as long as the server asks, or a random time that doubles with each attempt."""
+    """Return the time that the server asks for, or a random time that doubles with each attempt; seconds."""
     import tenacity
 
     error = state.outcome.exception()
-    if isinstance(error, _Again) and error.wait is not None:
-        return min(error.wait, _LONGEST_WAIT)
-    return tenacity.wait_random_exponential(multiplier=_FIRST_WAIT, max=_LONGEST_WAIT)(state)
+    if isinstance(error, _RetryableError) and error.wait is not None:
+        return min(error.wait, _MAX_WAIT)
+    return tenacity.wait_random_exponential(multiplier=_FIRST_WAIT, max=_MAX_WAIT)(state)
 
 
 def _check_status(response: Any, server: Server) -> None:
     status = response.status_code
     if status == 200:
         return
-    if status in _AGAIN or status >= 500:
-        reason = f"answered {status}"
-        raise _Again(reason, _retry_after(response.headers.get("Retry-After", "")))
-    if status in _HOPELESS or status < 400:
-        cure = {401: f"Put its key into the variable {KEYS[0]}", 404: "Look at the address and the name of the model"}
-        msg = (
-            f"{server.host}: answered {status}. {cure.get(status, 'Look at the address, the key and the rights that it gives')}"
-        )
-        raise PosegenError(msg)
-    # Such as 400 for a caption that a filter of the server's does not like.
     reason = f"answered {status}"
-    raise _Again(reason, answered=True)
+    if status in _RETRIED or status >= 500:
+        raise _RetryableError(reason, _retry_after(response.headers.get("Retry-After", "")))
+    if status in _FATAL or status < 400:
+        msg = f"{server.host}: {reason}. {_FIXES.get(status, 'Check the address, the key and the permissions of the key')}"
+        raise PosegenError(msg)
+    # Such as 400 for a caption that the server's filter rejects.
+    raise _RetryableError(reason, answered=True)
 
 
 def _retry_after(value: str) -> float | None:
-    """Seconds that a header asks to wait, given as such or as a date; None where it says nothing that can be read."""
+    """Return the seconds of a Retry-After header, given as such or as a date; None for an unreadable one."""
     if value.isascii() and value.isdigit():
         return float(value[:6])
     try:
@@ -251,35 +251,35 @@ def _retry_after(value: str) -> float | None:
         return None
 
 
-def _received(response: Any, deadline: float) -> bytes:
+def _receive(response: Any, deadline: float) -> bytes:
     received = bytearray()
-    # As it comes: what a compressed answer would grow to, nobody knows.
+    # Raw bytes: the size of a decompressed answer would be unlimited.
     for piece in response.iter_raw():
         received += piece
         if len(received) > MOST_BYTES:
             reason = f"answers with more than {MOST_BYTES} bytes"
-            raise _Again(reason, answered=True)
+            raise _RetryableError(reason, answered=True)
         if time.monotonic() > deadline:
             reason = "answers too slowly"
-            raise _Again(reason)
+            raise _RetryableError(reason)
     return bytes(received)
 
 
-def _content(received: bytes) -> str:
+def _caption(received: bytes) -> str:
     try:
         content = json.loads(received)["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        reason = "answers with what is no chat completion"
-        raise _Again(reason, answered=True) from error
-    text = _plain(content) if isinstance(content, str) else ""
+        reason = "does not answer with a chat completion"
+        raise _RetryableError(reason, answered=True) from error
+    text = _plain_line(content) if isinstance(content, str) else ""
     if not text:
-        reason = "answers with what is no caption"
-        raise _Again(reason, answered=True)
+        reason = "does not answer with a caption"
+        raise _RetryableError(reason, answered=True)
     return text
 
 
-def _plain(content: str) -> str:
-    """One line of letters that can be shown, without thoughts and quotation marks around it; empty if it is no such line."""
+def _plain_line(content: str) -> str:
+    """Return one printable line without thoughts and enclosing quotation marks; empty if the content is no such line."""
     text = _THINKING.sub("", content[:MOST_BYTES]).strip()
     if len(text) > 1 and (text[0], text[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d")}:
         text = text[1:-1].strip()

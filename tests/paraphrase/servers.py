@@ -1,10 +1,9 @@
-"""A real server on this machine that speaks chat completions, well or badly, as a test tells it."""
+"""A real server on this machine that answers chat completions, well or badly, as a test defines."""
 
 from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from typing import Any
 
 
 @dataclass
-class Told:
-    """What came in: captions and how often each, headers of the last request, how many were under way at once at most."""
+class Received:
+    """Requests of a server: how often each caption came, the last headers and body, and the most simultaneous requests."""
 
     captions: Counter[str] = field(default_factory=Counter)
     headers: dict[str, str] = field(default_factory=dict)
@@ -28,18 +27,18 @@ class Told:
 
 @dataclass(frozen=True)
 class Bad:
-    """A bad answer: a status with headers, or a body of any bytes, a pause before it, or a connection that is dropped."""
+    """A bad answer: a status with headers, or any bytes; it may be delayed, cut off or endless."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
-    pause: float = 0.0
+    wait: threading.Event | None = None
     drop: bool = False
     endless: bool = False
 
 
 Answering = Callable[[str, int], str | Bad]
-"""Gets a caption and how often it was asked for before."""
+"""Takes a caption and how often it was asked for before."""
 
 
 def completion(text: object) -> bytes:
@@ -47,9 +46,9 @@ def completion(text: object) -> bytes:
 
 
 @contextmanager
-def serving(answering: Answering) -> Iterator[Told]:
-    """Serve until the block is left."""
-    told = Told()
+def serving(answering: Answering) -> Iterator[Received]:
+    """Serve until the block ends."""
+    received = Received()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -58,31 +57,32 @@ def serving(answering: Answering) -> Iterator[Told]:
             pass
 
         def do_POST(self) -> None:
-            with told.lock:
-                told.busy += 1
-                told.busiest = max(told.busiest, told.busy)
+            with received.lock:
+                received.busy += 1
+                received.busiest = max(received.busiest, received.busy)
             try:
                 self.answer()
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
             finally:
-                with told.lock:
-                    told.busy -= 1
+                with received.lock:
+                    received.busy -= 1
 
         def answer(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             caption = body["messages"][-1]["content"]
-            with told.lock:
-                before = told.captions[caption]
-                told.captions[caption] += 1
-                told.headers, told.body = dict(self.headers), body
+            with received.lock:
+                before = received.captions[caption]
+                received.captions[caption] += 1
+                received.headers, received.body = dict(self.headers), body
             answer = answering(caption, before) if self.path == "/v1/chat/completions" else Bad(404)
             self.send(answer if isinstance(answer, Bad) else Bad(body=completion(answer)))
 
         def send(self, answer: Bad) -> None:
-            time.sleep(answer.pause)
+            if answer.wait is not None:
+                answer.wait.wait()
             if answer.drop:
-                # A part of what was promised, and then nothing.
+                # A part of the announced length, and then nothing.
                 self.send_response(200)
                 self.send_header("Content-Length", "1000")
                 self.end_headers()
@@ -105,11 +105,11 @@ def serving(answering: Answering) -> Iterator[Told]:
         block_on_close = False
 
     server = Server(("127.0.0.1", 0), Handler)
-    told.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    received.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield told
+        yield received
     finally:
         server.shutdown()
         server.server_close()

@@ -1,4 +1,4 @@
-"""The command that paraphrases: what it keeps, what it refuses, what it asks for, and what a kill leaves."""
+"""The command ``paraphrase``: what it keeps, what it refuses, what it asks for, and what remains after a kill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from tests.paraphrase.servers import Bad, Told, serving
+from tests.paraphrase.servers import Bad, Received, serving
 
 pytest.importorskip("httpx")
 pytest.importorskip("tenacity")
@@ -40,15 +40,13 @@ def dataset(made: Path, tmp_path: Path) -> Path:
 
 
 def reworded(caption: str, before: int = 0) -> str:
-    """The same, one way or another; left becomes right."""
-    told = caption.rstrip(".")
-    return (
-        told.replace("left", "right").replace("wav", "wav") + ", as can be seen" if "left" in told else f"{told}, as it seems"
-    )
+    """The same caption with a few more words; left becomes right."""
+    text = caption.rstrip(".")
+    return text.replace("left", "right") + ", as can be seen" if "left" in text else f"{text}, as it seems"
 
 
-def run(capsys: pytest.CaptureFixture[str], dataset: Path, told: Told, *more: str) -> tuple[int, dict[str, Any]]:
-    code = main(["paraphrase", str(dataset), "--endpoint", told.url, "--model", "tiny/1", "--json", "--quiet", *more])
+def run(capsys: pytest.CaptureFixture[str], dataset: Path, received: Received, *more: str) -> tuple[int, dict[str, Any]]:
+    code = main(["paraphrase", str(dataset), "--endpoint", received.url, "--model", "tiny/1", "--json", "--quiet", *more])
     printed = capsys.readouterr()
     return code, json.loads(printed.out) if code == 0 else {"error": printed.err}
 
@@ -63,13 +61,13 @@ def captions_of(dataset: Path, samples: int = SAMPLES) -> list[str]:
     return [caption["text"] for row in rows if row["sample"] < samples for caption in row["captions"]]
 
 
-def test_what_says_the_same_is_kept_and_the_rest_refused(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(reworded) as told:
-        code, found = run(capsys, dataset, told)
+def test_equivalent_paraphrases_are_kept_and_others_refused(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(reworded) as received:
+        code, found = run(capsys, dataset, received)
     captions = captions_of(dataset)
-    assert (code, found["shards"], found["made"], found["captions"]) == (0, 2, 2, len(captions))
-    assert set(told.captions.values()) == {1}
-    assert found["asked"] == len(told.captions) == len(set(captions))
+    assert (code, found["shards"], found["written"], found["captions"]) == (0, 2, 2, len(captions))
+    assert set(received.captions.values()) == {1}
+    assert found["asked"] == len(received.captions) == len(set(captions))
     rows = rows_of(dataset)
     assert [row["text"] for row in rows] == captions
     reasons = Counter("side" if "left" in text else None for text in captions)
@@ -82,120 +80,118 @@ def test_what_says_the_same_is_kept_and_the_rest_refused(dataset: Path, capsys: 
     assert main(["verify", str(dataset), "--quiet"]) == 0
 
 
-def test_what_is_complete_is_not_asked_for_again(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(reworded) as told:
-        assert run(capsys, dataset, told, "--limit", "2")[1]["captions"] == len(captions_of(dataset, 2))
-        few = sum(told.captions.values())
+def test_complete_parts_are_not_asked_for_again(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(reworded) as received:
+        assert run(capsys, dataset, received, "--limit", "2")[1]["captions"] == len(captions_of(dataset, 2))
+        few = sum(received.captions.values())
         assert few == len(set(captions_of(dataset, 2)))
-        run(capsys, dataset, told)
-        assert set(told.captions.values()) == {1}
+        run(capsys, dataset, received)
+        assert set(received.captions.values()) == {1}
         files = {path: path.read_bytes() for path in (dataset / "paraphrases").rglob("*") if path.is_file()}
-        code, found = run(capsys, dataset, told)
-        assert (code, found["made"], found["asked"]) == (0, 0, 0)
+        code, found = run(capsys, dataset, received)
+        assert (code, found["written"], found["asked"]) == (0, 0, 0)
         assert {path: path.read_bytes() for path in files} == files
-        # A part that is damaged is made again from the answers there are.
+        # A damaged part is written again from the stored answers.
         part = dataset / "paraphrases" / "tiny-1" / "parts" / "part-00001.parquet"
         whole = part.read_bytes()
         part.write_bytes(whole[:-1] + b"?")
-        assert run(capsys, dataset, told)[1]["made"] == 1
+        assert run(capsys, dataset, received)[1]["written"] == 1
         assert part.read_bytes() == whole
-        assert set(told.captions.values()) == {1}
+        assert set(received.captions.values()) == {1}
 
 
-def test_paraphrases_that_were_asked_for_otherwise_are_not_mixed(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(reworded) as told:
-        assert run(capsys, dataset, told, "--limit", "1")[0] == 0
-        code, found = run(capsys, dataset, told, "--limit", "1", "--temperature", "1")
+def test_paraphrases_by_other_options_are_not_mixed(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(reworded) as received:
+        assert run(capsys, dataset, received, "--limit", "1")[0] == 0
+        code, found = run(capsys, dataset, received, "--limit", "1", "--temperature", "1")
     assert code == 2
     assert "temperature nothing there, 1.0 here" in found["error"]
 
 
-def test_a_server_that_fails_ends_the_run_and_keeps_what_it_gave(
+def test_a_failing_server_ends_the_run_and_answers_are_kept(
     dataset: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSEGEN_API_KEY", "secret-key")
     refusing = [True]
 
     def answering(caption: str, before: int) -> str | Bad:
-        return Bad(401) if refusing and len(told.captions) > 10 else reworded(caption)
+        return Bad(401) if refusing and len(received.captions) > 10 else reworded(caption)
 
-    with serving(answering) as told:
-        code, found = run(capsys, dataset, told, "--in-flight", "1")
+    with serving(answering) as received:
+        code, found = run(capsys, dataset, received, "--in-flight", "1")
         assert code == 1
         assert "answered 401. Put its key into the variable POSEGEN_API_KEY" in found["error"]
         assert "secret-key" not in found["error"]
         refusing.clear()
-        assert run(capsys, dataset, told)[0] == 0
-    # Only the one that was refused is asked for twice.
-    assert sorted(told.captions.values())[-2:] == [1, 2]
-    assert told.headers["Authorization"] == "Bearer secret-key"
+        assert run(capsys, dataset, received)[0] == 0
+    # Only the refused caption is asked for twice.
+    assert sorted(received.captions.values())[-2:] == [1, 2]
+    assert received.headers["Authorization"] == "Bearer secret-key"
     held = b"".join(path.read_bytes() for path in (dataset / "paraphrases").rglob("*") if path.is_file())
     assert b"secret-key" not in held
 
 
-def test_a_server_that_answers_with_nothing_useful_is_left(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_without_usable_answers_ends_the_run(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good: list[bool] = []
 
     def answering(caption: str, before: int) -> str | Bad:
         return reworded(caption) if good else Bad(body=b"no")
 
-    with serving(answering) as told:
-        code, found = run(capsys, dataset, told, "--attempts", "1")
+    with serving(answering) as received:
+        code, found = run(capsys, dataset, received, "--attempts", "1")
         assert code == 1
         assert "20 times in a row not with a caption" in found["error"]
         good.append(True)
-        assert run(capsys, dataset, told)[0] == 0
+        assert run(capsys, dataset, received)[0] == 0
     assert all(row["reason"] in (None, "side") for row in rows_of(dataset))
 
 
-def test_no_more_are_asked_for_at_once_than_told(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_number_of_simultaneous_requests_is_kept(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def slow(caption: str, before: int) -> str:
         time.sleep(0.02)
         return reworded(caption)
 
-    with serving(slow) as told:
-        assert run(capsys, dataset, told, "--limit", "2", "--in-flight", "3")[0] == 0
-    assert 2 <= told.busiest <= 3
+    with serving(slow) as received:
+        assert run(capsys, dataset, received, "--limit", "2", "--in-flight", "3")[0] == 0
+    assert 2 <= received.busiest <= 3
 
 
-def test_a_killed_run_loses_only_what_was_under_way(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_run_loses_only_open_requests(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def slow(caption: str, before: int) -> str:
         time.sleep(0.05)
         return reworded(caption)
 
-    with serving(slow) as told:
-        command = [sys.executable, "-m", "posegen", "paraphrase", str(dataset), "--endpoint", told.url, "--model", "tiny/1"]
+    with serving(slow) as received:
+        command = [sys.executable, "-m", "posegen", "paraphrase", str(dataset), "--endpoint", received.url, "--model", "tiny/1"]
         process = subprocess.Popen([*command, "--in-flight", "2"], stderr=subprocess.DEVNULL, env=os.environ.copy())
         try:
             deadline = time.monotonic() + 60
-            while sum(told.captions.values()) < 12 and process.poll() is None and time.monotonic() < deadline:
+            while sum(received.captions.values()) < 12 and process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.02)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        asked = sum(told.captions.values())
+        asked = sum(received.captions.values())
         assert asked >= 12
-        code, found = run(capsys, dataset, told)
+        code, found = run(capsys, dataset, received)
     assert code == 0
-    # Of those asked for before, at most the two under way, and one that came while it was written down, are asked for again.
+    # Only the two open requests, and one answer that was being stored, may be asked for again.
     assert found["asked"] <= len(set(captions_of(dataset))) - asked + 3
     assert [row["text"] for row in rows_of(dataset)] == captions_of(dataset)
 
 
-def test_a_link_in_the_place_of_the_folder_is_refused(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_instead_of_the_folder_is_refused(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "elsewhere").mkdir()
     (dataset / "paraphrases").symlink_to(tmp_path / "elsewhere")
-    with serving(reworded) as told:
-        code, found = run(capsys, dataset, told)
+    with serving(reworded) as received:
+        code, found = run(capsys, dataset, received)
     assert code == 1
     assert "is a link" in found["error"]
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
 @pytest.mark.parametrize("option", [("--limit", "0"), ("--in-flight", "0"), ("--endpoint", "nowhere"), ("--model", " ")])
-def test_bad_options_are_refused(dataset: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_are_refused(dataset: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     base = {"--endpoint": "http://127.0.0.1:1/v1", "--model": "m"} | dict([option])
     assert main(["paraphrase", str(dataset), *(word for pair in base.items() for word in pair)]) == 2
     assert option[0].removeprefix("--") in capsys.readouterr().err
