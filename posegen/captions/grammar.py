@@ -2,7 +2,7 @@
 
 A clause is what one actor does in one segment, such as "walks briskly in a curve to the left", with the claims that it makes.
 Its verb and its details are drawn separately. Clauses and templates are built once and reused with other subjects and in other
-sentences. Joining clauses into sentences is done in :mod:`posegen.captions.sentences`.
+sentences. Joining clauses into sentences is done in :mod:`posegen.captions.captions`.
 """
 
 from __future__ import annotations
