@@ -11,14 +11,13 @@ import numpy as np
 
 from posegen.captions.parser import ParsedCaption
 from posegen.config.schema import Config
-from posegen.constants import AVERAGE_LEG
+from posegen.constants import AROUND, AVERAGE_LEG, SPEED_BOUNDS
 from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.library.styles import Style
-from posegen.constants import AROUND, SPEED_BOUNDS
-from posegen.planning.segments import AFTER, BEFORE
 from posegen.planning.population import leg_height, persons, seat_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STANDING, STEP, WALK, Repertoire, repertoire
+from posegen.planning.segments import AFTER, BEFORE
 from posegen.randomness import Stream, uniform
 from posegen.scene import BOTH, DRAWS, LEFT, RIGHT, Persons, Scenes, empty_scenes
 from posegen.wording import shown
