@@ -1,6 +1,6 @@
-"""`synthesize` with all its variants, captions and labels, beside copying the arrays that it gives, on one core and in turns.
+"""Time of `synthesize` with all variants, captions and labels / time of copying its arrays, on one core and alternating.
 
-Copying goes into memory that is there already. ``python -m benchmarks.copying`` prints the result as JSON.
+The target of the copy is allocated before. ``python -m benchmarks.copying`` prints the result as JSON.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ def measure(samples: int, pairs: int) -> dict[str, Any]:
     config = posegen.load_config("default")
     batch = synthesize(config, range(samples))
     arrays = [getattr(batch, name) for name in NAMES]
-    room = [np.zeros_like(array) for array in arrays]
+    targets = [np.zeros_like(array) for array in arrays]
 
-    def copying() -> None:
-        for target, source in zip(room, arrays, strict=True):
+    def copy() -> None:
+        for target, source in zip(targets, arrays, strict=True):
             np.copyto(target, source)
 
-    def synthesizing() -> None:
+    def synthesize_again() -> None:
         synthesize(config, range(samples))
 
-    compare(synthesizing, copying, 1)  # the first of everything is slower
+    compare(synthesize_again, copy, 1)  # warm-up
     gc.freeze()
-    comparison = compare(synthesizing, copying, pairs)
+    comparison = compare(synthesize_again, copy, pairs)
     sequences = samples * len(config.variants.names)
     return {
         "samples": samples,
@@ -51,7 +51,7 @@ def measure(samples: int, pairs: int) -> dict[str, Any]:
 
 
 def measured_apart(samples: int, pairs: int) -> dict[str, Any]:
-    """Like :func:`measure`, in a process of its own: one that keeps to a core does so for ever."""
+    """Like :func:`measure`, in a separate process, because a process stays on its one core."""
     command = [sys.executable, "-m", "benchmarks.copying", "--samples", str(samples), "--pairs", str(pairs)]
     result: dict[str, Any] = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
     return result
@@ -59,7 +59,7 @@ def measured_apart(samples: int, pairs: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=200, help="as many as a shard has")
+    parser.add_argument("--samples", type=int, default=200, help="as many as in a shard")
     parser.add_argument("--pairs", type=int, default=15)
     options = parser.parse_args()
     print(json.dumps(measure(options.samples, options.pairs)))

@@ -1,4 +1,4 @@
-"""Datasets read as anybody would, with plain zarr and pyarrow: made by a command, compared, walked through."""
+"""Datasets for benchmarks: made by the command, and read and compared with zarr and pyarrow alone."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SLAB = 200
 
 
 def generate(out: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Path:
-    """Make a dataset with the command line."""
+    """Generate a dataset with the command."""
     command = posegen("generate", "--quiet", "--out", out, *arguments)
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     return out
 
 
 def slabs(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
-    """Walk through all arrays of a dataset, some samples at a time."""
+    """Yield all arrays of a dataset, some samples at a time."""
     group = zarr.open_group(path / "motion.zarr", mode="r")
     arrays = dict(group.arrays())
     samples = next(iter(arrays.values())).shape[0]
@@ -37,7 +37,7 @@ def slabs(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
 
 
 def differences(one: Path, other: Path) -> list[str]:
-    """Say in what two datasets differ: no entry where every value of every array and table is equal, NaN to NaN."""
+    """Return the differences of two datasets: none if every value of every array and table is equal, NaN included."""
     found = []
     tables = [pq.read_table(path / "sequences") for path in (one, other)]
     if not tables[0].equals(tables[1]):

@@ -1,6 +1,6 @@
-"""Generating a dataset, by storing the same arrays from memory: what motion, labels and captions cost on top of the disk.
+"""Generation time / time to store the same arrays from memory: the cost of motion, labels and captions beside storage.
 
-Both go through the same writer, hash and sync the same bytes, on one core and in turns. ``python -m benchmarks.end_to_end``
+Both use the same writer, hash and sync the same bytes, on one core and alternating. ``python -m benchmarks.end_to_end``
 prints the result as JSON.
 """
 
@@ -27,22 +27,21 @@ from posegen.config.schema import Config
 from posegen.dataset.layout import Header
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
-from posegen.generation.fields import array_fields
-from posegen.generation.plan import new_header
+from posegen.generation.header import new_header
 from posegen.library.load import load_library
 from posegen.synthesis import rows_schema, synthesize
 
 
 @dataclass(frozen=True)
 class Shard:
-    """What is stored of a shard."""
+    """Content of a shard."""
 
     arrays: dict[str, NDArray[Any]]
     rows: list[dict[str, Any]]
 
 
-def made(config: Config, header: Header, samples: int) -> list[Shard]:
-    """Make all shards in memory."""
+def make_shards(config: Config, header: Header, samples: int) -> list[Shard]:
+    """Return all shards, made in memory."""
     shards = []
     for start in range(0, samples, header.shard):
         batch = synthesize(config, range(start, min(start + header.shard, samples)))
@@ -51,7 +50,7 @@ def made(config: Config, header: Header, samples: int) -> list[Shard]:
 
 
 def store(path: Path, header: Header, shards: Sequence[Shard], samples: int) -> None:
-    """Write shards that are in memory as a dataset."""
+    """Write shards from memory as a dataset."""
     create(path, header)
     for number, shard in enumerate(shards):
         commit_shard(path, header, number, shard.arrays, shard.rows, rows_schema(), current_run())
@@ -59,25 +58,25 @@ def store(path: Path, header: Header, shards: Sequence[Shard], samples: int) -> 
 
 
 def measure(samples: int, pairs: int, folder: Path) -> dict[str, Any]:
-    """Compare on one core; `folder` is on the disk that is meant."""
+    """Compare on one core, on the disk of `folder`."""
     use_one_core()
     config = posegen.load_config("default")
     library = load_library(config.story.library)
-    header = new_header(config, library, array_fields(config, library))
-    shards = made(config, header, samples)
-    # A million objects are held for storing alone; Python's collector would walk through them again and again while generating.
+    header = new_header(config, library)
+    shards = make_shards(config, header, samples)
+    # The shards are a million objects, which Python's garbage collector would visit again and again during generation.
     gc.freeze()
-    # A new place each time: taking the last one away would be timed as well.
-    places = (folder / str(number) for number in count())
+    # A new folder each time: removing the last one would be timed as well.
+    folders = (folder / str(number) for number in count())
 
-    def generating() -> None:
-        posegen.generate(config, samples=samples, workers=1, out=next(places))
+    def generate() -> None:
+        posegen.generate(config, samples=samples, workers=1, out=next(folders))
 
-    def storing() -> None:
-        store(next(places), header, shards, samples)
+    def store_again() -> None:
+        store(next(folders), header, shards, samples)
 
-    compare(generating, storing, 1)  # the first of everything is slower
-    comparison = compare(generating, storing, pairs)
+    compare(generate, store_again, 1)  # warm-up
+    comparison = compare(generate, store_again, pairs)
     sequences = samples * len(header.variants)
     return {
         "samples": samples,
@@ -92,7 +91,7 @@ def measure(samples: int, pairs: int, folder: Path) -> dict[str, Any]:
 
 
 def measured_apart(samples: int, pairs: int, folder: Path) -> dict[str, Any]:
-    """Like :func:`measure`, in a process of its own: one that keeps to a core does so for ever."""
+    """Like :func:`measure`, in a separate process, because a process stays on its one core."""
     command = [sys.executable, "-m", "benchmarks.end_to_end", "--samples", str(samples), "--pairs", str(pairs)]
     printed = subprocess.run([*command, "--folder", str(folder)], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     result: dict[str, Any] = json.loads(printed)
@@ -103,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=400)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--folder", type=Path, help="where to write; the system's folder for temporary files unless given")
+    parser.add_argument("--folder", type=Path, help="where to write; default: the system's temporary folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         print(json.dumps(measure(options.samples, options.pairs, Path(folder))))

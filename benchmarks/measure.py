@@ -1,4 +1,4 @@
-"""How things are measured here: in turns, or from outside."""
+"""Measurements for benchmarks: alternating timings, and the memory of a command."""
 
 from __future__ import annotations
 
@@ -22,23 +22,22 @@ POLL = 0.02
 
 @dataclass(frozen=True)
 class Comparison:
-    """Seconds of two works that were done in turns."""
+    """Seconds of two functions that were called alternately."""
 
     first: list[float]
     second: list[float]
 
     @property
     def ratio(self) -> float:
-        """Median over the pairs of first by second."""
+        """Median over the pairs of first / second."""
         return statistics.median(a / b for a, b in zip(self.first, self.second, strict=True))
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The most memory that a command and all its children held at one moment, in bytes.
+    """Peak memory of a command and all its children, in bytes.
 
-    `resident` counts what processes share once for each of them, `proportional` counts it once (0 where the system cannot
-    tell).
+    `resident` counts shared memory once for each process, `proportional` once in all (0 where the system does not report it).
     """
 
     resident: int
@@ -46,13 +45,13 @@ class Peak:
 
 
 def use_one_core() -> None:
-    """Keep this process, with all threads and children that it starts from now on, on one core."""
+    """Restrict this process, and its future threads and children, to one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def compare(first: Callable[[], object], second: Callable[[], object], pairs: int) -> Comparison:
-    """Time two works in turns; who goes first changes from pair to pair."""
+    """Time two functions alternately; the order changes from pair to pair."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for pair in range(pairs):
         for which in (0, 1) if pair % 2 == 0 else (1, 0):
@@ -63,12 +62,12 @@ def compare(first: Callable[[], object], second: Callable[[], object], pairs: in
 
 
 def posegen(*arguments: str | Path) -> list[str]:
-    """Write a command line of posegen's, run by this Python."""
+    """Return a posegen command for this Python."""
     return [sys.executable, "-m", "posegen", *map(str, arguments)]
 
 
 def peak_memory(command: Sequence[str], environment: Mapping[str, str] = os.environ, every: float = POLL) -> Peak:
-    """Run a command and look every so many seconds how much memory it and its children hold."""
+    """Run a command, and measure its memory and that of its children every few seconds."""
     resident = proportional = 0
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -82,7 +81,7 @@ def peak_memory(command: Sequence[str], environment: Mapping[str, str] = os.envi
 
 
 def kill_family(process: subprocess.Popen[bytes]) -> None:
-    """Kill a command, and then its children: it would see them die first, and go on without them."""
+    """Kill a command, then its children; in the other order it would replace them."""
     for one in _family(process.pid):
         one.kill()
 

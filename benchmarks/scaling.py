@@ -1,4 +1,4 @@
-"""How much faster two processes are than one where nothing is stored: what the machine's cores allow.
+"""Rate of two processes / one without storage: the limit that the machine's cores set.
 
 Two virtual cores are often one real core that two threads share: then two processes that keep the arithmetic units busy are
 hardly faster than one. ``python -m benchmarks.scaling`` prints both as JSON.
@@ -23,16 +23,16 @@ from posegen.synthesis import synthesize
 
 SHARD = 200
 NUMBERS, TIMES = 8192, 150_000
-"""Multiplied within a core's own memory, and how often: so nothing but arithmetic is shared between two processes."""
+"""Numbers that fit into a core's cache, and repetitions, so that two processes share arithmetic units only."""
 
 
-def synthesizing(shards: int) -> None:
+def synthesize_shards(shards: int) -> None:
     config = posegen.load_config("default")
     for shard in range(shards):
         synthesize(config, range(shard * SHARD, (shard + 1) * SHARD))
 
 
-def multiplying(shards: int) -> None:
+def multiply(shards: int) -> None:
     row = np.ones(NUMBERS, np.float32)
     for _ in range(shards * TIMES):
         np.multiply(row, np.float32(1.0), out=row)
@@ -63,8 +63,8 @@ def _two(work: Callable[[int], None]) -> Iterator[list[Connection]]:
         process.join()
 
 
-def times_as_fast(work: Callable[[int], None], shards: int, pairs: int) -> float:
-    """Give an even number of shards to one process, and half of them to each of two, in turns."""
+def rate_ratio(work: Callable[[int], None], shards: int, pairs: int) -> float:
+    """Return the rate of two processes / one: an even number of shards goes to one process, or half of them to each of two."""
     with _two(work) as pipes:
 
         def by(several: list[Connection]) -> None:
@@ -77,7 +77,7 @@ def times_as_fast(work: Callable[[int], None], shards: int, pairs: int) -> float
 
 
 def measured_apart(shards: int, pairs: int) -> dict[str, float]:
-    """Measure in a process of its own, whose children find the functions in a module that is not the main one."""
+    """Measure in a separate process, whose children import the functions from a module other than the main one."""
     command = [sys.executable, "-m", "benchmarks.scaling", "--shards", str(shards), "--pairs", str(pairs)]
     result: dict[str, float] = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
     return result
@@ -88,8 +88,8 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=8, help="an even number")
     parser.add_argument("--pairs", type=int, default=7)
     options = parser.parse_args()
-    works = {"synthesizing": synthesizing, "multiplying": multiplying}
-    print(json.dumps({name: times_as_fast(work, options.shards, options.pairs) for name, work in works.items()}))
+    works = {"synthesis": synthesize_shards, "multiplication": multiply}
+    print(json.dumps({name: rate_ratio(work, options.shards, options.pairs) for name, work in works.items()}))
 
 
 if __name__ == "__main__":

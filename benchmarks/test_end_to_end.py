@@ -1,4 +1,4 @@
-"""Guards of the whole: generating beside storing, and memory."""
+"""Guards of generation: time compared with storing, and memory."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from benchmarks.story.share import timed_run, words_share
 from posegen import load_config
 
 
-def test_generating_takes_little_longer_than_storing(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
+def test_generation_compared_with_storing(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
     result = benchmark.pedantic(measured_apart, kwargs={"samples": 400, "pairs": 3, "folder": tmp_path}, rounds=1)
     benchmark.extra_info.update(result)
     print(
-        f"\none core: {result['generated_sequences_per_second']:,.0f} sequences a second, "
+        f"\none core: {result['generated_sequences_per_second']:,.0f} sequences/s, "
         f"storing alone {result['stored_sequences_per_second']:,.0f}, ratio {result['ratio']:.2f}"
     )
     guard("generating, by storing", result["ratio"], most=END_TO_END)
 
 
-def test_words_take_little_of_the_time(tmp_path: Path, guard: Guard) -> None:
-    # Half of a usual run: clauses are kept from shard to shard, so that the first ones take longer.
+def test_share_of_planning_captions_and_checks(tmp_path: Path, guard: Guard) -> None:
+    # Clauses are cached from shard to shard, so that the first shards take longer.
     share = words_share(*timed_run(load_config("default"), tmp_path, 24))
     print(f"\nplanning, captions and checks: {100 * share:.1f} % of the time of a run")
     guard("planning, captions and checks, share of all", share, most=WORDS_SHARE)
 
 
-def test_memory_stays_small_with_two_workers(tmp_path: Path) -> None:
+def test_peak_memory_of_two_workers(tmp_path: Path) -> None:
     peak = peak_memory(posegen("generate", "--samples", "800", "--workers", "2", "--quiet", "--out", tmp_path / "dataset"))
     print(f"\ntwo workers: {peak.resident / 1e6:,.0f} MB resident, {peak.proportional / 1e6:,.0f} MB proportional")
     assert peak.resident < PEAK_BYTES

@@ -1,4 +1,4 @@
-"""Guards of the stages of a shard, each beside the least that could do the same: copying its arrays, writing its texts."""
+"""Guards of the stages of a shard, each compared with a lower bound: copying its arrays, writing its texts."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ from posegen.synthesis import Batch, synthesize
 
 ROUNDS = 7
 SHORTCUTS = ("mirror", "position")
-"""Variants that are copies."""
+"""Variants that are transformed copies."""
 
 
 @pytest.fixture(scope="module")
 def batch() -> Batch:
-    """A shard."""
+    """Return the samples of a shard."""
     return synthesize(posegen.load_config("default"), range(200))
 
 
 def references(batch: Batch) -> dict[str, Callable[[], object]]:
-    """For each stage the least work of the same kind."""
+    """Return the lower bound of each stage."""
     arrays = [batch.joints, batch.action, batch.contact]
     which = {name: _which(batch, name) for name in ("motion", "variants")}
     copied = {name: [np.ascontiguousarray(array[:, parts]) for array in arrays] for name, parts in which.items()}
-    room = {name: [np.zeros_like(array) for array in parts] for name, parts in copied.items()}
+    targets = {name: [np.zeros_like(array) for array in parts] for name, parts in copied.items()}
 
-    def copying(name: str) -> Callable[[], object]:
-        return lambda: [np.copyto(target, source) for target, source in zip(room[name], copied[name], strict=True)]
+    def copy_arrays(name: str) -> Callable[[], object]:
+        return lambda: [np.copyto(target, source) for target, source in zip(targets[name], copied[name], strict=True)]
 
-    return {"motion": copying("motion"), "variants": copying("variants"), "captions": lambda: json.dumps(batch.rows)}
+    return {"motion": copy_arrays("motion"), "variants": copy_arrays("variants"), "captions": lambda: json.dumps(batch.rows)}
 
 
 def _which(batch: Batch, stage: str) -> list[int]:
     return [i for i, name in enumerate(batch.variants) if (name in SHORTCUTS) == (stage == "variants")]
 
 
-def test_stages_take_little_longer_than_the_least(benchmark: BenchmarkFixture, batch: Batch, guard: Guard) -> None:
-    config, works = posegen.load_config("default"), references(batch)
-    ratios: dict[str, list[float]] = {name: [] for name in works}
-    gc.freeze()  # the rows that are held here would be walked through again and again
+def test_stages_compared_with_lower_bounds(benchmark: BenchmarkFixture, batch: Batch, guard: Guard) -> None:
+    config, functions = posegen.load_config("default"), references(batch)
+    ratios: dict[str, list[float]] = {name: [] for name in functions}
+    gc.freeze()  # the garbage collector would visit these rows again and again
 
-    def in_turns() -> None:
+    def alternate() -> None:
         with timing() as spans:
             synthesize(config, range(200))
         seconds = seconds_by_stage(spans)
-        for name, work in works.items():
-            began = time.perf_counter()
+        for name, work in functions.items():
+            started = time.perf_counter()
             work()
-            ratios[name].append(seconds[name] / (time.perf_counter() - began))
+            ratios[name].append(seconds[name] / (time.perf_counter() - started))
 
-    in_turns()
+    alternate()
     for each in ratios.values():
         each.clear()
-    benchmark.pedantic(in_turns, rounds=ROUNDS)
+    benchmark.pedantic(alternate, rounds=ROUNDS)
     found = {name: statistics.median(each) for name, each in ratios.items()}
     benchmark.extra_info.update(found)
     for name, ratio in found.items():
         guard(f"{name} of a shard", ratio, most=STAGES[name])
 
 
-def test_encoding_takes_little_longer_than_compressing(benchmark: BenchmarkFixture, batch: Batch, guard: Guard) -> None:
+def test_encoding_compared_with_compression(benchmark: BenchmarkFixture, batch: Batch, guard: Guard) -> None:
     header, field = header_and_field()
     choice = today(header.chunk)
     codec = Blosc(choice.name, choice.level, SHUFFLES[choice.shuffle], choice.block, typesize=4)

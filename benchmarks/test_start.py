@@ -1,4 +1,4 @@
-"""Guard of the start: the command that makes ten samples, beside importing what it needs of others."""
+"""Guard of the start: the command for ten samples, compared with importing its dependencies."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.guards import START, Guard
 from benchmarks.measure import ROOT, compare
-from benchmarks.speed.startup import seconds
+from benchmarks.speed.startup import command_seconds
 
-NEEDED = "import click, joblib, numba, numpy, psutil, pyarrow.parquet, pydantic, rich, xxhash, yaml, zarr"
+DEPENDENCIES = "import click, joblib, numba, numpy, psutil, pyarrow.parquet, pydantic, rich, xxhash, yaml, zarr"
 PAIRS = 3
 
 
-def test_the_start_takes_little_longer_than_its_imports(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
+def test_start_compared_with_imports(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
     def starting() -> None:
-        seconds(tmp_path / "dataset")
+        command_seconds(tmp_path / "dataset")
 
     def importing() -> None:
-        subprocess.run([sys.executable, "-c", NEEDED], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-c", DEPENDENCIES], cwd=ROOT, check=True)
 
     compare(starting, importing, 1)  # kernels are compiled, files are read for the first time
     comparison = benchmark.pedantic(compare, args=(starting, importing, PAIRS), rounds=1)

@@ -1,4 +1,4 @@
-"""Guards of `synthesize` beside copying what it gives, and of forward kinematics beside NumPy."""
+"""Guards of `synthesize` compared with copying its arrays, and of forward kinematics compared with NumPy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchmarks.kinematics.poses import drawn
 from benchmarks.measure import compare
 
 
-def test_synthesizing_beside_copying(benchmark: BenchmarkFixture, guard: Guard) -> None:
+def test_synthesis_compared_with_copying(benchmark: BenchmarkFixture, guard: Guard) -> None:
     found = benchmark.pedantic(copying.measured_apart, args=(200, 5), rounds=1)
     benchmark.extra_info.update(found)
     guard("synthesize, by copying its arrays", found["ratio"], most=SYNTHESIZE)
 
 
-def test_forward_kinematics_beside_stacks_of_matrices(benchmark: BenchmarkFixture, guard: Guard) -> None:
+def test_forward_kinematics_compared_with_matrices(benchmark: BenchmarkFixture, guard: Guard) -> None:
     poses = drawn(4)
     ours, stacks = own(poses), numpy_matrices(poses)
     compare(stacks, ours, 3)

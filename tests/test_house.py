@@ -210,21 +210,6 @@ def test_parts_of_the_readme_run(tmp_path: Path) -> None:
     assert finished.returncode == 0, finished.stderr
 
 
-def test_a_program_that_generates_imports_nothing_unasked(tmp_path: Path) -> None:
-    code = (
-        "import atexit, sys\n"
-        "atexit.register(lambda: print(*sorted({'pandas', 'scipy', 'numba', 'pyarrow'} & set(sys.modules))))\n"
-        "from posegen.cli.main import main\n"
-        "sys.argv[1:] = ['generate', '--config', 'smoke', '--samples', '2', '--workers', '1', '--quiet', '--out', 'dataset']\n"
-        "sys.exit(main())"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code]
-    finished = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.split() == ["numba", "pyarrow"]
-
-
 def test_generating_imports_no_torch(tmp_path: Path) -> None:
     command = ["generate", "--config", "smoke", "--samples", "2", "--workers", "1", "--out", str(tmp_path / "dataset")]
     code = (

@@ -1,4 +1,4 @@
-"""How generating a dataset is judged."""
+"""Benchmarks of generation: equality, kills, speed, plausibility."""
 
 from benchmarks.generate import equality, kills, realism, speed
 

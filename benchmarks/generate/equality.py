@@ -1,4 +1,4 @@
-"""2,000 samples come out equal whatever makes them: one worker, two, an old processor, a process that uses torch."""
+"""Equality of 2,000 samples made by one worker, by two, with a masked processor, and in a process that uses torch."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def measure(folder: Path) -> Iterator[Figure]:
     one = generate(folder / "one", "--samples", SAMPLES, "--workers", "1")
     yield _equal("2 workers", one, generate(folder / "two", "--samples", SAMPLES, "--workers", "2"))
     masked = masked_environment()
-    yield _mask_took(masked)
+    yield _mask_effect(masked)
     old = generate(folder / "old", "--samples", SAMPLES, "--workers", "2", environment=masked)
-    yield _equal("2 workers with the processor's newer features hidden", one, old)
+    yield _equal("2 workers with newer processor features masked", one, old)
     if importlib.util.find_spec("torch") is None:
         yield Figure(f"{SAMPLES} samples in a process that has used torch", "not measured: torch is not installed", "equal")
         return
@@ -42,13 +42,13 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield _equal("1 worker in a process that has used torch", one, with_torch)
 
 
-def _equal(who: str, one: Path, other: Path) -> Figure:
+def _equal(name: str, one: Path, other: Path) -> Figure:
     found = differences(one, other)
-    return Figure(f"{SAMPLES} samples by {who}, beside 1 worker", ", ".join(found) or "equal", "equal", not found)
+    return Figure(f"{SAMPLES} samples by {name}, compared with 1 worker", ", ".join(found) or "equal", "equal", not found)
 
 
-def _mask_took(masked: dict[str, str]) -> Figure:
+def _mask_effect(masked: dict[str, str]) -> Figure:
     printed = subprocess.run([sys.executable, "-c", ARITHMETIC], cwd=ROOT, env=masked, check=True, stdout=subprocess.PIPE)
     hidden, shown = json.loads(printed.stdout), machine_arithmetic()
     differ = [name for name in shown if hidden[name] != shown[name]]
-    return Figure("the mask took: NumPy's own results that differ", ", ".join(differ) or "none", "sine", "sine" in differ)
+    return Figure("effect of the mask: NumPy results that differ", ", ".join(differ) or "none", "sine", "sine" in differ)

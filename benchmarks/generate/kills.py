@@ -1,4 +1,4 @@
-"""Killed at random moments and run again, or made longer later, a dataset is the one that it would have been."""
+"""Equality of datasets that were killed at random moments and resumed, or extended, with undisturbed ones."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ POLL = 0.002
 
 def measure(folder: Path) -> Iterator[Figure]:
     whole = generate(folder / "whole", *RUN)
-    moments = random.Random(2)  # other moments than those of any generation; the same ones each time this is run
+    moments = random.Random(2)  # a fixed seed
     unequal, receipts = [], []
     for number in range(KILLS):
         path = folder / "killed"
-        # The shards pass within a second or two, after a start of several: the moment counts from a shard that is complete.
+        # Counted from a complete shard, because the start takes longer than all shards.
         shards, moment = moments.randrange(SHARDS - 1), moments.uniform(0.0, 0.15)
         _run_and_kill(path, shards, moment)
         receipts.append(_complete(path))
         generate(path, *RUN)
         unequal += [f"kill {number}, {moment:.3f} s after shard {shards}: {found}" for found in differences(whole, path)]
         shutil.rmtree(path)
-    told = f"{KILLS - len(unequal)} equal, killed with {', '.join(map(str, sorted(receipts)))} of {SHARDS} shards complete"
-    yield Figure(f"killed at {KILLS} random moments and run again", told, f"{KILLS} equal", not unequal, unequal)
+    value = f"{KILLS - len(unequal)} equal, killed with {', '.join(map(str, sorted(receipts)))} of {SHARDS} shards complete"
+    yield Figure(f"killed at {KILLS} random moments and resumed", value, f"{KILLS} equal", not unequal, unequal)
     yield from _extensions(folder)
 
 
@@ -46,7 +46,7 @@ def _extensions(folder: Path) -> Iterator[Figure]:
         path = generate(folder / first, "--samples", first, "--workers", "2")
         generate(path, "--samples", "400", "--workers", "2")
         found = differences(fresh, path)
-        yield Figure(f"400 samples after {first}, beside a fresh 400", ", ".join(found) or "equal", "equal", not found)
+        yield Figure(f"400 samples after {first}, compared with a fresh 400", ", ".join(found) or "equal", "equal", not found)
 
 
 def _complete(path: Path) -> int:
@@ -54,7 +54,7 @@ def _complete(path: Path) -> int:
 
 
 def _run_and_kill(path: Path, shards: int, moment: float) -> None:
-    """Start the run and kill it with all its workers some seconds after so many shards are complete."""
+    """Start the run, and kill it with all its workers `moment` seconds after a number of shards is complete."""
     with subprocess.Popen(posegen("generate", "--quiet", "--out", path, *RUN), cwd=ROOT, stderr=subprocess.DEVNULL) as run:
         while run.poll() is None and _complete(path) < shards:
             time.sleep(POLL)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 import posegen
 from posegen.config.schema import Config
 from posegen.dataset.layout import ArrayField, Header
-from posegen.generation.fields import array_fields
-from posegen.generation.plan import new_header
+from posegen.generation.header import new_header
 from posegen.library.load import load_library
 from posegen.synthesis import synthesize
 
@@ -29,7 +28,7 @@ def header_and_field() -> tuple[Header, ArrayField]:
     """Give how datasets of the default config are laid out, and their joints among that."""
     loaded = config()
     library = load_library(loaded.story.library)
-    header = new_header(loaded, library, array_fields(loaded, library))
+    header = new_header(loaded, library)
     return header, next(field for field in header.fields if field.name == "joints")
 
 

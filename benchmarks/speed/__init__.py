@@ -1,4 +1,4 @@
-"""How fast posegen is, beside others and beside what it says of itself."""
+"""Benchmarks of speed, compared with other libraries and with posegen's own estimates."""
 
 from benchmarks.speed import kinematics, packing, profile_accuracy, reading, startup, whole
 

@@ -1,4 +1,4 @@
-"""The whole way: synthesizing beside copying, generating beside storing, two workers beside one, and the config `full`."""
+"""End-to-end speed: synthesis / copying, generation / storing, two workers / one, and the config `full`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks import copying, scaling
 from benchmarks.end_to_end import measured_apart
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, compare, peak_memory, posegen
-from benchmarks.speed.wanted import (
+from benchmarks.speed.targets import (
     GENERATE_BY_STORING,
     GENERATE_GOAL,
     PUBLISHED_SEQUENCES_PER_SECOND,
@@ -26,70 +26,76 @@ from benchmarks.speed.wanted import (
 from posegen.machine import available_cores
 
 SAMPLES, PAIRS = 10_000, 3
-"""Of the runs with one worker and with two, which are commands: their start counts."""
-SELDOM = 1.0
-"""Seconds between two looks at a long run's memory: looking takes time that the run is not to lose."""
+"""Of the comparison of one worker with two, by commands whose start counts."""
+MEMORY_INTERVAL = 1.0
+"""Seconds between two measurements of memory in a long run, which they slow down."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    yield _synthesizing()
-    yield from _generating(folder)
+    yield _synthesis()
+    yield from _generation(folder)
     yield _workers(folder)
     yield from _processes()
     yield _full(folder)
 
 
-def _synthesizing() -> Figure:
+def _synthesis() -> Figure:
     found = copying.measured_apart(samples=200, pairs=15)
-    each = f"{found['synthesizing_microseconds']:.0f} us a sequence, copying {found['copying_microseconds']:.0f} us"
-    wanted = f"at most {SYNTHESIZE_BY_COPYING:.0f} (goal {SYNTHESIZE_GOAL:.0f})"
-    good = found["ratio"] <= SYNTHESIZE_BY_COPYING
-    return Figure("`synthesize` with 5 variants, by copying its arrays", f"{found['ratio']:.1f}; {each}", wanted, good, found)
+    each = f"{found['synthesizing_microseconds']:.0f} us per sequence, copying {found['copying_microseconds']:.0f} us"
+    target = f"at most {SYNTHESIZE_BY_COPYING:.0f} (goal {SYNTHESIZE_GOAL:.0f})"
+    passed = found["ratio"] <= SYNTHESIZE_BY_COPYING
+    return Figure(
+        "time of `synthesize` with 5 variants / time of copying its arrays",
+        f"{found['ratio']:.1f}; {each}",
+        target,
+        passed,
+        found,
+    )
 
 
-def _generating(folder: Path) -> Iterator[Figure]:
+def _generation(folder: Path) -> Iterator[Figure]:
     found = measured_apart(samples=1000, pairs=7, folder=folder)
-    wanted = f"at most {GENERATE_BY_STORING} (goal {GENERATE_GOAL})"
-    good = found["ratio"] <= GENERATE_BY_STORING
-    yield Figure("one worker, by storing the same arrays from memory", f"{found['ratio']:.2f}", wanted, good, found)
+    target = f"at most {GENERATE_BY_STORING} (goal {GENERATE_GOAL})"
+    passed = found["ratio"] <= GENERATE_BY_STORING
+    yield Figure("generation time / time to store the same arrays (1 worker)", f"{found['ratio']:.2f}", target, passed, found)
     rate = found["generated_sequences_per_second"]
     times = rate / PUBLISHED_SEQUENCES_PER_SECOND
-    wanted = f"at least {TIMES_PUBLISHED:.0f} (goal {TIMES_PUBLISHED_GOAL:.0f} with the newest zarr)"
-    told = f"{times:.0f} times; {rate:,.0f} sequences a second, storing alone {found['stored_sequences_per_second']:,.0f}"
-    yield Figure("one worker, by the published generator's 50 sequences a second", told, wanted, times >= TIMES_PUBLISHED)
+    target = f"at least {TIMES_PUBLISHED:.0f} (goal {TIMES_PUBLISHED_GOAL:.0f} with the newest zarr)"
+    value = f"{times:.0f}; {rate:,.0f} sequences/s, storing alone {found['stored_sequences_per_second']:,.0f}"
+    yield Figure("rate of one worker / published generator (50 sequences/s)", value, target, times >= TIMES_PUBLISHED)
 
 
 def _workers(folder: Path) -> Figure:
-    name, wanted = f"two workers by one, {SAMPLES:,} samples", f"at least {TWO_WORKERS_BY_ONE} times as fast"
+    name, target = f"rate of two workers / one, {SAMPLES:,} samples", f"at least {TWO_WORKERS_BY_ONE}"
     if available_cores() < 2:
-        return Figure(name, "not measured: there is one core only", wanted)
-    place = folder / "dataset"
+        return Figure(name, "not measured: there is only one core", target)
+    path = folder / "dataset"
 
-    def making(workers: int) -> None:
-        command = posegen("generate", "--quiet", "--samples", str(SAMPLES), "--workers", str(workers), "--out", place)
+    def generate(workers: int) -> None:
+        command = posegen("generate", "--quiet", "--samples", str(SAMPLES), "--workers", str(workers), "--out", path)
         subprocess.run(command, cwd=ROOT, check=True)
-        shutil.rmtree(place)
+        shutil.rmtree(path)
 
-    comparison = compare(lambda: making(1), lambda: making(2), PAIRS)
+    comparison = compare(lambda: generate(1), lambda: generate(2), PAIRS)
     one, two = (statistics.median(seconds) for seconds in (comparison.first, comparison.second))
-    told = f"{comparison.ratio:.2f} times as fast; {one:.1f} s and {two:.1f} s with their starts"
-    return Figure(name, told, wanted, comparison.ratio >= TWO_WORKERS_BY_ONE, [comparison.first, comparison.second])
+    value = f"{comparison.ratio:.2f}; {one:.1f} s and {two:.1f} s including start-up"
+    return Figure(name, value, target, comparison.ratio >= TWO_WORKERS_BY_ONE, [comparison.first, comparison.second])
 
 
 def _processes() -> Iterator[Figure]:
     if available_cores() >= 2:
         found = scaling.measured_apart(shards=8, pairs=7)
-        yield Figure("two processes that only synthesize, by one", f"{found['synthesizing']:.2f} times as fast")
-        yield Figure("two processes that only multiply, by one", f"{found['multiplying']:.2f} times as fast")
+        yield Figure("rate of two processes that only synthesize / one", f"{found['synthesis']:.2f}")
+        yield Figure("rate of two processes that only multiply / one", f"{found['multiplication']:.2f}")
 
 
 def _full(folder: Path) -> Figure:
-    place = folder / "full"
+    path = folder / "full"
     started = time.monotonic()
-    peak = peak_memory(posegen("generate", "--config", "full", "--quiet", "--out", place), every=SELDOM)
+    peak = peak_memory(posegen("generate", "--config", "full", "--quiet", "--out", path), every=MEMORY_INTERVAL)
     minutes = (time.monotonic() - started) / 60
-    stored = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-    shutil.rmtree(place)
+    stored = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    shutil.rmtree(path)
     memory = f"{peak.resident / 1e6:,.0f} MB resident, {peak.proportional / 1e6:,.0f} MB with shared memory counted once"
-    told = f"{minutes:.1f} minutes, {stored / 1e9:.1f} GB, {memory}; {available_cores()} workers"
-    return Figure("`posegen generate --config full`, 100,000 samples", told)
+    value = f"{minutes:.1f} minutes, {stored / 1e9:.1f} GB, {memory}; {available_cores()} workers"
+    return Figure("`posegen generate --config full`, 100,000 samples", value)

@@ -33,10 +33,10 @@ def derive(dataset: Path, names: Sequence[str], workers: int | None, as_json: bo
     fields that were added before. docs/fields.md describes the fields.
     """
     from posegen.generation.derive import derive as compute
-    from posegen.generation.progress import reporter
+    from posegen.progress import make_progress
 
     try:
-        result = compute(dataset, names, workers=workers, progress=reporter(quiet=quiet))
+        result = compute(dataset, names, workers=workers, progress=make_progress(quiet=quiet))
     except KeyboardInterrupt:
         note(f"stopped; complete shards stay in {dataset}; run the same command to resume", quiet=quiet)
         raise

@@ -22,8 +22,6 @@ from posegen.cli.options import (
     set_option,
     workers_option,
 )
-from posegen.collecting import no_collecting
-from posegen.generation.unasked import hide_unasked
 
 if TYPE_CHECKING:
     from posegen.generation.run import GenerationResult
@@ -63,18 +61,15 @@ def generate(
 
     Run again, the same command goes on where it was stopped; with more samples, it extends what is there.
     """
-    if click.get_current_context().obj:  # the process does nothing else
-        hide_unasked()
-    with no_collecting():  # modules are many objects without any that can go
-        from posegen.config.load import load_config
-        from posegen.generation.progress import reporter
-        from posegen.generation.run import default_place
-        from posegen.generation.run import generate as make
+    from posegen.config.load import load_config
+    from posegen.generation.run import default_path
+    from posegen.generation.run import generate as make
+    from posegen.progress import make_progress
 
     loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
-    place = default_place(loaded) if out is None else out
+    place = default_path(loaded) if out is None else out
     try:
-        result = make(loaded, out=place, progress=reporter(quiet=quiet), shard_timeout=shard_timeout)
+        result = make(loaded, out=place, progress=make_progress(quiet=quiet), shard_timeout=shard_timeout)
     except KeyboardInterrupt:
         note(f"stopped; what is complete stays in {place}, and the same command goes on from there", quiet=quiet)
         raise
@@ -97,11 +92,11 @@ def _summary(result: GenerationResult) -> str:
     else:
         made = f"{result.sequences_made:,} sequences in {human_time(result.seconds)}"
         first = f"Made {made}, {result.sequences_per_second:,.0f} a second, in {result.path}."
-    behind = f"Not derived of all samples yet: {', '.join(result.layers_behind)}. `posegen derive {place}` goes on with it."
+    behind = f"Not derived of all samples yet: {', '.join(result.incomplete_layers)}. `posegen derive {place}` goes on with it."
     return "\n".join(
         [
             first,
-            *([behind] if result.layers_behind else []),
+            *([behind] if result.incomplete_layers else []),
             f"It holds {result.samples:,} samples, {result.sequences:,} sequences, {human_bytes(result.bytes)}.",
             "Next:",
             f"  posegen info {place}",

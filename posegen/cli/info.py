@@ -61,10 +61,10 @@ def _lines(description: Description) -> list[str]:
         f"  {'sequences':<{width}} one row per sample and variant: captions, theme, length, actors, "
         "parameters, attempt, dropped",
     ]
-    if d.replanned is not None and d.dropped is not None:
-        share = d.replanned / max(d.samples, 1)
+    if d.resampled is not None and d.dropped is not None:
+        share = d.resampled / max(d.samples, 1)
         lines += [
-            f"  {d.replanned:,} samples ({share:.2%}) resampled after failed caption or joint-limit checks, "
+            f"  {d.resampled:,} samples ({share:.2%}) resampled after failed caption or joint-limit checks, "
             f"{d.dropped:,} statements dropped"
         ]
     if d.actions:

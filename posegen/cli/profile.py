@@ -130,25 +130,24 @@ def profile(
     --through, the stages behind are walked once on a few samples, with a few steps of training each.
     """
     from posegen.config.load import load_config
-    from posegen.generation.profile.document import document, fits
     from posegen.generation.profile.profile import profile as measure
-    from posegen.generation.progress import reporter
+    from posegen.progress import make_progress
 
     loaded = load_config(config, overrides, workers=workers, seed=seed)
-    telling = reporter(quiet=quiet)
+    progress = make_progress(quiet=quiet)
     road = None if through is None else _road(loaded, through, tasks, preset, workers, out)
-    found = measure(loaded, samples=samples, targets=targets, workers=workers, repeats=repeats, out=out, progress=telling)
+    found = measure(loaded, samples=samples, targets=targets, workers=workers, repeats=repeats, out=out, progress=progress)
     if html is not None:
         _write_page(html, found, budget)
     told = [] if road is None else _forecasts(*road, found, quiet=quiet)
     if as_json:
-        print_json(document(found, budget) | ({} if road is None else _as_data(told, budget)))
+        print_json(found.to_dict(budget) | ({} if road is None else _as_data(told, budget)))
     else:
         from posegen.cli.profile_text import print_profile, print_roads
 
         print_profile(found, budget, quiet=quiet)
         print_roads(told, budget)
-    good = all(fits(found, target, budget) for target in found.targets) and all(each.fits(budget) for each in told)
+    good = all(target.fits(budget) for target in found.targets) and all(each.fits(budget) for each in told)
     return 0 if budget is None or good else 1
 
 
@@ -189,7 +188,6 @@ def _as_data(told: Sequence[Forecast], budget: float | None) -> dict[str, Any]:
 
 
 def _write_page(path: Path, found: Profile, budget: float | None) -> None:
-    from posegen.generation.profile.document import document
-    from posegen.generation.profile.page import page
+    from posegen.generation.profile.report import profile_page
 
-    path.write_text(page(found, document(found, budget)), encoding="utf-8")
+    path.write_text(profile_page(found, budget), encoding="utf-8")

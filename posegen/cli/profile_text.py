@@ -10,7 +10,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from posegen.generation.profile.document import fits
 from posegen.generation.profile.profile import Profile, Target
 from posegen.generation.profile.stages import STAGES
 from posegen.quantities import human_bytes, human_time
@@ -68,14 +67,14 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _stages(found: Profile, block: str) -> Table:
-    shard, workers = found.config.store.shard, found.costs.levels[-1].workers
+    shard, workers = found.config.store.shard, found.costs.rates[-1].workers
     table = _table(f"Where the time goes: a shard of {shard} samples, {workers} at once", "", "ms", "share", "", "behind, ms")
     table.add_column("", justify="left", style="dim")
     for stage in found.stages:
         share = stage.seconds / found.shard_seconds
-        if max(stage.seconds, stage.behind) < _LEAST_SECONDS:
+        if max(stage.seconds, stage.background) < _LEAST_SECONDS:
             continue
-        behind = f"{1000 * stage.behind:,.0f}" if stage.behind else ""
+        behind = f"{1000 * stage.background:,.0f}" if stage.background else ""
         bar = block * round(_BAR * share)
         what = STAGES.get(stage.name, "")
         table.add_row(stage.name, f"{1000 * stage.seconds:,.0f}", f"{share:.1%}", bar, behind, what)
@@ -83,19 +82,18 @@ def _stages(found: Profile, block: str) -> Table:
 
 
 def _once(found: Profile) -> str:
-    most, costs = found.costs.levels[-1], found.costs
+    startup = found.startup
     compiling = f"; compiling took {human_time(found.compile_seconds)}, once" if found.compile_seconds is not None else ""
-    extra, program = most.first - most.cycle, costs.bare if most.workers > 1 else costs.program
     return (
-        f"start-up, once a run: {program + most.spawn + extra:.1f} s (program {program:.1f}, "
-        f"workers {most.spawn:.1f}, their first shards {extra:.1f} longer){compiling}\n"
+        f"start-up, once per run: {sum(startup.values()):.1f} s (program {startup['program']:.1f} s, "
+        f"workers {startup['workers']:.1f} s, longer first shards {startup['first_shard']:.1f} s){compiling}\n"
     )
 
 
 def _rates(found: Profile) -> Table:
     table = _table("How fast, in the long run", "workers", "samples/s", "sequences/s", "times 1 worker", "memory each")
-    one, variants = found.costs.levels[0], len(found.config.variants.names)
-    for level in found.costs.levels:
+    one, variants = found.costs.rates[0], len(found.config.variants.names)
+    for level in found.costs.rates:
         rate = level.samples_per_second
         times = f"{rate / one.samples_per_second:.2f}"
         table.add_row(str(level.workers), f"{rate:,.0f}", f"{variants * rate:,.0f}", times, human_bytes(level.peak_bytes))
@@ -110,14 +108,14 @@ def _targets(found: Profile, budget: float | None) -> Table:
         estimate = target.estimate
         between = f"{human_time(estimate.low)} to {human_time(estimate.high)}"
         row = [f"{target.samples:,}", human_time(estimate.seconds), between, human_bytes(target.bytes), str(target.workers)]
-        row += [human_bytes(target.memory_bytes), target.binds]
-        table.add_row(*row, *([] if budget is None else ["yes" if fits(found, target, budget) else "no"]))
+        row += [human_bytes(target.memory_bytes), target.limited_by]
+        table.add_row(*row, *([] if budget is None else ["yes" if target.fits(budget) else "no"]))
     return table
 
 
 def _advice(found: Profile, budget: float | None) -> Iterator[str]:
     costs = found.costs
-    free = f"{human_bytes(found.disk_free)} free on the disk of {found.place}"
+    free = f"{human_bytes(found.disk_free)} free on the disk of {found.folder}"
     yield f"{human_bytes(costs.sample_bytes)} a sample; {free}; {human_bytes(costs.memory)} of memory to use."
     if all(target.disk_suffices and target.memory_suffices for target in found.targets):
         yield "Disk and memory suffice."
@@ -127,8 +125,6 @@ def _advice(found: Profile, budget: float | None) -> Iterator[str]:
         shards = f"shards of {shard} samples"
         shards += "" if shard == found.config.store.shard else f" (--set store.shard={shard})"
         yield f"Recommended: --workers {workers}, {shards}."
-    if found.others >= 0.2:
-        yield f"Other processes used {found.others:.1f} cores meanwhile: on a quiet machine it is quicker, and surer."
 
 
 def _shortages(found: Profile, target: Target, budget: float | None) -> Iterator[str]:

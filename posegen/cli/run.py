@@ -25,7 +25,6 @@ from posegen.progress import Progress, make_progress
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.generation.progress import Reporter as GenerationReporter
     from posegen.pipeline.run import Done
     from posegen.progress import Progress as TrainingProgress
 
@@ -102,10 +101,8 @@ class _View:
     def say(self, text: str) -> None:
         note(text, quiet=self._quiet)
 
-    def generation(self) -> GenerationReporter:
-        from posegen.generation.progress import reporter
-
-        return reporter(quiet=self._quiet)
+    def generation(self) -> Progress:
+        return make_progress(quiet=self._quiet)
 
     def embedding(self) -> Progress:
         return make_progress(quiet=self._quiet)

@@ -15,7 +15,7 @@ from posegen.wording import printable
 
 if TYPE_CHECKING:
     from posegen.dataset.verify import Problem
-    from posegen.generation.repair import Repair
+    from posegen.generation.repair import RepairResult
 
 __all__ = ["verify"]
 
@@ -55,8 +55,8 @@ def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
     from posegen.dataset.layout import check_folders
     from posegen.dataset.receipts import complete_shards
     from posegen.errors import PosegenError
-    from posegen.generation.deep import deep_problems
-    from posegen.generation.stored import stored_config
+    from posegen.generation.header import stored_config
+    from posegen.generation.verification import find_content_problems
 
     try:
         header = load_header(dataset)
@@ -67,7 +67,7 @@ def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
     found = list(find_problems(dataset, progress=_progress("read", quiet=quiet)))
     bad = {problem.shard for problem in found}
     sound = [shard for shard in complete_shards(dataset, header) if shard not in bad]
-    return found + list(deep_problems(dataset, sound, progress=_progress("made again and compared", quiet=quiet)))
+    return found + list(find_content_problems(dataset, sound, progress=_progress("made again and compared", quiet=quiet)))
 
 
 def _progress(doing: str, *, quiet: bool) -> Callable[[int, int], None]:
@@ -82,14 +82,14 @@ def _progress(doing: str, *, quiet: bool) -> Callable[[int, int], None]:
     return tell
 
 
-def _repair(dataset: Path, found: Sequence[Problem], *, quiet: bool) -> Repair:
-    from posegen.generation.progress import reporter
+def _repair(dataset: Path, found: Sequence[Problem], *, quiet: bool) -> RepairResult:
     from posegen.generation.repair import repair
+    from posegen.progress import make_progress
 
-    return repair(dataset, found, progress=reporter(quiet=quiet))
+    return repair(dataset, found, progress=make_progress(quiet=quiet))
 
 
-def _document(dataset: Path, found: Sequence[Problem], done: Repair | None) -> dict[str, object]:
+def _document(dataset: Path, found: Sequence[Problem], done: RepairResult | None) -> dict[str, object]:
     from dataclasses import asdict
 
     left = found if done is None else done.left
@@ -110,7 +110,7 @@ def _told(dataset: Path, found: Sequence[Problem], *, deep: bool) -> list[str]:
     return [*(str(problem) for problem in found), f"{dataset}: {_count(found)}."]
 
 
-def _told_of_repair(dataset: Path, done: Repair) -> list[str]:
+def _told_of_repair(dataset: Path, done: RepairResult) -> list[str]:
     lines = [f"Made again: {_shards(done.made)}."]
     if done.derived:
         lines.append(f"Derived again what was bad of: {', '.join(done.derived)}.")

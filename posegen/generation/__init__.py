@@ -1,1 +1,1 @@
-"""From a config to a dataset on disk: plan the shards, make them on every core, commit each, say how it goes."""
+"""Generation of datasets on disk: plan the shards, make them in worker processes, commit each one, report progress."""

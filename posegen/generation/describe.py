@@ -1,6 +1,6 @@
-"""What is in a dataset: its size, its actions, some of its captions, and how to read it.
+"""Summary of a dataset: its size, its actions, example captions, and code that reads it.
 
-Shards are read one after another, so that the memory needed does not grow with the dataset.
+Shards are read one after another, so that memory does not grow with the dataset.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CAPTION_EXAMPLES = 6
 
 @dataclass(frozen=True)
 class ActionShare:
-    """How much of the motion an action is: shares of the frames, on the legs and on any part of the body."""
+    """Share of the frames with an action: on the legs, and on any part of the body."""
 
     action: str
     legs: float
@@ -35,7 +35,7 @@ class ActionShare:
 
 @dataclass(frozen=True)
 class CaptionExample:
-    """A caption and the sequence that it is of."""
+    """A caption and the sequence that it describes."""
 
     sample: int
     variant: str
@@ -44,7 +44,7 @@ class CaptionExample:
 
 @dataclass(frozen=True)
 class Description:
-    """What is in a dataset.
+    """Summary of a dataset.
 
     Attributes
     ----------
@@ -53,17 +53,17 @@ class Description:
     samples, sequences, frames, fps : int
     variants : tuple of str
     fields : dict of str to str
-        Type and dimensions of each array, in words.
+        Type and dimensions of each array.
     hours : float
-        Motion in all sequences together, whatever the number of actors.
+        Duration of all sequences together, whatever the number of actors.
     sizes : dict of str to int
-        Bytes on disk of each field and of the rows.
+        Bytes on disk of each array and of the rows.
     actions : tuple of ActionShare
-        In the base variant, the most frequent first.
+        Of the base variant, the most frequent first.
     captions : tuple of CaptionExample
-    replanned, dropped : int or None
-        Samples that were planned more than once, and statements that were dropped because no attempt showed them, over all
-        sequences; None for a dataset whose table does not tell.
+    resampled, dropped : int or None
+        Samples that were resampled after failed caption or joint-limit checks, and statements that were dropped because no
+        attempt passed, over all sequences; None for a dataset without these columns.
     """
 
     path: Path
@@ -82,7 +82,7 @@ class Description:
     sizes: dict[str, int]
     actions: tuple[ActionShare, ...]
     captions: tuple[CaptionExample, ...]
-    replanned: int | None
+    resampled: int | None
     dropped: int | None
 
     @property
@@ -92,7 +92,7 @@ class Description:
 
 
 def describe(path: str | Path) -> Description:
-    """Look through a dataset.
+    """Return the summary of a dataset.
 
     Parameters
     ----------
@@ -121,43 +121,43 @@ def _described(dataset: Dataset) -> Description:
         frames=header.frames,
         fps=header.fps,
         variants=header.variants,
-        fields={field.name: _in_words(dataset, field) for field in header.all_fields},
+        fields={field.name: _array_text(dataset, field) for field in header.all_fields},
         hours=_frames(dataset) / header.fps / 3600,
         sizes=dataset.sizes(),
         actions=_action_shares(dataset),
         captions=_caption_examples(dataset),
-        replanned=_counted(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
-        dropped=_counted(dataset, "dropped", pc.list_value_length, 1),
+        resampled=_count(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
+        dropped=_count(dataset, "dropped", pc.list_value_length, 1),
     )
 
 
-def _in_words(dataset: Dataset, field: ArrayField) -> str:
-    behind = "" if field.name in dataset.fields else "; not derived of all samples yet: `posegen derive` goes on with it"
-    return f"{field.dtype} ({', '.join(('sample', *field.dims))}){behind}"
+def _array_text(dataset: Dataset, field: ArrayField) -> str:
+    note = "" if field.name in dataset.fields else "; missing for some samples: `posegen derive` completes it"
+    return f"{field.dtype} ({', '.join(('sample', *field.dims))}){note}"
 
 
 def reading_lines(description: Description) -> list[str]:
-    """Write five lines of Python that read the dataset without posegen."""
+    """Return five lines of Python that read the dataset without posegen."""
     path = str(description.path)
-    field = "joints" if "joints" in description.fields else next(iter(description.fields))
+    array = "joints" if "joints" in description.fields else next(iter(description.fields))
     return [
         "import pyarrow.parquet, zarr",
         f"motion = zarr.open_group({path + '/motion.zarr'!r}, mode='r')",
-        f"{field} = motion[{field!r}][0, 0]  # sample 0, variant {description.variants[0]}",
+        f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {description.variants[0]}",
         f"rows = pyarrow.parquet.read_table({path + '/sequences'!r}, filters=[('sample', '==', 0)]).to_pylist()",
-        f"print({field}.shape, rows[0]['captions'][0]['text'])",
+        f"print({array}.shape, rows[0]['captions'][0]['text'])",
     ]
 
 
 def count_actions(labels: NDArray[Any], actions: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Count the frames in which each action is done.
+    """Count the frames with each action.
 
     Parameters
     ----------
     labels : uint16 [..., part]
-        Action of each part in each frame; numbers of `actions` and above stand for absent.
+        Action of each part in each frame; numbers from `actions` on mean absent.
     actions : int
-        How many actions there are.
+        Number of actions.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def count_actions(labels: NDArray[Any], actions: int) -> tuple[NDArray[np.int64]
     legs = np.bincount(flat[:, PARTS.index("legs")], minlength=actions)[:actions]
     any_part = np.zeros(actions, np.int64)
     for part in range(flat.shape[1]):
-        # A frame counts once for an action, however many parts do it.
+        # A frame counts once for an action, however many parts perform it.
         is_new = (flat[:, part, None] != flat[:, :part]).all(axis=1)
         any_part += np.bincount(flat[is_new, part], minlength=actions)[:actions]
     return legs, any_part, len(flat)
@@ -181,7 +181,7 @@ def _action_shares(dataset: Dataset) -> tuple[ActionShare, ...]:
     names = dataset.header.field("action").attributes["names"]
     legs, any_part, frames = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64), 0
     for block in dataset.blocks("action", 0, len(dataset), 0):
-        # The base only: the variants do the same.
+        # The base variant only: all variants have the same actions.
         more = count_actions(block, len(names))
         legs, any_part, frames = legs + more[0], any_part + more[1], frames + more[2]
     shares = [ActionShare(name, int(legs[i]) / frames, int(any_part[i]) / frames) for i, name in enumerate(names) if frames]
@@ -192,8 +192,8 @@ def _frames(dataset: Dataset) -> int:
     return sum(pc.sum(dataset.table(shard)["length"]).as_py() for shard in range(dataset.header.shards()))
 
 
-def _counted(dataset: Dataset, column: str, measure: Callable[[Any], Any], rows: int) -> int | None:
-    """Sum a measure of a column over all rows, and divide it by how many rows say the same."""
+def _count(dataset: Dataset, column: str, measure: Callable[[Any], Any], rows: int) -> int | None:
+    """Return the sum of a measure of a column over all rows, divided by the number of rows with equal values."""
     total = 0
     for shard in range(dataset.header.shards()):
         table = dataset.table(shard)
@@ -208,7 +208,7 @@ def _caption_examples(dataset: Dataset) -> tuple[CaptionExample, ...]:
 
 
 def _captions(dataset: Dataset) -> Iterator[CaptionExample]:
-    """Give one caption of a sample, each time another and of the next variant."""
+    """Yield one caption of each sample, with a different position and variant each time."""
     for sample in range(len(dataset)):
         rows = dataset.rows(sample)
         row = rows[sample % len(rows)]

@@ -1,16 +1,16 @@
-"""Faults on demand, for tests that attack the generation of a dataset.
+"""Fault injection for tests of generation.
 
 The environment variable ``POSEGEN_FAULT`` holds faults, separated by commas:
 
-- ``kill:sample=13`` kills the process that is about to make sample 13, as the out-of-memory killer would;
+- ``kill:sample=13`` kills the process before it makes sample 13, as the out-of-memory killer would;
 - ``hang:sample=13`` makes it hang;
-- ``memory:sample=13`` makes it find too little memory;
-- ``raise:sample=13`` makes sample 13 fail;
-- ``sleep:seconds=0.2`` slows every shard down.
+- ``memory:sample=13`` raises MemoryError;
+- ``raise:sample=13`` raises :class:`InjectedError`;
+- ``sleep:seconds=0.2`` delays every shard.
 
-With ``:once=FILE`` behind it, a fault of a sample strikes once: FILE must not be there then, and is made.
+With the suffix ``:once=FILE``, a fault of a sample occurs once: FILE must not exist before, and is created.
 
-Without the variable this module does nothing. A fault never changes what a sample holds. The faults of storing are in
+Without the variable this module does nothing. A fault never changes the content of a sample. Faults of storage are in
 :mod:`posegen.dataset.faults`.
 """
 
@@ -28,25 +28,25 @@ VARIABLE = "POSEGEN_FAULT"
 
 
 class InjectedError(Exception):
-    """What the fault ``raise`` raises."""
+    """The error of the fault ``raise``."""
 
 
 def trip_shard() -> None:
-    """Called at the start of each shard."""
-    for action, key, value, _ in _wanted():
+    """Inject the faults of a shard. Call it at the start of each shard."""
+    for action, key, value, _ in _faults():
         if (action, key) == ("sleep", "seconds"):
             time.sleep(float(value))
 
 
 def trip_sample(start: int, stop: int) -> None:
-    """Called before samples `start` to `stop` are made."""
-    for action, key, value, once in _wanted():
-        if key == "sample" and start <= int(value) < stop and not _has_struck(once):
-            _strike(action, f"{action}:{key}={value}")
+    """Inject the faults of samples `start` to `stop`. Call it before they are made."""
+    for action, key, value, once in _faults():
+        if key == "sample" and start <= int(value) < stop and not _has_occurred(once):
+            _inject(action, f"the fault {action}:{key}={value} in {VARIABLE}")
 
 
-def _wanted() -> Iterator[tuple[str, str, str, str]]:
-    """Give the action, key and value of each fault, and the file that says whether it has struck."""
+def _faults() -> Iterator[tuple[str, str, str, str]]:
+    """Yield the action, key and value of each fault, and the file that records whether it has occurred."""
     for fault in filter(None, os.environ.get(VARIABLE, "").split(",")):
         action, _, condition = fault.partition(":")
         key, _, value = condition.partition("=")
@@ -54,7 +54,7 @@ def _wanted() -> Iterator[tuple[str, str, str, str]]:
         yield action, key, value, once
 
 
-def _has_struck(once: str) -> bool:
+def _has_occurred(once: str) -> bool:
     if not once:
         return False
     try:
@@ -64,14 +64,12 @@ def _has_struck(once: str) -> bool:
     return False
 
 
-def _strike(action: str, fault: str) -> None:
+def _inject(action: str, message: str) -> None:
     if action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     while action == "hang":
         time.sleep(1.0)
     if action == "memory":
-        msg = f"the fault {fault} in {VARIABLE}"
-        raise MemoryError(msg)
+        raise MemoryError(message)
     if action == "raise":
-        msg = f"the fault {fault} in {VARIABLE}"
-        raise InjectedError(msg)
+        raise InjectedError(message)

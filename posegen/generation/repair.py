@@ -1,49 +1,64 @@
-"""Repairing a dataset: just the bad shards are made again, by the same run that makes any other shard.
+"""Repair of a dataset: damaged shards are generated again, and damaged layers derived again.
 
-First it is written down how many samples there are to be, and a header that is lost is made from its copy. Then the bad
-shards' receipts go, so that they count as not made; then the dataset is generated anew, which makes what is missing, writes
-descriptions as they should be, and sweeps what dead runs left. A repair that is killed is ended by the next one.
+First the number of samples is written to the file ``REPAIR_FILE``, and a lost header is restored from its copy. Then the
+receipts of the damaged shards are removed, so that the shards count as missing, and the dataset is generated as usual, which
+also restores metadata and removes temporary files. The file is removed at the end. If a repair is killed, the next one reads
+from it how many samples there were, and completes the repair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from posegen.dataset.files import remove_durably, remove_temporary_files
+from pydantic import ConfigDict
+
+from posegen.dataset.documents import STRICT, Count, Origin, read_sealed, seal
+from posegen.dataset.files import read_file, remove_durably, remove_temporary_files, write_durably
 from posegen.dataset.header import inspect_header, load_header, repair_header
-from posegen.dataset.layout import Header, check_folders, receipt_path, shard_files
+from posegen.dataset.layout import REPAIR_FILE, Header, check_folders, receipt_path, shard_files
 from posegen.dataset.lock import locked
 from posegen.dataset.receipts import load_receipt
 from posegen.dataset.runs import current_run
 from posegen.dataset.verify import Problem, expected_shards, find_problems
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
-from posegen.generation.deep import worthwhile_workers
 from posegen.generation.derive import derive
-from posegen.generation.intent import forget, intend, intended_samples
-from posegen.generation.progress import Reporter
+from posegen.generation.header import stored_config
 from posegen.generation.run import generate
-from posegen.generation.stored import stored_config
+from posegen.generation.verification import useful_workers
+from posegen.progress import Progress
 
-__all__ = ["Repair", "repair"]
+__all__ = ["RepairResult", "repair"]
+
+_REPAIR_BYTES = 1000
 
 
 @dataclass(frozen=True)
-class Repair:
-    """What a repair has done.
+class _RepairRecord:
+    """Content of ``REPAIR_FILE``: the number of samples that the dataset will have."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    samples: Count
+
+
+@dataclass(frozen=True)
+class RepairResult:
+    """Summary of a repair.
 
     Attributes
     ----------
     made : tuple of int
-        Shards that were made again.
+        Shards that were generated again.
     dropped : tuple of int
-        Unfinished shards behind the dataset's end, whose files were removed.
+        Unfinished shards behind the end of the dataset, whose files were removed.
     derived : tuple of str
         Layers of which shards were derived again.
     left : tuple of Problem
-        What is still wrong.
+        Remaining problems.
     """
 
     made: tuple[int, ...]
@@ -52,62 +67,65 @@ class Repair:
     left: tuple[Problem, ...]
 
 
-def repair(path: Path, problems: Sequence[Problem], *, workers: int | None = None, progress: Reporter | None = None) -> Repair:
-    """Put right what :func:`posegen.dataset.verify.find_problems` and `deep_problems` have found.
+def repair(
+    path: Path, problems: Sequence[Problem], *, workers: int | None = None, progress: Progress | None = None
+) -> RepairResult:
+    """Repair the problems that :func:`posegen.dataset.verify.find_problems` and `find_content_problems` found.
 
     Parameters
     ----------
     path : Path
-        Of the dataset.
+        Dataset folder.
     problems : sequence of Problem
     workers : int, optional
-        How many processes work at once; as many as it is worth unless given.
-    progress : Reporter, optional
+        Number of processes; by default as many as are useful.
+    progress : Progress, optional
 
     Returns
     -------
-    Repair
+    RepairResult
 
     Raises
     ------
     PosegenError
-        If the samples cannot be made any more, if another run is at work, or if something cannot be written.
+        If the samples cannot be made any more, another session writes the dataset, or the disk fails.
     """
     header = inspect_header(path).header or load_header(path)
     check_folders(path, header)
     config = stored_config(path, header)
-    curable = [problem for problem in problems if problem.repairable and problem.shard is not None]
-    bad = sorted({problem.shard for problem in curable if problem.shard is not None and problem.layer is None})
-    layered = {(problem.layer, problem.shard) for problem in curable if problem.layer is not None and problem.shard is not None}
+    repairable = [(problem.layer, problem.shard) for problem in problems if problem.repairable and problem.shard is not None]
+    damaged = sorted({shard for layer, shard in repairable if layer is None})
+    damaged_layers = sorted({(layer, shard) for layer, shard in repairable if layer is not None})
     run = current_run()
     with locked(path, run):
-        samples = max(_samples(path, header, bad), intended_samples(path))
-        made = [shard for shard in bad if shard * header.shard < samples]
-        dropped = [shard for shard in bad if shard * header.shard >= samples]
+        samples = max(_sample_count(path, header), _intended_samples(path))
+        made = [shard for shard in damaged if shard * header.shard < samples]
+        dropped = [shard for shard in damaged if shard * header.shard >= samples]
+        layers = {layer.name: layer for layer in header.layers}
+        receipts = [receipt_path(shard, layers[name]) for name, shard in damaged_layers]
         try:
-            intend(path, samples, run)
+            write_durably(path / REPAIR_FILE, seal({"samples": samples}), run)
             repair_header(path, run)
-            for name in (*_of_layers(header, layered), *_names(header, made, dropped)):
+            for name in (*receipts, *_files_to_remove(header, made, dropped)):
                 remove_durably(path / name)
-            if not samples:  # the run that began the dataset died before its first shard was complete
+            if not samples:  # the session that began the dataset died before its first shard was complete
                 remove_temporary_files(path)
                 publish(path, header, 0, run)
         except OSError as error:
-            msg = f"{path}: {error.filename} cannot be replaced ({error.strerror}). See what it is, and take it away yourself"
+            msg = f"{path}: {error.filename} cannot be replaced ({error.strerror}). Check what it is, and remove it"
             raise PosegenError(msg) from error
     if samples:
-        at_once = worthwhile_workers(len(made)) if workers is None else workers
-        generate(config, samples=samples, workers=at_once, out=path, progress=progress)
-    forget(path)
+        generate(config, samples=samples, workers=workers or useful_workers(len(made)), out=path, progress=progress)
+    remove_durably(path / REPAIR_FILE)
     if load_header(path).layers:
         derive(path, workers=workers, progress=progress)
-    derived = tuple(sorted({name for name, _ in layered}))
-    seen = {*made, *dropped, *(shard for _, shard in layered)}
-    return Repair(tuple(made), tuple(dropped), derived, tuple(find_problems(path, seen)))
+    derived = tuple(sorted({name for name, _ in damaged_layers}))
+    shards = {*made, *dropped, *(shard for _, shard in damaged_layers)}
+    return RepairResult(tuple(made), tuple(dropped), derived, tuple(find_problems(path, shards)))
 
 
-def _samples(path: Path, header: Header, bad: Sequence[int]) -> int:
-    """Count the samples that there are to be: those that readers see, and those of complete shards behind them."""
+def _sample_count(path: Path, header: Header) -> int:
+    """Return the number of samples after the repair: the published ones, and those of complete shards behind them."""
     last = expected_shards(path, header, locked=True) - 1
     if last < header.shards():
         return header.samples
@@ -115,13 +133,17 @@ def _samples(path: Path, header: Header, bad: Sequence[int]) -> int:
     return receipt.first + receipt.count
 
 
-def _of_layers(header: Header, layered: Collection[tuple[str, int]]) -> Iterator[str]:
-    """Name the receipts of layers that go."""
-    return (receipt_path(shard, layer) for layer in header.layers for name, shard in sorted(layered) if name == layer.name)
+def _intended_samples(path: Path) -> int:
+    """Return the number of samples that an unfinished repair wrote down; 0 if there is none."""
+    try:
+        data = read_file(path / REPAIR_FILE, _REPAIR_BYTES)
+        return read_sealed(_RepairRecord, data, Origin(REPAIR_FILE, "")).samples
+    except (FileNotFoundError, PosegenError):
+        return 0
 
 
-def _names(header: Header, made: Sequence[int], dropped: Sequence[int]) -> Iterator[str]:
-    """Name the files that go: receipts first, so that no shard is believed of which a part is gone."""
+def _files_to_remove(header: Header, made: Sequence[int], dropped: Sequence[int]) -> Iterator[str]:
+    """Yield files to remove: receipts first, so that no shard counts as complete while a part of it is missing."""
     yield from (receipt_path(shard) for shard in (*made, *dropped))
     for shard in dropped:
         yield from shard_files(header, shard)

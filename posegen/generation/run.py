@@ -1,68 +1,76 @@
-"""``posegen.generate``: from a config to a dataset on disk.
+"""``posegen.generate``: make a dataset of a config, or the shards that are missing.
 
-A run takes the dataset's lock, clears away what dead runs left, plans, makes the shards that are missing, and publishes
-what is complete without a gap, now and then and at the end. Everything that it knows about earlier runs it reads from the
-receipts, so that it does not matter how they ended.
+A run holds the dataset's lock, plans, makes the missing shards, and publishes the complete prefix every few seconds and at the
+end. All that it knows of earlier runs it reads from their receipts, however they ended.
 """
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+import psutil
+
 from posegen.config.schema import Config
-from posegen.dataset.files import remove_temporary_files, temporary_run
-from posegen.dataset.layout import Layer
-from posegen.dataset.lock import locked
-from posegen.dataset.receipts import list_layer_receipts
+from posegen.dataset.files import remove_durably
+from posegen.dataset.header import is_dataset, load_header, repair_header
+from posegen.dataset.layout import Header
+from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, list_layer_receipts, load_receipt
 from posegen.dataset.runs import current_run
+from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, UsageError
-from posegen.generation.fields import array_fields
-from posegen.generation.ledger import Ledger, failure_message, open_ledger
-from posegen.generation.measures import ShardMeasures
-from posegen.generation.plan import bytes_per_sample, new_header
-from posegen.generation.pool import run_jobs
-from posegen.generation.profile.comparison import comparison
-from posegen.generation.progress import Reporter, Silence
-from posegen.generation.stopping import stoppable
-from posegen.generation.watching import Limit
-from posegen.generation.worker import Made, make_shard_or_say, warm_up
-from posegen.library.load import Library, load_library
-from posegen.machine import available_cores
+from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header, stored_config
+from posegen.generation.plan import Plan, check_space, make_plan, target_samples
+from posegen.generation.pool import DIED, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
+from posegen.generation.session import write_session
+from posegen.generation.shard import CompletedShard, FailedShard, ShardJob, ShardMeasures, make_shard, warm_up
+from posegen.library.load import load_library
+from posegen.machine import available_cores, free_disk
+from posegen.progress import Progress, SilentProgress
+from posegen.quantities import human_bytes
 
-__all__ = ["GenerationError", "GenerationResult", "clearing_up", "default_place", "generate", "told_plainly"]
+__all__ = ["GenerationError", "GenerationResult", "default_path", "generate"]
 
-LEAST_SECONDS_A_SHARD = 300.0
+LEAST_SHARD_SECONDS = 300.0
 SLOWEST_BYTES_PER_SECOND = 1e6
-"""A core makes and stores more than 100 MB a second; a shard that takes as long as this hangs."""
+"""A core makes and stores more than 100 MB a second. A shard as slow as this hangs."""
+
+SECONDS_BETWEEN_PUBLICATIONS = 2.0
+SECONDS_BETWEEN_MEASUREMENTS = 1.0
+MEASURED_SHARDS = 4
+NAMED_FAILURES = 10
+_HINTS = {
+    DIED: "; it may need more memory than there is",
+    SHORT_OF_MEMORY: "; use fewer --workers, or a new dataset with a smaller store.shard",
+}
 
 
 @dataclass(frozen=True)
 class GenerationResult:
-    """What a run has done.
+    """Summary of a run.
 
     Attributes
     ----------
     path : Path
-        Of the dataset.
+        Dataset folder.
     samples, sequences : int
-        That the dataset holds now.
-    shards_made : int
-        That this run made, and how many `sequences_made` are in them.
+        In the dataset now.
+    shards_made, sequences_made : int
+        Made by this run.
     seconds : float
-        That this run took.
+        Duration of this run.
     sequences_per_second : float
-        That this run made, once it had compiled what it needs.
+        Rate of this run after compiling.
     bytes : int
         Size of the dataset on disk.
     nothing_to_do : bool
-        Whether everything was there already.
-    layers_behind : tuple of str
-        The layers that are not derived of all samples: `posegen derive` completes them.
+        Whether the dataset was complete before.
+    incomplete_layers : tuple of str
+        Derived fields that some samples lack: `posegen derive` completes them.
     """
 
     path: Path
@@ -74,15 +82,15 @@ class GenerationResult:
     sequences_per_second: float
     bytes: int
     nothing_to_do: bool
-    layers_behind: tuple[str, ...] = ()
+    incomplete_layers: tuple[str, ...] = ()
 
 
 class GenerationError(PosegenError):
     """Some shards could not be made; all others are complete."""
 
 
-def default_place(config: Config) -> Path:
-    """Where the dataset of a config goes unless told otherwise."""
+def default_path(config: Config) -> Path:
+    """Return the default dataset folder of a config."""
     return Path("data") / f"{config.name}-{config.seed}"
 
 
@@ -92,31 +100,31 @@ def generate(
     samples: int | None = None,
     workers: int | None = None,
     out: str | Path | None = None,
-    progress: Reporter | None = None,
+    progress: Progress | None = None,
     shard_timeout: float | None = None,
-    measured: Callable[[ShardMeasures], None] | None = None,
+    on_shard: Callable[[ShardMeasures], None] | None = None,
 ) -> GenerationResult:
-    """Make a dataset, or what is missing of it.
+    """Generate a dataset, or the part of it that is missing.
 
     Parameters
     ----------
     config : Config
     samples : int, optional
-        How many samples there are to be; as the config says unless given. Fewer than there are change nothing.
+        Number of samples; by default that of the config. Existing samples are never removed.
     workers : int, optional
-        How many processes work at once; as the config says unless given, and otherwise one for each core. With 1 and no
-        `shard_timeout`, the work is done in this process.
+        Number of processes; by default that of the config, or one for each core. With 1 and no `shard_timeout`, this process
+        does the work.
     out : str or Path, optional
-        Folder of the dataset; ``data/<config>-<seed>`` unless given.
-    progress : Reporter, optional
-        Who is told how it goes; nobody unless given. See :func:`posegen.generation.progress.reporter`.
+        Dataset folder; ``data/<config>-<seed>`` by default.
+    progress : Progress, optional
+        Nothing is shown by default. See :func:`posegen.progress.make_progress`.
     shard_timeout : float, optional
-        Seconds that a shard may take, some for loading the program into a new worker among them. A worker that takes longer is
-        killed, and its shard is tried again alone, three times at most. Unless given, it is 5 minutes, 20 times what the
-        slowest shard so far took, or what the shard takes at 1 MB a second, whichever is the longest; but none where the work
-        is done in this process, which cannot stop itself: with one worker, and for the only shard of a new dataset.
-    measured : callable, optional
-        Called with what was measured of each shard, when it is complete.
+        Seconds that a shard may take, including the start of a new worker's program. A worker that takes longer is killed, and
+        its shard is tried again alone, three times at most. By default the limit is the longest of 5 minutes, 20 times the
+        slowest shard so far, and the shard's size at 1 MB a second. There is none where this process does the work: with one
+        worker, and for the only shard of a new dataset.
+    on_shard : callable, optional
+        Called with the measures of each shard once it is complete.
 
     Returns
     -------
@@ -127,9 +135,9 @@ def generate(
     UsageError
         If the folder holds something else.
     GenerationError
-        If samples could not be made; they are named, and everything else is complete.
+        If samples could not be made. They are named, and all other shards are complete.
     KeyboardInterrupt
-        On Ctrl-C or SIGTERM. What is complete stays, and the same call goes on from there.
+        On Ctrl-C or SIGTERM. Complete shards are kept, and the same call resumes.
 
     Examples
     --------
@@ -143,6 +151,151 @@ def generate(
     """
     samples = config.samples if samples is None else samples
     workers = workers if workers is not None else config.workers or available_cores()
+    _check_arguments(config, samples, workers, shard_timeout)
+    path = default_path(config) if out is None else Path(out)
+    header = new_header(config, load_library(config.story.library))
+    progress = progress or SilentProgress()
+    name, started = current_run(), time.monotonic()
+    with write_session(path, name, create=True) as check:
+        run = _open_run(path, header, samples, name, progress)
+        processes, limit = _parallelism(run, workers, shard_timeout)
+        try:
+            if len(run.plan.shards):
+                first = run.plan.span(run.plan.shards[0]).start
+                warm_up(config, first, progress, here=processes == 1 and limit is None)
+                run.started = time.monotonic()
+                progress.start("generate", run.plan.samples_to_make)
+            with closing(run_jobs(make_shard, run.jobs(config), processes, limit)) as outcomes:
+                for outcome in outcomes:
+                    check()
+                    if isinstance(outcome, CompletedShard):
+                        if on_shard is not None:
+                            on_shard(outcome.measures)
+                        run.record(outcome.receipt, progress)
+                    else:
+                        run.failures.append(outcome.reason if isinstance(outcome, FailedShard) else _describe_loss(outcome))
+        except BaseException:
+            # However the run ends, complete shards are published. The error that ended the run may also prevent this.
+            with suppress(OSError, PosegenError):
+                run.publish()
+            raise
+        finally:
+            progress.stop()
+        run.publish()
+    if run.failures:
+        raise GenerationError(_failure_message(run))
+    return run.result(time.monotonic() - started)
+
+
+@dataclass
+class _Run:
+    """State of a run.
+
+    Attributes
+    ----------
+    plan : Plan
+    header : Header
+        As it is on disk.
+    complete : dict of int to int
+        Number of samples of each complete shard.
+    name : str
+        Name of the session.
+    started, published : float
+        When the first shard was started, and when the complete prefix was last published.
+    samples, bytes, shards : int
+        Made by this run.
+    failures : list of str
+        Why shards could not be made.
+    """
+
+    plan: Plan
+    header: Header
+    complete: dict[int, int]
+    name: str
+    started: float = field(default_factory=time.monotonic)
+    published: float = field(default_factory=time.monotonic)
+    samples: int = 0
+    bytes: int = 0
+    shards: int = 0
+    failures: list[str] = field(default_factory=list)
+    usage: _ResourceUsage = field(default_factory=lambda: _ResourceUsage())
+
+    def jobs(self, config: Config) -> Iterator[ShardJob]:
+        # An iterator of map instead of a generator: threads of joblib may ask for the next job at the same time.
+        return map(partial(self._job, config), self.plan.shards)
+
+    def _job(self, config: Config, shard: int) -> ShardJob:
+        return ShardJob(self.plan.path, self.header, config, self.plan.span(shard), self.name)
+
+    def record(self, receipt: Receipt, progress: Progress) -> None:
+        """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
+        self.complete[receipt.shard] = receipt.count
+        self.samples += receipt.count
+        self.bytes += receipt.size
+        self.shards += 1
+        rate = self.samples * len(self.header.variants) / max(time.monotonic() - self.started, 1e-9)
+        progress.update(self.samples, f"{rate:,.0f} sequences/s, {human_bytes(self.bytes)}, {self.usage.describe()}")
+        if self.shards == 1:  # the size of a sample on disk is known now
+            free = free_disk(self.plan.path)
+            check_space(self.plan.path, self.header, self.complete, self.plan.target, self.bytes / self.samples, free)
+        if time.monotonic() - self.published > SECONDS_BETWEEN_PUBLICATIONS:
+            self.publish()
+
+    def publish(self) -> None:
+        """Make the complete prefix visible to readers, and restore damaged metadata."""
+        self.published = time.monotonic()
+        prefix = complete_prefix(self.plan.path, self.header, self.complete)
+        if prefix >= self.header.samples:
+            self.header = publish(self.plan.path, self.header, prefix, self.name)
+
+    def result(self, seconds: float) -> GenerationResult:
+        path, header, variants = self.plan.path, self.header, len(self.header.variants)
+        incomplete = [
+            layer.name
+            for layer in header.layers
+            if any(isinstance(receipt, str) for _, receipt in list_layer_receipts(path, header, layer))
+        ]
+        return GenerationResult(
+            path=path,
+            samples=header.samples,
+            sequences=header.samples * variants,
+            shards_made=self.shards,
+            sequences_made=self.samples * variants,
+            seconds=seconds,
+            sequences_per_second=self.samples * variants / (time.monotonic() - self.started),
+            bytes=sum(file.lstat().st_size for file in path.rglob("*") if file.is_file()),
+            nothing_to_do=not len(self.plan.shards),
+            incomplete_layers=tuple(incomplete),
+        )
+
+
+class _ResourceUsage:
+    """CPU and memory of this process and its workers, measured once a second at most."""
+
+    def __init__(self) -> None:
+        self._processes: dict[int, psutil.Process] = {}
+        self._measured = float("-inf")
+        self._text = ""
+
+    def describe(self) -> str:
+        now = time.monotonic()
+        if now - self._measured >= SECONDS_BETWEEN_MEASUREMENTS:
+            self._measured = now
+            self._text = self._measure()
+        return self._text
+
+    def _measure(self) -> str:
+        parent, known = psutil.Process(), self._processes
+        self._processes = {p.pid: known.get(p.pid, p) for p in (parent, *parent.children(recursive=True))}
+        percent, memory = 0.0, 0
+        for process in self._processes.values():
+            with suppress(psutil.NoSuchProcess):
+                percent += process.cpu_percent()  # 0 at the first call for a process
+                memory += process.memory_info().rss
+        return f"CPU {percent:.0f}%, {human_bytes(memory)} memory"
+
+
+def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: float | None) -> None:
     for name, value in (("samples", samples), ("workers", workers)):
         if value < 1:
             msg = f"{name} must be at least 1, not {value}"
@@ -150,156 +303,89 @@ def generate(
     if shard_timeout is not None and not shard_timeout > 0:
         msg = f"shard_timeout must be more than 0 seconds, not {shard_timeout}"
         raise UsageError(msg)
-    path = default_place(config) if out is None else Path(out)
-    library = load_library(config.story.library)
-    _check_quotas(config, library, samples)
-    wanted = new_header(config, library, array_fields(config, library))
-    reporter = progress or Silence()
-    run = current_run()
-    started = time.monotonic()
-    with stoppable() as check, told_plainly(path), _folder(path), locked(path, run), clearing_up(path, run):
-        ledger = open_ledger(path, wanted, samples, run, reporter)
-        if len(ledger.plan.shards):
-            _make_shards(ledger, config, workers, shard_timeout, check, measured)
-        ledger.publish()
-    if ledger.failures:
-        raise GenerationError(failure_message(ledger))
-    return _result(ledger, time.monotonic() - started)
+    if config.quotas is not None:
+        # Imported here because few configs have quotas, and planning takes long to import.
+        from posegen.planning.quotas import check_quotas
+
+        if samples > config.quotas.total:
+            msg = f"samples is {samples:,}, but the quotas define {config.quotas.total:,}; reduce it, or raise quotas.samples"
+            raise UsageError(msg)
+        check_quotas(config, load_library(config.story.library))
 
 
-def _check_quotas(config: Config, library: Library, samples: int) -> None:
-    if config.quotas is None:
-        return
-    # Imported here because most configs have none, and planning takes long to import.
-    from posegen.planning.quotas import check_quotas
+def _open_run(path: Path, expected: Header, samples: int, name: str, progress: Progress) -> _Run:
+    """Read the state of the dataset, plan the missing shards, and create an empty dataset if there is none.
 
-    if samples > config.quotas.total:
-        msg = f"samples is {samples:,}, and the quotas are of {config.quotas.total:,}; lower it, or raise quotas.samples"
-        raise UsageError(msg)
-    check_quotas(config, library)
-
-
-@contextmanager
-def told_plainly(path: Path, cure: str = "Choose a folder that you may write in, with --out") -> Iterator[None]:
-    """Say what it means for the user that the system refused something; `cure` is what to do where nothing may be written."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # who read the progress has gone, which is nothing about the dataset
-    except OSError as error:
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            what = f"{error.filename} cannot be written ({error.strerror})"
-            msg = f"{path}: {what}. {cure}"
-            raise UsageError(msg) from error
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            msg = f"{path}: the disk is full. What is complete stays; make room and run the same command again"
-        else:
-            msg = f"{path}: {error}. What is complete stays; see to the disk, then run the same command again"
-        raise PosegenError(msg) from error
-
-
-@contextmanager
-def _folder(path: Path) -> Iterator[None]:
-    """Make the folder; if nothing comes to lie in it, take it away again."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    try:
-        _make_folder(path)
-        yield
-    finally:
-        for folder in missing:
-            with suppress(OSError):
-                folder.rmdir()
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        msg = f"{path}: is a file or lies in one. Choose a folder with --out"
-        raise UsageError(msg) from error
+    Parameters
+    ----------
+    path : Path
+        Dataset folder.
+    expected : Header
+        Header of the requested dataset.
+    samples : int
+        Requested number of samples.
+    name : str
+        Name of the session.
+    progress : Progress
+    """
+    repair_header(path, name, expected.identity)
+    exists, header = is_dataset(path), expected
+    if exists:
+        header = load_header(path)
+        check_same_dataset(header, expected, path)
+        stored_config(path, header)
+    # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
+    complete = complete_shards(path, header)
+    target = target_samples(path, header, complete, samples)
+    if samples < target:
+        progress.log(f"{path} has {target:,} samples, more than the requested {samples:,}; none is removed")
+    receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
+    bytes_each = sum(receipt.size for receipt in receipts) / sum(receipt.count for receipt in receipts) if receipts else None
+    check_space(path, header, complete, target, bytes_each, free_disk(path))
+    plan = make_plan(path, header, complete, target)
+    if not exists:
+        create(path, header, name)
+    elif len(plan.shards):
+        # Readers, zarr included, must not see a shard that is about to be made again. This also restores metadata that an
+        # earlier run did not write before it died.
+        header = publish(path, header, min(header.samples, plan.span(plan.shards[0]).start), name)
+    if exists:
+        # Files of a run that was to make more samples and died.
+        for file in unfinished_files(path, header, set(plan.shards.tolist())):
+            remove_durably(path / file)
+    return _Run(plan, header, complete, name)
 
 
-@contextmanager
-def clearing_up(path: Path, run: str) -> Iterator[None]:
-    """Remove the temporary files that dead runs left, and in the end those that workers of this run left that were killed."""
-    remove_temporary_files(path)
-    try:
-        yield
-    finally:
-        # Once more those of dead runs: a worker of one may have lived for a moment longer than its parent.
-        remove_temporary_files(path)
-        for file in path.rglob("*"):
-            if temporary_run(file.name) and run in file.name:
-                file.unlink(missing_ok=True)
-
-
-def _make_shards(
-    ledger: Ledger,
-    config: Config,
-    workers: int,
-    shard_timeout: float | None,
-    check: Callable[[], None],
-    measured: Callable[[ShardMeasures], None] | None,
-) -> None:
-    at_once = _at_once(ledger, workers)
-    limit = _limit(ledger, at_once, shard_timeout)
-    compare = comparison(ledger.path, ledger.header, at_once, ledger.reporter)
-    try:
-        first = ledger.plan.span(ledger.plan.shards[0]).start
-        warm_up(config, first, ledger.reporter, here=at_once == 1 and limit is None)
-        ledger.started = time.monotonic()
-        ledger.reporter.start(ledger.progression)
-        with closing(run_jobs(make_shard_or_say, ledger.jobs(config), at_once, limit)) as outcomes:
-            for outcome in outcomes:
-                check()
-                if isinstance(outcome, Made):
-                    compare(outcome.measures)
-                    if measured is not None:
-                        measured(outcome.measures)
-                ledger.enter(outcome.receipt if isinstance(outcome, Made) else outcome)
-    except BaseException:
-        # However the run ends, readers may have what is complete. What stopped the run may also stop this.
-        with suppress(OSError, PosegenError):
-            ledger.publish()
-        raise
-    finally:
-        ledger.reporter.stop()
-
-
-def _at_once(ledger: Ledger, workers: int) -> int:
-    """Decide how many processes work at once."""
-    shards = len(ledger.plan.shards)
-    # The only shard of a new dataset is made in this process, because a worker takes longer to start. The only one that is
-    # missing of an older one may be that which an earlier run's worker died of.
-    return min(workers, max(shards, 2) if ledger.complete else shards)
-
-
-def _limit(ledger: Ledger, workers: int, shard_timeout: float | None) -> Limit | None:
-    """Decide how long a shard may take; None lets one worker do its work in this process."""
+def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:
+    """Return the number of processes and the time limit of a shard. With 1 and None, this process makes the shards."""
+    shards = len(run.plan.shards)
+    if not shards:
+        return 1, None
+    # The only shard of a new dataset is made in this process, because a worker takes longer to start. The only missing shard of
+    # an existing dataset may have killed a worker of an earlier run.
+    processes = min(workers, max(shards, 2) if run.complete else shards)
     if shard_timeout is not None:
-        return Limit(shard_timeout)
-    if workers == 1:
-        return None
-    shard_bytes = bytes_per_sample(ledger.header) * ledger.header.shard
-    return Limit(max(LEAST_SECONDS_A_SHARD, shard_bytes / SLOWEST_BYTES_PER_SECOND), grows=True)
+        return processes, TimeLimit(shard_timeout)
+    if processes == 1:
+        return 1, None
+    shard_bytes = bytes_per_sample(run.header) * run.header.shard
+    return processes, TimeLimit(max(LEAST_SHARD_SECONDS, shard_bytes / SLOWEST_BYTES_PER_SECOND), grows=True)
 
 
-def _result(ledger: Ledger, seconds: float) -> GenerationResult:
-    making = time.monotonic() - ledger.started
-    variants = len(ledger.header.variants)
-    return GenerationResult(
-        path=ledger.path,
-        samples=ledger.header.samples,
-        sequences=ledger.header.samples * variants,
-        shards_made=ledger.shards,
-        sequences_made=ledger.samples * variants,
-        seconds=seconds,
-        sequences_per_second=ledger.samples * variants / making,
-        bytes=sum(file.lstat().st_size for file in ledger.path.rglob("*") if file.is_file()),
-        nothing_to_do=not len(ledger.plan.shards),
-        layers_behind=tuple(layer.name for layer in ledger.header.layers if _is_behind(ledger, layer)),
-    )
+def _describe_loss(lost: LostJob[ShardJob]) -> str:
+    span = lost.job.span
+    name = f"shard {span.shard} (samples {span.start} to {span.stop - 1} of seed {lost.job.config.seed})"
+    attempts = f", and in {lost.attempts} more attempts alone" if lost.attempts else ""
+    return f"{name}: {lost.reason}{attempts}{_HINTS.get(lost.reason, '; a larger --shard-timeout gives it more time')}"
 
 
-def _is_behind(ledger: Ledger, layer: Layer) -> bool:
-    return any(isinstance(found, str) for _, found in list_layer_receipts(ledger.path, ledger.header, layer))
+def _failure_message(run: _Run) -> str:
+    failures = run.failures
+    lines = [
+        f"{run.plan.path}: {len(failures)} of {len(run.plan.shards)} shards could not be made; all others are complete. "
+        "Run the same command to try again:",
+        *failures[:NAMED_FAILURES],
+    ]
+    if len(failures) > NAMED_FAILURES:
+        lines.append(f"and {len(failures) - NAMED_FAILURES} more")
+    return "\n  ".join(lines)

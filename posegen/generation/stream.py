@@ -1,4 +1,4 @@
-"""Batches without a dataset: sequences are made when they are needed, the same as would be stored."""
+"""``posegen.stream``: batches of the samples of a config, made on demand instead of read from a dataset."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from posegen.config.schema import Config
 from posegen.dataset.batches import CAPTIONS, ArrayShape, make_batches
 from posegen.dataset.tables import caption_texts, to_table
 from posegen.errors import UsageError
-from posegen.generation.fields import array_fields, made_arrays
+from posegen.generation.header import array_fields
+from posegen.generation.shard import compute_arrays
 from posegen.hashing import canonical
 from posegen.library.load import load_library
 from posegen.synthesis import rows_schema, synthesize
 from posegen.wording import shown
 
-__all__ = ["Made", "Stream", "stream"]
+__all__ = ["SampleSource", "Stream", "stream"]
 
 Array = NDArray[Any]
 
 _BLOCK = 100
-"""Samples that are made at once, at most."""
+"""Largest number of samples that are made at once."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """The samples of a config, as a source of batches; see :class:`posegen.dataset.batches.Source`."""
+class SampleSource:
+    """The samples of a config as a source of batches; see :class:`posegen.dataset.batches.Source`."""
 
     config: Config
     samples: int
 
-    # Making samples keeps Python busy itself: more threads would wait for one another.
+    # Making samples holds the interpreter lock: more threads would wait for one another.
     most_threads = 1
 
     @property
@@ -45,7 +46,7 @@ class Made:
 
     @property
     def chunk(self) -> int:
-        """Samples in a chunk, as a dataset would have it."""
+        """Samples in a chunk, as in a dataset."""
         return self.config.store.chunk
 
     @property
@@ -54,25 +55,25 @@ class Made:
         return self.config.variants.names
 
     def arrays(self) -> dict[str, ArrayShape]:
-        """Describe the arrays by name."""
+        """Return the shape of each array by name."""
         fields = array_fields(self.config, load_library(self.config.story.library))
         return {field.name: ArrayShape(field.shape[1:], field.shape[1:], field.dtype) for field in fields}
 
     def columns(self) -> tuple[str, ...]:
-        """Name the columns of the table of sequences."""
+        """Return the columns of the table of sequences."""
         return tuple(rows_schema().names)
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
-        """Make a chunk; see :class:`posegen.dataset.batches.Source`."""
+        """Make the samples of a chunk; see :class:`posegen.dataset.batches.Source`."""
         tables = []
         for start, stop in self._blocks(chunk):
             batch = synthesize(self.config, np.arange(start, stop))
             within = slice(start - chunk * self.chunk, stop - chunk * self.chunk)
-            for name, values in made_arrays(self.config, batch, into).items():
+            for name, values in compute_arrays(self.config, batch, into).items():
                 for v, variant in enumerate(variants):
-                    plain = canonical(values[:, variant])
-                    # An array as a whole is one piece: as many dimensions of one place each come first.
-                    into[name][v].reshape(self.chunk, *plain.shape[1:])[within] = plain
+                    chunk_values = canonical(values[:, variant])
+                    # The target has leading dimensions of size 1, because a whole array is one piece.
+                    into[name][v].reshape(self.chunk, *chunk_values.shape[1:])[within] = chunk_values
             if columns:
                 tables.append(_columns(batch.rows, columns))
         return pa.concat_tables(tables) if columns else None
@@ -85,7 +86,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Stream:
-    """So many samples of a config, of which batches can be made; made by :func:`stream`."""
+    """A number of samples of a config, to be read in batches. Created by :func:`stream`."""
 
     config: Config
     samples: int
@@ -95,19 +96,19 @@ class Stream:
 
     batches = make_batches
 
-    def batch_source(self, fields: Sequence[str] | str | None) -> Made:
+    def batch_source(self, fields: Sequence[str] | str | None) -> SampleSource:
         """Return the source of batches; see :func:`posegen.dataset.batches.make_batches`."""
-        return Made(self.config, self.samples)
+        return SampleSource(self.config, self.samples)
 
 
 def stream(config: Config, *, samples: int) -> Stream:
-    """Make batches of a config's samples without a dataset.
+    """Return a stream of the samples of a config, without a dataset on disk.
 
     Parameters
     ----------
     config : Config
     samples : int
-        How many there are to be: the batches are those of a dataset of so many.
+        Number of samples. The batches are those of a dataset of this size.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def stream(config: Config, *, samples: int) -> Stream:
     Raises
     ------
     UsageError
-        If `samples` is no whole number from 1 on.
+        If `samples` is not a positive integer.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def stream(config: Config, *, samples: int) -> Stream:
     [(8, 1, 100, 22, 3), (8, 1, 100, 22, 3), (4, 1, 100, 22, 3)]
     """
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        msg = f"samples must be a whole number from 1 on (got {shown(samples)})"
+        msg = f"samples must be a positive integer (got {shown(samples)})"
         raise UsageError(msg)
     return Stream(config, int(samples))
 
@@ -135,6 +136,5 @@ def _columns(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pa.Table:
     schema = pa.schema([rows_schema().field(name) for name in columns])
     table = to_table([{name: row[name] for name in columns} for row in rows], schema)
     if CAPTIONS in columns:
-        place = columns.index(CAPTIONS)
-        table = table.set_column(place, CAPTIONS, caption_texts(table.column(CAPTIONS)))
+        table = table.set_column(columns.index(CAPTIONS), CAPTIONS, caption_texts(table.column(CAPTIONS)))
     return table

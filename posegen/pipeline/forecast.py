@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from posegen.errors import UsageError
-from posegen.generation.profile.place import disk_folder, temporary_folder
+from posegen.generation.profile.measurement import disk_folder, temporary_folder
 from posegen.generation.profile.profile import Profile, Target
-from posegen.generation.run import told_plainly
-from posegen.generation.stopping import stoppable
+from posegen.generation.session import explain_disk_errors, interruptible
 from posegen.machine import free_disk
 from posegen.pipeline import short_road
 from posegen.pipeline.run import Request, stages_of
@@ -93,13 +92,13 @@ def forecasts(request: Request, found: Profile, names: Sequence[str], say: Calla
         As the stage says that cannot be walked.
     """
     samples = [target.samples for target in found.targets]
-    with stoppable(), told_plainly(disk_folder(request.out)), temporary_folder(request.out) as folder:
+    with interruptible(), explain_disk_errors(disk_folder(request.out)), temporary_folder(request.out) as folder:
         free = free_disk(folder)
         few = min(max(samples), _short(request))
         costs = _measured(short_road.shortened(request, folder / "road", few), names, say)
     told = []
     for target in found.targets:
-        behind = (cost(target.samples).beside(found.costs.others) for cost in costs)
+        behind = (cost(target.samples) for cost in costs)
         told.append(Forecast(target.samples, (_generated(target), *behind), few, free))
     return told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,15 +37,6 @@ class Cost:
     def about(cls, name: str, seconds: float, stored: float) -> Cost:
         """Make the cost of what was measured once."""
         return cls(name, seconds, seconds / (1 + DOUBT), seconds * (1 + DOUBT), stored)
-
-    def beside(self, others: float) -> Cost:
-        """Make the interval as wide as others make it, who used this share of the cores when it was measured.
-
-        They may leave all of it to us then, or want as much again.
-        """
-        low, high = self.seconds / self.low - 1, self.high / self.seconds - 1
-        shorter, longer = math.hypot(low, others / (1 - others)), math.hypot(high, others)
-        return replace(self, low=self.seconds / (1 + shorter), high=self.seconds * (1 + longer))
 
 
 def total_of(costs: Sequence[Cost]) -> Cost:

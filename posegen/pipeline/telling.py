@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from posegen.generation.progress import Reporter as GenerationReporter
     from posegen.progress import Progress
 
 __all__ = ["Telling"]
@@ -20,7 +19,7 @@ class Telling(Protocol):
     def say(self, text: str) -> None:
         """Tell something in words."""
 
-    def generation(self) -> GenerationReporter:
+    def generation(self) -> Progress:
         """Who is told how generating goes."""
 
     def embedding(self) -> Progress:

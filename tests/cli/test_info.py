@@ -53,7 +53,7 @@ def test_json_gives_all_as_one_document(dataset: Path, capsys: pytest.CaptureFix
     assert sum(share["legs"] for share in document["actions"]) == pytest.approx(1)
     assert all(share["any"] >= share["legs"] >= 0 for share in document["actions"])
     assert len(document["captions"]) == 6
-    assert (document["replanned"], document["dropped"]) == (0, 0)
+    assert (document["resampled"], document["dropped"]) == (0, 0)
 
 
 def test_it_counts_what_was_planned_again_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +64,7 @@ def test_it_counts_what_was_planned_again_and_dropped(tmp_path: Path, capsys: py
     assert main(["info", str(tmp_path / "there"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     rows = posegen.open(tmp_path / "there").sequences.to_pylist()
-    assert document["replanned"] == len({row["sample"] for row in rows if row["attempt"]}) > 0
+    assert document["resampled"] == len({row["sample"] for row in rows if row["attempt"]}) > 0
     assert document["dropped"] == sum(len(row["dropped"]) for row in rows) > 0
     assert main(["verify", "--deep", str(tmp_path / "there")]) == 0
 

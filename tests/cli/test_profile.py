@@ -1,4 +1,4 @@
-"""The command that says what a dataset will cost: what it prints, what it finds, and that it leaves nothing behind."""
+"""The command ``posegen profile``: its output, its estimates, and that it leaves no files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.dataset.header import load_header
-from posegen.generation.profile.figures import kept_figures
-from posegen.generation.profile.place import temporary_folder
+from posegen.generation.profile.measurement import temporary_folder
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300
@@ -33,39 +31,32 @@ PROFILE = ["profile", *SMALL, "--workers=1", "--repeats=1", "--samples=30"]
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A place for datasets, and one for figures."""
-    return tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("figures")
-
-
-@pytest.fixture(autouse=True)
-def _figures(places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POSEGEN_PROFILE_CACHE", str(places[1]))
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for datasets."""
+    return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="module")
-def profiled(places: tuple[Path, Path]) -> dict[str, Any]:
-    """One profile, told as JSON, with its exit code, what it printed besides, and its page."""
-    data, figures = places
-    options = ["--target", "60,1000000", "--budget=1000d", "--json", "--html", str(data / "page.html")]
+def profiled(folder: Path) -> dict[str, Any]:
+    """Return one profile as JSON, with its exit code, standard error, and page."""
+    options = ["--target", "60,1000000", "--budget=1000d", "--json", "--html", str(folder / "page.html")]
     out, error = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(error):
-        patch.setenv("POSEGEN_PROFILE_CACHE", str(figures))
-        code = main([*PROFILE, "--out", str(data / "new" / "dataset"), *options])
-    page = (data / "page.html").read_text(encoding="utf-8")
-    (data / "page.html").unlink()
+    with redirect_stdout(out), redirect_stderr(error):
+        code = main([*PROFILE, "--out", str(folder / "new" / "dataset"), *options])
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    (folder / "page.html").unlink()
     return {"code": code, "error": error.getvalue(), "page": page, **json.loads(out.getvalue())}
 
 
-def test_each_target_has_its_cost(profiled: dict[str, Any]) -> None:
+def test_each_target_has_an_estimate(profiled: dict[str, Any]) -> None:
     small, large = profiled["targets"]
     assert [small["samples"], large["samples"]] == [60, 10**6]
     for target in (small, large):
         assert 0 < target["seconds_low"] < target["seconds"] < target["seconds_high"]
         assert (target["workers"], target["sequences"]) == (1, 5 * target["samples"])
-        assert target["binds"] in ("processor", "disk write", "sync", "memory")
+        assert target["limited_by"] in ("processor", "disk write", "sync", "memory")
         assert target["recommended_shard"] % 2 == 0
-        suffices = target["bytes"] <= profiled["disk_free"]  # not everybody has room for a million
+        suffices = target["bytes"] <= profiled["disk_free"]  # few disks have room for a million
         assert (target["disk_suffices"], target["memory_suffices"], target["fits"]) == (suffices, True, suffices)
     steady = 10**6 / profiled["rates"][0]["samples_per_second"]
     assert large["seconds"] == pytest.approx(steady, rel=0.1)
@@ -73,10 +64,7 @@ def test_each_target_has_its_cost(profiled: dict[str, Any]) -> None:
     assert profiled["code"] == int(not large["fits"])
 
 
-def test_what_does_not_fit_ends_with_1_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("POSEGEN_PROFILE_CACHE", str(tmp_path / "figures"))
+def test_a_target_that_does_not_fit_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "disk").mkdir()
     options = ["--target=60,1000000000", "--budget=0.1s", "--out", str(tmp_path / "disk" / "dataset")]
     assert main([*PROFILE, *options]) == 1
@@ -97,58 +85,30 @@ def test_stages_add_up_to_a_shard(profiled: dict[str, Any]) -> None:
     assert sum(shard.values()) == pytest.approx(profiled["shard_seconds"], rel=1e-6)
     assert shard["rest"] < 0.3 * profiled["shard_seconds"]
     assert all(shard[name] > 0 for name in ("plan", "motion", "variants", "checks", "captions", "encode", "hash", "sync"))
-    assert stages["write"]["seconds_behind"] > 0
+    assert stages["write"]["background_seconds"] > 0
     assert stages["start-up"]["per"] == "run"
     assert stages["start-up"]["seconds"] >= stages["start-up"]["program"] > 0
 
 
-def test_bytes_are_those_of_a_real_run(profiled: dict[str, Any], tmp_path: Path) -> None:
+def test_bytes_match_a_real_run(profiled: dict[str, Any], tmp_path: Path) -> None:
     made = posegen.generate(posegen.load_config("smoke", SETTINGS), samples=60, workers=1, out=tmp_path / "dataset")
     assert profiled["targets"][0]["bytes"] == pytest.approx(made.bytes, rel=0.03)
 
 
-def test_nothing_stays_but_figures(profiled: dict[str, Any], places: tuple[Path, Path]) -> None:
-    data, figures = places
-    assert [*data.iterdir()] == []
-    files = [file for file in figures.rglob("*") if file.is_file()]
-    assert len(files) == 1
-    assert json.loads(files[0].read_text())["rates"]["1"] == profiled["rates"][0]["samples_per_second"]
+def test_nothing_stays(profiled: dict[str, Any], folder: Path) -> None:
+    assert [*folder.iterdir()] == []
     assert "measuring" in profiled["error"]
 
 
-def test_the_page_needs_nothing_from_elsewhere(profiled: dict[str, Any]) -> None:
+def test_the_page_has_no_external_resources(profiled: dict[str, Any]) -> None:
     page = profiled["page"]
     assert page.count("<rect") > 30
     assert "shard (4 samples)" in page
     assert not re.search(r"<script|<link|src=|@import|url\(", page)
     addresses = set(re.findall(r"https?://[^\"\s]+", page))
     assert addresses <= {"http://www.w3.org/2000/svg"}
-    assert re.sub(r"<(meta|!doctype)[^>]*>", "", page).count("<") == 2 * page.count("</") + page.count("<rect") + page.count(
-        "<line"
-    )
-
-
-def test_generate_says_when_it_is_slower_than_profiled(
-    profiled: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], places: tuple[Path, Path]
-) -> None:
-    (file,) = places[1].glob("*.json")
-    document = json.loads(file.read_text())
-    claimed = {"rates": {"1": 10 * document["rates"]["1"]}, "processor_seconds": document["processor_seconds"] / 10}
-    place = tmp_path / "dataset"
-    try:
-        file.write_text(json.dumps(document | claimed))
-        assert main(["generate", *SMALL, "--workers=1", "--samples=100", "--out", str(place)]) == 0
-        error = capsys.readouterr().err
-        assert error.count("slower than profiled: ") == 1
-        assert f"found {10 * document['rates']['1']:,.0f}. Likely: " in error
-        assert re.search(r"a core takes \d+\.\d times as long for a sample as then", error)
-        file.write_text("{}")
-        assert kept_figures(load_header(place)) is None  # what is damaged counts as not there
-    finally:
-        file.write_text(json.dumps(document))
-    found = kept_figures(load_header(place))
-    assert found is not None
-    assert found.rate(1) == profiled["rates"][0]["samples_per_second"]
+    empty = len(re.findall(r"<(?:meta|!doctype|rect|line)", page))
+    assert page.count("<") == 2 * page.count("</") + empty
 
 
 def wait_for(folder: Path, pattern: str, is_over: Callable[[], bool]) -> None:
@@ -159,15 +119,14 @@ def wait_for(folder: Path, pattern: str, is_over: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_stopped_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("POSEGEN_PROFILE_CACHE", str(tmp_path / "figures"))
+def test_an_interrupted_profile_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "disk").mkdir()
     stopped: list[bool] = []
-    # Who starts tests in the background may have had interrupts ignored.
+    # Tests started in the background may inherit that interrupts are ignored.
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def stop() -> None:
-        # Well within a run: once a shard is complete, and many are to come.
+        # Within a run: after the first complete shard.
         wait_for(tmp_path / "disk", ".posegen-profile~*/dataset/receipts/*.json", lambda: bool(stopped))
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -180,30 +139,28 @@ def test_stopped_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert code == 130
     assert capsys.readouterr().err.endswith("posegen: interrupted\n")
     assert [*(tmp_path / "disk").iterdir()] == []
-    assert not [file for file in (tmp_path / "figures").rglob("*") if file.is_file()]
 
 
-def test_killed_it_is_cleared_up_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "disk").mkdir()
-    command = [sys.executable, "-m", "posegen", *PROFILE, "--out", str(tmp_path / "disk" / "dataset")]
-    environment = os.environ | {"POSEGEN_PROFILE_CACHE": str(tmp_path / "figures")}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as begun:
-        wait_for(tmp_path / "disk", ".posegen-profile~*", lambda: begun.poll() is not None)
-        begun.kill()
-    monkeypatch.setenv("POSEGEN_PROFILE_CACHE", str(tmp_path / "figures"))
-    (left,) = (tmp_path / "disk").iterdir()
-    other = tmp_path / "other"
-    shutil.copytree(left, other / "kept")  # what only looks like it, or belongs to who lives, stays
-    with temporary_folder(other / "dataset") as folder:
+def test_the_next_profile_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    disk, elsewhere = tmp_path / "disk", tmp_path / "elsewhere"
+    disk.mkdir()
+    command = [sys.executable, "-m", "posegen", *PROFILE, "--out", str(disk / "dataset")]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+        wait_for(disk, ".posegen-profile~*", lambda: process.poll() is not None)
+        process.kill()
+    (left,) = disk.iterdir()
+    shutil.copytree(left, elsewhere / "copy")  # other names stay
+    (disk / "mine").mkdir()
+    with temporary_folder(disk / "dataset") as folder:
         assert not left.exists()
-        with temporary_folder(tmp_path / "disk" / "dataset"):
-            assert folder.exists()
-    assert [path.name for path in other.iterdir()] == ["kept"]
-    assert not [file for file in (tmp_path / "figures").rglob("*") if file.is_file()]
+        with temporary_folder(elsewhere / "dataset"), temporary_folder(disk / "other"):
+            assert folder.exists()  # its process is alive
+    assert [path.name for path in disk.iterdir()] == ["mine"]
+    assert [path.name for path in elsewhere.iterdir()] == ["copy"]
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--samples=0"], "samples must be from 1 to "),
         (["--target=0"], "a target must be from 1 to "),
@@ -219,11 +176,11 @@ def test_killed_it_is_cleared_up_by_the_next(tmp_path: Path, monkeypatch: pytest
         (["--html=not/there/page.html"], "its folder does not exist"),
     ],
 )
-def test_impossible_wishes_are_bad_usage(
-    options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_invalid_options_are_refused(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["profile", "--config=smoke", "--out", str(tmp_path / "dataset"), *options]) == 2
     error = capsys.readouterr().err
     assert error.startswith("posegen: error: ")
-    assert told in error
+    assert message in error
     assert [*tmp_path.iterdir()] == []

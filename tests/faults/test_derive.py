@@ -97,7 +97,7 @@ def test_an_extension_says_what_to_do_and_the_same_command_goes_on(
     path: Path, config: Config, undisturbed: dict[int, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = posegen.generate(config, samples=18, workers=1, out=path)
-    assert result.layers_behind == (LAYER,)
+    assert result.incomplete_layers == (LAYER,)
     assert LAYER not in posegen.open(path).fields
     assert {problem.layer for problem in verify(path)} == {LAYER}
     raw = zarr.open_group(str(path / "motion.zarr"), mode="r")[LAYER]

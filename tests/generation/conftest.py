@@ -21,18 +21,18 @@ from posegen.config.schema import Config
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300
-"""Seconds after which a run is taken to hang; a busy machine with kernels to compile needs most of two minutes."""
+"""Seconds after which a run counts as hanging; compiling kernels on a busy machine takes most of two minutes."""
 SMALL = ("frames=40", "store.shard=4", "store.chunk=2")
 
 
 @pytest.fixture(scope="session")
 def small() -> Config:
-    """Samples of which 4 are a shard."""
+    """Return a config with shards of 4 samples."""
     return load_config("smoke", SMALL)
 
 
 def content(path: Path) -> dict[str, Any]:
-    """Read all that a dataset holds, with nothing of posegen's."""
+    """Return all arrays and rows of a dataset, read without posegen."""
     group = zarr.open_group(str(path / "motion.zarr"), mode="r")
     arrays = {name: np.asarray(array[:]) for name, array in group.arrays()}
     parts = sorted((path / "sequences").glob("*.parquet"))
@@ -53,7 +53,7 @@ def assert_equal_content() -> Callable[[Path, Path], None]:
 
 
 class Runs:
-    """Runs of the command as processes, each the leader of a group of its own; none outlives the test."""
+    """Processes of the command, each in a process group of its own, which are killed at the end of the test."""
 
     def __init__(self) -> None:
         self._processes: list[subprocess.Popen[str]] = []
@@ -69,19 +69,19 @@ class Runs:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            # Tests may themselves run where Ctrl-C is ignored, which is inherited.
+            # If Ctrl-C is ignored in the test process, the child inherits that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
         )
         self._processes.append(process)
         return process
 
     def finish(self, out: Path, *options: str, fault: str = "") -> tuple[int, str, str]:
-        """Run to the end; gives exit code, standard output and standard error."""
+        """Run the command and return its exit code, standard output and standard error."""
         process = self.start(out, *options, fault=fault)
         stdout, stderr = process.communicate(timeout=PATIENCE)
         return process.returncode, stdout, stderr
 
-    def clear_up(self) -> None:
+    def kill_all(self) -> None:
         for process in self._processes:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -92,17 +92,17 @@ class Runs:
 def runs() -> Iterator[Runs]:
     processes = Runs()
     yield processes
-    processes.clear_up()
+    processes.kill_all()
 
 
 def receipts(path: Path) -> list[str]:
-    """Names of the receipts that are there."""
+    """Return the names of the receipts."""
     return sorted(file.name for file in (path / "receipts").glob("*.json")) if path.exists() else []
 
 
 @pytest.fixture(scope="session")
 def wait_for() -> Callable[[subprocess.Popen[str], Path, int], None]:
-    """Wait until a run has made so many shards."""
+    """Return a function that waits until a run has completed a number of shards."""
 
     def wait(process: subprocess.Popen[str], path: Path, shards: int) -> None:
         limit = time.monotonic() + PATIENCE
@@ -116,7 +116,7 @@ def wait_for() -> Callable[[subprocess.Popen[str], Path, int], None]:
 
 @pytest.fixture(scope="session")
 def workers_of() -> Callable[[int], list[psutil.Process]]:
-    """Find the workers of a run; joblib's trackers of resources are none."""
+    """Return a function that finds the workers of a run, without joblib's resource trackers."""
 
     def find(process: int) -> list[psutil.Process]:
         found = []

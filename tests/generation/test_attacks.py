@@ -1,4 +1,4 @@
-"""Runs that are killed, interrupted and sabotaged: what was complete stays, and the same command makes up the rest."""
+"""Killed, interrupted and failing runs: complete shards stay, and the same command makes the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WaitFor = Callable[[subprocess.Popen[str], Path, int], None]
 WorkersOf = Callable[[int], list[psutil.Process]]
 
 KILLS = int(os.environ.get("POSEGEN_TEST_KILLS", "3"))
-"""How many runs are killed at random moments; the judge asks for more."""
+"""Number of runs that are killed at random moments."""
 
 SHARDS = 20
 SLOW = "sleep:seconds=0.05"
@@ -32,14 +32,14 @@ SLOW = "sleep:seconds=0.05"
 
 @pytest.fixture(scope="module")
 def whole(small: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The dataset of a run that nobody disturbed."""
+    """Return the dataset of an undisturbed run."""
     path = tmp_path_factory.mktemp("whole") / "dataset"
     posegen.generate(small, samples=4 * SHARDS, workers=1, out=path)
     return path
 
 
-def strays(path: Path) -> list[str]:
-    """Files that have no business in a dataset."""
+def orphan_files(path: Path) -> list[str]:
+    """Return temporary and hidden files in a dataset."""
     return [str(file) for file in path.rglob("*") if file.name.startswith(".") or file.name.endswith(".temporary")]
 
 
@@ -58,19 +58,19 @@ def test_a_run_killed_with_its_workers_is_resumed(
     time.sleep(moment.random() * 0.1)
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
-    there = shards_in(path)
-    assert there < SHARDS
-    # In this process, where the kernels are loaded; below, the command itself goes on.
+    completed = shards_in(path)
+    assert completed < SHARDS
+    # In this process, where the kernels are loaded; another test resumes with the command.
     result = posegen.generate(small, samples=4 * SHARDS, workers=1, out=path)
-    assert (result.samples, result.shards_made) == (4 * SHARDS, SHARDS - there)
+    assert (result.samples, result.shards_made) == (4 * SHARDS, SHARDS - completed)
     assert_equal_content(path, whole)
-    assert strays(path) == []
+    assert orphan_files(path) == []
 
 
-def test_a_worker_killed_from_outside_costs_only_its_shard(
+def test_a_killed_worker_loses_only_its_shard(
     whole: Path, tmp_path: Path, runs: Any, wait_for: WaitFor, workers_of: WorkersOf, assert_equal_content: SameContent
 ) -> None:
-    path = tmp_path / "hurt"
+    path = tmp_path / "damaged"
     run = runs.start(path, "--samples", str(4 * SHARDS), "--workers", "2", "--json", fault=SLOW)
     wait_for(run, path, 3)
     workers_of(run.pid)[0].kill()
@@ -78,17 +78,17 @@ def test_a_worker_killed_from_outside_costs_only_its_shard(
     assert run.returncode == 0, error
     assert json.loads(out)["samples"] == 4 * SHARDS
     assert_equal_content(path, whole)
-    assert strays(path) == []
+    assert orphan_files(path) == []
 
 
-def test_a_sample_that_kills_its_worker_is_named_and_all_else_is_made(
+def test_a_sample_that_kills_its_worker_is_named_and_other_shards_are_made(
     small: Config, whole: Path, tmp_path: Path, runs: Any, assert_equal_content: SameContent
 ) -> None:
     path = tmp_path / "poisoned"
     code, _, error = runs.finish(path, "--samples", "40", "--workers", "2", fault="kill:sample=13")
     assert code == 1
     assert "1 of 10 shards could not be made" in error
-    assert "shard 3 (samples 12 to 15 of seed 0): its worker died, then 3 more times" in error
+    assert "shard 3 (samples 12 to 15 of seed 0): its worker died, and in 3 more attempts alone" in error
     assert shards_in(path) == 9
     assert len(posegen.open(path)) == 12
     assert posegen.generate(small, samples=4 * SHARDS, workers=1, out=path).shards_made == SHARDS - 9
@@ -96,7 +96,7 @@ def test_a_sample_that_kills_its_worker_is_named_and_all_else_is_made(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_sample_that_raises_is_named_and_all_else_is_made(workers: str, tmp_path: Path, runs: Any) -> None:
+def test_a_sample_that_raises_is_named_and_other_shards_are_made(workers: str, tmp_path: Path, runs: Any) -> None:
     path = tmp_path / "poisoned"
     code, out, error = runs.finish(path, "--samples", "12", "--workers", workers, "--json", fault="raise:sample=6")
     assert (code, out) == (1, "")
@@ -106,9 +106,9 @@ def test_a_sample_that_raises_is_named_and_all_else_is_made(workers: str, tmp_pa
     assert len(posegen.open(path)) == 4
 
 
-# Who presses Ctrl-C once more is not to get less.
+# Pressing Ctrl-C again must not lose more.
 @pytest.mark.parametrize(("number", "times"), [(signal.SIGINT, 3), (signal.SIGTERM, 1)])
-def test_an_interrupted_run_stops_cleanly_and_goes_on(
+def test_an_interrupted_run_stops_cleanly_and_resumes(
     number: signal.Signals,
     times: int,
     small: Config,
@@ -131,19 +131,19 @@ def test_an_interrupted_run_stops_cleanly_and_goes_on(
         time.sleep(0.02)
     _, error = run.communicate(timeout=120)
     assert run.returncode == 130
-    assert "the same command goes on" in error
+    assert "same command" in error
     assert "Traceback" not in error
     assert not any(worker.is_running() for worker in workers)
-    assert strays(path) == []
-    there = shards_in(path)
-    assert 4 <= there < SHARDS
+    assert orphan_files(path) == []
+    completed = shards_in(path)
+    assert 4 <= completed < SHARDS
     # The first shard may have been in the slower worker.
-    assert len(posegen.open(path)) in range(0, 4 * there + 1, 4)
+    assert len(posegen.open(path)) in range(0, 4 * completed + 1, 4)
     if number == signal.SIGTERM:
         made = posegen.generate(small, samples=4 * SHARDS, workers=1, out=path).shards_made
     else:
         made = json.loads(runs.finish(path, *options, "--json")[1])["shards_made"]
-    assert made == SHARDS - there
+    assert made == SHARDS - completed
     assert_equal_content(path, whole)
 
 
@@ -157,7 +157,7 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path, runs: Any, wait_
     assert psutil.wait_procs(workers, timeout=30)[1] == []
 
 
-def test_of_two_runs_at_once_the_second_is_refused(small: Config, tmp_path: Path, runs: Any, wait_for: WaitFor) -> None:
+def test_a_second_simultaneous_run_is_refused(small: Config, tmp_path: Path, runs: Any, wait_for: WaitFor) -> None:
     path = tmp_path / "shared"
     first = runs.start(path, "--samples", "12", "--workers", "1", fault="sleep:seconds=2")
     wait_for(first, path, 1)

@@ -1,4 +1,4 @@
-"""Counting actions: by frames, each once, on the legs and on any part."""
+"""Frames with each action, on the legs and on any part."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_frame_counts_once_for_each_action_in_it() -> None:
 
 
 @given(arrays(np.uint16, st.tuples(st.integers(1, 3), st.integers(1, 9), st.just(len(PARTS))), elements=st.integers(0, 4)))
-def test_it_counts_what_a_loop_counts(labels: np.ndarray) -> None:
+def test_counts_equal_those_of_a_loop(labels: np.ndarray) -> None:
     labels[0, 0] = ABSENT
     present = [frame.tolist() for frame in labels.reshape(-1, len(PARTS)) if (frame < 5).any()]
     legs, any_part, frames = count_actions(labels, 5)

@@ -1,4 +1,4 @@
-"""Planning: which shards a run makes, and when it refuses to run at all."""
+"""Plans: the shards that a run makes, and the runs that are refused."""
 
 from __future__ import annotations
 
@@ -13,17 +13,8 @@ from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.layout import ArrayField, Header
 from posegen.errors import PosegenError, UsageError
-from posegen.generation.plan import (
-    MARGIN,
-    Plan,
-    Span,
-    adopt,
-    bytes_per_sample,
-    check_space,
-    make_plan,
-    new_header,
-    target_samples,
-)
+from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header
+from posegen.generation.plan import MARGIN, Plan, Span, check_space, make_plan, target_samples
 from posegen.library.load import load_library
 
 HERE = Path("data/smoke-0")
@@ -32,15 +23,15 @@ HERE = Path("data/smoke-0")
 def header(config: Config | None = None, *, shard: int = 10, samples: int = 0) -> Header:
     config = config or load_config("smoke")
     field = ArrayField("action", ("variant", "part"), (5, 4), (1, 4), "uint16", 65535, {})
-    return replace(new_header(config, load_library(), (field,)), shard=shard, chunk=5, samples=samples)
+    return replace(new_header(config, load_library()), fields=(field,), shard=shard, chunk=5, samples=samples)
 
 
 def full(*shards: int) -> dict[int, int]:
     return dict.fromkeys(shards, 10)
 
 
-def planned(there: Header, complete: dict[int, int], samples: int) -> Plan:
-    return make_plan(HERE, there, complete, target_samples(HERE, there, complete, samples))
+def planned(existing: Header, complete: dict[int, int], samples: int) -> Plan:
+    return make_plan(HERE, existing, complete, target_samples(HERE, existing, complete, samples))
 
 
 def spans(plan: Plan) -> list[Span]:
@@ -51,13 +42,13 @@ def check(complete: dict[int, int], target: int, bytes_each: float | None, free:
     check_space(HERE, header(), complete, target, bytes_each, free)
 
 
-def test_a_new_dataset_is_made_whole() -> None:
+def test_a_new_dataset_needs_every_shard() -> None:
     plan = planned(header(), {}, 25)
     assert spans(plan) == [Span(0, 0, 10), Span(1, 10, 20), Span(2, 20, 25)]
     assert (plan.target, plan.samples_to_make) == (25, 25)
 
 
-def test_what_is_missing_is_made() -> None:
+def test_missing_shards_are_made() -> None:
     plan = planned(header(samples=10), full(0, 2), 30)
     assert spans(plan) == [Span(1, 10, 20)]
     assert (plan.target, plan.samples_to_make) == (30, 10)
@@ -81,30 +72,29 @@ def test_fewer_samples_than_there_are_change_nothing() -> None:
     assert plan.target == 30
 
 
-def test_a_published_sample_that_is_gone_is_made_again_though_fewer_are_asked_for() -> None:
+def test_a_missing_published_shard_is_made_even_for_fewer_samples() -> None:
     assert spans(planned(header(samples=30), full(0, 2), 5)) == [Span(1, 10, 20)]
 
 
 @given(st.integers(1, 200), st.dictionaries(st.integers(0, 30), st.integers(1, 10)))
-def test_after_its_spans_are_made_a_plan_needs_nothing_more(samples: int, there: dict[int, int]) -> None:
-    plan = planned(header(), there, samples)
+def test_a_completed_plan_needs_nothing_more(samples: int, existing: dict[int, int]) -> None:
+    plan = planned(header(), existing, samples)
     assert all(span.stop > span.start == span.shard * 10 for span in spans(plan))
     assert plan.samples_to_make == sum(span.stop - span.start for span in spans(plan))
-    complete = there | {span.shard: span.stop - span.start for span in spans(plan)}
+    complete = existing | {span.shard: span.stop - span.start for span in spans(plan)}
     again = planned(header(), complete, samples)
     assert spans(again) == []
     assert again.target >= plan.target >= samples
 
 
-def test_the_dataset_that_is_there_keeps_its_shards_and_fields() -> None:
-    there, wanted = header(shard=20, samples=40), header(shard=10)
-    assert adopt(there, wanted, HERE) is there
+def test_shard_size_and_fields_may_differ() -> None:
+    check_same_dataset(header(shard=20, samples=40), header(shard=10), HERE)
 
 
 def test_another_identity_is_refused_with_the_difference() -> None:
-    wanted = header(load_config("smoke", ["story.layering=0.5", "store.shard=40"], seed=3))
+    expected = header(load_config("smoke", ["story.layering=0.5", "store.shard=40"], seed=3))
     with pytest.raises(UsageError) as refusal:
-        adopt(header(), wanted, HERE)
+        check_same_dataset(header(), expected, HERE)
     message = str(refusal.value)
     assert "data/smoke-0" in message
     assert "seed: 0 -> 3" in message
@@ -115,23 +105,23 @@ def test_another_identity_is_refused_with_the_difference() -> None:
 
 def test_other_library_files_are_refused_by_name() -> None:
     with pytest.raises(UsageError, match="files of actions, themes or words"):
-        adopt(replace(header(), identity="0" * 32), header(), HERE)
+        check_same_dataset(replace(header(), identity="0" * 32), header(), HERE)
 
 
 def test_another_content_version_is_refused() -> None:
-    there = replace(header(), content_version=CONTENT_VERSION + 1)
+    existing = replace(header(), content_version=CONTENT_VERSION + 1)
     with pytest.raises(PosegenError, match=f"version {CONTENT_VERSION + 1}.*not extended"):
-        adopt(there, header(), HERE)
+        check_same_dataset(existing, header(), HERE)
 
 
-def test_space_is_estimated_from_the_arrays_before_anything_is_there() -> None:
+def test_space_is_estimated_from_the_arrays_of_a_new_dataset() -> None:
     assert bytes_per_sample(header()) == 5 * 4 * 2
     check({}, 1_000_000, None, 40_000_000 + MARGIN)
     with pytest.raises(PosegenError, match=r"1,000,000 more samples need about .* free .*--out"):
         check({}, 1_000_000, None, 10_000_000 + MARGIN)
 
 
-def test_space_is_estimated_from_what_was_measured() -> None:
+def test_space_is_estimated_from_measured_samples() -> None:
     complete = full(0) | {1: 5, 4: 10}
     check(complete, 30, 1e6, 15_000_000 + MARGIN)
     with pytest.raises(PosegenError, match="15 more samples need about 15 MB"):

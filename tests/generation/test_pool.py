@@ -1,9 +1,11 @@
-"""The pool loses no job, whatever happens to its workers."""
+"""The pool loses no job when workers die, hang or run out of memory."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -13,32 +15,51 @@ from pathlib import Path
 import psutil
 import pytest
 
-from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, Lost, run_jobs
-from posegen.generation.watching import Limit
-from posegen.machine import available_cores
+from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
 
-HURT = "OMP_NUM_THREADS"
+THREADS = "OMP_NUM_THREADS"
+
+MEASURE = """
+import resource
+import numpy as np
+from posegen.generation.pool import keep_freed_memory
+
+def touch():
+    np.full(40_000_000, 1, np.uint8)
+
+def faults(times):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(times):
+        touch()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+touch()
+with keep_freed_memory():
+    touch()
+    kept = faults(20)
+print(kept, faults(20))
+"""
 
 
 def square(job: int) -> int:
-    """Do a job that goes well."""
+    """Return the square."""
     return job * job
 
 
 def process(job: int) -> tuple[int, str | None]:
-    """Say where a job ran, and with how many threads it may."""
+    """Return the process of a job and its thread limit."""
     time.sleep(0.02)
-    return os.getpid(), os.environ.get(HURT)
+    return os.getpid(), os.environ.get(THREADS)
 
 
 def slow_square(job: int) -> int:
-    """Do a job that takes a moment."""
+    """Return the square after a moment."""
     time.sleep(0.05)
     return job * job
 
 
 def square_or_die(job: int, *, notes: Path, deadly: int, times: int) -> int:
-    """Die on the deadly job, the first few times that it is tried."""
+    """Die on the deadly job, the first few times."""
     time.sleep(0.01)
     if job == deadly:
         with (notes / "tries").open("a") as file:
@@ -49,7 +70,7 @@ def square_or_die(job: int, *, notes: Path, deadly: int, times: int) -> int:
 
 
 def square_or_hang(job: int, *, notes: Path, times: int, by: str) -> int:
-    """Hang at job 1, the first few times that it is tried: asleep, or stopped from outside."""
+    """Hang at job 1, the first few times: asleep, or stopped."""
     if job == 1:
         with (notes / "tries").open("a") as file:
             file.write("x")
@@ -60,8 +81,8 @@ def square_or_hang(job: int, *, notes: Path, times: int, by: str) -> int:
     return job * job
 
 
-def square_or_be_short(job: int, *, notes: Path, times: int) -> int:
-    """Find too little memory for job 1, the first few times that it is tried."""
+def square_or_out_of_memory(job: int, *, notes: Path, times: int) -> int:
+    """Run out of memory at job 1, the first few times."""
     if job == 1:
         with (notes / "tries").open("a") as file:
             file.write("x")
@@ -71,16 +92,16 @@ def square_or_be_short(job: int, *, notes: Path, times: int) -> int:
 
 
 def fail(job: int) -> int:
-    """Do a job that raises."""
+    """Raise an error."""
     msg = f"job {job}"
     raise LookupError(msg)
 
 
 def children() -> list[psutil.Process]:
-    """Find the workers of this process that live; what other tests have started is none."""
+    """Return the live workers of this process."""
     found = []
     for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):  # it has just gone, or is a zombie
+        with suppress(psutil.NoSuchProcess):  # it has just ended, or is a zombie
             if "popen_loky" in " ".join(child.cmdline()):
                 found.append(child)
     return found
@@ -91,20 +112,20 @@ def test_every_job_is_done_once(workers: int) -> None:
     assert sorted(run_jobs(square, range(7), workers)) == [0, 1, 4, 9, 16, 25, 36]
 
 
-def test_no_jobs_are_no_trouble() -> None:
+def test_no_jobs_give_no_results() -> None:
     assert list(run_jobs(square, [], 2)) == []
 
 
 def test_one_worker_is_this_process() -> None:
-    assert {where for where, _ in run_jobs(process, range(3), 1)} == {os.getpid()}
+    assert {pid for pid, _ in run_jobs(process, range(3), 1)} == {os.getpid()}
 
 
-def test_more_workers_are_others_with_one_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(HURT, "7")
+def test_several_workers_are_other_processes_with_one_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(THREADS, "7")
     outcomes = list(run_jobs(process, range(6), 2))
-    assert os.getpid() not in {where for where, _ in outcomes}
+    assert os.getpid() not in {pid for pid, _ in outcomes}
     assert {threads for _, threads in outcomes} == {"1"}
-    assert os.environ[HURT] == "7"
+    assert os.environ[THREADS] == "7"
     assert children() == []
 
 
@@ -114,10 +135,10 @@ def test_a_job_that_kills_its_worker_once_is_made_again(tmp_path: Path) -> None:
     assert len((tmp_path / "tries").read_text()) == 2
 
 
-def test_a_job_that_always_kills_its_worker_is_given_up_after_all_else(tmp_path: Path) -> None:
+def test_a_job_that_always_kills_its_worker_is_lost_after_all_others(tmp_path: Path) -> None:
     make = partial(square_or_die, notes=tmp_path, deadly=1, times=1000)
     outcomes = list(run_jobs(make, range(6), 2))
-    assert Lost(1, ATTEMPTS) in outcomes
+    assert LostJob(1, ATTEMPTS) in outcomes
     assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9, 16, 25]
     assert len((tmp_path / "tries").read_text()) == 1 + ATTEMPTS
     assert children() == []
@@ -126,34 +147,34 @@ def test_a_job_that_always_kills_its_worker_is_given_up_after_all_else(tmp_path:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> None:
     make = partial(square_or_hang, notes=tmp_path, times=1, by="stop")
-    assert sorted(run_jobs(make, range(5), workers, Limit(1.0))) == [0, 1, 4, 9, 16]
+    assert sorted(run_jobs(make, range(5), workers, TimeLimit(1.0))) == [0, 1, 4, 9, 16]
     assert len((tmp_path / "tries").read_text()) == 2
     assert children() == []
 
 
-def test_a_job_that_always_hangs_is_given_up_after_all_else(tmp_path: Path) -> None:
+def test_a_job_that_always_hangs_is_lost_after_all_others(tmp_path: Path) -> None:
     make = partial(square_or_hang, notes=tmp_path, times=1000, by="sleep")
-    outcomes = list(run_jobs(make, range(4), 2, Limit(1.0)))
-    assert outcomes[-1] == Lost(1, ATTEMPTS, "it took longer than 1s")
+    outcomes = list(run_jobs(make, range(4), 2, TimeLimit(1.0)))
+    assert outcomes[-1] == LostJob(1, ATTEMPTS, "it took longer than 1s")
     assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9]
     assert len((tmp_path / "tries").read_text()) == 1 + ATTEMPTS
     assert children() == []
 
 
-def test_a_limit_takes_one_worker_out_of_this_process() -> None:
-    outcomes = list(run_jobs(process, range(3), 1, Limit(60.0)))
-    assert os.getpid() not in {where for where, _ in outcomes}
+def test_with_a_limit_one_worker_is_another_process() -> None:
+    outcomes = list(run_jobs(process, range(3), 1, TimeLimit(60.0)))
+    assert os.getpid() not in {pid for pid, _ in outcomes}
 
 
-def test_a_job_that_is_short_of_memory_is_made_again_alone(tmp_path: Path) -> None:
-    make = partial(square_or_be_short, notes=tmp_path, times=1)
+def test_a_job_out_of_memory_is_tried_again_alone(tmp_path: Path) -> None:
+    make = partial(square_or_out_of_memory, notes=tmp_path, times=1)
     assert sorted(run_jobs(make, range(5), 2)) == [0, 1, 4, 9, 16]
-    make = partial(square_or_be_short, notes=tmp_path, times=1000)
-    assert set(run_jobs(make, range(3), 2)) == {0, 4, Lost(1, ATTEMPTS, SHORT_OF_MEMORY)}
-    assert set(run_jobs(make, range(3), 1)) == {0, 4, Lost(1, 0, SHORT_OF_MEMORY)}
+    make = partial(square_or_out_of_memory, notes=tmp_path, times=1000)
+    assert set(run_jobs(make, range(3), 2)) == {0, 4, LostJob(1, ATTEMPTS, SHORT_OF_MEMORY)}
+    assert set(run_jobs(make, range(3), 1)) == {0, 4, LostJob(1, 0, SHORT_OF_MEMORY)}
 
 
-def test_a_worker_killed_from_outside_costs_nothing_but_time() -> None:
+def test_a_killed_worker_loses_no_job() -> None:
     outcomes = run_jobs(slow_square, range(20), 2)
     done = [next(outcomes)]
     threading.Thread(target=children()[0].kill).start()
@@ -161,13 +182,13 @@ def test_a_worker_killed_from_outside_costs_nothing_but_time() -> None:
     assert sorted(d for d in done if isinstance(d, int)) == [job * job for job in range(20)]
 
 
-def test_what_a_job_raises_is_raised() -> None:
+def test_an_exception_of_a_job_is_raised() -> None:
     with pytest.raises(LookupError, match="job"):
         list(run_jobs(fail, range(4), 2))
     assert children() == []
 
 
-def test_closing_leaves_no_worker_behind() -> None:
+def test_closing_stops_the_workers() -> None:
     outcomes = run_jobs(slow_square, range(100), 2)
     next(outcomes)
     assert len(children()) == 2
@@ -175,7 +196,7 @@ def test_closing_leaves_no_worker_behind() -> None:
     assert children() == []
 
 
-def test_a_worker_that_is_stopped_while_it_has_nothing_to_do_holds_nobody_up() -> None:
+def test_a_stopped_idle_worker_does_not_block() -> None:
     outcomes = run_jobs(slow_square, range(4), 2)
     assert sorted(next(outcomes) for _ in range(4)) == [0, 1, 4, 9]
     children()[0].suspend()
@@ -183,5 +204,15 @@ def test_a_worker_that_is_stopped_while_it_has_nothing_to_do_holds_nobody_up() -
     assert children() == []
 
 
-def test_there_are_cores() -> None:
-    assert 1 <= available_cores() <= (os.cpu_count() or 1)
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the GNU C library")
+def test_freed_memory_is_kept_during_a_run() -> None:
+    # Without huge pages, which would hide most of the difference.
+    printed = subprocess.run(
+        [sys.executable, "-c", MEASURE],
+        check=True,
+        stdout=subprocess.PIPE,
+        env={"NUMPY_MADVISE_HUGEPAGE": "0", "PYTHONPATH": ":".join(p for p in sys.path if p)},
+    ).stdout.split()
+    kept, given_back = map(int, printed)
+    assert given_back > 10_000, "this C library keeps memory anyway"
+    assert kept < 1_000

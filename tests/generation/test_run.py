@@ -1,7 +1,8 @@
-"""The laws of a run: same content whoever makes it; more samples extend; the same again does nothing; another is refused."""
+"""Runs: content does not depend on workers, more samples extend, a repeated run does nothing, another dataset is refused."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,47 +12,47 @@ import posegen
 from posegen.config.load import load_config
 from posegen.config.schema import Config
 from posegen.errors import PosegenError, UsageError
-from posegen.generation.progress import Progression
-from posegen.generation.run import default_place
+from posegen.generation.run import default_path
 
 SameContent = Callable[[Path, Path], None]
 
 
 class Recorder:
-    """A reporter that remembers."""
+    """A progress display that records its calls."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
-        self.seen: list[Progression] = []
+        self.messages: list[str] = []
+        self.started: list[tuple[str, int, str]] = []
+        self.updates: list[tuple[int, str]] = []
         self.stops = 0
 
-    def say(self, text: str) -> None:
-        self.said.append(text)
+    def log(self, text: str) -> None:
+        self.messages.append(text)
 
-    def start(self, progression: Progression) -> None:
-        self.seen.append(progression)
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+        self.started.append((task, total, unit))
 
-    def update(self, progression: Progression) -> None:
-        self.seen.append(progression)
+    def update(self, done: int, details: str = "") -> None:
+        self.updates.append((done, details))
 
     def stop(self) -> None:
         self.stops += 1
 
 
 def state(path: Path) -> dict[str, tuple[int, bytes]]:
-    """Time and content of every file."""
+    """Return modification time and content of every file."""
     return {str(f.relative_to(path)): (f.stat().st_mtime_ns, f.read_bytes()) for f in path.rglob("*") if f.is_file()}
 
 
 @pytest.fixture(scope="session")
 def fourteen(small: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset of 14 samples, the last shard of them partial. To be read only."""
+    """Return a dataset of 14 samples, to be read only; its last shard is partial."""
     path = tmp_path_factory.mktemp("fourteen") / "dataset"
     posegen.generate(small, samples=14, workers=1, out=path)
     return path
 
 
-def test_two_workers_make_what_one_makes(
+def test_two_workers_make_the_same_as_one(
     small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent
 ) -> None:
     recorder = Recorder()
@@ -59,13 +60,14 @@ def test_two_workers_make_what_one_makes(
     assert (result.samples, result.sequences, result.shards_made, result.nothing_to_do) == (14, 70, 4, False)
     assert result.bytes == sum(len(data) for _, data in state(result.path).values())
     assert_equal_content(result.path, fourteen)
-    assert recorder.seen[0].samples == 0
-    assert recorder.seen[-1].samples == recorder.seen[-1].total == 14
-    assert recorder.seen[-1].sequences == 70
+    assert recorder.started == [("generate", 14, "samples")]
+    samples, details = recorder.updates[-1]
+    assert samples == 14
+    assert re.fullmatch(r"[\d,]+ sequences/s, .*B, CPU \d+%, .*B memory", details)
     assert recorder.stops == 1
 
 
-def test_the_dataset_reads_as_it_was_synthesised(small: Config, fourteen: Path) -> None:
+def test_the_dataset_equals_the_synthesized_samples(small: Config, fourteen: Path) -> None:
     dataset = posegen.open(fourteen)
     batch = posegen.synthesize(small, [9, 2])
     assert len(dataset) == 14
@@ -74,7 +76,7 @@ def test_the_dataset_reads_as_it_was_synthesised(small: Config, fourteen: Path) 
         assert dataset[sample].action.tobytes() == batch.action[position].tobytes()
 
 
-def test_more_samples_extend_and_touch_no_complete_shard(
+def test_more_samples_leave_complete_shards_untouched(
     small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent
 ) -> None:
     path = tmp_path / "grown"
@@ -89,7 +91,7 @@ def test_more_samples_extend_and_touch_no_complete_shard(
     assert_equal_content(path, fourteen)
 
 
-def test_again_and_fewer_do_nothing_and_say_so(small: Config, tmp_path: Path) -> None:
+def test_the_same_and_fewer_samples_do_nothing_and_report_it(small: Config, tmp_path: Path) -> None:
     path = tmp_path / "kept"
     posegen.generate(small, samples=5, workers=1, out=path)
     before = state(path)
@@ -99,12 +101,14 @@ def test_again_and_fewer_do_nothing_and_say_so(small: Config, tmp_path: Path) ->
     assert again.nothing_to_do
     assert fewer.nothing_to_do
     assert (fewer.samples, fewer.shards_made) == (5, 0)
-    assert "has 5 samples already" in recorder.said[0]
+    assert "has 5 samples, more than the requested 2" in recorder.messages[0]
     assert state(path) == before
 
 
-def test_a_lost_receipt_is_made_good(small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent) -> None:
-    path = tmp_path / "hurt"
+def test_a_shard_without_receipt_is_made_again(
+    small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent
+) -> None:
+    path = tmp_path / "damaged"
     posegen.generate(small, samples=14, workers=1, out=path)
     (path / "receipts" / "00001.json").unlink()
     (path / "motion.zarr" / "joints" / "zarr.json").unlink()
@@ -113,7 +117,7 @@ def test_a_lost_receipt_is_made_good(small: Config, fourteen: Path, tmp_path: Pa
     assert len(posegen.open(path)) == 14
 
 
-def test_the_shard_size_that_is_there_is_kept(small: Config, tmp_path: Path) -> None:
+def test_an_existing_shard_size_is_kept(small: Config, tmp_path: Path) -> None:
     path = tmp_path / "kept"
     posegen.generate(small, samples=2, workers=1, out=path)
     other = load_config("smoke", ["frames=40", "store.shard=20", "store.chunk=10"])
@@ -121,7 +125,7 @@ def test_the_shard_size_that_is_there_is_kept(small: Config, tmp_path: Path) -> 
     assert posegen.open(path).header.shard == 4
 
 
-def test_another_dataset_in_the_same_place_is_refused(fourteen: Path) -> None:
+def test_another_dataset_in_the_same_folder_is_refused(fourteen: Path) -> None:
     before = state(fourteen)
     other = load_config("smoke", ["frames=40", "story.layering=0.5"], seed=1)
     with pytest.raises(UsageError, match=r"seed: 0 -> 1; story\.layering: 0\.35 -> 0\.5"):
@@ -129,28 +133,28 @@ def test_another_dataset_in_the_same_place_is_refused(fourteen: Path) -> None:
     assert state(fourteen) == before
 
 
-def test_a_place_that_is_taken_is_refused_and_left_alone(small: Config, tmp_path: Path) -> None:
+def test_an_occupied_folder_is_refused_and_left_unchanged(small: Config, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "thesis.txt").write_text("mine")
-    for place in ("file", "file/below", "folder"):
+    for name in ("file", "file/below", "folder"):
         with pytest.raises(PosegenError, match=r"[Cc]hoose"):
-            posegen.generate(small, samples=4, workers=1, out=tmp_path / place)
+            posegen.generate(small, samples=4, workers=1, out=tmp_path / name)
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["file", "folder", "thesis.txt"]
 
 
-def test_too_little_room_is_noticed_before_anything_is_written(small: Config, tmp_path: Path) -> None:
+def test_a_full_disk_is_detected_before_anything_is_written(small: Config, tmp_path: Path) -> None:
     with pytest.raises(PosegenError, match=r"1,000,000,000 more samples need about .* free"):
         posegen.generate(small, samples=1_000_000_000, out=tmp_path / "deep" / "dataset")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("wrong", [{"samples": 0}, {"workers": 0}, {"samples": -3}])
-def test_impossible_numbers_are_refused(small: Config, tmp_path: Path, wrong: dict[str, int]) -> None:
+def test_invalid_numbers_are_refused(small: Config, tmp_path: Path, wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError, match="at least 1"):
         posegen.generate(small, out=tmp_path / "dataset", **wrong)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_dataset_goes_to_its_own_place_by_default() -> None:
-    assert default_place(load_config("smoke", seed=3)) == Path("data/smoke-3")
+def test_the_default_folder_is_named_after_the_config() -> None:
+    assert default_path(load_config("smoke", seed=3)) == Path("data/smoke-3")

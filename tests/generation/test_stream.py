@@ -1,4 +1,4 @@
-"""Batches without a dataset are those of the dataset that the config would make, to the bit."""
+"""Batches of a stream are identical to those of the dataset of its config."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def dataset(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Any:
         {"fields": "captions", "drop_last": True, "start": 1},
     ],
 )
-def test_they_are_the_batches_of_the_dataset(config: Config, dataset: Any, options: dict[str, Any]) -> None:
+def test_batches_equal_those_of_the_dataset(config: Config, dataset: Any, options: dict[str, Any]) -> None:
     made = list(posegen.stream(config, samples=SAMPLES).batches(8, seed=11, **options))
     read = list(dataset.batches(8, seed=11, **options))
     assert len(made) == len(read) > 1
@@ -46,7 +46,7 @@ def test_they_are_the_batches_of_the_dataset(config: Config, dataset: Any, optio
         assert_same(one, other)
 
 
-def test_they_hold_what_the_dataset_holds(dataset: Any) -> None:
+def test_batches_hold_the_samples_of_the_dataset(dataset: Any) -> None:
     batch = dataset.batches(12, seed=1, fields=FIELDS).batch(2)
     for i, (number, variant) in enumerate(zip(batch["sample"].tolist(), batch.variant, strict=True)):
         sample = dataset[number]
@@ -58,7 +58,7 @@ def test_they_hold_what_the_dataset_holds(dataset: Any) -> None:
         assert (batch.length[i], batch.theme[i], batch.actors[i]) == (row["length"], row["theme"], row["actors"])
 
 
-def test_derived_fields_are_there_if_all_of_them_are(config: Config, dataset: Any, tmp_path: Path) -> None:
+def test_derived_fields_are_available_when_complete(config: Config, dataset: Any, tmp_path: Path) -> None:
     bare = config.model_copy(update={"store": config.store.model_copy(update={"fields": ("joints", "action", "contact")})})
     path = tmp_path / "dataset"
     posegen.generate(bare, samples=SAMPLES, workers=1, out=path)
@@ -67,15 +67,15 @@ def test_derived_fields_are_there_if_all_of_them_are(config: Config, dataset: An
     for one, other in zip(posegen.open(path).batches(8, **options), dataset.batches(8, **options), strict=True):
         assert_same(one, other)
     (path / "receipts/velocity/00001.json").unlink()
-    behind = posegen.open(path)
-    assert list(behind.batches(8).batch(0).values) == ["sample", "variant", "joints", "action", "contact"]
+    incomplete = posegen.open(path)
+    assert list(incomplete.batches(8).batch(0).values) == ["sample", "variant", "joints", "action", "contact"]
     with pytest.raises(PosegenError, match="shard 1: velocity is not derived yet"):
-        list(behind.batches(8, **options))
+        list(incomplete.batches(8, **options))
 
 
 @pytest.mark.parametrize("samples", [0, -1, 2.5, True, "7"])
-def test_there_must_be_samples(config: Config, samples: Any) -> None:
-    with pytest.raises(UsageError, match="samples must be a whole number"):
+def test_the_number_of_samples_is_checked(config: Config, samples: Any) -> None:
+    with pytest.raises(UsageError, match="samples must be a positive integer"):
         posegen.stream(config, samples=samples)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import posegen
 from posegen.embedding.stage import embed
 from posegen.evaluation.evaluate import evaluate
-from posegen.generation.progress import Progression, Silence
 from posegen.pipeline.run import Request, run_pipeline
 from posegen.progress import SilentProgress
 from posegen.training.train import train
@@ -40,11 +39,11 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Generating(Silence):
-    """Is killed when half of the samples are made."""
+class Generating(SilentProgress):
+    """Kills the process when half of the samples are made."""
 
-    def update(self, progression: Progression) -> None:
-        if progression.samples * 2 >= progression.total:
+    def update(self, done: int, details: str = "") -> None:
+        if done * 2 >= 30:
             die()
 
 
@@ -78,7 +77,7 @@ class View:
         pass
 
     def generation(self) -> Any:
-        return Generating() if self.killed_in == self.now else Silence()
+        return Generating() if self.killed_in == self.now else SilentProgress()
 
     def embedding(self) -> SilentProgress:
         return Embedding() if self.killed_in == self.now else SilentProgress()

@@ -1,1 +1,1 @@
-"""What making a dataset will cost, measured by making a small part of it."""
+"""Estimates of time, memory and disk for a dataset, from measurements of small ones."""

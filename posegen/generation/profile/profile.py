@@ -1,69 +1,69 @@
-"""``posegen.profile``: what a dataset will cost, measured by making a small part of it."""
+"""``posegen.profile``: estimate time, memory and disk of a dataset from small runs of the real pipeline."""
 
 from __future__ import annotations
 
-import datetime
+import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import psutil
+from typing import Any
 
 from posegen.config.schema import MOST_SAMPLES, Config
 from posegen.errors import UsageError
-from posegen.generation.fields import array_fields
-from posegen.generation.measures import disk_seconds_a_byte
-from posegen.generation.plan import MARGIN, new_header
-from posegen.generation.profile.figures import Figures, keep_figures
-from posegen.generation.profile.model import Costs, Estimate, estimate, recommended_shard, recommended_workers
-from posegen.generation.profile.place import disk_folder, temporary_folder
-from posegen.generation.profile.rates import Level, Run, levels_of
-from posegen.generation.profile.running import (
-    CommandSeconds,
+from posegen.generation.plan import MARGIN
+from posegen.generation.profile.estimate import (
+    Costs,
+    Estimate,
+    Rate,
+    Run,
+    estimate,
+    measure_rates,
+    recommended_shard,
+    recommended_workers,
+)
+from posegen.generation.profile.measurement import (
     command_seconds,
     compile_seconds,
-    measured_run,
-    other_shard,
-    samples_of,
+    disk_folder,
+    measure_run,
+    run_samples,
     schedule,
-    with_shard,
+    temporary_folder,
 )
-from posegen.generation.profile.stages import StageTime, binding, shard_seconds, stage_times, usual_shards
-from posegen.generation.progress import Reporter, Silence
-from posegen.generation.run import default_place, told_plainly
-from posegen.generation.stopping import stoppable
-from posegen.library.load import load_library
-from posegen.machine import available_cores, available_memory, free_disk
+from posegen.generation.profile.stages import StageTime, limiting_resource, mean_seconds, stage_times, usual_shards
+from posegen.generation.run import default_path
+from posegen.generation.session import explain_disk_errors, interruptible
+from posegen.machine import available_cores, available_memory, free_disk, process_memory
+from posegen.progress import Progress, SilentProgress
+from posegen.version import __version__
 
 __all__ = ["Profile", "Target", "profile"]
 
 DEFAULT_SAMPLES, DEFAULT_REPEATS = 1000, 5
-UNNOTICED, MOST_OTHERS = 0.1, 0.75
-"""Cores that others use on any machine, and the largest share of all that is taken to be theirs."""
-MOST_REPEATS = 100
+MOST_REPEATS, MOST_WORKERS = 100, 1024
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a dataset of so many samples costs.
+    """Estimated costs of a dataset.
 
     Attributes
     ----------
     samples : int
     estimate : Estimate
-        Seconds, with `workers`.
+        Seconds with `workers`.
     bytes : int
         On disk.
     workers : int
-        Those that were asked for, else those that are recommended.
+        Requested number, or the recommended one.
     recommended_workers, recommended_shard : int
-        The fewest workers that are about as quick as any for which memory suffices, and samples in a shard.
+        The fewest workers that are about as fast as any for which there is memory, and samples in a shard.
     disk_suffices, memory_suffices : bool
     memory_bytes : int
-        That all processes together hold at most.
-    binds : str
-        What keeps it from being faster: processor, disk write, sync or memory.
+        Largest memory of all processes together.
+    limited_by : str
+        What limits the rate: processor, disk write, sync or memory.
     """
 
     samples: int
@@ -75,38 +75,40 @@ class Target:
     disk_suffices: bool
     memory_suffices: bool
     memory_bytes: int
-    binds: str
+    limited_by: str
+
+    def fits(self, budget: float | None) -> bool:
+        """Return whether disk and memory suffice and the upper end of the interval is within `budget` seconds."""
+        return self.disk_suffices and self.memory_suffices and (budget is None or self.estimate.high <= budget)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What was measured, and what follows for each target.
+    """Measurements, and the estimate for each target.
 
     Attributes
     ----------
     config : Config
-    place : Path
-        The folder on whose disk it was measured.
+    folder : Path
+        Folder on the measured disk.
     samples, repeats : int
-        That were asked for.
+        As requested.
     costs : Costs
     compile_seconds : float or None
-        That compiling took, which is done once; None where it had been done before.
+        Duration of compiling; None if the kernels were compiled before.
     stages : tuple of StageTime
         Of a shard, with the most workers.
     shard_seconds : float
-        That a shard takes in these.
+        Duration of a shard with the most workers.
     run : Run
-        The last run, with the most workers.
-    others : float
-        Cores that other processes used meanwhile.
+        The last run with the most workers.
     disk_free : int
         Bytes.
     targets : tuple of Target
     """
 
     config: Config
-    place: Path
+    folder: Path
     samples: int
     repeats: int
     costs: Costs
@@ -114,9 +116,56 @@ class Profile:
     stages: tuple[StageTime, ...]
     shard_seconds: float
     run: Run
-    others: float
     disk_free: int
     targets: tuple[Target, ...]
+
+    @property
+    def startup(self) -> dict[str, float]:
+        """Seconds of the start of a run by part: the program, its workers, and the longer duration of their first shards."""
+        rate, costs = self.costs.rates[-1], self.costs
+        program = costs.bare if rate.workers > 1 else costs.program
+        return {"program": program, "workers": rate.spawn, "first_shard": rate.first - rate.cycle}
+
+    def to_dict(self, budget: float | None = None) -> dict[str, Any]:
+        """Return the profile as plain data, all times in seconds: the output of ``posegen profile --json``.
+
+        Parameters
+        ----------
+        budget : float, optional
+            Seconds that a target may take.
+        """
+        variants, stages = len(self.config.variants.names), {}
+        for stage in self.stages:
+            stages[stage.name] = {"per": "shard", "seconds": stage.seconds, "background_seconds": stage.background}
+        startup = {"per": "run", "seconds": sum(self.startup.values()), **self.startup, "compiling": self.compile_seconds}
+        return {
+            "config": self.config.name,
+            "seed": self.config.seed,
+            "version": __version__,
+            "machine": _machine(),
+            "folder": str(self.folder),
+            "samples": self.samples,
+            "repeats": self.repeats,
+            "variants": variants,
+            "shard": self.config.store.shard,
+            "targets": [_target_data(target, variants, budget) for target in self.targets],
+            "budget": budget,
+            "stages": {**stages, "start-up": startup},
+            "shard_seconds": self.shard_seconds,
+            "rates": [
+                {
+                    "workers": rate.workers,
+                    "samples_per_second": rate.samples_per_second,
+                    "sequences_per_second": variants * rate.samples_per_second,
+                    "peak_memory_per_worker": round(rate.peak_bytes),
+                }
+                for rate in self.costs.rates
+            ],
+            "bytes_per_sample": self.costs.sample_bytes,
+            "peak_memory_per_worker": round(self.costs.rates[-1].peak_bytes),
+            "memory": round(self.costs.memory),
+            "disk_free": self.disk_free,
+        }
 
 
 def profile(
@@ -127,24 +176,25 @@ def profile(
     workers: int | None = None,
     repeats: int = DEFAULT_REPEATS,
     out: str | Path | None = None,
-    progress: Reporter | None = None,
+    progress: Progress | None = None,
 ) -> Profile:
-    """Measure what a dataset costs: the real pipeline makes a small one, again and again, in a folder that is removed.
+    """Estimate the costs of a dataset: generate small ones, several times, in a folder that is removed.
 
     Parameters
     ----------
     config : Config
     samples : int
-        That a run makes; more where each worker would not have four shards, fewer where quotas have no more.
+        Samples of a run. More are made so that each worker has six shards; quotas may allow fewer.
     targets : sequence of int
-        Numbers of samples to tell the cost of; as many as the config has unless given.
+        Numbers of samples to estimate; by default that of the config.
     workers : int, optional
-        The most processes at once; as the config says unless given, and otherwise one for each core.
+        Largest number of processes; by default that of the config, or one for each core.
     repeats : int
-        Runs with one worker, and with the most.
+        Number of runs with one worker, and with the most.
     out : str or Path, optional
-        Where the dataset would go; its disk is the one that is measured.
-    progress : Reporter, optional
+        Folder of the future dataset, whose disk is measured.
+    progress : Progress, optional
+        Nothing is shown by default.
 
     Returns
     -------
@@ -153,88 +203,69 @@ def profile(
     Raises
     ------
     UsageError
-        If nothing can be written there, or a number is out of range.
+        If the disk cannot be written, or a number is out of range.
     PosegenError
         If a run fails.
     KeyboardInterrupt
-        On Ctrl-C or SIGTERM. Nothing is left behind.
+        On Ctrl-C or SIGTERM. Nothing is left on the disk.
     """
     targets = tuple(dict.fromkeys(targets)) or (config.samples,)
     _check_numbers(config, samples, targets, workers, repeats)
-    place = default_place(config) if out is None else Path(out)
-    asked = workers or config.workers
-    reporter = progress or Silence()
-    with stoppable(), told_plainly(disk_folder(place)), temporary_folder(place) as folder:
-        return _profile(config, samples, targets, asked, repeats, folder, reporter)
+    path, requested = default_path(config) if out is None else Path(out), workers or config.workers
+    progress = progress or SilentProgress()
+    with interruptible(), explain_disk_errors(disk_folder(path)), temporary_folder(path) as folder:
+        compiling = compile_seconds(config, progress)
+        runs = []
+        for count in schedule(requested or available_cores(), repeats):
+            made = run_samples(config, samples, count)
+            progress.log(f"measuring {made:,} samples in shards of {config.store.shard} with {count} worker{'s' * (count > 1)}")
+            runs.append(measure_run(config, samples, count, folder))
+        progress.log("measuring the start of the program")
+        program, bare = command_seconds(config, folder, repeats)
+        disk_free = free_disk(folder)
+    rates = measure_rates(runs)
+    costs = Costs(
+        program=program,
+        bare=bare,
+        rates=rates,
+        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
+        fixed_bytes=runs[-1].fixed_bytes,
+        chunk=config.store.chunk,
+        memory=available_memory().free + process_memory(),
+        parent_bytes=process_memory(),
+    )
+    largest = [run for run in runs if run.workers == rates[-1].workers]
+    shards = usual_shards(largest)
+    limited_by = limiting_resource(shards, fits_memory=costs.fits(rates[-1]))
+    return Profile(
+        config=config,
+        folder=folder.parent,
+        samples=samples,
+        repeats=repeats,
+        costs=costs,
+        compile_seconds=compiling,
+        stages=stage_times(shards),
+        shard_seconds=mean_seconds(shards),
+        run=largest[-1],
+        disk_free=disk_free,
+        targets=tuple(_target(costs, target, requested, disk_free, limited_by) for target in targets),
+    )
 
 
 def _check_numbers(config: Config, samples: int, targets: Sequence[int], workers: int | None, repeats: int) -> None:
     most = MOST_SAMPLES if config.quotas is None else config.quotas.total
     limits = [("samples", samples, MOST_SAMPLES), ("repeats", repeats, MOST_REPEATS)]
-    limits += [("a target", target, most) for target in targets] + ([] if workers is None else [("workers", workers, 1024)])
+    limits += [("a target", target, most) for target in targets]
+    limits += [] if workers is None else [("workers", workers, MOST_WORKERS)]
     for name, value, largest in limits:
         if not 1 <= value <= largest:
             msg = f"{name} must be from 1 to {largest:,}, not {value:,}"
             raise UsageError(msg)
 
 
-def _profile(
-    config: Config, samples: int, targets: tuple[int, ...], asked: int | None, repeats: int, folder: Path, reporter: Reporter
-) -> Profile:
-    compiling = compile_seconds(config, reporter)
-    plan = schedule(asked or available_cores(), repeats)
-    most = plan.workers[-1]
-    other = _run(with_shard(config, other_shard(config)), samples, most, folder, reporter)
-    runs = [_run(config, samples, workers, folder, reporter) for workers in plan.runs]
-    reporter.say("measuring the start of the program")
-    others = sum(run.others for run in runs) / len(runs)
-    costs = _costs(runs, other, command_seconds(config, folder, repeats), config.store.chunk, others)
-    shards = usual_shards([run for run in runs if run.workers == most])
-    free = free_disk(folder)
-    found = Profile(
-        config=config,
-        place=folder.parent,
-        samples=samples,
-        repeats=repeats,
-        costs=costs,
-        compile_seconds=compiling,
-        stages=stage_times(shards),
-        shard_seconds=shard_seconds(shards),
-        run=[run for run in runs if run.workers == most][-1],
-        others=others,
-        disk_free=free,
-        targets=tuple(_target(costs, target, asked, free, binding(shards, fits_memory=True)) for target in targets),
-    )
-    _keep(found, folder)
-    return found
-
-
-def _costs(runs: Sequence[Run], other: Run, command: CommandSeconds, chunk: int, others: float) -> Costs:
-    return Costs(
-        program=command.program,
-        bare=command.bare,
-        program_doubt=command.doubt,
-        levels=levels_of(runs),
-        other=levels_of([other])[0],
-        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
-        fixed_bytes=runs[-1].fixed_bytes,
-        chunk=chunk,
-        memory=available_memory().free + psutil.Process().memory_info().rss,
-        parent_bytes=psutil.Process().memory_info().rss,
-        others=min(max(others - UNNOTICED, 0.0) / available_cores(), MOST_OTHERS),
-    )
-
-
-def _run(config: Config, samples: int, workers: int, folder: Path, reporter: Reporter) -> Run:
-    shard = config.store.shard
-    count = samples_of(config, samples, workers)
-    reporter.say(f"measuring {count:,} samples in shards of {shard} on {workers} worker{'s' * (workers > 1)}")
-    return measured_run(config, samples, workers, folder)
-
-
-def _target(costs: Costs, samples: int, asked: int | None, free: int, binds: str) -> Target:
+def _target(costs: Costs, samples: int, requested: int | None, disk_free: int, limited_by: str) -> Target:
     best = recommended_workers(costs, samples)
-    used: Level = best if asked is None else costs.levels[-1]
+    used: Rate = best if requested is None else costs.rates[-1]
     stored = round(costs.fixed_bytes + samples * costs.sample_bytes)
     return Target(
         samples=samples,
@@ -242,25 +273,25 @@ def _target(costs: Costs, samples: int, asked: int | None, free: int, binds: str
         bytes=stored,
         workers=used.workers,
         recommended_workers=best.workers,
-        recommended_shard=recommended_shard(costs, best, samples),
-        disk_suffices=stored + MARGIN <= free,
+        recommended_shard=recommended_shard(costs, best),
+        disk_suffices=stored + MARGIN <= disk_free,
         memory_suffices=costs.fits(used),
-        memory_bytes=round(costs.memory_bytes(used.workers, used.peak_bytes)),
-        binds=binds if costs.fits(costs.levels[-1]) else "memory",
+        memory_bytes=round(costs.memory_bytes(used)),
+        limited_by=limited_by,
     )
 
 
-def _keep(found: Profile, folder: Path) -> None:
-    """Keep what later runs are compared with; where the cache cannot be written, they are not."""
-    config, library = found.config, load_library(found.config.story.library)
-    shards = usual_shards([found.run])
-    figures = Figures(
-        rates={level.workers: level.samples_per_second for level in found.costs.levels},
-        processor_seconds=sum(shard.processor_seconds for shard in shards) / sum(shard.samples for shard in shards),
-        disk_seconds=disk_seconds_a_byte(shards),
-        others=found.others,
-        device=folder.stat().st_dev,
-        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
-    )
-    with suppress(OSError):
-        keep_figures(new_header(config, library, array_fields(config, library)), figures)
+def _target_data(target: Target, variants: int, budget: float | None) -> dict[str, Any]:
+    data = asdict(target)
+    times: dict[str, float] = data.pop("estimate")
+    seconds = {"seconds": times["seconds"], "seconds_low": times["low"], "seconds_high": times["high"]}
+    return data | seconds | {"sequences": target.samples * variants, "fits": target.fits(budget)}
+
+
+def _machine() -> dict[str, Any]:
+    """Describe this machine."""
+    processor = platform.processor() or platform.machine()
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        processor = next(line for line in lines if line.startswith("model name")).partition(":")[2].strip()
+    return {"name": platform.node(), "processor": processor, "cores": available_cores(), "python": platform.python_version()}

@@ -1,4 +1,4 @@
-"""Where the time of a shard goes, and what a run is bound by."""
+"""The stages of a shard: their times, and what limits the rate of a run."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from posegen.generation.measures import ShardMeasures
-from posegen.generation.profile.rates import Run
+from posegen.generation.profile.estimate import Run
+from posegen.generation.shard import ShardMeasures
 from posegen.stopwatch import seconds_by_stage
 
-__all__ = ["STAGES", "StageTime", "binding", "shard_seconds", "stage_times", "usual_shards"]
+__all__ = ["STAGES", "StageTime", "limiting_resource", "mean_seconds", "stage_times", "usual_shards"]
 
 STAGES = {
-    "plan": "who does what when",
-    "motion": "joints, where a variant moves differently",
-    "variants": "copies, shifted or mirrored",
-    "checks": "statements held against the joints",
-    "captions": "sentences, segments and rows",
-    "attempt": "else of making samples",
-    "fields": "arrays beside the motion",
-    "encode": "compressing, Parquet",
-    "hash": "of content and of bytes",
-    "write": "handing bytes to the system",
-    "sync": "waiting until the disk has them",
-    "rest": "else of a shard",
+    "plan": "scenes: actors, actions, times",
+    "motion": "joints of each distinct motion",
+    "variants": "translated and mirrored copies",
+    "checks": "statements and limits against joints",
+    "captions": "captions, segments and rows",
+    "attempt": "other work on samples",
+    "fields": "derived fields",
+    "encode": "compression, Parquet",
+    "hash": "hashes of content and files",
+    "write": "writing files",
+    "sync": "waiting for the disk",
+    "rest": "other work on a shard",
 }
-"""The stages of a shard, with what they are."""
+"""The stages of a shard, with a description."""
 
 BOUND_BY_DISK = 0.35
-"""Share of a worker's time that it waits for the disk, from which on the disk binds."""
+"""Share of a worker's time spent waiting for the disk, above which the disk limits the rate."""
 
 
 @dataclass(frozen=True)
 class StageTime:
-    """Seconds of a stage in a shard: those that the worker spends on it, and those that pass behind its work."""
+    """Seconds of a stage in a shard: in the worker's main thread, and in the thread that writes in the background."""
 
     name: str
     seconds: float
-    behind: float
+    background: float
 
 
 def usual_shards(runs: Sequence[Run]) -> list[ShardMeasures]:
-    """Take the shards that are not the first of their workers; all, where there are no others."""
+    """Return the shards that are not the first of their worker; all shards if there are no others."""
     usual = []
     for run in runs:
         firsts: dict[int, ShardMeasures] = {}
@@ -52,31 +52,32 @@ def usual_shards(runs: Sequence[Run]) -> list[ShardMeasures]:
     return usual or [shard for run in runs for shard in run.shards]
 
 
-def shard_seconds(shards: Sequence[ShardMeasures]) -> float:
-    """How long a shard takes, in the mean."""
+def mean_seconds(shards: Sequence[ShardMeasures]) -> float:
+    """Return the mean duration of a shard."""
     return statistics.fmean(shard.seconds for shard in shards)
 
 
 def stage_times(shards: Sequence[ShardMeasures]) -> tuple[StageTime, ...]:
-    """Divide what a shard takes, in the mean, by stages; `rest` is what no stage tells of."""
-    own: dict[str, float] = {}
-    behind: dict[str, float] = {}
+    """Return the mean time of each stage in a shard; `rest` is the time outside any stage."""
+    main: dict[str, float] = {}
+    background: dict[str, float] = {}
     for shard in shards:
-        for seconds, is_behind in ((own, False), (behind, True)):
-            for name, spent in seconds_by_stage(span for span in shard.spans if span.behind == is_behind).items():
-                seconds[name] = seconds.get(name, 0.0) + spent / len(shards)
-    own["rest"] = max(shard_seconds(shards) - sum(own.values()), 0.0)
-    return tuple(StageTime(name, own.get(name, 0.0), behind.get(name, 0.0)) for name in (*STAGES, *sorted({*own} - {*STAGES})))
+        for totals, behind in ((main, False), (background, True)):
+            for name, seconds in seconds_by_stage(span for span in shard.spans if span.behind == behind).items():
+                totals[name] = totals.get(name, 0.0) + seconds / len(shards)
+    main["rest"] = max(mean_seconds(shards) - sum(main.values()), 0.0)
+    names = (*STAGES, *sorted({*main} - {*STAGES}))
+    return tuple(StageTime(name, main.get(name, 0.0), background.get(name, 0.0)) for name in names)
 
 
-def binding(shards: Sequence[ShardMeasures], fits_memory: bool) -> str:
-    """Say what keeps a run from being faster: processor, disk write, sync or memory."""
+def limiting_resource(shards: Sequence[ShardMeasures], *, fits_memory: bool) -> str:
+    """Return what limits the rate of a run: processor, disk write, sync or memory."""
     if not fits_memory:
         return "memory"
     waited = sum(stage.seconds for stage in stage_times(shards) if stage.name == "sync")
-    if waited < BOUND_BY_DISK * shard_seconds(shards):
+    if waited < BOUND_BY_DISK * mean_seconds(shards):
         return "processor"
     syncs = [span.stop - span.start for shard in shards for span in shard.spans if span.stage == "sync" and span.behind]
-    # Most of what is synced is small: the median is what a sync takes whatever there is to write.
-    by_number = statistics.median(syncs) * len(syncs) if syncs else 0.0
-    return "sync" if 2 * by_number > sum(syncs) else "disk write"
+    # Most synced files are small: the median is the time of a sync whatever its size.
+    by_count = statistics.median(syncs) * len(syncs) if syncs else 0.0
+    return "sync" if 2 * by_count > sum(syncs) else "disk write"

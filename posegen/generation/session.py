@@ -1,0 +1,150 @@
+"""A session that writes a dataset: interrupts, the dataset's lock, temporary files, and messages for errors of the disk.
+
+Generating, deriving and repairing use it. What they write is left to :mod:`posegen.dataset`.
+"""
+
+from __future__ import annotations
+
+import errno
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from posegen.dataset.files import remove_temporary_files, temporary_run
+from posegen.dataset.lock import locked
+from posegen.errors import PosegenError, UsageError
+
+__all__ = ["explain_disk_errors", "ignore_interrupts", "interruptible", "write_session"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Callable[[], None]]:
+    """Hold the lock of a dataset, and remove the temporary files of ended sessions before and after.
+
+    Parameters
+    ----------
+    path : Path
+        Dataset folder.
+    run : str
+        Name of this session; see :mod:`posegen.dataset.runs`.
+    create : bool, optional
+        Whether to create the folder. If nothing is written to it, it is removed again.
+
+    Yields
+    ------
+    callable
+        Raises KeyboardInterrupt if the session is to stop; see :func:`interruptible`.
+
+    Raises
+    ------
+    UsageError
+        If the folder cannot be written.
+    PosegenError
+        If another session writes the dataset, or the disk is full or fails.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()] if create else []
+    with interruptible() as check, explain_disk_errors(path, create=create):
+        try:
+            if create:
+                _create_folder(path)
+            with locked(path, run):
+                remove_temporary_files(path)
+                try:
+                    yield check
+                finally:
+                    # A worker of an ended session may outlive its parent for a moment: remove its files as well.
+                    remove_temporary_files(path)
+                    for file in path.rglob("*"):
+                        if temporary_run(file.name) and run in file.name:
+                            file.unlink(missing_ok=True)
+        finally:
+            for folder in missing:
+                with suppress(OSError):
+                    folder.rmdir()
+
+
+def _create_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        msg = f"{path}: is a file or lies in one. Choose a folder with --out"
+        raise UsageError(msg) from error
+
+
+@contextmanager
+def explain_disk_errors(path: Path, *, create: bool = True) -> Iterator[None]:
+    """Turn OSError into an error whose message states what to do.
+
+    Parameters
+    ----------
+    path : Path
+        Dataset folder.
+    create : bool, optional
+        Whether the user may choose another folder.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader of the progress has ended, which does not concern the dataset
+    except OSError as error:
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            fix = "Choose a writable folder with --out" if create else "Check its permissions"
+            msg = f"{path}: {error.filename} cannot be written ({error.strerror}). {fix}"
+            raise UsageError(msg) from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            msg = f"{path}: the disk is full. Complete shards are kept; free some space and run the same command again"
+        else:
+            msg = f"{path}: {error}. Complete shards are kept; check the disk, then run the same command again"
+        raise PosegenError(msg) from error
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Raise KeyboardInterrupt on the first Ctrl-C or SIGTERM, and ignore further ones.
+
+    Yields
+    ------
+    callable
+        To be called between steps. Python discards an exception that is raised inside a finaliser or a callback; this
+        callable raises it again.
+    """
+    requests: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        requests.append(number)
+        if len(requests) == 1:
+            raise KeyboardInterrupt
+
+    def check() -> None:
+        if requests:
+            raise KeyboardInterrupt
+
+    # A process that ignores Ctrl-C, under nohup or as a background job of a shell, continues to ignore it.
+    with _handlers(stop, [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]):
+        yield check
+
+
+@contextmanager
+def ignore_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C and SIGTERM, for a short clean-up."""
+    with _handlers(signal.SIG_IGN, _SIGNALS):
+        yield
+
+
+@contextmanager
+def _handlers(handler: Callable[[int, FrameType | None], None] | signal.Handlers, numbers: Iterable[int]) -> Iterator[None]:
+    """Install a signal handler; threads other than the main one cannot, and change nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
