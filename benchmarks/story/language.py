@@ -33,7 +33,7 @@ FAULTS = {
 
 
 def faults(text: str) -> list[str]:
-    """Name what is wrong with the English of a caption, as far as patterns tell.
+    """Name what is wrong with the English of a caption, as far as patterns detect it.
 
     A sentence begins with a capital letter if the caption ends in a full stop; else the caption is a phrase.
     """
@@ -67,8 +67,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     unique = f"{len(seen):,} of {captions:,}"
     yield Figure(f"different captions of {samples:,} samples", unique, f"at least {UNIQUE:,}", len(seen) >= UNIQUE)
     yield Figure("mean length", f"{mean:.1f} words", f"{SHORTEST:.0f} to {LONGEST:.0f}", SHORTEST <= mean <= LONGEST)
-    told = ", ".join(f"{name} {count:,}" for name, count in wrong.most_common()) or "none"
-    yield Figure("captions with a fault of language", told, "none", not wrong, named)
+    counts = ", ".join(f"{name} {count:,}" for name, count in wrong.most_common()) or "none"
+    yield Figure("captions with a fault of language", counts, "none", not wrong, named)
     bad = sorted(text for text in parts if faults(text))
     name = f"words for segments with a fault of language, {len(parts):,} different"
     yield Figure(name, f"{len(bad):,}", "none", not bad, bad[:NAMED])

@@ -2,7 +2,7 @@
 
 Contact is sought in the frames that both spend on the interaction, as the joints have it. A hand is where its arm ends: of
 SMPL's 22 joints the last is the wrist, which signals, contacts and drawings take for the hand, too. How far apart the middles
-of the palms are, half a hand's length on, is told beside it.
+of the palms are, half a hand's length on, is reported as well.
 """
 
 from __future__ import annotations
@@ -145,18 +145,18 @@ def figures(found: Met, fewest: int) -> Iterator[Figure]:
     for kind, what in dict.fromkeys(MEETINGS.values()):
         contacts = sorted(found.contacts.get(kind, []))
         met = sum(frames >= FRAMES for frames, _, _ in contacts)
-        told = f"{met:,} of {len(contacts):,}"
+        result = f"{met:,} of {len(contacts):,}"
         if contacts:
-            told += f"; fewest frames {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
+            result += f"; fewest frames {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
         if what == BODY:  # how near a hand is on a back, nobody has said
-            yield Figure(f"{kind}: hands of both within {100 * NEAR:.0f} cm of the other's back", told, detail=contacts[:20])
+            yield Figure(f"{kind}: hands of both within {100 * NEAR:.0f} cm of the other's back", result, detail=contacts[:20])
             continue
         good = len(contacts) >= fewest and met == len(contacts)
         name, wanted = f"{kind}: hands within {100 * NEAR:.0f} cm", f"for {FRAMES} frames on end in each"
-        yield Figure(name, told, wanted, good, contacts[:20])
+        yield Figure(name, result, wanted, good, contacts[:20])
     if found.palms:
-        told = f"{100 * float(np.median(found.palms)):.1f} cm in the median"
-        yield Figure("palms where hands are nearest, by forearms drawn out", told)
+        result = f"{100 * float(np.median(found.palms)):.1f} cm in the median"
+        yield Figure("palms where hands are nearest, by forearms drawn out", result)
     for parts, depths in found.depths.items():
         yield _deepest_of(parts, sorted(depths, reverse=True))
 
@@ -166,5 +166,5 @@ def _deepest_of(parts: str, depths: list[tuple[float, str]]) -> Figure:
     if not depths:
         return Figure(name, "nobody", wanted, False)
     over = sum(depth > DEPTH for depth, _ in depths)
-    told = f"{1000 * depths[0][0]:.0f} mm at most ({depths[0][1]}), over that in {over:,} of {len(depths):,}"
-    return Figure(name, told, wanted, over == 0, depths[:20])
+    result = f"{1000 * depths[0][0]:.0f} mm at most ({depths[0][1]}), over that in {over:,} of {len(depths):,}"
+    return Figure(name, result, wanted, over == 0, depths[:20])

@@ -1,7 +1,7 @@
-"""Whether captions alone tell what is done: a classifier that sees only which words occur names a sample's actions.
+"""Actions from words: a classifier predicts the actions of a sample from the words of its captions alone.
 
-It is trained on the captions of four samples of five and asked for the fifth. With each sample given the captions of another
-one it must fall to chance: to what naming always the same, most frequent actions gets.
+It is trained on four of five samples and tested on the fifth. With the captions of other samples it must fall to chance: the
+score of always predicting the same, most frequent actions.
 """
 
 from __future__ import annotations
@@ -22,30 +22,33 @@ Array = NDArray[Any]
 SAMPLES = 10_000
 RECOVERED = 0.95
 CHANCE = 0.02
-"""By how much shuffled captions may seem to tell more than chance."""
+"""Largest excess of shuffled captions over chance."""
 HELD_BACK = 5
 SEED = 5
 
 
 def measure(folder: Path) -> Iterator[Figure]:
     captions, actions = read(scaled(SAMPLES, 500))
-    found, told = recovered(captions, actions)
+    found, size = recovered(captions, actions)
     yield Figure(
-        f"actions named from the words of captions alone, {told}",
+        f"actions named from the words of captions alone, {size}",
         f"micro-F1 {found:.4f}",
         f"at least {RECOVERED:.2f}",
         found >= RECOVERED,
     )
     shuffled, _ = recovered([captions[i] for i in np.random.default_rng(SEED).permutation(len(captions))], actions)
     least = chance(actions)
-    good = shuffled <= least + CHANCE
+    passed = shuffled <= least + CHANCE
     yield Figure(
-        "the same with captions of other samples", f"micro-F1 {shuffled:.4f}", f"at most {least:.4f} (chance) + {CHANCE}", good
+        "the same with captions of other samples",
+        f"micro-F1 {shuffled:.4f}",
+        f"at most {least:.4f} (chance) + {CHANCE}",
+        passed,
     )
 
 
 def read(samples: int) -> tuple[list[str], list[frozenset[str]]]:
-    """Give captions, all of a sample in one text, and the actions that the rows tell."""
+    """Return the captions of each sequence as one text, and the actions of its rows."""
     captions, actions = [], []
     for batch in blocks(samples, overrides=[ONLY_BASE]):
         for row in batch.rows:
@@ -55,7 +58,7 @@ def read(samples: int) -> tuple[list[str], list[frozenset[str]]]:
 
 
 def recovered(captions: Sequence[str], actions: Sequence[frozenset[str]]) -> tuple[float, str]:
-    """Train on most of the samples; give the micro-F1 of the rest, and what there was in words."""
+    """Train on most of the samples; return the micro-F1 of the rest, and a description of the data."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.metrics import f1_score
     from sklearn.multiclass import OneVsRestClassifier
@@ -66,17 +69,17 @@ def recovered(captions: Sequence[str], actions: Sequence[frozenset[str]]) -> tup
     words = CountVectorizer(binary=True, min_df=2).fit([c for c, back in zip(captions, held, strict=True) if not back])
     names = MultiLabelBinarizer().fit(actions)
     seen, truth = words.transform(captions), names.transform(actions)
-    # What no sample does that it learns from, it cannot name.
-    taught = truth[~held].any(axis=0)
-    said = np.zeros_like(truth[held])
-    classifier = OneVsRestClassifier(LinearSVC(C=0.5, random_state=SEED)).fit(seen[~held], truth[~held][:, taught])
-    said[:, taught] = classifier.predict(seen[held])
-    found = float(f1_score(truth[held], said, average="micro"))
+    # It cannot predict actions that no training sample has.
+    trained = truth[~held].any(axis=0)
+    predicted = np.zeros_like(truth[held])
+    classifier = OneVsRestClassifier(LinearSVC(C=0.5, random_state=SEED)).fit(seen[~held], truth[~held][:, trained])
+    predicted[:, trained] = classifier.predict(seen[held])
+    found = float(f1_score(truth[held], predicted, average="micro"))
     return found, f"{len(names.classes_)} actions, {len(words.vocabulary_)} words, {held.sum():,} samples held back"
 
 
 def chance(actions: Sequence[frozenset[str]]) -> float:
-    """Give the micro-F1 of the best answer that is always the same."""
+    """Return the micro-F1 of the best constant answer."""
     counts: dict[str, int] = {}
     for names in actions:
         for name in names:

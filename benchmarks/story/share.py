@@ -70,9 +70,9 @@ def measure(folder: Path) -> Iterator[Figure]:
         sequences = SHARDS * config.store.shard * len(config.variants.names)
         each = {part: 1e6 * getattr(clock, name) / sequences for part, clock in (("all", whole), ("motion", motion))}
         of_it = f"{share * each['all']:.0f} us of {each['all']:.0f} us a sequence; motion {each['motion']:.0f} us"
-        told = f"{100 * share:.1f} %: {of_it}"
+        result = f"{100 * share:.1f} %: {of_it}"
         yield Figure(
-            f"planning, captions and checks, by {name} time", told, f"under {100 * WORDS_SHARE:.0f} %", share < WORDS_SHARE
+            f"planning, captions and checks, by {name} time", result, f"under {100 * WORDS_SHARE:.0f} %", share < WORDS_SHARE
         )
 
 

@@ -1,4 +1,4 @@
-"""What no body does is found wherever the measures of evaluation find it, and hardly anywhere else."""
+"""Violated limits are found wherever the measures of evaluation find them, and hardly anywhere else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def library() -> Library:
 
 @pytest.fixture(scope="module")
 def contorted() -> Array:
-    """Bodies bent at random, most of them a little, some as nobody can be: float32 [clip, frame, joint, axis]."""
+    """Bodies bent at random, most of them a little, some beyond any limit: float32 [clip, frame, joint, axis]."""
     draws, clips = np.random.default_rng(3), []
     for _ in range(CLIPS):
         far = draws.choice([4.0, 12.0, 25.0, 60.0])
@@ -66,15 +66,15 @@ def labelled(draws: np.random.Generator, actions: int) -> Array:
     return draws.integers(0, actions, (CLIPS, 1, 1, SHORT, len(PARTS))).astype(np.uint16)
 
 
-def faults(joints: Array, labels: Array, library: Library, length: int | None = None) -> Array:
-    """What is found in clips [n, frame, joint, axis] with labels [n, frame, part]."""
+def violated(joints: Array, labels: Array, library: Library, length: int | None = None) -> Array:
+    """Violated limits in clips [n, frame, joint, axis] with labels [n, frame, part]."""
     n, frames = joints.shape[:2]
     shown = np.full(n, frames if length is None else length)
     return beyond_limits(joints[:, None, None], labels[:, None, None], 0, np.ones(n, int), shown, library, FPS)[:, 0]
 
 
 def excess(joints: Array, labels: Array, library: Library) -> Array:
-    """By how many degrees each clip leaves ranges at most, as evaluation has it."""
+    """Largest excess of a range in each clip, in degrees, by the measures of evaluation."""
     angles, found = joint_angles(joints), []
     for i, shown in enumerate(labels):
         ranges = frame_ranges(library, library.actions, shown, FPS)
@@ -96,7 +96,7 @@ def test_directions_are_those_of_the_angles(contorted: Array) -> None:
         for i, name in enumerate(ANGLES):
             rest = REST.get(name.removeprefix("left_").removeprefix("right_"), 0.0)
             seen, real = np.degrees(np.arctan2(y[i], x[i])) - rest, wanted[name][first : first + BLOCK]
-            # An ankle far beyond its range may be seen bent even further; a knee that is almost straight, either way.
+            # An ankle far beyond its range may be measured as bent further; an almost straight knee, in either direction.
             open_ = (real > 65) if name.endswith("dorsiflexion") else (np.abs(real) < 2) & name.endswith("knee_flexion")
             there = np.isfinite(real) & ~open_
             apart = np.abs((seen - real + 180) % 360 - 180)[there]
@@ -105,21 +105,21 @@ def test_directions_are_those_of_the_angles(contorted: Array) -> None:
     assert checked > 0.8 * CLIPS * len(ANGLES)
 
 
-def test_whatever_leaves_its_range_is_found(contorted: Array, library: Library) -> None:
+def test_joints_out_of_range_are_found(contorted: Array, library: Library) -> None:
     draws = np.random.default_rng(4)
     labels = labelled(draws, len(library.actions))[:, 0, 0]
-    found, beyond = faults(contorted, labels, library) & LEAVES > 0, excess(contorted, labels, library)
+    found, beyond = violated(contorted, labels, library) & LEAVES > 0, excess(contorted, labels, library)
     assert found[beyond > TOLERANCE].all()
     assert not found[beyond < TOLERANCE - STRICTER - 0.01].any()
     assert CLIPS / 4 < found.sum() < 3 * CLIPS / 4
     # Wider ranges matter: without them, more is found.
     stands = np.zeros_like(labels)
-    assert (faults(contorted, stands, library) & LEAVES > 0).sum() > found.sum() + 5
+    assert (violated(contorted, stands, library) & LEAVES > 0).sum() > found.sum() + 5
 
 
 @pytest.mark.parametrize("side", [-1, 1])
 @pytest.mark.parametrize("channel", [name for name in JOINT_LIMITS if any(angle.endswith(name) for angle in ANGLES)])
-def test_each_end_of_each_range_is_where_it_is(channel: str, side: int) -> None:
+def test_both_ends_of_each_range(channel: str, side: int) -> None:
     low, high = JOINT_LIMITS[channel]
     ranges = ranges_of(load_library())
     for angle in (name for name in ANGLES if name.endswith(channel)):
@@ -132,16 +132,16 @@ def test_each_end_of_each_range_is_where_it_is(channel: str, side: int) -> None:
             assert (np.cos(at) * usual[0] + np.sin(at) * usual[1] < usual[2]) == outside
 
 
-def test_whatever_limb_is_too_deep_is_found(contorted: Array, library: Library) -> None:
+def test_overlapping_limbs_are_found(contorted: Array, library: Library) -> None:
     labels = np.zeros((CLIPS, SHORT, len(PARTS)), np.uint16)
-    found, depth = faults(contorted, labels, library) & CROSSES > 0, body_overlap(contorted).max(axis=1)
+    found, depth = violated(contorted, labels, library) & CROSSES > 0, body_overlap(contorted).max(axis=1)
     assert found[depth > DEEPEST].all()
     assert not found[depth < DEEPEST - 0.0012].any()
     assert CLIPS / 20 < found.sum() < 3 * CLIPS / 4
 
 
-def test_parallel_limbs_are_as_far_apart_as_they_are(library: Library) -> None:
-    # Where rods are parallel, no one place is the nearest.
+def test_distance_of_parallel_limbs(library: Library) -> None:
+    # Parallel rods have no unique nearest points.
     joints = np.repeat(standing(1), 200, axis=0)
     apart = np.linspace(0.0, 0.2, 200)
     for joint, height in (("knee", 0.5), ("ankle", 0.1)):
@@ -149,7 +149,7 @@ def test_parallel_limbs_are_as_far_apart_as_they_are(library: Library) -> None:
             place = joints[:, JOINTS.index(f"{side}_{joint}")]
             place[:, 0], place[:, 1], place[:, 2] = sign * apart, height + 0.05 * sign, 0.0
     clips = on_grid(joints)[:, None]
-    found = faults(clips, np.zeros((200, 1, len(PARTS)), np.uint16), library) & CROSSES > 0
+    found = violated(clips, np.zeros((200, 1, len(PARTS)), np.uint16), library) & CROSSES > 0
     depth = body_overlap(clips)[:, 0]
     assert found[depth > DEEPEST].all()
     assert not found[depth < DEEPEST - 0.0012].any()
@@ -157,18 +157,18 @@ def test_parallel_limbs_are_as_far_apart_as_they_are(library: Library) -> None:
 
 
 @pytest.mark.parametrize("frame", [0, BLOCK - 1, BLOCK, 2 * BLOCK - 1, 149])
-def test_one_frame_is_enough_if_it_is_shown(frame: int, library: Library) -> None:
+def test_one_visible_frame_is_enough(frame: int, library: Library) -> None:
     folded, crossed = standing(150), standing(150)
     folded[frame] = posed({"left_elbow": turn("x", -158)}, 1)[0]
     crossed[frame, JOINTS.index("right_wrist")] = crossed[frame, JOINTS.index("spine2")]
     joints = np.stack([standing(150), folded, crossed]).astype(np.float32)
     labels = np.zeros((3, 150, len(PARTS)), np.uint16)
-    found = faults(joints, labels, library)
+    found = violated(joints, labels, library)
     assert found[0] == 0
     assert found[1] & LEAVES
     assert found[2] & CROSSES
     if frame > 0:
-        assert not faults(joints, labels, library, length=frame).any()
+        assert not violated(joints, labels, library, length=frame).any()
 
 
 @pytest.mark.parametrize(("frames_off", "excused"), [(12, True), (13, False)])
@@ -184,7 +184,7 @@ def test_an_action_widens_a_range_half_a_second_around(frame: int, frames_off: i
             else slice(frame + frames_off, frame + frames_off + 4)
         )
         labels[0, shown, PARTS.index("left_arm")] = library.index("wave")
-        assert (faults(joints[None].astype(np.float32), labels, library)[0] & LEAVES == 0) == excused
-        # What another part does is no excuse.
+        assert (violated(joints[None].astype(np.float32), labels, library)[0] & LEAVES == 0) == excused
+        # The action of another body part does not widen the range.
         labels = np.roll(labels, 1, axis=-1)
-        assert faults(joints[None].astype(np.float32), labels, library)[0] & LEAVES
+        assert violated(joints[None].astype(np.float32), labels, library)[0] & LEAVES

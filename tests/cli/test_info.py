@@ -11,7 +11,7 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from tests.synthesis.own import library_folder
+from tests.synthesis.own_library import library_folder
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Samples of which something false would be said are planned again, and in the end it is not said."""
+"""Samples with false statements are resampled; statements that stay false are removed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from posegen.synthesis import Batch
 from posegen.synthesis.attempts import MAX_RESAMPLES
 from posegen.variants.copies import mirror, translate
 from posegen.variants.variant import draw_parameters
-from tests.synthesis.own import library_folder
+from tests.synthesis.own_library import library_folder
 from tests.variants.applied import apply_variant
 
 SAMPLES = np.arange(16)
 WRONG_SIDE = {"side": {"less": "hand_height"}}
-"""Whoever waves is taken to wave with the hand that hangs down."""
+"""The sign of the side is that of the hanging hand."""
 NEVER_COUNTED = {"count": {"peaks": "pelvis_height"}}
 
 
@@ -36,15 +36,15 @@ def of_library(folder: Path, samples: list[int]) -> tuple[Config, Batch]:
     return config, posegen.synthesize(config, samples)
 
 
-def false_ones(batch: Batch, config: Config) -> list[Any]:
+def false_statements(batch: Batch, config: Config) -> list[Any]:
     library = load_library(config.story.library)
     joints = batch.joints.reshape(-1, *batch.joints.shape[2:])
-    seen = observe_actors(joints, [row["actors"] for row in batch.rows], library, config.fps)
+    checked = observe_actors(joints, [row["actors"] for row in batch.rows], library, config.fps)
     return [
-        (row["sample"], row["variant"], said)
-        for row, actors in zip(batch.rows, seen, strict=True)
-        for said in row_statements(row)
-        if check_statement(said, actors, library) is False
+        (row["sample"], row["variant"], statement)
+        for row, actors in zip(batch.rows, checked, strict=True)
+        for statement in row_statements(row)
+        if check_statement(statement, actors, library) is False
     ]
 
 
@@ -53,25 +53,25 @@ def wrong_side(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Batch]
     return of_library(library_folder(tmp_path_factory.mktemp("own") / "side", WRONG_SIDE), list(range(8)))
 
 
-def test_what_no_attempt_shows_is_dropped(wrong_side: tuple[Config, Batch]) -> None:
+def test_statements_that_no_attempt_shows_are_dropped(wrong_side: tuple[Config, Batch]) -> None:
     config, batch = wrong_side
     dropped = [row for row in batch.rows if row["dropped"]]
     assert {row["attempt"] for row in dropped} == {MAX_RESAMPLES}
-    assert {said["kind"] for row in dropped for said in row["dropped"]} == {"side"}
-    assert {said["value"] for row in dropped for said in row["dropped"]} == {"left", "right"}
+    assert {statement["kind"] for row in dropped for statement in row["dropped"]} == {"side"}
+    assert {statement["value"] for row in dropped for statement in row["dropped"]} == {"left", "right"}
     for row in dropped:
-        for said in row["dropped"]:
-            segment = row["actors"][said["actor"]]["segments"][said["segment"]]
+        for statement in row["dropped"]:
+            segment = row["actors"][statement["actor"]]["segments"][statement["segment"]]
             assert (segment["action"], segment["side"]) == ("greet", "")
             # Its frames are labelled with the arm that moves.
-            assert f"{said['value']}_arm" in segment["parts"]
+            assert f"{statement['value']}_arm" in segment["parts"]
         for caption in row["captions"]:
             assert "left hand" not in caption["text"]
             assert "right hand" not in caption["text"]
-    assert false_ones(batch, config) == []
+    assert false_statements(batch, config) == []
 
 
-def test_all_variants_of_a_sample_are_of_one_attempt(wrong_side: tuple[Config, Batch]) -> None:
+def test_all_variants_of_a_sample_have_the_same_attempt(wrong_side: tuple[Config, Batch]) -> None:
     config, batch = wrong_side
     for i in range(len(batch.samples)):
         rows = batch.rows[i * len(batch.variants) : (i + 1) * len(batch.variants)]
@@ -81,7 +81,7 @@ def test_all_variants_of_a_sample_are_of_one_attempt(wrong_side: tuple[Config, B
     assert MAX_RESAMPLES in attempts
 
 
-def test_a_sample_that_is_planned_again_does_not_depend_on_the_others(wrong_side: tuple[Config, Batch]) -> None:
+def test_a_resampled_sample_does_not_depend_on_others(wrong_side: tuple[Config, Batch]) -> None:
     config, batch = wrong_side
     alone = posegen.synthesize(config, [5])
     assert np.array_equal(alone.joints[0], batch.joints[5], equal_nan=True)
@@ -89,30 +89,30 @@ def test_a_sample_that_is_planned_again_does_not_depend_on_the_others(wrong_side
     assert alone.rows == batch.rows[5 * len(batch.variants) : 6 * len(batch.variants)]
 
 
-def test_the_mirror_image_of_what_is_dropped_is_dropped(wrong_side: tuple[Config, Batch]) -> None:
+def test_dropped_statements_are_mirrored(wrong_side: tuple[Config, Batch]) -> None:
     _, batch = wrong_side
     other = {"left": "right", "right": "left"}
     rows = {(row["sample"], row["variant"]): row["dropped"] for row in batch.rows}
     for sample in batch.samples.tolist():
         base = rows[sample, "base"]
-        assert rows[sample, "mirror"] == [said | {"value": other[said["value"]]} for said in base]
+        assert rows[sample, "mirror"] == [statement | {"value": other[statement["value"]]} for statement in base]
         assert rows[sample, "position"] == base
 
 
-def test_an_action_of_which_nothing_shows_is_not_told(tmp_path: Path) -> None:
-    # The pelvis of who stands and waves does not rise three times: nothing of it is counted.
+def test_an_action_that_does_not_show_is_removed(tmp_path: Path) -> None:
+    # The pelvis of a standing person who waves does not rise: no repetition is counted.
     config, batch = of_library(library_folder(tmp_path / "count", NEVER_COUNTED), [0, 1, 2, 3])
-    assert false_ones(batch, config) == []
-    dropped = [(row, said) for row in batch.rows for said in row["dropped"]]
-    assert {said["kind"] for _, said in dropped} <= {"count", "action"}
+    assert false_statements(batch, config) == []
+    dropped = [(row, statement) for row in batch.rows for statement in row["dropped"]]
+    assert {statement["kind"] for _, statement in dropped} <= {"count", "action"}
     assert dropped
-    for row, said in dropped:
-        if said["kind"] == "action":
-            assert said["segment"] == -1
+    for row, statement in dropped:
+        if statement["kind"] == "action":
+            assert statement["segment"] == -1
         assert all(segment["repetitions"] == 0 or segment["action"] == "greet" for segment in row["actors"][0]["segments"])
 
 
-def looked_at(config: Config, variant: str) -> tuple[Scenes, Motion]:
+def animated(config: Config, variant: str) -> tuple[Scenes, Motion]:
     library = load_library()
     base = plan_scenes(config, library, SAMPLES)
     parameters = draw_parameters(config, SAMPLES)
@@ -126,9 +126,9 @@ def looked_at(config: Config, variant: str) -> tuple[Scenes, Motion]:
 
 
 @pytest.mark.parametrize("variant", ["mirror", "position"])
-def test_what_is_not_looked_at_shows_what_the_base_shows(variant: str) -> None:
+def test_copied_variants_show_what_the_base_shows(variant: str) -> None:
     config, library = posegen.load_config("crowd"), load_library()
-    scenes, motion = looked_at(config, variant)
+    scenes, motion = animated(config, variant)
     joints = motion.joints.reshape(-1, *motion.joints.shape[2:])
     clips = 2 * np.arange(len(SAMPLES))
     planned = find_segments(plan_scenes(config, library, SAMPLES), library, config.fps)
@@ -141,17 +141,17 @@ def test_what_is_not_looked_at_shows_what_the_base_shows(variant: str) -> None:
     assert len(other.segments.owner) > 3 * len(SAMPLES)
 
 
-def test_what_is_false_is_told_no_more() -> None:
+def test_false_statements_are_removed() -> None:
     config, library = posegen.load_config("crowd"), load_library()
-    scenes, motion = looked_at(config, "position")
-    told = find_segments(scenes, library, config.fps)
+    scenes, motion = animated(config, "position")
+    segments = find_segments(scenes, library, config.fps)
     joints = np.flip(motion.joints[:, 1], axis=0).copy()
-    # Everybody is held against somebody else's frames, so that much is false.
-    seen = check_segments(told, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
-    assert seen.false.mean(axis=0).max() > 0.1
-    left = remove_false(seen, library)
-    kept = ~seen.false[:, 0]
-    assert np.array_equal(left.segments.action, told.action[kept])
+    # Each sequence is checked against the frames of another one, so that much is false.
+    checked = check_segments(segments, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
+    assert checked.false.mean(axis=0).max() > 0.1
+    left = remove_false(checked, library)
+    kept = ~checked.false[:, 0]
+    assert np.array_equal(left.segments.action, segments.action[kept])
     assert np.diff(left.segments.bounds).sum() == kept.sum()
     again = check_segments(left.segments, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
     assert not again.false.any()

@@ -1,4 +1,4 @@
-"""Composing: the joints show what the text asks for; what cannot be is refused, and what is not understood is said."""
+"""Composition: the joints show what the text describes; impossible texts are refused, unknown words reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = [
     "a tired person points with the left hand, then kneels down",
     "Waving while walking.",
 ]
-WANTED = [
+EXPECTED = [
     ["walk", "sit", "wave"],
     ["jump", "turn", "run"],
     ["walk", "clap"],
@@ -30,11 +30,11 @@ WANTED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "wanted"), list(zip(TEXTS, WANTED, strict=True)))
-def test_what_is_asked_for_is_shown(text: str, wanted: list[str]) -> None:
+@pytest.mark.parametrize(("text", "expected"), list(zip(TEXTS, EXPECTED, strict=True)))
+def test_the_description_is_shown(text: str, expected: list[str]) -> None:
     made = compose(text, seed=3)
     assert made.notes == ()
-    assert [segment["action"] for segment in made.row["actors"][0]["segments"]] == wanted
+    assert [segment["action"] for segment in made.row["actors"][0]["segments"]] == expected
     assert np.isfinite(made.joints).all()
     seen = observe_actors(made.joints[None], [made.row["actors"]], LIBRARY, made.fps)[0]
     for caption in made.row["captions"][1:]:
@@ -47,12 +47,12 @@ def test_sides_counts_and_ends() -> None:
     assert (wave["side"], wave["repetitions"]) == ("left", 3)
     left, right = (made.joints[0, :, JOINTS.index(f"{side}_wrist"), 1] for side in ("left", "right"))
     assert left.max() > right.max() + 0.3
-    # Who sits down at the end stays seated.
+    # A person who sits down last stays seated.
     pelvis = made.joints[0, :, JOINTS.index("pelvis"), 1]
     assert pelvis[-1] < 0.75 * pelvis[0]
 
 
-def test_the_same_seed_makes_the_same() -> None:
+def test_the_same_seed_gives_the_same_motion() -> None:
     text = "a person walks, then bows"
     one, same, other = (compose(text, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(one.joints, same.joints)
@@ -60,7 +60,7 @@ def test_the_same_seed_makes_the_same() -> None:
 
 
 @pytest.mark.parametrize("seconds", [6.0, 9.0, 20.0])
-def test_it_takes_as_long_as_asked(seconds: float) -> None:
+def test_the_duration_is_kept(seconds: float) -> None:
     assert compose("a person walks, then turns left", seconds=seconds).joints.shape[1] == 25 * seconds
 
 
@@ -78,12 +78,12 @@ def test_it_takes_as_long_as_asked(seconds: float) -> None:
         ("", "describes nothing"),
     ],
 )
-def test_what_cannot_be_is_refused(text: str, reason: str) -> None:
+def test_impossible_texts_are_refused(text: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         compose(text)
 
 
-def test_two_who_meet() -> None:
+def test_interactions() -> None:
     made = compose("a man and a woman shake hands", seed=1)
     assert made.joints.shape[0] == 2
     assert [actor["male"] for actor in made.row["actors"]] == [True, False]
@@ -105,7 +105,7 @@ def test_too_short_is_refused() -> None:
         compose("a person jumps four times, then sits down", seconds=3)
 
 
-def test_what_is_not_understood_is_said() -> None:
+def test_unknown_words_are_reported() -> None:
     made = compose("a person wlaks forward, claps with the left hand, then jumps")
     assert made.not_understood == ("wlaks forward", "with the left hand")
     assert "'walks'" in made.notes[0] or "walks" in made.notes[0]

@@ -1,4 +1,4 @@
-"""What is told: only what the shown frames hold."""
+"""Visible segments: only what the shown frames contain."""
 
 from __future__ import annotations
 
@@ -33,41 +33,41 @@ def one(length: float, *slots: dict) -> Scenes:
     return scenes
 
 
-def told(scenes: Scenes) -> list[dict]:
+def rows_of(scenes: Scenes) -> list[dict]:
     return segment_rows(scenes, LIBRARY, find_segments(scenes, LIBRARY, 25))[0][0]
 
 
-def test_a_walk_is_told_from_its_second_step_on():
+def test_a_walk_is_visible_from_its_second_step_on():
     walk = {"action": "walk", "end": 6.0, "speed": 1.2}
-    assert told(one(0.9, walk)) == []
-    segment = told(one(3.0, walk))[0]
+    assert rows_of(one(0.9, walk)) == []
+    segment = rows_of(one(3.0, walk))[0]
     assert (segment["action"], segment["start"], segment["end"], segment["side"]) == ("walk", 0, 75, "")
     assert segment["speed"] == pytest.approx(1.2)
-    assert told(one(1.6, walk | {"speed": 0.5})) == []
+    assert rows_of(one(1.6, walk | {"speed": 0.5})) == []
 
 
-def test_small_steps_are_told_after_as_many_of_them():
+def test_small_steps_are_visible_after_as_many_of_them():
     step = {"action": "side_step", "end": 6.0, "speed": 0.35, "side": LEFT}
-    assert told(one(0.9, step)) == []
-    assert [segment["action"] for segment in told(one(2.5, step))] == ["side_step"]
-    assert told(one(1.1, step | {"speed": 0.2})) == []
+    assert rows_of(one(0.9, step)) == []
+    assert [segment["action"] for segment in rows_of(one(2.5, step))] == ["side_step"]
+    assert rows_of(one(1.1, step | {"speed": 0.2})) == []
 
 
-def test_repetitions_are_counted_as_far_as_they_are_completed():
+def test_completed_repetitions_are_counted():
     jump = LIBRARY.action("jump")
     whole = {"action": "jump", "end": jump.enter + 3 * jump.cycle + jump.exit, "repetitions": 3}
-    assert told(one(whole["end"] + 1, whole))[0]["repetitions"] == 3
-    assert told(one(jump.enter + 3 * jump.cycle + 0.04, whole))[0]["repetitions"] == 3
+    assert rows_of(one(whole["end"] + 1, whole))[0]["repetitions"] == 3
+    assert rows_of(one(jump.enter + 3 * jump.cycle + 0.04, whole))[0]["repetitions"] == 3
     partial = one(jump.enter + 2.6 * jump.cycle, whole)
-    assert told(partial)[0]["repetitions"] == 2
+    assert rows_of(partial)[0]["repetitions"] == 2
     assert find_segments(partial, LIBRARY, 25).exact == [False]
-    assert told(one(jump.enter + 0.8 * jump.cycle, whole)) == []
+    assert rows_of(one(jump.enter + 0.8 * jump.cycle, whole)) == []
 
 
-def test_a_turn_is_told_when_it_is_complete():
+def test_a_turn_is_visible_when_it_is_complete():
     turn = {"action": "turn", "start": 0.0, "end": 1.5, "turn": np.radians(-100)}
-    assert told(one(1.4, turn)) == []
-    assert told(one(1.52, turn))[0]["turn"] == pytest.approx(-100, abs=1e-3)
+    assert rows_of(one(1.4, turn)) == []
+    assert rows_of(one(1.52, turn))[0]["turn"] == pytest.approx(-100, abs=1e-3)
 
 
 @pytest.mark.parametrize(("degrees", "word"), [(100, "left"), (-100, "right"), (160, "around"), (-160, "around")])
@@ -79,7 +79,7 @@ def test_words_for_turns(degrees, word):
 @pytest.mark.parametrize(
     ("degrees", "shown", "word"), [(0, 4, "straight"), (30, 4, ""), (60, 4, "left"), (-60, 4, "right"), (60, 2, "")]
 )
-def test_words_for_paths_are_of_the_part_that_is_shown(degrees, shown, word):
+def test_path_words_describe_the_visible_part(degrees, shown, word):
     walk = {"action": "walk", "end": 4.0, "speed": 1.2, "turn": np.radians(degrees)}
     assert PATHS[find_segments(one(shown, walk), LIBRARY, 25).path[0]] == word
 
@@ -94,48 +94,48 @@ def test_words_for_speed_are_relative_to_the_legs():
     assert [word(1.5, stature) for stature in (1.9, 1.4)] == ["normal", "fast"]
 
 
-def test_sitting_down_is_told_once_seated():
+def test_sitting_down_is_visible_once_seated():
     sit = LIBRARY.action("sit")
     slot = {"action": "sit", "end": 6.0}
-    assert told(one(sit.enter, slot)) == []
+    assert rows_of(one(sit.enter, slot)) == []
     facts = find_segments(one(sit.enter + 0.5, slot), LIBRARY, 25)
     assert (len(facts.action), facts.finished) == (1, [False])
     assert find_segments(one(7, slot), LIBRARY, 25).finished == [True]
 
 
-def test_the_last_is_only_called_so_if_nothing_begins_behind_it():
+def test_the_last_segment_is_complete_if_none_begins_after_it():
     walk, sit = {"action": "walk", "end": 4.0, "speed": 1.2}, {"action": "sit", "start": 4.0, "end": 12.0}
     assert find_segments(one(4.0, walk, sit), LIBRARY, 25).complete == [True]
     assert find_segments(one(4.5, walk, sit), LIBRARY, 25).complete == [False]
     assert find_segments(one(11.0, walk, sit), LIBRARY, 25).complete == [True]
 
 
-def test_whole_and_partly_told_actors():
+def test_complete_and_incomplete_actors():
     facts = find_segments(SCENES, LIBRARY, 25)
     lasting, most = SCENES.length / 25, SCENES.action.shape[1]
     for i, a in np.ndindex(SCENES.action.shape[:2]):
         begun = [SCENES.start[i, a, k] for k in np.flatnonzero(SCENES.action[i, a] != NOTHING)]
         first, last = facts.bounds[i * most + a], facts.bounds[i * most + a + 1]
         frame = max(facts.start[first:last], default=-1)
-        untold = [x for x in begun if x < lasting[i] and np.ceil(x * 25 - 1e-3) > frame]
-        assert facts.complete[i * most + a] == (not untold), (i, a)
+        hidden = [x for x in begun if x < lasting[i] and np.ceil(x * 25 - 1e-3) > frame]
+        assert facts.complete[i * most + a] == (not hidden), (i, a)
 
 
-def test_sides_parts_and_order_of_what_lies_over():
+def test_sides_parts_and_order_of_layered_segments():
     walk = {"action": "walk", "end": 6.0, "speed": 1.2, "side": LEFT}
     wave = {"action": "wave", "start": 0.5, "end": 4.0, "side": RIGHT, "repetitions": 3, "layered": True}
-    first, second = told(one(6, walk, wave))
+    first, second = rows_of(one(6, walk, wave))
     assert (first["action"], first["side"], second["action"], second["side"]) == ("walk", "", "wave", "right")
     assert second["parts"] == ["right_arm", "head"]
 
 
-def test_stand_is_not_told_for_a_moment():
-    assert told(one(0.9, {"action": "stand", "end": 3.0})) == []
-    assert told(one(1.2, {"action": "stand", "end": 3.0}))[0]["action"] == "stand"
+def test_a_moment_of_standing_is_not_visible():
+    assert rows_of(one(0.9, {"action": "stand", "end": 3.0})) == []
+    assert rows_of(one(1.2, {"action": "stand", "end": 3.0}))[0]["action"] == "stand"
 
 
 @pytest.mark.parametrize("variant", CONFIG.variants.names)
-def test_told_segments_lie_within_the_clip_in_order(variant):
+def test_segments_are_within_the_clip_and_in_order(variant):
     scenes = apply_variant(SCENES, variant, PARAMETERS)
     rows = segment_rows(scenes, LIBRARY, find_segments(scenes, LIBRARY, CONFIG.fps))
     assert [len(row) for row in rows] == scenes.actors.tolist()
@@ -150,7 +150,7 @@ def test_told_segments_lie_within_the_clip_in_order(variant):
                 assert (segment["repetitions"] > 0) == (action.repetitions is not None)
 
 
-def test_nothing_unused_is_told():
+def test_unused_slots_are_not_visible():
     facts = find_segments(SCENES, LIBRARY, CONFIG.fps)
     assert len(facts.action) <= (SCENES.action != NOTHING).sum()
     assert NOTHING not in facts.action

@@ -1,11 +1,11 @@
-"""Statements turned round: each says of the same frames what they do not show."""
+"""Negated statements: each states of the same frames something that they do not show."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["turned_round"]
+__all__ = ["negations"]
 
 Statement = Mapping[str, Any]
 
@@ -17,11 +17,11 @@ OTHERS = {
 }
 
 
-def turned_round(statement: Statement, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Turn a statement of a sequence round in every way: another side, speed or path, one more, one less, the other order.
+def negations(statement: Statement, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield all negations of a statement: another side, speed or path, one more, one less, the other order.
 
-    What says of an order that the one comes after, or during, the other is turned into saying that the other comes after it.
-    Statements of other kinds are not turned.
+    The statement that one segment is after, or during, another one becomes the statement that the other one is after it.
+    Statements of other kinds have no negation.
     """
     kind, value = statement["kind"], str(statement["value"])
     if kind in OTHERS:

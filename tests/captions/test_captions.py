@@ -1,4 +1,4 @@
-"""Captions: true of the variant that they are for, worded alike for all variants of a sample, and sound English."""
+"""Captions: true for their variant, with the same wording in all variants of a sample, and in correct English."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_language(name):
 
 
 @configs
-def test_statements_are_what_the_rows_say(name):
+def test_statements_agree_with_the_rows(name):
     for caption, actors in everything(name):
         for claim in caption["statements"]:
             assert list(claim) == ["actor", "kind", "segment", "action", "value"]
@@ -174,7 +174,7 @@ def test_statements_are_what_the_rows_say(name):
                 assert claim["actor"] >= 0 or value == str(len(actors))
                 continue
             if kind == "style" and claim["segment"] < 0:
-                continue  # of the person; tests/story/test_styles.py compares it
+                continue  # about the person; tests/planning/test_styles.py compares it
             segment = actors[claim["actor"]][claim["segment"]]
             assert claim["action"] == segment["action"]
             if kind == "side":
@@ -202,11 +202,11 @@ def test_statements_are_what_the_rows_say(name):
 
 
 @configs
-def test_words_are_what_the_statements_say(name):
+def test_words_agree_with_the_statements(name):
     for caption, actors in everything(name):
         text = caption["text"].lower()
-        told = Counter(claim["kind"] for claim in caption["statements"])
-        assert told["action"] or not any(s["action"] != "stand" for segments in actors for s in segments), caption
+        stated = Counter(claim["kind"] for claim in caption["statements"])
+        assert stated["action"] or not any(s["action"] != "stand" for segments in actors for s in segments), caption
         for claim in caption["statements"]:
             value = claim["value"]
             if claim["kind"] == "action":
@@ -215,15 +215,15 @@ def test_words_are_what_the_statements_say(name):
                 assert re.search(rf"\b{value}", text)
             elif claim["kind"] == "count":
                 assert re.search(COUNTS.get(value, f"{NUMBERS[int(value)]} times"), text)
-        if not told["side"] and not told["direction"] and not told["path"]:
+        if not stated["side"] and not stated["direction"] and not stated["path"]:
             assert not re.search(r"\b(left|right)", text)
-        if not told["count"]:
+        if not stated["count"]:
             assert not re.search(r"\b(once|twice|times|one time)\b", text)
-        if not told["speed"]:
+        if not stated["speed"]:
             assert not re.search(r"\b(slow|slowly|briskly|quickly|quick|fast|pace|strol\w+|jog\w*|rac(es?|ing))\b", text)
 
 
-def test_kinds_differ_and_detail_grows():
+def test_kinds_differ_in_detail():
     rows = captions_of("default", "base")
     assert all([caption["kind"] for caption in row] == list(KINDS) for row in rows)
     assert sum(len({caption["text"].lower().rstrip(".") for caption in row}) == 3 for row in rows) > 0.95 * COUNT
@@ -232,7 +232,7 @@ def test_kinds_differ_and_detail_grows():
 
 
 @configs
-def test_mirror_says_the_other_side(name):
+def test_mirror_states_the_other_side(name):
     for base, mirrored in zip(captions_of(name, "base"), captions_of(name, "mirror"), strict=True):
         for caption, other in zip(base, mirrored, strict=True):
             assert len(caption["statements"]) == len(other["statements"])
@@ -253,7 +253,7 @@ def test_position_changes_no_word_and_speed_some():
     assert 0.1 < np.mean(changed) < 0.95
 
 
-def test_captions_do_not_depend_on_company():
+def test_captions_do_not_depend_on_other_samples():
     config = config_of("default")
     scenes = plan_scenes(config, LIBRARY, [17, 5])
     some = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
@@ -269,17 +269,17 @@ def test_variety():
 
 def test_children_are_boys_and_girls():
     people = scenes_of("children", "base").persons
-    told = Counter()
+    counted = Counter()
     for row, male, age in zip(captions_of("children", "base"), people.male[:, 0], people.age[:, 0], strict=True):
         who = {claim["value"] for caption in row for claim in caption["statements"] if claim["kind"] == "people"} - {"1"}
         assert who <= {("boy" if male else "girl") if age < 16 else ("man" if male else "woman")}
         for word in who:
-            told[word] += 1
+            counted[word] += 1
             assert any(re.search(rf"\b{word}\b", caption["text"]) for caption in row)
-    assert min(told[word] for word in ("boy", "girl", "man", "woman")) > 10
+    assert min(counted[word] for word in ("boy", "girl", "man", "woman")) > 10
 
 
-def test_every_number_of_people_is_spelt_right():
+def test_every_number_of_people_is_spelled_correctly():
     for row, actors in zip(captions_of("crowd", "base"), scenes_of("crowd", "base").actors.tolist(), strict=True):
         assert ["", "", "two", "three", "four"][actors] in row[2]["text"].lower().split()
 
@@ -311,12 +311,12 @@ def test_all_wordings_of_a_rich_clause_are_reached():
     possible = 2 * verbs * len(set(words["speed"]["slow"])) * paths + len(words["speed_verbs"]["slow"]) * paths
     clauses = [grammar.clause(facts, "all", choice) for choice in range(1 << 12)]
     wordings = {clause.texts[0] for clause in clauses}
-    # "Slowly" before the verb stands there in either order of details.
+    # "Slowly" is before the verb in either order of details.
     assert 0.85 * possible < len(wordings) <= possible
 
 
 @pytest.mark.parametrize("detail", ["none", "some", "all"])
-def test_clauses_of_many_segments_are_those_of_one_after_another(detail):
+def test_clauses_of_many_segments_equal_those_of_each(detail):
     scenes = scenes_of("default", "base")
     facts = segment_facts(find_segments(scenes, LIBRARY, 25), LIBRARY)
     choices = np.random.default_rng(1).integers(0, CHOICES, len(facts.number))
@@ -329,17 +329,17 @@ def test_clauses_of_many_segments_are_those_of_one_after_another(detail):
     assert len({clause.texts[0] for clause in alone}) > 40
 
 
-def test_what_is_told_of_a_segment_is_in_its_facts():
-    told = find_segments(scenes_of("cut", "base"), LIBRARY, 25)
-    facts = segment_facts(told, LIBRARY)
+def test_facts_agree_with_segments():
+    segments = find_segments(scenes_of("cut", "base"), LIBRARY, 25)
+    facts = segment_facts(segments, LIBRARY)
     assert len(set(facts.distinct)) == len(facts.distinct)
     seated = {LIBRARY.index(name) for name in LIBRARY.actions if LIBRARY.action(name).support == "seat"}
     for row, number in enumerate(facts.number.tolist()):
         found = facts.distinct[number]
         for name in ("action", "side", "pace", "path", "direction", "together"):
-            assert getattr(found, name) == getattr(told, name)[row]
-        assert found.times == (told.repetitions[row] if told.exact[row] else 0)
-        assert found.finished == (told.finished[row] and found.action in seated)
+            assert getattr(found, name) == getattr(segments, name)[row]
+        assert found.times == (segments.repetitions[row] if segments.exact[row] else 0)
+        assert found.finished == (segments.finished[row] and found.action in seated)
 
 
 def test_no_two_actions_share_a_wording():

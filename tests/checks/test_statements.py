@@ -1,4 +1,4 @@
-"""Statements against joints: those that captions make are true, and turned round they are refused."""
+"""Statements against joints: those of captions are true, and their negations are false."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Statement = dict[str, Any]
 
 FPS = 25
 REFUSED = 0.99
-"""Share of the statements turned round that must be refused."""
+"""Share of the negated statements that must be false."""
 TRUE = 1.0
-"""Share of the statements that must be found true, of those that can be measured."""
+"""Share of the measurable statements that must be true."""
 ANOTHER = {
     "left": "right", "right": "left", "around": "left", "slow": "fast", "fast": "slow", "normal": "fast", "straight": "left",
 }  # fmt: skip
@@ -38,20 +38,20 @@ def batch() -> Batch:
 
 @pytest.fixture(scope="module")
 def verdicts(batch: Batch) -> list[tuple[Statement, bool | None, bool | None]]:
-    """Each statement of each caption, its verdict, and that of the statement turned round."""
+    """Each statement of each caption, its verdict, and that of its negation."""
     library = load_library()
     joints = batch.joints.reshape(-1, *batch.joints.shape[2:])
     seen = observe_actors(joints, [row["actors"] for row in batch.rows], library, FPS)
     found = []
     for row, actors in zip(batch.rows, seen, strict=True):
         for statement in row_statements(row):
-            false = turned_round(statement, row)
+            false = negated(statement, row)
             refused = None if false is None else check_statement(false, actors, library)
             found.append((statement, check_statement(statement, actors, library), refused))
     return found
 
 
-def turned_round(statement: Statement, row: dict[str, Any]) -> Statement | None:
+def negated(statement: Statement, row: dict[str, Any]) -> Statement | None:
     kind, value = statement["kind"], statement["value"]
     if kind in ("side", "direction", "speed", "path"):
         return statement | {"value": ANOTHER[value]}
@@ -70,24 +70,24 @@ def of_kind(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> Itera
         yield kind, Counter(true for true, _ in mine), Counter(false for _, false in mine)
 
 
-def test_what_captions_say_is_seen(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
-    for kind, told, _ in of_kind(verdicts):
-        assert told[True] >= 20, kind
-        assert told[True] >= TRUE * (told[True] + told[False]), (kind, told)
+def test_statements_of_captions_are_true(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
+    for kind, stated, _ in of_kind(verdicts):
+        assert stated[True] >= 20, kind
+        assert stated[True] >= TRUE * (stated[True] + stated[False]), (kind, stated)
 
 
 def test_every_kind_of_statement_is_checked(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
-    # Who adds a kind of statement lets it be checked when samples are made; these three follow from how they are told.
+    # A new kind of statement must be checked during synthesis; these three follow from how captions are written.
     assert {statement["kind"] for statement, _, _ in verdicts} <= {*KINDS, "order", "people", "style"}
 
 
-def test_what_is_turned_round_is_refused(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
-    for kind, _, turned in of_kind(verdicts):
-        assert turned[False] >= 20, kind
-        assert turned[False] >= REFUSED * (turned[True] + turned[False]), (kind, turned)
+def x(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
+    for kind, _, negations in of_kind(verdicts):
+        assert negations[False] >= 20, kind
+        assert negations[False] >= REFUSED * (negations[True] + negations[False]), (kind, negations)
 
 
-def test_sides_and_counts_that_words_tell_have_signs() -> None:
+def test_sides_and_counts_in_captions_have_signs() -> None:
     library = load_library()
     for name in library.actions:
         words, signs = library.words["actions"][name], library.action(name).signs
@@ -96,7 +96,7 @@ def test_sides_and_counts_that_words_tell_have_signs() -> None:
 
 
 def walker(speed: float, turn: float, frames: int = 75) -> Array:
-    """Hips that go at a speed, in m/s, and turn by some degrees to the left; everything else is left out, but for the legs."""
+    """Hips that move at a speed, in m/s, and turn by some degrees to the left, with legs; all else is zero."""
     joints = np.zeros((1, 1, frames, len(JOINTS), 3), np.float32)
     yaw = np.radians(np.linspace(0, turn, frames))
     ahead = np.stack([np.sin(yaw), 0 * yaw, np.cos(yaw)], -1)
@@ -114,10 +114,10 @@ def walker(speed: float, turn: float, frames: int = 75) -> Array:
 def test_speed_and_turn_are_measured(speed: float, turn: float) -> None:
     library = load_library()
     joints = walker(speed, turn)
-    stretch = Intervals(*np.array([[0, 0, 0, 75, library.index("walk")]]).T)
-    # Over a curve the way is a little longer than the line that the half second is measured by.
+    interval = Intervals(*np.array([[0, 0, 0, 75, library.index("walk")]]).T)
+    # On a curve the path is a little longer than the straight line over a stride.
     straight = speed * (1 - np.radians(turn / 75 * 12) ** 2 / 24)
-    seen = measure_evidence(joints, stretch, library, np.array([0.99, 1.01]) * straight, FPS)
+    seen = measure_evidence(joints, interval, library, np.array([0.99, 1.01]) * straight, FPS)
     assert abs(seen.turn[0] - turn) < 0.05
     assert seen.faster[0].tolist() == [1.0, 0.0]
     assert seen.slower[0].tolist() == [0.0, 1.0]
@@ -126,24 +126,24 @@ def test_speed_and_turn_are_measured(speed: float, turn: float) -> None:
 def test_a_side_needs_a_difference() -> None:
     library = load_library()
     joints = np.zeros((1, 1, 10, len(JOINTS), 3), np.float32)
-    stretch = Intervals(*np.array([[0, 0, 0, 10, library.index("wave")]]).T)
+    interval = Intervals(*np.array([[0, 0, 0, 10, library.index("wave")]]).T)
     none = np.empty(0)
-    assert measure_evidence(joints, stretch, library, none, FPS).side[0] == BOTH
+    assert measure_evidence(joints, interval, library, none, FPS).side[0] == BOTH
     joints[..., JOINTS.index("left_wrist"), 1] = 0.02
-    assert measure_evidence(joints, stretch, library, none, FPS).side[0] == LEFT
+    assert measure_evidence(joints, interval, library, none, FPS).side[0] == LEFT
 
 
-def test_a_stretch_must_lie_within_its_clip() -> None:
-    stretch = Intervals(*np.array([[0, 0, 5, 5, 0]]).T)
+def test_an_interval_must_be_within_its_clip() -> None:
+    interval = Intervals(*np.array([[0, 0, 5, 5, 0]]).T)
     with pytest.raises(ValueError, match="frames 5 to 5 are not an interval of a clip of 75 frames"):
-        measure_evidence(walker(1, 0), stretch, load_library(), np.empty(0), FPS)
+        measure_evidence(walker(1, 0), interval, load_library(), np.empty(0), FPS)
 
 
-def test_what_is_not_there_is_false() -> None:
+def test_statements_about_missing_segments_are_false() -> None:
     library = load_library()
     actors = observe_actors(walker(1.2, 0), [[{"segments": [{"action": "walk", "start": 0, "end": 75}]}]], library, FPS)[0]
-    said = {"actor": 0, "kind": "action", "segment": 0, "action": "walk", "value": ""}
-    assert check_statement(said, actors, library)
-    assert check_statement(said | {"kind": "speed", "value": "normal"}, actors, library)
+    statement = {"actor": 0, "kind": "action", "segment": 0, "action": "walk", "value": ""}
+    assert check_statement(statement, actors, library)
+    assert check_statement(statement | {"kind": "speed", "value": "normal"}, actors, library)
     for wrong in ({"actor": 1}, {"segment": 1}, {"action": "run"}, {"kind": "order", "value": "after 1"}):
-        assert check_statement(said | wrong, actors, library) is False
+        assert check_statement(statement | wrong, actors, library) is False

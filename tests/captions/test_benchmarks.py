@@ -1,4 +1,4 @@
-"""What the judge of stories measures by itself: it must find what is wrong, or its silence says nothing."""
+"""Benchmarks of captions and interactions: they must detect what they measure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import posegen
 from benchmarks.story.encounters import overlap_of_two, palms
 from benchmarks.story.language import LONGEST, SHORTEST, faults
 from benchmarks.story.meeting import BODY, HANDS, gap, longest_near, meetings
+from benchmarks.story.negated import negations
 from benchmarks.story.recovered import chance, read, recovered
 from benchmarks.story.share import Clock, timed_run
 from benchmarks.story.sheets import sheets
-from benchmarks.story.truth import Checked, refused, take_down, told
-from benchmarks.story.turned import turned_round
+from benchmarks.story.truth import Checked, check_batch, false_figures, refused
 from posegen.library.load import load_library
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
@@ -74,43 +74,43 @@ def test_words_tell_what_is_done() -> None:
 
 def test_every_way_of_turning_a_statement_round() -> None:
     row = {"actors": [{"segments": [{"action": "walk"}, {"action": "wave"}]}]}
-    said = {"actor": 0, "segment": 1, "action": "wave"}
+    statement = {"actor": 0, "segment": 1, "action": "wave"}
 
-    def turned(kind: str, value: str) -> set[str]:
-        return {false["value"] for false in turned_round({**said, "kind": kind, "value": value}, row)}
+    def negated(kind: str, value: str) -> set[str]:
+        return {false["value"] for false in negations({**statement, "kind": kind, "value": value}, row)}
 
-    assert turned("side", "left") == {"right"}
-    assert turned("speed", "normal") == {"slow", "fast"}
-    assert turned("direction", "around") == {"left", "right"}
-    assert (turned("count", "1"), turned("count", "3")) == ({"2"}, {"2", "4"})
-    assert turned("action", "") == set()
+    assert negated("side", "left") == {"right"}
+    assert negated("speed", "normal") == {"slow", "fast"}
+    assert negated("direction", "around") == {"left", "right"}
+    assert (negated("count", "1"), negated("count", "3")) == ({"2"}, {"2", "4"})
+    assert negated("action", "") == set()
     for order in ("after 0", "during 0"):
-        (false,) = turned_round({**said, "kind": "order", "value": order}, row)
+        (false,) = negations({**statement, "kind": "order", "value": order}, row)
         assert (false["segment"], false["action"], false["value"]) == (0, "walk", "after 1")
 
 
 def test_a_false_statement_is_found_and_named(batch: Batch) -> None:
     library, clean = load_library(), Checked()
-    take_down(batch, library, 25.0, clean)
-    assert (clean.samples, clean.false, sum(n for (_, v), n in clean.told.items() if v is False)) == (24, [], 0)
+    check_batch(batch, library, 25.0, clean)
+    assert (clean.samples, clean.false, sum(n for (_, v), n in clean.stated.items() if v is False)) == (24, [], 0)
     row = next(row for row in batch.rows if any(s["kind"] == "side" for s in row["captions"][1]["statements"]))
     captions = [
-        {**caption, "statements": [next(turned_round(s, row)) if s["kind"] == "side" else s for s in caption["statements"]]}
+        {**caption, "statements": [next(negations(s, row)) if s["kind"] == "side" else s for s in caption["statements"]]}
         for caption in row["captions"]
     ]
-    lied = [{**other, "captions": captions} if other is row else other for other in batch.rows]
+    changed = [{**other, "captions": captions} if other is row else other for other in batch.rows]
     found = Checked()
-    take_down(Batch(batch.samples, batch.variants, batch.joints, batch.action, batch.contact, lied), library, 25.0, found)
-    figures = {figure.name: figure for figure in told("default", found)}
-    assert found.told["side", False] >= 1
+    check_batch(Batch(batch.samples, batch.variants, batch.joints, batch.action, batch.contact, changed), library, 25.0, found)
+    figures = {figure.name: figure for figure in false_figures("default", found)}
+    assert found.stated["side", False] >= 1
     assert "left" in found.false[0] or "right" in found.false[0]
     assert figures["false statements in all variants of 24 samples, default"].passed is False
     assert {figure.passed for figure in refused(clean)} == {True, None}
-    # What was turned round already is true when it is turned round again.
-    assert found.turned["side", True] == found.told["side", False]
+    # The negation of a negated statement is true.
+    assert found.negated["side", True] == found.stated["side", False]
 
 
-def test_a_palm_lies_on_from_the_wrist_as_the_forearm_does() -> None:
+def test_a_palm_continues_the_forearm() -> None:
     joints = standing(1).astype(np.float64)
     elbow, wrist = (joints[0, JOINTS.index(f"right_{name}")] for name in ("elbow", "wrist"))
     palm = palms(joints)[0, 1]
@@ -146,7 +146,7 @@ def test_meetings_are_what_both_do_to_the_end() -> None:
     assert list(meetings([one, other[1:]], 100)) == []
 
 
-def test_people_in_one_another_are_found_by_how_deep() -> None:
+def test_depth_of_overlapping_people() -> None:
     one, other = standing(2).astype(np.float64), standing(2).astype(np.float64)
     other[0, :, 2] += 1.0
     found = overlap_of_two(one, other)
@@ -164,7 +164,7 @@ def test_people_in_one_another_are_found_by_how_deep() -> None:
     assert np.isnan(overlap_of_two(one, other)[1])
 
 
-def test_actions_are_recovered_from_words_that_tell_them_only() -> None:
+def test_actions_are_recovered_from_their_own_words_only() -> None:
     draws = np.random.default_rng(0)
     names = ["walk", "wave", "sit", "jump", "turn", "bow"]
     actions = [frozenset(draws.choice(names, 2, replace=False).tolist()) for _ in range(300)]
@@ -175,7 +175,7 @@ def test_actions_are_recovered_from_words_that_tell_them_only() -> None:
     assert recovered(mixed, actions)[0] < 0.6
 
 
-def test_shares_are_of_one_another(tmp_path: Path) -> None:
+def test_parts_take_less_time_than_the_whole(tmp_path: Path) -> None:
     config = posegen.load_config("smoke", ["store.shard=4", "store.chunk=4"])
     whole, synthesis, motion = timed_run(config, tmp_path, 1)
     for name in ("processor", "wall"):

@@ -1,4 +1,4 @@
-"""Reading: what captions say is read back from their words; what is no word of theirs is quoted."""
+"""Parser: captions are parsed into their statements; words that are not understood are quoted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from posegen.planning.scenes import plan_scenes
 
 LIBRARY = load_library()
 UNDERSTOOD = 0.99
-"""Share of captions that must be read back whole."""
+"""Share of captions that must be parsed completely."""
 
 
 def claims(text: str) -> set[tuple[object, ...]]:
@@ -38,19 +38,19 @@ def claims(text: str) -> set[tuple[object, ...]]:
         ({"actors": {"min": 2, "max": 2}, "interactions": {"share": 1}}, 300),
     ],
 )
-def test_captions_are_read_back(story: dict[str, Any], samples: int) -> None:
+def test_captions_are_parsed_into_their_statements(story: dict[str, Any], samples: int) -> None:
     config = Config.model_validate({"story": story})
     scenes = plan_scenes(config, LIBRARY, np.arange(samples))
     rows = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
     whole = 0
     for row in rows:
         for caption in row:
-            reading = parse_caption(caption["text"], LIBRARY)
-            whole += not reading.unknown and same_statements(reading.statements, caption["statements"])
+            parsed = parse_caption(caption["text"], LIBRARY)
+            whole += not parsed.unknown and same_statements(parsed.statements, caption["statements"])
     assert whole >= UNDERSTOOD * 3 * samples
 
 
-def test_a_caption_says_what_it_says() -> None:
+def test_statements_of_a_caption() -> None:
     text = "a man slowly walks forward while waving twice with his left hand, then sits down and claps"
     assert claims(text) == {
         ("action", 0, "walk", ""),
@@ -81,7 +81,7 @@ def test_a_caption_says_what_it_says() -> None:
         ("a person walks while waving", "a person walks, then waves"),
     ],
 )
-def test_what_is_turned_round_is_read_otherwise(one: str, other: str) -> None:
+def test_negated_captions_have_other_statements(one: str, other: str) -> None:
     assert not same_statements(parse_caption(one, LIBRARY).statements, parse_caption(other, LIBRARY).statements)
 
 
@@ -94,7 +94,7 @@ def test_what_is_turned_round_is_read_otherwise(one: str, other: str) -> None:
         ("a person walks and waves", "a person is walking and waving"),
     ],
 )
-def test_the_same_in_other_words(one: str, other: str) -> None:
+def test_equivalent_captions_have_the_same_statements(one: str, other: str) -> None:
     assert same_statements(parse_caption(one, LIBRARY).statements, parse_caption(other, LIBRARY).statements)
 
 
@@ -107,26 +107,26 @@ def test_the_same_in_other_words(one: str, other: str) -> None:
         ("", [], []),
     ],
 )
-def test_what_is_not_understood_is_quoted(text: str, unknown: list[str], misplaced: list[str]) -> None:
-    reading = parse_caption(text, LIBRARY)
-    assert reading.unknown == unknown
-    assert [piece.text for piece in reading.misplaced] == misplaced
+def test_unknown_words_are_quoted(text: str, unknown: list[str], misplaced: list[str]) -> None:
+    parsed = parse_caption(text, LIBRARY)
+    assert parsed.unknown == unknown
+    assert [piece.text for piece in parsed.misplaced] == misplaced
 
 
 PIECES = ["a man", "walks", ",", ".", ";", "then", "while", "and", "after", "left", "twice", "goes on", "in place", "they"]
 
 
 @given(st.text(max_size=200) | st.lists(st.sampled_from(PIECES)).map(" ".join))
-def test_any_text_is_read(text: str) -> None:
-    reading = parse_caption(text, LIBRARY)
-    assert all(piece in text for piece in reading.unknown)
-    assert renumber_statements(renumber_statements(reading.statements)) == renumber_statements(reading.statements)
+def test_any_text_is_parsed(text: str) -> None:
+    parsed = parse_caption(text, LIBRARY)
+    assert all(piece in text for piece in parsed.unknown)
+    assert renumber_statements(renumber_statements(parsed.statements)) == renumber_statements(parsed.statements)
 
 
-def test_what_two_do_is_read_of_both() -> None:
-    reading = parse_caption("A man and a woman shake hands. Afterwards the first turns around.", LIBRARY)
-    assert not reading.unknown
-    found = [(claim["actor"], claim["kind"], claim["action"], claim["value"]) for claim in reading.statements]
+def test_interactions_are_stated_for_both_actors() -> None:
+    parsed = parse_caption("A man and a woman shake hands. Afterwards the first turns around.", LIBRARY)
+    assert not parsed.unknown
+    found = [(claim["actor"], claim["kind"], claim["action"], claim["value"]) for claim in parsed.statements]
     assert found == [
         (-1, "people", "", "2"),
         (0, "people", "", "man"),
@@ -139,27 +139,27 @@ def test_what_two_do_is_read_of_both() -> None:
         (0, "order", "turn", "after 0"),
         (0, "direction", "turn", "around"),
     ]
-    assert not same_statements(reading.statements, parse_caption("two people shake hands", LIBRARY).statements)
-    # One person alone does not do it, and what one of several does is that one's.
+    assert not same_statements(parsed.statements, parse_caption("two people shake hands", LIBRARY).statements)
+    # One person alone does not interact, and an action of one of several belongs to that person.
     assert parse_caption("a person plays catch", LIBRARY).unknown == ["plays catch"]
     each = parse_caption("two people: the first shakes hands with the second", LIBRARY).statements
     assert {claim["actor"] for claim in each if claim["kind"] == "partner"} == {0}
 
 
-def test_segments_have_captions_of_their_own() -> None:
+def test_segments_have_their_own_captions() -> None:
     config = Config()
     scenes = plan_scenes(config, LIBRARY, np.arange(200))
-    told = find_segments(scenes, LIBRARY, config.fps)
-    rows = segment_rows(scenes, LIBRARY, told)
-    label_segments(rows, scenes, LIBRARY, config, told)
-    full = write_captions(scenes, LIBRARY, config, told)
+    visible = find_segments(scenes, LIBRARY, config.fps)
+    rows = segment_rows(scenes, LIBRARY, visible)
+    label_segments(rows, scenes, LIBRARY, config, visible)
+    full = write_captions(scenes, LIBRARY, config, visible)
     texts = set()
     for (segments,), (_, caption, _) in zip(rows, full, strict=True):
         for number, segment in enumerate(segments):
             assert all(claim["segment"] == number and claim["actor"] == 0 for claim in segment["statements"])
-            reading = parse_caption(segment["text"], LIBRARY)
-            assert same_statements(reading.statements, segment["statements"])
-            assert not reading.unknown
+            parsed = parse_caption(segment["text"], LIBRARY)
+            assert same_statements(parsed.statements, segment["statements"])
+            assert not parsed.unknown
             claimed = [claim for claim in caption["statements"] if claim["segment"] == number and claim["kind"] != "order"]
             assert (
                 all(claim in claimed or claim["kind"] in ("speed", "action") for claim in segment["statements"]) or not claimed

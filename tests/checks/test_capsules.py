@@ -1,4 +1,4 @@
-"""How deep people are in each other."""
+"""How deep people overlap."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def crowd(seed: int, frames: int = 40) -> Array:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_depth_is_that_of_the_deepest_pair(seed: int) -> None:
+def test_depth_of_the_deepest_pair(seed: int) -> None:
     one, other = crowd(seed)
-    wanted = naive.people_overlap(one, other)
-    assert (wanted > 0).mean() > 0.2
-    assert (wanted == 0).any()
-    np.testing.assert_allclose(people_overlap(one, other), wanted, atol=1e-5)
+    expected = naive.people_overlap(one, other)
+    assert (expected > 0).mean() > 0.2
+    assert (expected == 0).any()
+    np.testing.assert_allclose(people_overlap(one, other), expected, atol=1e-5)
     np.testing.assert_allclose(people_overlap(other, one)[0], naive.people_overlap(other, one)[0], atol=2e-6)
 
 
@@ -52,13 +52,13 @@ def test_people_beside_each_other_do_not_overlap() -> None:
     assert (people_overlap(one, one + np.float32([0.1, 0, 0])) > DEEPEST).all()
 
 
-def test_sequences_are_found_whose_people_go_through_each_other() -> None:
+def test_sequences_with_overlapping_people_are_found() -> None:
     body = standing(1)[0].astype(np.float32)
     joints = np.full((3, 1, 3, 6, len(JOINTS), 3), np.nan, np.float32)
     joints[:, 0, 0] = body
     joints[0, 0, 1], joints[1, 0, 1], joints[2, 0, 1] = body + np.float32([2, 0, 0]), body, body
     joints[1, 0, 1, :4] += np.float32([0, 0, 3])
     joints[2, 0, 1:] = np.nan
-    # In the second they come through each other behind the end of the clip, in the third one is alone.
+    # In the second sequence they overlap after the end of the clip; in the third one person is alone.
     found = [overlapping(joints, 0, np.array([2, 2, 1]), np.array([6, length, 6])).tolist() for length in (4, 6)]
     assert found == [[False, False, False], [False, True, False]]

@@ -1,4 +1,4 @@
-"""Another language is a matter of adding a file: captions, segments and reading speak it."""
+"""Another language is one more file: captions, segments and the parser use it."""
 
 from __future__ import annotations
 
@@ -90,21 +90,21 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return read_library(base, addition)
 
 
-def test_captions_speak_it_and_are_read_back(german: Library) -> None:
+def test_captions_in_it_are_parsed_completely(german: Library) -> None:
     config = Config.model_validate({"population": {"styles": {"neutral": 1}}})
     scenes = plan_scenes(config, german, np.arange(150))
-    told = find_segments(scenes, german, config.fps)
-    rows = write_captions(scenes, german, config, told)
+    visible = find_segments(scenes, german, config.fps)
+    rows = write_captions(scenes, german, config, visible)
     words = set(re.findall(r"\w+", GERMAN.lower()))
     for row in rows:
         for caption in row:
             assert set(re.findall(r"\w+", caption["text"].lower())) <= words, caption["text"]
-            reading = parse_caption(caption["text"], german)
-            assert same_statements(reading.statements, caption["statements"]), caption["text"]
-            assert reading.unknown == []
+            parsed = parse_caption(caption["text"], german)
+            assert same_statements(parsed.statements, caption["statements"]), caption["text"]
+            assert parsed.unknown == []
     assert len({caption["text"] for row in rows for caption in row}) > 250
-    segments = segment_rows(scenes, german, told)
-    label_segments(segments, scenes, german, config, told)
+    segments = segment_rows(scenes, german, visible)
+    label_segments(segments, scenes, german, config, visible)
     texts = {segment["text"] for cast in segments for actor in cast for segment in actor}
     assert "dreht sich nach links" in texts
     assert texts & {"geht langsam geradeaus", "spaziert langsam geradeaus", "geht langsam vorwärts"}
@@ -118,7 +118,7 @@ def test_one_language_at_a_time(tmp_path: Path) -> None:
         read_library(PACKAGE, tmp_path)
 
 
-def test_a_language_needs_words_for_all(tmp_path: Path) -> None:
+def test_a_language_needs_words_for_all_actions(tmp_path: Path) -> None:
     (tmp_path / "words").mkdir()
     (tmp_path / "words/de.yaml").write_text(GERMAN, encoding="utf-8")
     with pytest.raises(UsageError, match=r"de\.yaml: .*is missing"):
@@ -133,7 +133,7 @@ def test_a_language_needs_words_for_all(tmp_path: Path) -> None:
         ("verbs: [geht, spaziert]", "verbs: [geht|gehend]", r"must have the 1 forms tut"),
     ],
 )
-def test_templates_that_do_not_work_are_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+def test_invalid_templates_are_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
     (tmp_path / "words").mkdir()
     (tmp_path / "words/de.yaml").write_text(GERMAN.replace(old, new).replace("styles: {}", "styles: {}"), encoding="utf-8")
     base = tmp_path / "base"

@@ -1,4 +1,4 @@
-"""Signals against a plain NumPy oracle, peaks against waves whose number is known."""
+"""Signals against a plain NumPy oracle, peaks against waves with a known number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def filled(joints: Array, signal: Signal, side: int) -> Array:
 
 
 @pytest.mark.parametrize("signal", SIGNALS)
-def test_signals_are_what_their_names_say(signal: Signal) -> None:
+def test_signals_agree_with_their_definitions(signal: Signal) -> None:
     joints = someone(3)
     left, right = (naive.signal(joints, signal, side) for side in (LEFT, RIGHT))
     np.testing.assert_allclose(filled(joints, signal, LEFT), left, atol=1e-6)
@@ -57,7 +57,7 @@ def test_peaks_are_counted_whatever_their_height(count: int, height: float, leve
     assert count_peaks(wave, False) == max(0, count - 1)
 
 
-def test_what_has_no_way_up_or_down_is_no_peak() -> None:
+def test_extremes_at_the_ends_are_not_peaks() -> None:
     assert count_peaks(np.array([3.0, 2.0, 1.0, 0.0]), True) == 0
     assert count_peaks(np.array([0.0, 1.0, 2.0, 3.0]), True) == 0
     assert count_peaks(np.zeros(5), True) == 0

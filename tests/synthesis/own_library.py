@@ -1,4 +1,4 @@
-"""A library of one's own, whose signs may be false."""
+"""A user library whose signs may be wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["library_folder"]
 
 
 def library_folder(folder: Path, signs: dict[str, Any], pose: dict[str, float] | None = None) -> Path:
-    """A folder with one theme, where people stand and greet, in a pose of one's own; what shows of it is up to `signs`."""
+    """A folder with one theme, in which people stand and greet in a given pose, with the given signs."""
     wave = load_library().action("wave").model_dump(exclude_defaults=True, mode="json")
     wave["signs"] = signs
     wave["pose"] = wave["pose"] | (pose or {})

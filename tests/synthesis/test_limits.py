@@ -1,4 +1,4 @@
-"""Samples in which joints leave their ranges, or limbs cross, are planned again; in the end the rows say so."""
+"""Samples in which joints leave their ranges, or limbs cross, are resampled; rows report what remains."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from posegen.evaluation.overlap import body_overlap
 from posegen.library.load import load_library
 from posegen.synthesis import Batch
 from posegen.synthesis.attempts import MAX_RESAMPLES
-from tests.synthesis.own import library_folder
+from tests.synthesis.own_library import library_folder
 
 FOLDED = {"neck_lateral": 65.0}
-"""Further than any neck bends."""
+"""Beyond the range of any neck."""
 SOMETIMES = {"neck_lateral": 50.0}
-"""Some greet so that their necks bend too far, some do not."""
+"""Some people bend their necks too far in this greeting, some do not."""
 
 
 def greeted(folder: Path, pose: dict[str, float], samples: int) -> tuple[Config, Batch]:
@@ -32,7 +32,7 @@ def greeted(folder: Path, pose: dict[str, float], samples: int) -> tuple[Config,
 
 
 def neck_excess(config: Config, batch: Batch) -> NDArray[Any]:
-    """By how many degrees necks are bent beyond their range at most in each sequence: [sample, variant]."""
+    """Largest excess of the neck's range in each sequence, degrees: [sample, variant]."""
     library, joints = load_library(config.story.library), batch.joints[:, :, 0].astype(np.float64)
     excess = np.zeros(joints.shape[:2])
     for clip in np.ndindex(excess.shape):
@@ -50,30 +50,32 @@ def folded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Batch]:
     return greeted(tmp_path_factory.mktemp("own") / "folded", FOLDED, 6)
 
 
-def test_what_no_body_does_is_said_in_the_row(folded: tuple[Config, Batch]) -> None:
+def test_rows_report_violated_limits(folded: tuple[Config, Batch]) -> None:
     config, batch = folded
     excess = neck_excess(config, batch).ravel()
     assert (excess > TOLERANCE).sum() > len(batch.variants)
     for row, beyond in zip(batch.rows, excess, strict=True):
         greets = any(segment["action"] == "greet" for segment in row["actors"][0]["segments"])
-        said = [one for one in row["dropped"] if one["kind"] == "range"]
-        assert said == ([{"actor": 0, "kind": "range", "segment": -1, "action": "", "value": ""}] if beyond > TOLERANCE else [])
-        assert bool(said) == greets
-        assert not said or row["attempt"] == MAX_RESAMPLES
+        dropped = [one for one in row["dropped"] if one["kind"] == "range"]
+        assert dropped == (
+            [{"actor": 0, "kind": "range", "segment": -1, "action": "", "value": ""}] if beyond > TOLERANCE else []
+        )
+        assert bool(dropped) == greets
+        assert not dropped or row["attempt"] == MAX_RESAMPLES
 
 
-def test_what_is_within_limits_at_last_is_kept(tmp_path: Path) -> None:
+def test_attempts_within_limits_are_kept(tmp_path: Path) -> None:
     config, batch = greeted(tmp_path / "sometimes", SOMETIMES, 16)
     attempts = np.array([row["attempt"] for row in batch.rows]).reshape(neck_excess(config, batch).shape)
     assert (attempts == attempts[:, :1]).all()
     left = neck_excess(config, batch).max(axis=1) > TOLERANCE
     assert (attempts[left, 0] == MAX_RESAMPLES).all()
-    # Some were within limits at once, some later.
+    # Some were within limits in the first attempt, some later.
     assert (attempts[:, 0] == 0).any()
     assert ((attempts[:, 0] > 0) & ~left).any()
 
 
-def test_limits_do_not_hang_on_the_other_samples(folded: tuple[Config, Batch]) -> None:
+def test_limits_do_not_depend_on_other_samples(folded: tuple[Config, Batch]) -> None:
     config, batch = folded
     variants = len(batch.variants)
     alone = posegen.synthesize(config, [3])
