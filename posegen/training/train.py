@@ -102,7 +102,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     task: str
-    form: str
+    form: str = ""
     source: str
     init: str | None
     data: _TrainingData

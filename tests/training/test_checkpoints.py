@@ -1,4 +1,4 @@
-"""Checkpoints: whole or not there, the last two and the best kept, a damaged one passed over."""
+"""Checkpoints: intact or absent, the last two and the best are kept, a damaged one is skipped."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def state(step: int, best: int | None = None) -> State:
     return State(tensors, RunProgress(step, best, None if best is None else 0.5, [{"step": 1.0}], 2.5))
 
 
-def said_of(run: Path) -> tuple[State | None, list[str]]:
-    said: list[str] = []
-    return checkpoints.latest(run, said.append), said
+def read_latest(run: Path) -> tuple[State | None, list[str]]:
+    logged: list[str] = []
+    return checkpoints.latest(run, logged.append), logged
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_checkpoint_is_read_as_written(tmp_path: Path) -> None:
     checkpoints.write(tmp_path, state(7, 5))
-    found, said = said_of(tmp_path)
+    found, logged = read_latest(tmp_path)
     assert found is not None
-    assert not said
+    assert not logged
     assert found.progress == state(7, 5).progress
     assert torch.equal(found.tensors["weights"]["a.b"], torch.full((3,), 7.0))
     assert found.tensors["optimiser"]["0.step"].item() == 7.0
@@ -38,11 +38,11 @@ def test_the_last_two_and_their_best_are_kept(tmp_path: Path) -> None:
         checkpoints.write(tmp_path, state(step, best))
         checkpoints.remove_old(tmp_path)
     kept = sorted(path.stem for path in (tmp_path / "checkpoints").glob("*.safetensors"))
-    assert kept == ["00000002", "00000004", "00000005"]  # 2 is what 4 takes for the best, if 5 is damaged
+    assert kept == ["00000002", "00000004", "00000005"]  # checkpoint 4 refers to 2 as the best
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove", "receipt"])
-def test_a_damaged_one_is_passed_over_and_told(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_checkpoint_is_skipped_and_logged(tmp_path: Path, damage: str) -> None:
     for step in (1, 2):
         checkpoints.write(tmp_path, state(step))
     tensors, receipt = (tmp_path / "checkpoints" / f"00000002{end}" for end in (".safetensors", ".json"))
@@ -56,17 +56,17 @@ def test_a_damaged_one_is_passed_over_and_told(tmp_path: Path, damage: str) -> N
         tensors.unlink()
     else:
         receipt.write_bytes(receipt.read_bytes().replace(b'"step":2', b'"step":3'))
-    found, said = said_of(tmp_path)
+    found, logged = read_latest(tmp_path)
     assert found is not None
     assert found.progress.step == 1
-    assert len(said) == 1
-    assert "00000002" in said[0]
-    assert "using the checkpoint before" in said[0]
+    assert len(logged) == 1
+    assert "00000002" in logged[0]
+    assert "using the checkpoint before" in logged[0]
     with pytest.raises(PosegenError, match="00000002"):
         checkpoints.read(tmp_path, 2)
 
 
-def test_without_a_receipt_there_is_none(tmp_path: Path) -> None:
+def test_a_checkpoint_without_receipt_is_ignored(tmp_path: Path) -> None:
     checkpoints.write(tmp_path, replace(state(1), progress=RunProgress(1)))
     (tmp_path / "checkpoints" / "00000001.json").unlink()
-    assert said_of(tmp_path) == (None, [])
+    assert read_latest(tmp_path) == (None, [])

@@ -1,4 +1,4 @@
-"""Curves, read back by those who draw them."""
+"""Curves of a run, read back by TensorBoard and Weights & Biases."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ with Logs(Path(sys.argv[1]), tiny.settings(f"log=[{sys.argv[2]}]"), int(sys.argv
 """
 
 
-def write(run: Path, where: str, after: int, loss: float) -> None:
-    """In a process of its own, as wandb starts a service."""
-    command = [sys.executable, "-c", WRITE, str(run), where, str(after), str(loss)]
+def write(run: Path, logger: str, after: int, loss: float) -> None:
+    """Log in a process of its own, since wandb starts a service."""
+    command = [sys.executable, "-c", WRITE, str(run), logger, str(after), str(loss)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not done.stdout
 
 
-def test_curves_go_on_where_a_run_does(tmp_path: Path) -> None:
+def test_curves_continue_at_the_resumed_step(tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     write(tmp_path, "tensorboard", 0, 1.0)
-    # Killed after step 4, and gone on with from the checkpoint of step 2.
+    # Killed after step 4, and resumed from the checkpoint of step 2.
     write(tmp_path, "tensorboard", 2, 8.0)
     board = accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
     board.Reload()
@@ -55,16 +55,5 @@ def test_weights_and_biases_are_written_offline(tmp_path: Path, monkeypatch: pyt
     data = record.read_bytes()
     assert b"validation/clip_top1" in data
     assert b"0.625" in data
-    # What was set is kept with it.
+    # The settings are stored as well.
     assert b"optimiser" in data
-
-
-def test_a_gpu_is_told_of_with_what_helps_it() -> None:
-    from posegen.training.resources import GpuUse, gpu_use
-
-    assert gpu_use("cpu") is None
-    idle, busy = GpuUse(0.25, 61 * 10**9, 139 * 10**9), GpuUse(0.93, 10**9, 4 * 10**9)
-    assert "idle 75 % of the time" in (idle.warning() or "")
-    assert busy.warning() is None
-    assert busy.summary() == "GPU 93 % utilised, 1 GB of 4 GB used"
-    assert GpuUse(None, 10**9, 4 * 10**9).values() == {"gpu/memory": 0.25}

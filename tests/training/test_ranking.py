@@ -1,4 +1,4 @@
-"""Ranks, recall and pools: what counts as found, and that chance comes out as chance."""
+"""Ranks, recall and pools."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from posegen.training.measures.ranking import RECALLS, chance_of, pools, rank_pa
 
 
 def naive_rank(scores: list[float], right: list[bool]) -> int:
-    """Put answers in order, wrong ones first where scores are equal, and look for the first right one."""
+    """Sort the answers, wrong ones first where scores are equal, and find the first correct one."""
     order = sorted(range(len(scores)), key=lambda j: (-scores[j], right[j]))
     return 1 + next(place for place, j in enumerate(order) if right[j])
 
 
 questions = st.integers(1, 12).flatmap(
     lambda n: st.tuples(
-        # Few values, so that many are equal.
+        # Few distinct values, so that many scores are equal.
         arrays.arrays(np.float32, (4, n), elements=st.sampled_from([-1.0, 0.0, 0.25, 1.0])),
         arrays.arrays(np.bool_, (4, n)),
         st.integers(0, n - 1),
@@ -31,7 +31,7 @@ questions = st.integers(1, 12).flatmap(
 
 
 @given(questions)
-def test_ranks_are_what_sorting_says(drawn: tuple[NDArray[np.float32], NDArray[np.bool_], int]) -> None:
+def test_ranks_are_those_of_sorting(drawn: tuple[NDArray[np.float32], NDArray[np.bool_], int]) -> None:
     scores, right, one = drawn
     right[:, one] = True
     expected = [naive_rank(scores[i].tolist(), right[i].tolist()) for i in range(len(scores))]
@@ -47,13 +47,13 @@ def test_only_the_order_of_scores_matters(
     assert ranks_of(scores.astype(np.float64) * factor + shift, right).tolist() == ranks_of(scores, right).tolist()
 
 
-def test_a_model_that_scores_all_alike_finds_nothing() -> None:
+def test_equal_scores_find_nothing() -> None:
     ranks = ranks_of(np.zeros((50, 50)), np.eye(50, dtype=bool))
     assert ranks.tolist() == [50] * 50
     assert ranking_of(ranks, np.ones(50, int), 50).recall == dict.fromkeys(RECALLS, 0.0)
 
 
-def test_what_cannot_be_ranked_is_refused() -> None:
+def test_invalid_scores_are_refused() -> None:
     with pytest.raises(ValueError, match="no correct answer"):
         ranks_of(np.zeros((1, 3)), np.zeros((1, 3), bool))
     with pytest.raises(ValueError, match="NaN"):
@@ -61,7 +61,7 @@ def test_what_cannot_be_ranked_is_refused() -> None:
 
 
 @pytest.mark.parametrize("answers", [1, 4, 7])
-def test_chance_is_what_counting_says(answers: int) -> None:
+def test_chance_is_that_of_counting(answers: int) -> None:
     for k in range(1, answers + 1):
         for right in range(1, answers + 1):
             chosen = list(combinations(range(answers), k))
@@ -78,7 +78,7 @@ def test_median_and_recall_of_a_pool() -> None:
 
 
 @given(st.integers(0, 60), st.integers(1, 30), st.integers(0, 9), st.integers(0, 2**64 - 1))
-def test_pools_are_whole_and_have_each_number_once(count: int, size: int, time: int, seed: int) -> None:
+def test_pools_are_complete_and_have_each_number_once(count: int, size: int, time: int, seed: int) -> None:
     drawn = pools(seed, count, size, time)
     assert [len(pool) for pool in drawn] == [min(size, count)] * (count // min(size, count) if count else 0)
     numbers = np.concatenate([np.empty(0, int), *drawn]).tolist()
@@ -91,7 +91,7 @@ def directions(seed: int, *shape: int) -> NDArray[np.float64]:
     return drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
 
 
-def test_perfect_pairs_are_all_found_and_random_ones_by_chance() -> None:
+def test_perfect_vectors_find_all_pairs_and_random_ones_reach_chance() -> None:
     motion = directions(0, 1024, 16)
     text = np.repeat(motion[:, None], 3, axis=1)
     words = np.arange(1024 * 3).reshape(1024, 3)
@@ -103,8 +103,8 @@ def test_perfect_pairs_are_all_found_and_random_ones_by_chance() -> None:
         assert ranking.median == pytest.approx(128.5, abs=10)
 
 
-def test_equal_words_count_and_strictly_they_do_not() -> None:
-    """Motions in two groups of the same words and the same vector: within a group nobody can tell who is meant."""
+def test_equal_captions_are_correct_except_in_strict_measures() -> None:
+    """Two groups of motions with equal captions and vectors: the motions of a group cannot be distinguished."""
     vectors = np.repeat(np.eye(2), 3, axis=0)
     words = np.repeat([[7], [9]], 3, axis=0)
     found = rank_pairs(vectors, vectors[:, None], words, pool=6)
@@ -114,8 +114,8 @@ def test_equal_words_count_and_strictly_they_do_not() -> None:
     assert found["motion_to_text_strict"].chance[3] == pytest.approx(3 / 6)
 
 
-def test_each_caption_takes_its_turn() -> None:
-    """Only the second caption of each motion is its own direction; a third of the pools ask for it."""
+def test_each_caption_is_used_in_turn() -> None:
+    """Only the second caption of each motion has the vector of its motion; a third of the pools use it."""
     motion = np.eye(8)
     text = np.stack([np.roll(motion, 1, axis=0), motion, np.roll(motion, 2, axis=0)], axis=1)
     found = rank_pairs(motion, text, np.arange(24).reshape(8, 3), pool=8, times=3)

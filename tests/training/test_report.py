@@ -1,4 +1,4 @@
-"""The page of a run: what it draws is what the run found."""
+"""The report of a run shows its measures."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_report(Path(run), record, result, "clip_top1").read_text(encoding="utf-8")
 
 
-def test_the_matrix_has_a_cell_for_each_answer_that_was_given(page: str) -> None:
+def test_the_matrix_has_a_cell_for_each_prediction(page: str) -> None:
     cells = re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*fill-opacity="([\d.]+)"><title>([^<]*)</title>', page)
     assert cells == [
         ("110", "0", "0.79", "bow predicted as bow: 3 of 4"),
         ("120", "0", "0.36", "bow predicted as wave &amp; nod: 1 of 4"),
-        # Nobody waved, so that there is no row of it.
+        # No clip shows waving, so there is no row.
         ("120", "10", "0.32", "walk predicted as wave &amp; nod: 2 of 10"),
         ("130", "10", "0.83", "walk predicted as walk: 8 of 10"),
     ]
 
 
-def test_what_is_confused_most_comes_first(page: str) -> None:
+def test_the_most_frequent_confusion_comes_first(page: str) -> None:
     rows = re.findall(r"<td>(\w[^<]*)</td><td>predicted as</td><td>([^<]*)</td>", page)
     assert rows == [("walk", "wave &amp; nod"), ("bow", "wave &amp; nod")]
 
 
-def test_the_curve_goes_through_the_checks(page: str) -> None:
+def test_the_curve_passes_through_the_checks(page: str) -> None:
     (points,) = re.findall(r'<polyline points="([^"]*)"', page)
     (first, last) = (tuple(map(float, point.split(","))) for point in points.split())
-    # Half way along and up, then to the end and the top.
+    # Half of the width and height, then the right end at the top.
     assert first == (320.0, 120.0)
     assert last == (596.0, 44.0)
     assert "<b>" not in page

@@ -76,7 +76,7 @@ def test_evaluating_by_the_model_agrees_with_what_it_said(told: dict[str, Any]) 
     assert seen["precision"]["text_to_motion"]["pool"] == 32
     assert seen["frechet"] < 0.01 * seen["halves"]
     assert seen["halves"] > 1e-4
-    assert any("right in a pool of 32" in line for line in told["lines"])
+    assert any("R-precision, pool of 32" in line for line in told["lines"])
 
 
 def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Verification of pairs, against counting all pairs and against scikit-learn."""
+"""Verification measures agree with counting all pairs and with scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def counted_area(together: list[float], apart: list[float]) -> float:
 
 
 def crossing_of_curve(together: list[float], apart: list[float]) -> float:
-    """Where the ROC curve of scikit-learn meets the line of equal errors, by going along its straight pieces."""
+    """Return where the ROC curve of scikit-learn crosses the line of equal errors, by linear interpolation."""
     false, true, _ = roc_curve([1] * len(together) + [0] * len(apart), together + apart, drop_intermediate=False)
     refused = 1 - true
     for i in range(1, len(false)):
@@ -28,11 +28,11 @@ def crossing_of_curve(together: list[float], apart: list[float]) -> float:
         if before <= 0 <= after and after > before:
             share = -before / (after - before)
             return float(false[i - 1] + share * (false[i] - false[i - 1]))
-    raise AssertionError("the curve goes from one corner to the other")
+    raise AssertionError("the curve must cross the line")
 
 
 @given(scores, scores)
-def test_area_is_what_counting_and_scikit_learn_say(together: list[float], apart: list[float]) -> None:
+def test_area_is_that_of_counting_and_of_scikit_learn(together: list[float], apart: list[float]) -> None:
     area = area_under_curve(np.array(together), np.array(apart))
     assert area == pytest.approx(counted_area(together, apart))
     assert area == pytest.approx(roc_auc_score([1] * len(together) + [0] * len(apart), together + apart))
@@ -46,10 +46,10 @@ def test_equal_error_is_where_the_curve_crosses(together: list[float], apart: li
 
 
 @given(scores, scores)
-def test_turning_scores_round_turns_both_round(together: list[float], apart: list[float]) -> None:
-    found, turned = verify_pairs(together, apart), verify_pairs(-np.array(together), -np.array(apart))
-    assert turned.area == pytest.approx(1 - found.area)
-    assert turned.equal_error == pytest.approx(1 - found.equal_error)
+def test_negated_scores_invert_both_measures(together: list[float], apart: list[float]) -> None:
+    found, negated = verify_pairs(together, apart), verify_pairs(-np.array(together), -np.array(apart))
+    assert negated.area == pytest.approx(1 - found.area)
+    assert negated.equal_error == pytest.approx(1 - found.equal_error)
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_turning_scores_round_turns_both_round(together: list[float], apart: lis
         ([2.0, 3.0], [0.0, 1.0], 1.0, 0.0),
         ([0.0], [1.0], 0.0, 1.0),
         ([1.0, 1.0], [1.0], 0.5, 0.5),
-        # One of four of each kind on the wrong side.
+        # One of four pairs of each kind is on the wrong side.
         ([1.0, 5.0, 6.0, 7.0], [0.0, 0.5, 0.7, 4.0], 15 / 16, 0.25),
     ],
 )
-def test_cases_that_can_be_told_by_hand(together: list[float], apart: list[float], area: float, equal_error: float) -> None:
+def test_cases_computed_by_hand(together: list[float], apart: list[float], area: float, equal_error: float) -> None:
     found = verify_pairs(together, apart)
     assert (found.area, found.equal_error) == pytest.approx((area, equal_error))
 
@@ -74,6 +74,6 @@ def test_random_scores_are_at_chance() -> None:
 
 
 @pytest.mark.parametrize(("together", "apart"), [([], [1.0]), ([1.0], []), ([float("nan")], [1.0])])
-def test_what_has_no_answer_is_refused(together: list[float], apart: list[float]) -> None:
+def test_missing_and_invalid_scores_are_refused(together: list[float], apart: list[float]) -> None:
     with pytest.raises(ValueError, match="needs scores"):
         verify_pairs(together, apart)

@@ -1,0 +1,95 @@
+"""Resources of a run: swapping, GPU use, and settings of torch that are restored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from posegen.training.resources import (
+    GpuUse,
+    SwapMonitor,
+    gpu_use,
+    is_out_of_memory,
+    matrix_attention,
+    restored_torch_settings,
+    swapped_bytes,
+)
+
+MB = 2**20
+
+
+def counts(*values: tuple[int, int]) -> Callable[[], tuple[int, int]]:
+    remaining = iter(values)
+    return lambda: next(remaining)
+
+
+def test_swapping_is_reported_once() -> None:
+    monitor = SwapMonitor(counts((900 * MB, 900 * MB), (901 * MB, 2000 * MB), (1001 * MB, 2000 * MB), (3000 * MB, 3000 * MB)))
+    # Memory that is written once and never read back slows nothing down.
+    assert monitor.warning(limit=None, micro_batch=8) is None
+    warning = monitor.warning(limit=None, micro_batch=8)
+    assert warning is not None
+    assert "is swapping" in warning
+    assert "machine.micro_batch=4" in warning
+    assert monitor.warning(limit=None, micro_batch=8) is None
+
+
+def test_the_hint_for_a_limited_run_is_a_lower_limit() -> None:
+    warning = SwapMonitor(counts((0, 0), (100 * MB, 5 * MB))).warning(limit="4GB", micro_batch=1)
+    assert warning is not None
+    assert "a lower --set memory.limit than 4GB" in warning
+
+
+def test_swapped_bytes_never_decrease() -> None:
+    before, after = swapped_bytes(), swapped_bytes()
+    assert after[0] >= before[0] >= 0
+    assert after[1] >= before[1] >= 0
+
+
+def test_an_idle_gpu_is_reported_with_a_hint() -> None:
+    assert gpu_use("cpu") is None
+    idle, busy = GpuUse(0.25, 61 * 10**9, 139 * 10**9), GpuUse(0.93, 10**9, 4 * 10**9)
+    assert "idle 75 % of the time" in (idle.warning() or "")
+    assert busy.warning() is None
+    assert busy.summary() == "GPU 93 % utilised, 1 GB of 4 GB used"
+    assert GpuUse(None, 10**9, 4 * 10**9).values() == {"gpu/memory": 0.25}
+
+
+def test_attention_is_restored() -> None:
+    def is_flash() -> bool:
+        return bool(torch.backends.cuda.flash_sdp_enabled())
+
+    def inside(device: str) -> bool:
+        with matrix_attention(device):
+            return is_flash()
+
+    before = is_flash()
+    during = inside("cpu"), inside("cuda")
+    with pytest.raises(KeyError), matrix_attention("cpu"):
+        raise KeyError
+    assert before
+    assert during == (False, True)
+    assert is_flash()
+
+
+def test_threads_are_restored() -> None:
+    before = torch.get_num_threads()
+    with restored_torch_settings():
+        torch.set_num_threads(before + 1)
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError(), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), True),
+        (RuntimeError("CUDA out of memory"), True),
+        (RuntimeError("-- Process 0 terminated with the following error: ... MemoryError: limit"), True),
+        (RuntimeError("shapes do not match"), False),
+    ],
+)
+def test_out_of_memory_is_recognised(error: Exception, expected: bool) -> None:
+    assert is_out_of_memory(error) is expected
