@@ -1,4 +1,4 @@
-"""What takes long to make is made once for all workers of pytest-xdist, which share out the tests of a file among them."""
+"""Make expensive test data once for all workers of pytest-xdist, which share the tests of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["made_once"]
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that `make` has filled, here or in another worker of the same session; tests must leave it as it is."""
+    """Return a folder that `make` has filled in this or another worker of the session; tests must not change it."""
     own = factory.getbasetemp()
     root = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder, done = root / name, root / f"{name}.done"

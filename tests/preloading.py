@@ -1,4 +1,4 @@
-"""Loading once, in a process that others are forked from, what each of them would load anew: seconds each time."""
+"""Import slow packages in a process before other processes are forked from it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["int8", "kernels", "sentences"]
 
 
 def sentences() -> None:
-    """Import what reads encoders of sentences."""
+    """Import the package of sentence encoders."""
     import_module("sentence_transformers")
 
 
 def int8() -> None:
-    """Import what makes an encoder smaller, where that is installed."""
+    """Import the packages that quantise an encoder, if they are installed."""
     if all(find_spec(name) for name in ("onnx", "onnxruntime")):
         import_module("onnxruntime.quantization")
 
 
 def kernels() -> None:
-    """Load the compiled kernels that make samples; they start no thread that forked processes would miss."""
+    """Load the compiled kernels; they start no thread, so that forked processes are sound."""
     posegen.synthesize(posegen.load_config("smoke"), [0])

@@ -1,6 +1,6 @@
-"""Modules that train, run as programs: each in a process that is forked from one that has imported what all of them import.
+"""Run test modules as programs, each in a process forked from one that has imported the packages of training.
 
-That process starts no thread of its own, so that its children are sound.
+That process starts no threads, so that its children are sound.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ ROOT = Path(__file__).parents[1]
 
 
 class Programs:
-    """Runs modules, one after another; nothing is started before the first."""
+    """Run modules one after another. The process that forks is started with the first."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, folder: Path, module: str, *arguments: str | Path, **environment: str) -> None:
-        """Run a module as a program does, ``python -m MODULE``; what it prints is kept as ``FOLDER/told.json``."""
+        """Run ``python -m MODULE``; its standard output is stored as ``FOLDER/told.json``."""
         if self._process is None:
             self._process = _started()
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -50,7 +50,7 @@ class Programs:
 
 
 def _started() -> subprocess.Popen[str]:
-    # One thread: other tests have the other core.
+    # One thread, since other tests use the other core.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "tests.running"]
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -68,11 +68,11 @@ def main() -> None:
 
 
 def _become(request: dict[str, Any]) -> None:
-    """Be the program that a request asks for, from here on."""
+    """Run the module of a request in this process."""
     code = 1
     try:
         os.environ.update(request["environment"])
-        # What this process was asked on is not the program's to read.
+        # The standard input carries requests, which are not for the module.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number, name in ((1, "printed"), (2, "errors")):
             os.dup2(os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)

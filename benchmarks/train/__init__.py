@@ -1,4 +1,4 @@
-"""Training: whether it learns in the time that it says, waits for data, and goes on after kills as if nothing had been."""
+"""Training: time and quality of the presets, waiting for data, memory, and resuming after kills."""
 
 from benchmarks.train import against_published, balanced, fast, kills, learning, memory, presets, retrieval
 

@@ -1,4 +1,4 @@
-"""`posegen train` from within: the command's own function, whose steps are timed from outside and whose model is given."""
+"""Call the function behind ``posegen train``, with a callback after each step, and return its model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHOSEN = ("device", "threads", "precision", "micro_batch", "workers")
 
 @dataclass(frozen=True)
 class Posegen:
-    """What is trained, and how: the task action by the preset quick, with what was chosen for the machine.
+    """The task action with the preset quick, and the choices for this machine.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Posegen:
     mean_and_spread: tuple[Array, Array]
 
     def model(self) -> nn.Module:
-        """Make a model with the weights that all ways begin with, normalised as posegen does it."""
+        """Return a model with the initial weights of all settings, normalised as in posegen."""
         model = build_model(self.task, self.material.view, self.settings.model, self.settings.seed)
         model.encoder.normalise_by(*self.mean_and_spread)  # type: ignore[union-attr, operator]
         return model
@@ -70,7 +70,7 @@ class _StepCounter(SilentProgress):
 
 
 def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> Posegen:
-    """Prepare a dataset, of which the first samples are trained on, and have posegen choose for the machine if nothing is."""
+    """Prepare the first samples of a dataset, and let posegen choose for the machine if no choices are given."""
     task, settings = find_task("action"), load_settings("quick", _overrides(samples, {}))
     if chosen is None:
         request = Request(str(path), "action", "quick", settings, only_estimate=True)
@@ -84,8 +84,8 @@ def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> 
 
 
 def posegen_trains(ours: Posegen, steps: int, run: Path, tell: Callable[[], None]) -> nn.Module:
-    """Train for so many steps, and give the model that the run leaves; `tell` is called after each step."""
-    # One check, behind the last step.
+    """Train for `steps` steps and return the trained model; `tell` is called after each step."""
+    # One check, after the last step.
     given = [f"steps={steps}", "checks.times=1", "checks.clips=64"]
     settings = load_settings("quick", [*_overrides(ours.material.samples, ours.chosen), *given])
     train(Request(str(ours.path), "action", "quick", settings, run), _StepCounter(tell))
@@ -93,6 +93,6 @@ def posegen_trains(ours: Posegen, steps: int, run: Path, tell: Callable[[], None
 
 
 def _overrides(samples: int, chosen: Mapping[str, str]) -> list[str]:
-    # All ways are to see the same clips, on the same skeletons.
+    # All settings use the same clips, on the same skeletons.
     same = ["data.skeleton.joints=0", "data.skeleton.size=0"]
     return ["log=[]", f"data.samples={samples}", *same, *(f"machine.{name}={value}" for name, value in chosen.items())]

@@ -1,4 +1,4 @@
-"""``balanced`` of each task within half an hour: its measures, and what it knows of captured people.
+"""``balanced`` of each task within half an hour: its measures, and its accuracy on mocap.
 
 What is wanted of the measures is what is wanted of ``quick``: who waits longer must not get less.
 """

@@ -1,4 +1,4 @@
-"""``fast`` of each task, whole: what twice the steps and twice the frames of ``quick`` give, for the page on presets."""
+"""Complete runs of ``fast`` for each task, with twice the steps and twice the frames of ``quick``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed at random steps and run again with other numbers of processes that load, a run ends with the same weights."""
+"""A run that is killed at random steps and resumed with other numbers of loading processes ends with the same weights."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def killed_often(dataset: Path, folder: Path, task: str, kills: int) -> Figure:
-    """Train whole, and killed so many times; tell whether that ends with equal weights."""
+    """Compare the weights of an uninterrupted run with those of a run that is killed several times."""
     subprocess.run(_command(dataset, folder / "whole", task, 0), cwd=ROOT, check=True)
     place, steps = folder / "killed", []
     moments = random.Random(4)
-    # All in one run: each sitting goes on where the one before it was killed, one checkpoint further at least.
+    # All in one run: each session resumes where the one before was killed, at least one checkpoint further.
     for number, wanted in enumerate(sorted(moments.sample(range(1, STEPS - 5), kills))):
         command = _command(dataset, place, task, WORKERS[number % len(WORKERS)])
         steps.append(_killed(command, place, max(wanted, _last(place) + 1), moments.uniform(0, 0.3)))
@@ -54,7 +54,7 @@ def _command(dataset: Path, run: Path, task: str, workers: int) -> list[str]:
 
 
 def _killed(command: list[str], run: Path, step: int, moment: float) -> int | None:
-    """Kill a run and its children some time after a checkpoint of at least this step; tell which was the last one.
+    """Kill a run and its children some time after a checkpoint of at least this step; return the last checkpoint.
 
     None if there was nothing to kill any more.
     """

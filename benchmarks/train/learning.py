@@ -1,4 +1,4 @@
-"""``quick`` learns within minutes what it is asked, does not wait for data, and learns nothing from shuffled labels."""
+"""``quick`` of the task action: accuracy after minutes, waiting for data, and the control with shuffled labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.train.shared import SAMPLES, dataset
 MOST_MINUTES = 6.0
 LEAST_TOP1 = 0.85
 CHANCE = 0.05
-"""How far above what saying always the commonest action gets a control may be."""
+"""Largest accuracy of the control above that of always predicting the commonest action."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -31,7 +31,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def action_figure(name: str, run: Run, least: float, kind: str) -> Figure:
-    """Tell how well actions are known."""
+    """Return the accuracy of a run."""
     found = run.measures
     clips = f"{found['clips']:,.0f} clips of samples that are held out"
     told = (
@@ -47,7 +47,7 @@ def action_figure(name: str, run: Run, least: float, kind: str) -> Figure:
 
 
 def _mistakes(table: Mapping[str, Any], most: int = 10) -> list[str]:
-    """Tell the most frequent wrong answers of a confusion: how often, what it was, and what it was taken for."""
+    """Return the most frequent confusions: count, true class and predicted class."""
     counts = np.array(table["confusion"])
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:most]

@@ -1,4 +1,4 @@
-"""With ``--set memory.limit=4GB`` a run of either task computes its features and trains, and its peak stays under that."""
+"""Peak memory of a run of each task with ``--set memory.limit=4GB``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/performance.md``, made from its text and from the committed results: ``python -m benchmarks.train.page``."""
+"""Write ``docs/performance.md`` from its template and the committed results: ``python -m benchmarks.train.page``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["PAGE", "page", "write"]
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 TEMPLATE = Path(__file__).with_name("performance.template.md")
 TRIED = Path(__file__).with_name("tried.md")
-"""What small runs told, which stands on the page until there are results."""
+"""Results of small runs, shown until there are measured ones."""
 SECTION = "train"
 UNMEASURED = f"(not measured yet: `make judge SECTION={SECTION}`)"
 PROMISES = ("where a step's time goes", "killed", "memory.limit", "captured clips, among", "shuffled", "beside the published")
@@ -25,14 +25,14 @@ Figures = Sequence[Mapping[str, Any]]
 
 
 def page() -> str:
-    """Put the measured figures into the text."""
+    """Return the page with the measured figures."""
     results = RESULTS / f"{SECTION}.json"
     document = json.loads(results.read_text("utf-8")) if results.exists() else None
     figures: Figures = document["figures"] if document else []
     parts = {
         "machine": provenance(document) if document else TRIED.read_text("utf-8").rstrip(),
         "choices": _choices(figures),
-        "padding": _found(figures, "padding of clips to the longest"),
+        "padding": _value(figures, "padding of clips to the longest"),
         "quality": _table([f for f in figures if f["name"].startswith("top-1 of held-out clips")]),
         "presets": _presets(figures),
         "promises": _promises(figures),
@@ -44,49 +44,53 @@ def page() -> str:
 
 
 def write() -> Path:
-    """Write the page, and give its path."""
+    """Write the page and return its path."""
     PAGE.write_text(page(), encoding="utf-8")
     return PAGE
 
 
 def _choices(figures: Figures) -> str:
-    """Tell of each way how long a clip takes, by how much that is faster than published, and what is lost without it."""
+    """Return a table of time per clip, speed relative to the published settings, and speed without each choice."""
     head = "time of a clip: "
     details = {f["name"].removeprefix(head): f for f in figures if f["name"].startswith(head)}
     if not details:
         return UNMEASURED
-    lines = ["| | a clip | beside batch 3 as published | all choices but this one |", "|---|---|---|---|"]
+    lines = [
+        "| settings | time per clip | relative to published, batch 3 | all choices but this one |",
+        "|---|---|---|---|",
+    ]
     for name in (*PUBLISHED, *(f"with {each}" for each in (*CHANGES, STRETCHES)), ALL, POSEGEN):
         detail = details[name]["detail"]
         left_out = details.get(f"without {name.removeprefix('with ')}")
         lost = f"{left_out['detail']['times']:.2f} times as fast" if left_out else ""
         times = "" if name == BASE else f"{detail['times']:.2f} times as fast"
-        told = details[name]["value"].partition(",")[0]
-        lines.append(f"| {name.replace('with ', 'the same with ')} | {told} | {times} | {lost} |")
+        time = details[name]["value"].partition(",")[0]
+        lines.append(f"| {name.replace('with ', 'the same with ')} | {time} | {times} | {lost} |")
     return "\n".join(lines)
 
 
 def _presets(figures: Figures) -> str:
     lines = [
-        "| preset | weights | steps | told beforehand | action: time, result | retrieval: time, result |",
+        "| preset | weights | steps | estimate | action: time, result | retrieval: time, result |",
         "|---|---|---|---|---|---|",
     ]
     for preset in PRESETS:
-        told = [f["detail"] for f in figures if f["name"].startswith(f"preset {preset},")]
-        if not told:
+        estimates = [f["detail"] for f in figures if f["name"].startswith(f"preset {preset},")]
+        if not estimates:
             return UNMEASURED
         runs = [_run(figures, f"{preset} {task}") for task in ("action", "retrieval")]
-        first = f"{told[0]['parameters'] / 1e6:.1f} million | {told[0]['steps']:,} | {told[0]['seconds'] / 60:.0f} minutes"
+        size, minutes = estimates[0]["parameters"] / 1e6, estimates[0]["seconds"] / 60
+        first = f"{size:.1f} million | {estimates[0]['steps']:,} | {minutes:.0f} minutes"
         lines.append(f"| `{preset}` | {first} | {' | '.join(runs)} |")
     return "\n".join(lines)
 
 
 def _run(figures: Figures, kind: str) -> str:
-    """Tell of a run that was trained to its end how long it took and how good it was."""
-    found = [f["detail"][kind] for f in figures if isinstance(f["detail"], dict) and kind in f["detail"]]
-    if not found:
+    """Return the duration and the main measure of a complete run."""
+    values = [f["detail"][kind] for f in figures if isinstance(f["detail"], dict) and kind in f["detail"]]
+    if not values:
         return "not measured"
-    return ", ".join(f"{each:.1f} minutes" if isinstance(each, float) else each for each in found)
+    return ", ".join(f"{each:.1f} minutes" if isinstance(each, float) else each for each in values)
 
 
 def _promises(figures: Figures) -> str:
@@ -96,11 +100,11 @@ def _promises(figures: Figures) -> str:
 def _table(figures: Figures) -> str:
     if not figures:
         return UNMEASURED
-    lines = ["| what was tried | what came of it | wanted | |", "|---|---|---|---|"]
+    lines = ["| measure | value | target | result |", "|---|---|---|---|"]
     return "\n".join([*lines, *(f"| {f['name']} | {f['value']} | {f['target']} | {verdict(f['passed'])} |" for f in figures)])
 
 
-def _found(figures: Figures, name: str) -> str:
+def _value(figures: Figures, name: str) -> str:
     return next((f["value"] for f in figures if f["name"].startswith(name)), UNMEASURED)
 
 

@@ -1,4 +1,4 @@
-"""What ``posegen train --estimate`` tells of each preset for the CPU before anything is trained."""
+"""Estimates of ``posegen train --estimate`` for each preset for the CPU."""
 
 from __future__ import annotations
 

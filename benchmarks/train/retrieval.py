@@ -1,4 +1,4 @@
-"""``quick`` of retrieval finds captions of motions and motions of captions within minutes, and by shuffled captions nothing."""
+"""``quick`` of the task retrieval: recall after minutes, and the control with shuffled captions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_MINUTES = 6.0
 LEAST_TIMES_CHANCE = 5.0
 POOL = 256
 MOST_TIMES_CHANCE = 2.0
-"""What a control may reach: of some 3,600 questions, chance alone finds between .7 and 1.3 times its share."""
+"""Largest recall of the control: with some 3,600 queries, random scores reach .7 to 1.3 times the expected share."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -29,7 +29,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def retrieval_figure(name: str, run: Run, kind: str) -> Figure:
-    """Tell how well captions and motions find each other."""
+    """Return recall, median rank and verification of a run."""
     found = run.measures
     ways = f"motions of captions {_told(found, 'text_to_motion')}; captions of motions {_told(found, 'motion_to_text')}"
     pair = f"AUC {found['auc']:.3f}, equal error rate {found['equal_error']:.3f}"

@@ -1,4 +1,4 @@
-"""Runs of ``posegen train`` by the command line, and what they leave behind."""
+"""Run ``posegen train`` by the command line and read its results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_WAITING = 0.05
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is complete: where, the minutes of the whole command, and its result."""
+    """A complete run: path, minutes of the whole command, and result."""
 
     place: Path
     minutes: float
@@ -28,12 +28,12 @@ class Run:
 
     @property
     def measures(self) -> dict[str, float]:
-        """On samples that were held out."""
+        """Measures on the test split."""
         return dict(self.result["measures"])
 
 
 def trained(dataset: Path, task: str, preset: str, place: Path, *options: str) -> Run:
-    """Train by a preset."""
+    """Train with a preset."""
     begin = time.monotonic()
     given = ("--task", task, "--preset", preset, "--quiet", "--out", place, *options)
     subprocess.run(posegen("train", dataset, *given), cwd=ROOT, check=True)
@@ -42,7 +42,7 @@ def trained(dataset: Path, task: str, preset: str, place: Path, *options: str) -
 
 
 def time_figures(name: str, run: Run, most_minutes: float, kind: str) -> Iterator[Figure]:
-    """Hold against what is wanted how long the command took, and what its steps waited for data.
+    """Yield the duration of the command and the share of waiting for data, with their targets.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The dataset that measures of training share: made, and its captions embedded, by the first that asks, and gone at the end."""
+"""The dataset of all measures of training: generated and embedded at first use, and removed at the end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["SAMPLES", "dataset", "embedded"]
 SAMPLES = scaled(6000, 600)
 
 _places: list[tempfile.TemporaryDirectory[str]] = []
-"""Removed when Python ends."""
+"""Folders that are removed when Python exits."""
 
 
 @cache
 def dataset(beside: Path) -> Path:
-    """Generate the dataset, on the disk of a measure's folder, in a folder beside it."""
+    """Generate the dataset in a folder next to that of a measure, on the same disk."""
     place = tempfile.TemporaryDirectory(dir=beside)
     _places.append(place)
     return generate(Path(place.name) / "dataset", "--samples", str(SAMPLES))
@@ -29,7 +29,7 @@ def dataset(beside: Path) -> Path:
 
 @cache
 def embedded(beside: Path) -> Path:
-    """Have the captions of the dataset embedded, too."""
+    """Return the dataset with embedded captions."""
     path = dataset(beside)
     subprocess.run(posegen("embed", path, "--quiet"), cwd=ROOT, check=True)
     return path

@@ -1,4 +1,4 @@
-"""One tiny dataset for all tests of training; without torch they are skipped."""
+"""A tiny dataset for all tests of training, which are skipped without the packages of training."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 
 from tests.training import tiny
 
-# Asked for without importing them: Lightning alone takes seconds.
+# Not imported here, since Lightning alone takes seconds.
 if not all(find_spec(name) for name in ("torch", "lightning", "safetensors")):
-    pytest.skip("the group train is not installed", allow_module_level=True)
+    pytest.skip("the extra train is not installed", allow_module_level=True)
 
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> None:
-    """Threads of several workers of pytest-xdist would wait for one another."""
+    """Use one thread, since threads of several workers of pytest-xdist would wait for each other."""
     import torch
 
     torch.set_num_threads(1)

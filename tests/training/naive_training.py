@@ -1,6 +1,4 @@
-"""A loop of training as the books have it, to hold the stage's steps against: gradients of micro-batches added up and clipped,
-AdamW, a rate that rises and falls, and an average of the weights.
-"""
+"""A naive training loop as an oracle: accumulated and clipped gradients, AdamW, warm-up and cosine decay, averaged weights."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ PARTS = 2
 
 
 def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
-    """By how much the weights of a complete run without dropout, and their average, differ at most from the naive ones."""
+    """Return the largest differences of the weights and averages of a complete run without dropout from the naive ones."""
     settings = tiny.settings("model.dropout=0")
     found = open_setup(Request(str(dataset), "action", "quick", settings))
     source = found.data.source(found.task.recipes, "training")
@@ -66,7 +64,7 @@ def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
 
 
 def _rate(step: int, steps: int, top: float) -> float:
-    """The first step warms up; from there the rate falls as a half cosine does, to a hundredth."""
+    """Return the learning rate: one step of warm-up, then a cosine decay to a hundredth."""
     return top * (0.01 + 0.99 * (1 + math.cos(math.pi * max(0, step - 2) / (steps - 1))) / 2)
 
 

@@ -1,4 +1,4 @@
-"""The page on how fast training is, is what its text and the committed results make."""
+"""The page on the speed of training is made from its template and the committed results."""
 
 from __future__ import annotations
 
