@@ -25,7 +25,7 @@ def test_a_clip_takes_no_longer_than_with_published_settings(benchmark: Benchmar
     path = generate(tmp_path / "dataset", "--samples", str(SAMPLES))
     ours = begun(path, SAMPLES, ONE_THREAD)
     source = ours.material.source(ours.task.recipes, "training")
-    clips = held(open_dataset(path), source.samples_of, ours.material.view)
+    clips = held(open_dataset(path), source.sample_numbers, ours.material.view)
     spent: dict[str, list[float]] = {"posegen": [], "published": []}
 
     def timed(name: str, work: Callable[[Callable[[], None]], object]) -> None:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from posegen.training.animation.animate import animate, encoder_for, motion_model
+from posegen.training.animation.animate import animate, load_generator, load_text_encoder
 from posegen.training.data.features import features_of
 from posegen.training.model_files import TrainedModel, load_model
 
@@ -35,14 +35,14 @@ LEAST_SECONDS = 0.5
 
 def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[str, str]] = PAIRS) -> Iterator[Figure]:
     """Count in how many animations two actions are seen, and in their order; `watcher` is the run of a model of actions."""
-    trained, seer = motion_model(run), load_model(watcher)
-    encoder = encoder_for(trained)
+    trained, seer = load_generator(run), load_model(watcher)
+    encoder = load_text_encoder(trained)
     for whole in (True, False):
         ordered = 0
         for (number, (one, other)), seed in product(enumerate(pairs), SEEDS):
             text = f"a person {WORDS[one]}, then {WORDS[other]}"
             made = animate(trained, encoder, [text], seed=seed + number, whole=whole)
-            frames = _frames(seer, made.figure.joints)
+            frames = _frames(seer, made.clip.joints)
             first, second = (_when(frames, action, seer.view.fps) for action in (one, other))
             ordered += first < second
         told = f"{ordered} of {len(pairs) * len(SEEDS)}"

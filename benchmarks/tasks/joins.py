@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from posegen.training.animation.animate import animate, encoder_for, motion_model
+from posegen.training.animation.animate import animate, load_generator, load_text_encoder
 
 MOST_TIMES = 1.5
 """How large the largest changes of joints' velocities may be where two texts meet, beside those elsewhere."""
@@ -28,12 +28,12 @@ SENTENCES = (
 
 def figures_of_joins(name: str, run: Path) -> Iterator[Figure]:
     """Measure the joins of animations of two sentences each."""
-    trained = motion_model(run)
-    encoder = encoder_for(trained)
+    trained = load_generator(run)
+    encoder = load_text_encoder(trained)
     inside, outside = [], []
     for seed, texts in enumerate(pairwise(SENTENCES)):
         made = animate(trained, encoder, texts, seed=seed)
-        changes = _changes(made.figure.joints, made.fps)
+        changes = _changes(made.clip.joints, made.fps)
         shared = np.zeros(len(changes), bool)
         for start, end in zip(made.starts[1:], made.ends[:-1], strict=True):
             shared[start:end] = True

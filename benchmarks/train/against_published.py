@@ -74,7 +74,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     path = dataset(folder.parent)
     ours = begun(path, scaled(SAMPLES, 200))
     source = ours.material.source((MOTION, LENGTH, ACTION), "training")
-    clips = held(open_dataset(path), source.samples_of, ours.material.view)
+    clips = held(open_dataset(path), source.sample_numbers, ours.material.view)
     yield Figure(
         "padding of clips to the longest", f"{100 * padding(clips):.1f} % of the frames of {len(clips.kept['length']):,} clips"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def _begun(way: str, generated: TrainedModel, clips: Clips, motion: Sequence[Arr
     if way == PRETRAINED:
         return _kept(generated, clips)
     torch.manual_seed(settings.seed)
-    model = ActionModel(len(clips.names), generated.settings)
+    model = ActionModel(replace(generated.view, actions=clips.names), generated.settings)
     if way == FRESH_ANSWERS:
         model.encoder.load_state_dict(generated.model.encoder.state_dict())  # type: ignore[union-attr]
         return model

@@ -69,21 +69,21 @@ def animate(
     """
     _check(texts, out, seed, guidance)
     # Imported after the checks, since torch takes seconds to load.
-    from posegen.training.animation.animate import GUIDANCE, encoder_for, motion_model
+    from posegen.training.animation.animate import GUIDANCE, load_generator, load_text_encoder
     from posegen.training.animation.animate import animate as make
 
-    trained = motion_model(run)
+    trained = load_generator(run)
     scale = GUIDANCE if guidance is None else guidance
-    made = make(trained, encoder_for(trained, encoder), texts, seconds=seconds, seed=seed, guidance=scale, whole=whole)
+    made = make(trained, load_text_encoder(trained, encoder), texts, seconds=seconds, seed=seed, guidance=scale, whole=whole)
     _write(made, out)
     if as_json:
         parts = [
             {"text": text, "start": start, "end": end}
             for text, start, end in zip(made.texts, made.starts, made.ends, strict=True)
         ]
-        print_json({"path": str(out), "frames": len(made.figure.joints), "fps": made.fps, "seed": seed, "texts": parts})
+        print_json({"path": str(out), "frames": len(made.clip.joints), "fps": made.fps, "seed": seed, "texts": parts})
         return
-    note(f"wrote {out}: {len(made.figure.joints) / made.fps:.1f} s", quiet=quiet)
+    note(f"wrote {out}: {len(made.clip.joints) / made.fps:.1f} s", quiet=quiet)
 
 
 def _check(texts: tuple[str, ...], out: Path, seed: int, guidance: float | None) -> None:
@@ -114,7 +114,7 @@ def _write(made: Animation, out: Path) -> None:
 
     from posegen.skeleton import CONTACTS, JOINTS
 
-    figure = made.figure
+    figure = made.clip
     if out.suffix.lower() == _ARRAYS:
         with out.open("wb") as file:
             np.savez_compressed(

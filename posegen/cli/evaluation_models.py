@@ -212,12 +212,12 @@ def judge_motion(
 
     log("measuring plausibility")
     return JudgedMotion(
-        clips=len(made.numbers),
-        made=side(made.made_vectors, _figures(made.made, made.fps), made.real_vectors),
+        clips=len(made.samples),
+        made=side(made.generated_vectors, _figures(made.generated, made.fps), made.real_vectors),
         real=side(made.real_vectors, _figures(made.real, made.fps), None),
         mean=side(made.mean_vectors, {}, made.real_vectors),
         chance=chance,
-        multimodality=float(np.mean([diversity(turns) for turns in made.again])),
+        multimodality=float(np.mean([diversity(turns) for turns in made.repeated])),
     )
 
 

@@ -63,10 +63,10 @@ def _told_of(receipt: Path, say: Callable[[str], None]) -> Any:
 
 
 def _make(run: Path, texts: tuple[str, ...], out: Path) -> None:
-    from posegen.training.animation.animate import animate, encoder_for, motion_model
+    from posegen.training.animation.animate import animate, load_generator, load_text_encoder
 
-    trained = motion_model(run)
-    draw(animate(trained, encoder_for(trained), texts), out)
+    trained = load_generator(run)
+    draw(animate(trained, load_text_encoder(trained), texts), out)
 
 
 def draw(made: Animation, out: Path) -> None:
@@ -74,7 +74,7 @@ def draw(made: Animation, out: Path) -> None:
     from posegen.skeleton import CONTACTS
     from posegen.viewing.render import render
 
-    figure = made.figure
+    figure = made.clip
     contacts = np.zeros((len(figure.joints), len(CONTACTS)), np.uint8)
     contacts[:, : figure.contact.shape[1]] = figure.contact
     render(figure.joints, "\n".join(made.texts), made.fps, out, contacts=contacts, title="animated")

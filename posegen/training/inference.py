@@ -28,7 +28,7 @@ from posegen.training.data.cache import view_of
 from posegen.training.data.captions import open_captions
 from posegen.training.data.features import View, features_of
 from posegen.training.data.feed import to_clips
-from posegen.training.data.sources import ClipSource, Reading
+from posegen.training.data.sources import ClipSource, DatasetOrigin
 from posegen.training.data.training_data import batches_of
 from posegen.training.measures.ranking import Ranking, rank_pairs
 from posegen.training.model_files import TrainedModel, load_model, load_motion_model
@@ -168,7 +168,7 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
 
 def _write_predictions(trained: TrainedModel, dataset: Dataset, path: Path, progress: Progress) -> int:
     view = view_of(dataset, trained.view.stride)
-    source = ClipSource(Reading(dataset), trained.task.recipes[:_INPUTS], view, np.arange(len(dataset)))
+    source = ClipSource(DatasetOrigin(dataset), trained.task.recipes[:_INPUTS], view, np.arange(len(dataset)))
     variants, done, writer = dataset.header.variants, 0, None
     progress.start("predict", len(dataset) * len(variants), unit="clips")
     try:
@@ -199,7 +199,7 @@ def _outputs_in_order(task: Task, model: nn.Module, source: ClipSource) -> Itera
     """Yield the outputs of a model for all clips of a source, in the order of samples, with these clips."""
     variants = len(source.variants)
     for chunk in range(-(-source.samples // source.chunk)):
-        numbers = source.samples_of[chunk * source.chunk : (chunk + 1) * source.chunk]
+        numbers = source.sample_numbers[chunk * source.chunk : (chunk + 1) * source.chunk]
         arrays = {
             name: np.empty((variants, *shape.buffer_shape(source.chunk)), shape.dtype)
             for name, shape in source.arrays().items()
@@ -271,7 +271,7 @@ def encode_dataset(run: Path, path: Path, samples: int | None, report: Callable[
     captions = replace(open_captions(path, dataset.header.shard, trained.view.text_encoder), pairs=None)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
     view = view_of(dataset, trained.view.stride)
-    source = ClipSource(Reading(dataset), trained.task.recipes, view, numbers, captions)
+    source = ClipSource(DatasetOrigin(dataset), trained.task.recipes, view, numbers, captions)
     encoded: list[tuple[Array, Array, Array]] = []
     done = 0
     for outputs, clips in model_outputs(trained.task, trained.model, source, None, "cpu"):

@@ -22,7 +22,7 @@ from posegen.quantities import human_bytes
 from posegen.training.data.features import View
 from posegen.training.data.training_data import TrainingData, open_own_clips, open_training_data
 from posegen.training.model_files import build_model, load_model
-from posegen.training.models.encoder import add_adapters, learned, merge_adapters
+from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.models.text_encoders import find_trainable_encoder
 from posegen.training.runs.folder import WEIGHTS
 from posegen.training.settings import Settings
@@ -103,7 +103,7 @@ class Initialisation:
         model = self.make_model()
         model.load_state_dict(weights)
         if self.settings.adapter.rank is not None:
-            adapters = {name: value.detach().contiguous() for name, value in learned(model).items()}
+            adapters = {name: value.detach().contiguous() for name, value in trainable_weights(model).items()}
             write_durably(run / ADAPTER, save(adapters), current_run())
             merge_adapters(self._encoder(model))
         return model
@@ -111,7 +111,7 @@ class Initialisation:
     def adapter_summary(self) -> str:
         """Return a line with the number of trained weights and the size of the adapters' file."""
         model = self.make_model()
-        trained = sum(parameter.numel() for parameter in learned(model).values())
+        trained = sum(parameter.numel() for parameter in trainable_weights(model).values())
         total = sum(parameter.numel() for parameter in model.parameters())
         share, size = 100 * trained / total, human_bytes(4 * trained)
         return f"adapters: {trained:,} of {total:,} weights are trained ({share:.0f} %), {size} in {ADAPTER}"
@@ -145,7 +145,7 @@ def open_setup(request: Request) -> Setup:
         msg = f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have"
         raise UsageError(msg)
     if task.by_identity:
-        data = data.with_people(settings)
+        data = data.with_identities(settings)
     if task.takes_captions:
         data = data.with_captions(settings.contrast)
     if task.caption_sampler is not None:
@@ -173,7 +173,7 @@ def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> Train
     view = replace(data.view, text_encoder=name, answers=task.class_names)
     # A run with another initial encoder must not be resumed.
     identity = digest({"data": data.identity, "encoder": encoder.fingerprint})
-    return replace(data, sentences=task.caption_sampler, view=view, identity=identity)
+    return replace(data, caption_sampler=task.caption_sampler, view=view, identity=identity)
 
 
 def _initialise(task: Task, view: View, settings: Settings, init: Path | None) -> Initialisation:

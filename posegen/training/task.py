@@ -42,7 +42,8 @@ class Tally(Protocol):
         """Compute the measures over all batches so far."""
 
     def table(self) -> dict[str, Any]:
-        """Return what the report shows beside the measures, as plain data."""
+        """Return what the report shows beside the measures, as plain data; nothing by default."""
+        return {}
 
 
 @dataclass(frozen=True)

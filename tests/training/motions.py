@@ -47,19 +47,19 @@ def _made(folder: Path) -> dict[str, Any]:
     from posegen.cli.evaluation_models import judge_motion
     from posegen.errors import UsageError
     from posegen.training.animation import evaluation
-    from posegen.training.animation.animate import animate, encoder_for, motion_model
+    from posegen.training.animation.animate import animate, load_generator, load_text_encoder
     from posegen.training.export import export_model
     from posegen.training.inference import predict
 
-    trained = motion_model(folder / "whole")
-    encoder = encoder_for(trained)
-    one, again, other = (animate(trained, encoder, TEXTS, seed=seed).figure for seed in (1, 1, 2))
+    trained = load_generator(folder / "whole")
+    encoder = load_text_encoder(trained)
+    one, again, other = (animate(trained, encoder, TEXTS, seed=seed).clip for seed in (1, 1, 2))
     short = animate(trained, encoder, TEXTS[:1], seconds=4)
     refused = []
     for refuse in (
         lambda: predict(folder / "whole", folder / "dataset", folder / "out.parquet"),
         lambda: export_model(folder / "whole", "onnx", folder / "out.onnx"),
-        lambda: motion_model(folder / "judge"),
+        lambda: load_generator(folder / "judge"),
         lambda: animate(trained, encoder, [" "]),
         lambda: animate(trained, encoder, TEXTS, seconds=1e3),
     ):
@@ -67,12 +67,12 @@ def _made(folder: Path) -> dict[str, Any]:
             refuse()
         except UsageError as error:
             refused.append(str(error))
-    evaluation.AGAIN, evaluation.TIMES = 4, 2
+    evaluation.REPEATED, evaluation.TIMES = 4, 2
     judged = judge_motion(folder / "whole", folder / "dataset", folder / "judge", None, lambda told: None, steps=2)
     return {
         "again": bool((one.joints == again.joints).all()),
         "other": float(np.abs(one.joints - other.joints).max()),
-        "frames": [len(one.joints), len(short.figure.joints)],
+        "frames": [len(one.joints), len(short.clip.joints)],
         "finite": bool(np.isfinite(one.joints).all()),
         "refused": refused,
         "judged": asdict(judged),

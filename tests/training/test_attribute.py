@@ -16,21 +16,21 @@ import posegen  # noqa: E402
 from posegen.constants import SPEEDS  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
 from posegen.training.data.cache import cached_array, prepare, view_of  # noqa: E402
-from posegen.training.data.captions import SPELLED, spelled  # noqa: E402
+from posegen.training.data.captions import SPELLED, spell  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
-from posegen.training.data.sources import Asked, Making  # noqa: E402
+from posegen.training.data.sources import ConfigOrigin, Query  # noqa: E402
 from posegen.training.measures.regression import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.tasks.attribute import (  # noqa: E402  # noqa: E402
+    KNOWN,
     MEASURED,
     MEASURES,
-    NUMBERS,
+    STATED,
     TASK,
-    WORDS,
     CaptionModel,
-    energy_of,
-    speed_of,
-    steps_of,
+    cadence,
+    kinetic_energy,
+    mean_speed,
 )
 from tests.once import made_once  # noqa: E402
 from tests.running import Programs  # noqa: E402
@@ -60,10 +60,10 @@ def told(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Progr
 def test_speed_is_that_of_travel_not_of_swaying() -> None:
     time = np.arange(100) / 25
     pelvis = np.stack([0.03 * np.sin(2 * np.pi * 2 * time), 0.9 + 0.02 * np.sin(9 * time), 1.3 * time], axis=1)
-    assert speed_of(pelvis, 25) == pytest.approx(1.3, rel=0.01)
+    assert mean_speed(pelvis, 25) == pytest.approx(1.3, rel=0.01)
     path = np.linalg.norm(np.diff(pelvis[:, [0, 2]], axis=0), axis=1).sum() / (99 / 25)
     assert path > 1.3 * 1.02
-    assert speed_of(pelvis[:2], 25) == pytest.approx(path, rel=0.2)
+    assert mean_speed(pelvis[:2], 25) == pytest.approx(path, rel=0.2)
 
 
 def test_steps_are_counted_from_landing_to_landing() -> None:
@@ -73,26 +73,26 @@ def test_steps_are_counted_from_landing_to_landing() -> None:
     for start in range(20, 100, 20):
         contact[start : start + 8, 2:] = 0
     # A foot comes down every 10 frames: at 18, 28, ..., 98.
-    assert steps_of(contact, 25) == pytest.approx(60 * 25 / 10)
-    assert np.isnan(steps_of(contact[:36], 25))
+    assert cadence(contact, 25) == pytest.approx(60 * 25 / 10)
+    assert np.isnan(cadence(contact[:36], 25))
 
 
 def test_energy_is_half_the_square_of_the_speed() -> None:
     joints = np.zeros((10, 22, 3))
     joints[:, :, 0] = 2.0 * np.arange(10)[:, None] / 25
-    assert energy_of(joints, 25) == pytest.approx(2.0)
+    assert kinetic_energy(joints, 25) == pytest.approx(2.0)
     joints[:, 11:, 0] = 0
-    assert energy_of(joints, 25) == pytest.approx(1.0)
+    assert kinetic_energy(joints, 25) == pytest.approx(1.0)
 
 
 def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    prepare(dataset, (MEASURED, NUMBERS, WORDS, SPELLED), view, lambda done, total: None)
+    prepare(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
     travelled = stated = 0
     for sample in range(20):
         measured, words, numbers, spellings = (
-            cached_array(dataset.path, recipe, view, 0)[sample] for recipe in (MEASURED, WORDS, NUMBERS, SPELLED)
+            cached_array(dataset.path, recipe, view, 0)[sample] for recipe in (MEASURED, STATED, KNOWN, SPELLED)
         )
         for variant, row in enumerate(dataset.rows(sample)):
             actor = row["actors"][0]
@@ -117,7 +117,7 @@ def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> 
             assert (words[variant, len(row["captions"]) :] == -1).all()
             for number, caption in enumerate(row["captions"]):
                 own = spellings[variant, number]
-                assert own[own > 0].tolist() == spelled(caption["text"])
+                assert own[own > 0].tolist() == spell(caption["text"])
             assert not spellings[variant, len(row["captions"]) :].any()
     assert travelled > 20
     assert stated > 5
@@ -126,12 +126,12 @@ def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> 
 def test_a_config_gives_what_its_dataset_does(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    prepare(dataset, (MEASURED, NUMBERS, WORDS, SPELLED), view, lambda done, total: None)
+    prepare(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
     found: dict[tuple[str, int], np.ndarray] = {}
-    asked = Asked((MEASURED, NUMBERS, WORDS, SPELLED), view, np.arange(20), (0, 1))
+    asked = Query((MEASURED, KNOWN, STATED, SPELLED), view, np.arange(20), (0, 1))
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}"], samples=SAMPLES, workers=1)
-    Making(config).load(asked, lambda recipe, variant, places, values: found.update({(recipe.name, variant): values}))
-    for recipe in (MEASURED, NUMBERS, WORDS, SPELLED):
+    ConfigOrigin(config).load(asked, lambda recipe, variant, places, values: found.update({(recipe.name, variant): values}))
+    for recipe in (MEASURED, KNOWN, STATED, SPELLED):
         kept = cached_array(dataset.path, recipe, view, 0)
         for variant in (0, 1):
             assert np.array_equal(found[recipe.name, variant], kept[:20, variant], equal_nan=recipe is MEASURED)
@@ -181,11 +181,11 @@ def test_the_floor_is_that_of_others_of_whom_the_same_is_said() -> None:
 
 
 def test_words_are_known_by_numbers_whatever_their_case_and_spaces() -> None:
-    assert spelled("A man walks, slowly.") == spelled("a man  WALKS ,slowly.")
-    assert len(set(spelled("a man walks slowly then sits down"))) == 7
-    assert spelled("walks slowly") == spelled("slowly walks")[::-1]
-    assert min(spelled("one two three")) > 0
-    assert len(spelled("word " * 500)) == 96
+    assert spell("A man walks, slowly.") == spell("a man  WALKS ,slowly.")
+    assert len(set(spell("a man walks slowly then sits down"))) == 7
+    assert spell("walks slowly") == spell("slowly walks")[::-1]
+    assert min(spell("one two three")) > 0
+    assert len(spell("word " * 500)) == 96
 
 
 def test_a_caption_is_read_by_itself() -> None:

@@ -7,7 +7,7 @@ import pytest
 from posegen import load_config, synthesize
 from posegen.captions.parser import parse_caption
 from posegen.library.load import load_library
-from posegen.training.animation.animate import in_turn
+from posegen.training.animation.animate import split_clauses
 
 LIBRARY = load_library()
 
@@ -29,7 +29,7 @@ LIBRARY = load_library()
     ],
 )
 def test_what_is_told_one_after_another(text: str, parts: tuple[str, ...] | None) -> None:
-    assert in_turn(text, LIBRARY) == (parts or (text,))
+    assert split_clauses(text, LIBRARY) == (parts or (text,))
 
 
 def test_parts_of_captions_tell_of_what_the_captions_do() -> None:
@@ -38,7 +38,7 @@ def test_parts_of_captions_tell_of_what_the_captions_do() -> None:
     for row in synthesize(load_config("smoke"), range(8)).rows:
         for caption in row["captions"]:
             wanted = _done(caption["text"])
-            parts = in_turn(caption["text"], LIBRARY)
+            parts = split_clauses(caption["text"], LIBRARY)
             assert [action for part in parts for action in _done(part)] == wanted
             parted += len(parts) > 1
     assert parted > 10

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from posegen.training.models.losses import counted, info_nce, triplet  # noqa: E402
+from posegen.training.models.losses import info_nce, triplet, valid_pairs  # noqa: E402
 
 
 def units(seed: int, *shape: int) -> torch.Tensor:
@@ -82,7 +82,7 @@ def test_what_does_not_count_has_no_gradient() -> None:
 
 def test_equal_captions_and_variants_of_a_sample_do_not_count_against_each_other() -> None:
     captions = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
-    counts = counted(captions, torch.tensor([10, 11, 12, 10]), threshold=0.7)
+    counts = valid_pairs(captions, torch.tensor([10, 11, 12, 10]), threshold=0.7)
     assert counts.tolist() == [
         [True, False, True, False],  # 1 has the same words, 3 is of the same sample
         [False, True, True, True],
@@ -94,8 +94,8 @@ def test_equal_captions_and_variants_of_a_sample_do_not_count_against_each_other
 def test_a_hard_negative_counts_for_its_own_motion_however_alike() -> None:
     captions = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     hard = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    counts = counted(captions, torch.tensor([1, 2, 2]), 0.9, hard, torch.tensor([0, 1]))
-    assert counts[:, :3].tolist() == counted(captions, torch.tensor([1, 2, 2]), 0.9).tolist()
+    counts = valid_pairs(captions, torch.tensor([1, 2, 2]), 0.9, hard, torch.tensor([0, 1]))
+    assert counts[:, :3].tolist() == valid_pairs(captions, torch.tensor([1, 2, 2]), 0.9).tolist()
     assert counts[:, 3:].tolist() == [[True, True], [True, True], [True, False]]
 
 

@@ -18,22 +18,22 @@ from posegen.fields.vectors import stacked
 from posegen.planning.population import persons
 from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, body_offsets
 from posegen.synthesis import Batch
-from posegen.training.animation.animate import GUIDANCE, figure_of, finer, joined
-from posegen.training.animation.feet import plant, runs_of
-from posegen.training.models.flow_matching import Denoiser, drawn, errors_of, flowed, guided, noise_from
+from posegen.training.animation.animate import GUIDANCE, generate_sequence, interpolate, to_clip
+from posegen.training.animation.feet import lock_feet, runs_of
+from posegen.training.models.flow_matching import Denoiser, draw_noise, guided, integrate, noise_from, velocity_errors
 from posegen.training.models.poses import (
     BODY_MEASURES,
     CONTACTS,
     HEIGHT,
     POSE_NUMBERS,
+    ROTATED,
     ROTATIONS,
-    TURNED,
     body_of,
     joints_of,
     leg_length,
-    matrices_of,
     offsets_of,
     poses_of,
+    rotation_matrices,
 )
 
 Array = NDArray[Any]
@@ -85,7 +85,7 @@ def test_forward_kinematics_equals_the_naive_way(joints: Array) -> None:
             place[joint] = place[PARENTS[joint]] + turned[JOINTS[PARENTS[joint]]][frame] @ offsets[joint]
         local = [
             turned[JOINTS[j]][frame] if j == 0 else turned[JOINTS[PARENTS[j]]][frame].T @ turned[JOINTS[j]][frame]
-            for j in TURNED
+            for j in ROTATED
         ]
         found = joints_of(torch.from_numpy(np.stack(local)), torch.from_numpy(clip[frame, 0]), torch.from_numpy(offsets))
         np.testing.assert_allclose(found.numpy(), np.stack([place[j] for j in range(len(JOINTS))]), atol=1e-9)
@@ -93,7 +93,7 @@ def test_forward_kinematics_equals_the_naive_way(joints: Array) -> None:
 
 def test_six_numbers_are_a_rotation_whatever_they_are() -> None:
     six = torch.from_numpy(np.linspace(-2, 3, 30).reshape(5, 6)) ** 3
-    found = matrices_of(six).numpy()
+    found = rotation_matrices(six).numpy()
     for own, matrix in zip(six.numpy(), found, strict=True):
         np.testing.assert_allclose(matrix.T @ matrix, np.eye(3), atol=1e-12)
         assert np.linalg.det(matrix) == pytest.approx(1)
@@ -104,7 +104,7 @@ def test_numbers_give_back_the_motion(joints: Array, poses: Array) -> None:
     """But for where it begins and which way it faces then."""
     for clip, numbers in zip(joints.astype(np.float64), poses, strict=True):
         body = body_of(clip)
-        found = figure_of(torch.from_numpy(numbers), body, FPS, 1, planted=False).joints
+        found = to_clip(torch.from_numpy(numbers), body, FPS, 1, locked=False).joints
         across = stacked(rotations(clip, offsets_of(body).astype(np.float64))["pelvis"][0])[0]
         turn = np.arctan2(-across[2], across[0])
         cos, sin = np.cos(turn), np.sin(turn)
@@ -129,12 +129,12 @@ def test_frames_that_are_not_there_are_zero(batch: Batch, joints: Array, poses: 
 
 def test_frames_in_between_lie_on_the_course() -> None:
     time = torch.arange(20, dtype=torch.float64)
-    found = finer(torch.stack([time, (time / 3).sin()], dim=1), 4)
+    found = interpolate(torch.stack([time, (time / 3).sin()], dim=1), 4)
     between = torch.arange(77, dtype=torch.float64) / 4
     assert found.shape == (77, 2)
     assert torch.allclose(found[:, 0], between)
     assert (found[4:-4, 1] - (between[4:-4] / 3).sin()).abs().max() < 2e-3
-    assert torch.equal(finer(time[:1, None], 4), time[:1, None])
+    assert torch.equal(interpolate(time[:1, None], 4), time[:1, None])
 
 
 def slid(joints: Array, metres_a_second: float) -> Array:
@@ -149,13 +149,13 @@ def test_what_slides_is_planted_and_no_bone_changes_its_length(batch: Batch, joi
         wrong = slid(clip, 0.5)
         # Shaken as well, by 2 cm at 3 Hz, which is more than a body's going along with its feet takes out.
         wrong = wrong + 0.02 * np.sin(np.arange(len(clip)) / FPS * 2 * np.pi * 3)[:, None, None] * [0.0, 0.0, 1.0]
-        done = plant(wrong, touching.astype(float), FPS, float(body_of(clip)[0]))
-        np.testing.assert_allclose(bones(done.joints), bones(clip), atol=3e-3)
+        fixed, locked = lock_feet(wrong, touching.astype(float), FPS, float(body_of(clip)[0]))
+        np.testing.assert_allclose(bones(fixed), bones(clip), atol=3e-3)
         assert foot_skate(wrong, FPS).strict > 0.5
-        assert foot_skate(done.joints, FPS).strict < 0.03
+        assert foot_skate(fixed, FPS).strict < 0.03
         for side, point in (("left", 1), ("right", 3)):
-            ball = done.joints[:, JOINTS.index(f"{side}_foot")]
-            for first, stop in runs_of(done.contact[:, point]):
+            ball = fixed[:, JOINTS.index(f"{side}_foot")]
+            for first, stop in runs_of(locked[:, point]):
                 assert np.ptp(ball[first:stop], axis=0).max() < 5e-3
             assert ball[:, 1].min() > BALL_JOINT_HEIGHT * body_of(clip)[0] - 5e-3
 
@@ -167,11 +167,11 @@ def test_nothing_of_a_motion_is_left_below_the_floor(batch: Batch, joints: Array
         for down in (0.05, 0.01):
             wrong = slid(clip, 0.5) - [0.0, down, 0.0]
             stature = float(body_of(clip)[0])
-            done = plant(wrong, touching.astype(float), FPS, stature)
+            fixed, _ = lock_feet(wrong, touching.astype(float), FPS, stature)
             assert floor_depth(wrong) > 0.9 * down
-            assert floor_depth(done.joints) < 1e-6
+            assert floor_depth(fixed) < 1e-6
             # What touches the floor is not lifted off it for that: but for slopes of soles that lean.
-            ball = done.joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1]
+            ball = fixed[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1]
             on_floor = touching[:, [1, 3]] & (clip[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1] < 0.05)
             assert on_floor.any()
             assert np.abs(ball[on_floor] - BALL_JOINT_HEIGHT * stature).mean() < 2e-3
@@ -181,58 +181,58 @@ def test_what_stands_already_is_left_as_it_is(batch: Batch, joints: Array) -> No
     still = np.repeat(joints[0, :1].astype(np.float64), 50, axis=0)
     touching = np.repeat(batch.contact[0, 3, 0, :1, :4] == 1, 50, axis=0)
     assert touching.any()
-    done = plant(still, touching.astype(float), FPS, float(body_of(joints[0])[0]))
-    assert np.abs(done.joints - still).max() < 0.01
+    fixed, _ = lock_feet(still, touching.astype(float), FPS, float(body_of(joints[0])[0]))
+    assert np.abs(fixed - still).max() < 0.01
 
 
 def test_short_touches_and_gaps_are_none(joints: Array) -> None:
     touching = np.zeros((250, 4))
     touching[100:150, 1] = touching[50, 3] = 1
     touching[120, 1] = 0
-    done = plant(np.concatenate([joints[0]] * 3)[:250].astype(np.float64), touching, FPS, 1.7)
-    assert runs_of(done.contact[:, 1]) == [(100, 150)]
-    assert not done.contact[:, 3].any()
+    _, locked = lock_feet(np.concatenate([joints[0]] * 3)[:250].astype(np.float64), touching, FPS, 1.7)
+    assert runs_of(locked[:, 1]) == [(100, 150)]
+    assert not locked[:, 3].any()
 
 
 def test_draws_depend_on_the_clip_and_the_step_alone() -> None:
     sample, variant = np.array([5, 9, 9]), np.array([0, 0, 1])
-    whole = drawn(sample, variant, 3, 17, 10, 0.5)
-    alone = drawn(sample[1:2], variant[1:2], 3, 17, 10, 0.5)
+    whole = draw_noise(sample, variant, 3, 17, 10, 0.5)
+    alone = draw_noise(sample[1:2], variant[1:2], 3, 17, 10, 0.5)
     assert torch.equal(whole.noise[1], alone.noise[0])
-    assert whole.share[1] == alone.share[0]
-    others = [drawn(sample[:1], variant[:1], *key, 10, 0.5).noise[0] for key in ((3, 18), (4, 17), (3, 17 + 256))]
+    assert whole.time[1] == alone.time[0]
+    others = [draw_noise(sample[:1], variant[:1], *key, 10, 0.5).noise[0] for key in ((3, 18), (4, 17), (3, 17 + 256))]
     others += list(whole.noise[1:])
     assert all(not torch.equal(whole.noise[0], other) for other in others)
 
 
 def test_draws_are_of_their_distributions() -> None:
-    many = drawn(np.arange(2000), np.zeros(2000, np.int64), 0, 1, 2, 0.25)
+    many = draw_noise(np.arange(2000), np.zeros(2000, np.int64), 0, 1, 2, 0.25)
     assert abs(float(many.noise.mean())) < 0.01
     assert float(many.noise.std()) == pytest.approx(1, abs=0.01)
     for below, share in ((0.1, 0.25), (0.25, 0.5), (0.5, 0.75)):
-        assert float((many.share < below).float().mean()) == pytest.approx(share, abs=0.03)
-    assert float(many.told.float().mean()) == pytest.approx(0.75, abs=0.03)
+        assert float((many.time < below).float().mean()) == pytest.approx(share, abs=0.03)
+    assert float(many.has_caption.float().mean()) == pytest.approx(0.75, abs=0.03)
 
 
 def test_the_way_from_noise_ends_where_guesses_say() -> None:
     """A guess that is always right is reached in any number of steps; half of two motions is neither."""
     noise, motion = noise_from(1, 7)[None], noise_from(2, 7)[None]
     for steps in (1, 4):
-        assert torch.allclose(flowed(lambda noisy, share: motion, noise, steps), motion)
+        assert torch.allclose(integrate(lambda noisy, share: motion, noise, steps), motion)
     # Of numbers that are normal the best guess is known, and the way leads from a normal number to one of that spread.
     spread, one = 0.5, torch.tensor([[[1.0]]])
 
     def best(noisy: torch.Tensor, share: float) -> torch.Tensor:
         return noisy * (share * spread**2 / ((1 - share) ** 2 + share**2 * spread**2))
 
-    assert float(flowed(best, one, 40)) == pytest.approx(spread, abs=0.01)
+    assert float(integrate(best, one, 40)) == pytest.approx(spread, abs=0.01)
 
 
 def test_errors_count_what_is_there() -> None:
     guessed, motion = torch.zeros(2, 4, 3), torch.ones(2, 4, 3)
     guessed[0, 2:] = 100.0
     there = torch.tensor([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    found = errors_of(guessed, motion, torch.tensor([0.0, 0.5]), there)
+    found = velocity_errors(guessed, motion, torch.tensor([0.0, 0.5]), there)
     assert found.tolist() == pytest.approx([1.0, 4.0])
 
 
@@ -307,7 +307,7 @@ class Constant(torch.nn.Module):
 
 def test_one_text_passes_into_the_next_without_a_seam() -> None:
     texts = torch.tensor([[1.0], [3.0], [2.0]])
-    found = joined(Constant(), texts, [0, 30, 60], 40, noise_from(1, 100), 1.0, 4)[:, HEIGHT]
+    found = generate_sequence(Constant(), texts, [0, 30, 60], 40, noise_from(1, 100), 1.0, 4)[:, HEIGHT]
     assert found[:30].tolist() == pytest.approx([1.0] * 30)
     assert found[40:60].tolist() == pytest.approx([3.0] * 20)
     assert found[70:].tolist() == pytest.approx([2.0] * 30)

@@ -53,7 +53,7 @@ def told(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Progr
 @pytest.fixture(scope="module")
 def material(folder: Path) -> TrainingData:
     settings = tiny.settings()
-    found = open_training_data(str(folder / "dataset"), settings.data, 0).with_people(settings)
+    found = open_training_data(str(folder / "dataset"), settings.data, 0).with_identities(settings)
     found.prepare(TASK.recipes, lambda done, total: None)
     return found
 
@@ -75,7 +75,7 @@ def test_persons_are_parted_by_a_hash_of_their_own() -> None:
 
 def test_nobody_is_in_two_splits_and_every_clip_is_in_one(folder: Path, material: TrainingData) -> None:
     own = persons_of(folder)
-    samples = {split: material.source(TASK.recipes, split).samples_of for split in SPLITS}
+    samples = {split: material.source(TASK.recipes, split).sample_numbers for split in SPLITS}
     persons = {split: {own[sample] for sample in which.tolist()} for split, which in samples.items()}
     for split, there in persons.items():
         assert there == set(identities_in_split(0, sorted(there), split).tolist())
@@ -200,10 +200,10 @@ def test_pairs_are_kept_with_the_dataset_and_found_once(folder: Path, material: 
 
 
 def test_shuffled_persons_are_others_of_the_same_split(material: TrainingData) -> None:
-    by_person = material.by_person
+    by_person = material.identity_groups
     assert by_person is not None
-    shuffled = replace(material, by_person=replace(by_person, shuffled=True)).source(TASK.recipes, "test").people
-    plain = material.source(TASK.recipes, "test").people
+    shuffled = replace(material, identity_groups=replace(by_person, shuffled=True)).source(TASK.recipes, "test").identities
+    plain = material.source(TASK.recipes, "test").identities
     assert shuffled is not None
     assert plain is not None
     (samples, persons), (same, others) = plain.people.told("test"), shuffled.people.told("test")
@@ -253,4 +253,6 @@ def test_without_two_clips_of_anybody_there_is_nothing_to_learn(tmp_path: Path) 
     settings = tiny.settings()
     path = tiny.make(tmp_path / "dataset", 20, "population.persons=1000000")
     with pytest.raises(UsageError, match=r"population\.persons=100"):
-        open_training_data(str(path), settings.data, 0).with_people(settings).prepare(TASK.recipes, lambda done, total: None)
+        open_training_data(str(path), settings.data, 0).with_identities(settings).prepare(
+            TASK.recipes, lambda done, total: None
+        )

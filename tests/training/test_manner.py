@@ -14,14 +14,14 @@ from posegen.augment import scale
 from posegen.skeleton import PARENTS
 from posegen.training.data.features import features_of
 from posegen.training.models.poses import (
-    AVERAGE,
+    AVERAGE_BODY,
     joints_of,
     leg_length,
+    local_rotations,
     offsets_of,
     poses_of,
     retarget_to_average_body,
     root_of,
-    turned_of,
 )
 
 Array = NDArray[Any]
@@ -39,7 +39,7 @@ def performed(joints: Array, body: Array) -> Array:
     """Have a body move as others do, all of one body's lengths, from the numbers that motion is made by."""
     poses = torch.from_numpy(poses_of(joints, np.zeros((*joints.shape[:2], 4)), FPS)).double()
     root, heading = root_of(poses, torch.full((len(joints),), float(leg_length(body))).double(), FPS)
-    return np.asarray(joints_of(turned_of(poses, heading), root, torch.from_numpy(offsets_of(body)).double()).numpy())
+    return np.asarray(joints_of(local_rotations(poses, heading), root, torch.from_numpy(offsets_of(body)).double()).numpy())
 
 
 def bones(joints: Array) -> Array:
@@ -53,7 +53,7 @@ def test_bones_are_those_of_the_average_body(joints: Array) -> None:
 
 
 def offsets_at_rest() -> Array:
-    offsets = offsets_of(np.array(AVERAGE)).astype(np.float64)
+    offsets = offsets_of(np.array(AVERAGE_BODY)).astype(np.float64)
     places = np.zeros_like(offsets)
     for joint, parent in enumerate(PARENTS):
         places[joint] = offsets[joint] + (places[parent] if parent >= 0 else 0)
@@ -68,7 +68,7 @@ def test_it_does_not_matter_how_large_somebody_is(joints: Array) -> None:
 
 
 def test_it_does_not_matter_how_long_somebodys_limbs_are(joints: Array) -> None:
-    average, other = (performed(joints, body) for body in (np.array(AVERAGE), OTHER))
+    average, other = (performed(joints, body) for body in (np.array(AVERAGE_BODY), OTHER))
     expected = features_of(average.astype(np.float32), FPS)
     for clips in (average, other):
         assert np.abs(features_of(retarget_to_average_body(clips, FPS), FPS) - expected).max() < 5e-3

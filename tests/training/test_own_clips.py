@@ -18,7 +18,7 @@ from posegen.training.data.own_clips import read_own_clips
 from posegen.training.export import export_model
 from posegen.training.inference import predict
 from posegen.training.model_files import build_model, load_model, save_model
-from posegen.training.models.encoder import add_adapters, learned, merge_adapters
+from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.settings import Model
 from posegen.training.tasks.action import TASK
 from tests.training import tiny
@@ -78,7 +78,7 @@ def test_adapters_begin_at_nothing_and_leave_the_weights(dataset: Path) -> None:
     kept = model.encoder.begin.weight.detach().clone()
     add_adapters(model.encoder, 4)
     assert torch.equal(model(*clips), before)
-    own = learned(model)
+    own = trainable_weights(model)
     assert sum(value.numel() for value in own.values()) < 0.3 * sum(value.numel() for value in model.parameters())
     # By hand: torch's optimisers take seconds to import.
     for _ in range(2):

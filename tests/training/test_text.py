@@ -28,7 +28,7 @@ from posegen.training.data.captions import (  # noqa: E402
     CHANGES,
     FAMILIES,
     SENTENCE,
-    TOLD,
+    STATED_ACTIONS,
     CaptionSampler,
     family_names,
     texts_of,
@@ -136,9 +136,9 @@ def test_what_may_be_true_is_not_changed() -> None:
 def test_recipes_keep_texts_and_what_they_tell_of(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    prepare(dataset, (SENTENCE, CHANGES, TOLD, FAMILIES), view, lambda done, total: None)
+    prepare(dataset, (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES), view, lambda done, total: None)
     letters, changes, told, families = (
-        cached_array(dataset.path, recipe, view, 0) for recipe in (SENTENCE, CHANGES, TOLD, FAMILIES)
+        cached_array(dataset.path, recipe, view, 0) for recipe in (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES)
     )
     names, of = family_names(), {action: family for family, own in load_library().families.items() for action in own}
     for sample in range(8):
@@ -167,7 +167,7 @@ def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -
             for other in range(3 - (clip // 3) % 3):
                 letters[clip, caption, other] = 1 + caption * 10 + other
     told = np.arange(4)[None, :, None].repeat(count, 0)
-    clips = {"sentence": letters, "told": told, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
+    clips = {"sentence": letters, "stated_actions": told, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
     shown = CaptionSampler(None, 1)(clips, 3, 7)
     first, second = ((shown[name][:, 0, 0] - 1) // 10 for name in ("sentence", "other"))
     several = np.arange(count) % 3 > 0
@@ -175,8 +175,8 @@ def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -
     assert {(int(a), int(b)) for a, b in zip(first[2::3], second[2::3], strict=True)} == {
         (a, b) for a in range(3) for b in range(3) if a != b
     }
-    assert shown["asked"][:, 0].tolist() == (1 + first).tolist()
-    assert shown["claimed"][:, 0].tolist() == (1 + second).tolist()
+    assert shown["first_actions"][:, 0].tolist() == (1 + first).tolist()
+    assert shown["second_actions"][:, 0].tolist() == (1 + second).tolist()
     known = 2 - (np.arange(count) // 3) % 3
     both = CaptionSampler(None, 2)(clips, 3, 7)
     for name, own in (("sentence", first), ("other", second)):
@@ -246,7 +246,7 @@ def test_the_loss_holds_both_captions_against_what_is_false_of_their_scene() -> 
     claimed, asked_of = torch.tensor([[4, 0, 0], [4, 0, 0], [6, 0, 0]]), torch.tensor([[5, 0, 0], [4, 0, 0], [6, 0, 0]])
     shown = {name: torch.ones(3, 2, 8, dtype=torch.uint8) for name in ("sentence", "other")}
     shown["sentence"][1, 1] = shown["other"][2, 1] = 0
-    own = {"scene": scene, "claimed": claimed, "asked": asked_of, "sample": torch.arange(3)}
+    own = {"scene_actions": scene, "second_actions": claimed, "first_actions": asked_of, "sample": torch.arange(3)}
     loss = TASK.loss(said, {**shown, **own})
     vectors = said.numpy()
     # The other caption of scene 1 is true of scene 0, and the other way round; its first caption is true of scene 0, of which
@@ -276,7 +276,7 @@ def test_runs_of_before_are_made_again_as_they_were(folder: Path) -> None:
     answers = {}
     for form in ("families", now.form):
         task = TASK.restored(form)
-        assert (task.form, task.class_names) == (form, now.answers)
+        assert (task.form, task.class_names) == (form, now.class_names)
         model = task.build(view, Model())
         torch.nn.init.ones_(model.answer.weight)
         answers[form] = model.eval()(["a person walks"])

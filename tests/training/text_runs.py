@@ -12,7 +12,7 @@ from typing import Any
 
 from posegen.embedding import embed, load_encoder, open_embeddings
 from posegen.training.model_files import load_model
-from posegen.training.models.encoder import learned
+from posegen.training.models.encoder import trainable_weights
 from posegen.training.setup import ADAPTER
 from posegen.training.tasks.text import predict_families
 from tests.training import tiny
@@ -61,7 +61,7 @@ def _used(folder: Path) -> Told:
             f"{name} by model": model(TEXTS).tolist(),
             f"{name} by encoder": load_encoder(str(folder / name)).encode(TEXTS).tolist(),
         }
-        told[f"{name} weights"] = sorted(learned(model))
+        told[f"{name} weights"] = sorted(trainable_weights(model))
     told["tiny by encoder"] = load_encoder(str(folder / "tiny")).encode(TEXTS).tolist()
     told["adapter bytes"] = (folder / "adapted" / ADAPTER).stat().st_size
     embed(folder / "dataset", str(folder / "whole"), precision="float32", cached=False)

@@ -1,1 +1,1 @@
-"""Motion made by a model: how a pose is told in numbers, the network that makes them of noise, and what plants the feet."""
+"""Motion for texts from a trained model, and its evaluation on the captions of a test split."""

@@ -1,1 +1,1 @@
-"""What a model sees: clips and their captions, from where they lie to the tensors of a batch."""
+"""Clips and captions as model input: from a dataset, a config or own clips to the tensors of a batch."""

@@ -1,7 +1,7 @@
-"""What recipes made of a dataset, kept with it: computed once, shard by shard, and gone on with after a kill.
+"""Cache of recipe results on disk: computed once per shard, resumed after a kill.
 
-``DATASET/training/<recipe>-<version>-<stride>/`` holds for each shard an ``.npy`` file and, written last, a receipt with its
-hash and that of what it was computed from. A shard that was made again has another content, so it is computed anew.
+``DATASET/training/<recipe>-<version>-<stride>/`` holds an ``.npy`` file per shard and, written last, a receipt with its hash
+and the hash of its input. A shard whose content changed is computed again. What the arrays mean is defined by the recipes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -36,151 +36,148 @@ Array = NDArray[Any]
 FOLDER = "training"
 _MOST_THREADS = 4
 
+_HEADER_LOCK = Lock()
+"""NumPy parses a file's header as Python source, which on Python 3.11 fails at times when several threads do it at once."""
+
 
 def view_of(dataset: Dataset, stride: int) -> View:
-    """Tell how a model sees a dataset."""
+    """Return the view of a dataset at a stride."""
     header = dataset.header
     names = header.field("action").attributes["names"]
     return View(-(-header.frames // stride), header.fps / stride, stride, tuple(str(name) for name in names))
 
 
-def prepare(dataset: Dataset, recipes: Sequence[Recipe], view: View, tell: Callable[[int, int], None]) -> int:
-    """Compute what is not there yet.
+def prepare(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Callable[[int, int], None]) -> int:
+    """Compute the arrays that are not in the cache yet.
 
     Parameters
     ----------
     dataset : Dataset
     recipes : sequence of Recipe
     view : View
-    tell : callable
-        Is given how many shards are done, and of how many, after each.
+    report : callable
+        Called after each shard with the number of shards done and their total.
 
     Returns
     -------
     int
-        How many shards were computed.
+        Number of shards computed.
     """
+
+    def missing_recipes(shard: int) -> list[Recipe]:
+        return [
+            recipe
+            for recipe in recipes
+            if not _is_current(_folder(dataset.path, recipe, view), _name(shard), _input_hash(dataset, recipe, shard))
+        ]
+
+    def compute(shard: int) -> None:
+        samples = slice(shard * header.shard, shard * header.shard + header.count(shard))
+        missing = missing_recipes(shard)
+        fields = {name: read_field(dataset, name, samples) for recipe in missing for name in recipe.fields}
+        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in fields.items()}
+        for recipe in missing:
+            values = recipe.compute(flat, view).astype(recipe.dtype)
+            values = np.ascontiguousarray(values.reshape(-1, len(header.variants), *recipe.shape(view)))
+            keep_array(_folder(dataset.path, recipe, view), _name(shard), values, _input_hash(dataset, recipe, shard))
+
     header = dataset.header
-    missing = [
-        shard for shard in range(header.shards()) if not all(_is_there(dataset, recipe, view, shard) for recipe in recipes)
-    ]
-    if not missing:
+    shards = [shard for shard in range(header.shards()) if missing_recipes(shard)]
+    if not shards:
         return 0
-    place = dataset.path / FOLDER
-    place.mkdir(exist_ok=True)
-    threads = min(_MOST_THREADS, available_cores(), len(missing))
-    with locked(place, current_run()), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
-        remove_temporary_files(place)
-        for done, _ in enumerate(pool.map(partial(_compute, dataset, recipes, view), missing), 1):
-            tell(done, len(missing))
-    return len(missing)
+    folder = dataset.path / FOLDER
+    folder.mkdir(exist_ok=True)
+    threads = min(_MOST_THREADS, available_cores(), len(shards))
+    with locked(folder, current_run()), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
+        remove_temporary_files(folder)
+        for done, _ in enumerate(pool.map(compute, shards), 1):
+            report(done, len(shards))
+    return len(shards)
 
 
 def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array:
-    """Open what was computed of a shard: [sample, variant, ...], as it lies on the disk.
+    """Open the cached values of a shard as a memory map [sample, variant, ...].
 
     Raises
     ------
     PosegenError
-        If it is missing or damaged.
+        If the file is missing or damaged.
     """
-    folder = _folder(dataset, recipe, view)
-    return _opened(folder, f"{shard:05d}")
+    return _opened(_folder(dataset, recipe, view), _name(shard))
 
 
 def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
-    """Read what a recipe takes of some samples: an array [sample, variant, ...], or their rows, as objects."""
+    """Read an input of a recipe: an array [sample, variant, ...], or the metadata rows as objects [sample, variant]."""
     if name != ROWS:
         return dataset.arrays(name, samples)
-    wanted = np.arange(len(dataset))[samples]
-    rows = np.empty((len(wanted), len(dataset.header.variants)), object)
-    for place, sample in enumerate(wanted.tolist()):
-        rows[place] = dataset.rows(sample)
+    numbers = np.arange(len(dataset))[samples]
+    rows = np.empty((len(numbers), len(dataset.header.variants)), object)
+    for i, sample in enumerate(numbers.tolist()):
+        rows[i] = dataset.rows(sample)
     return rows
 
 
-def keep_array(folder: Path, name: str, values: Array, of: str) -> None:
-    """Keep an array in a folder; when this returns, it is safe.
+def keep_array(folder: Path, name: str, values: Array, input_hash: str) -> None:
+    """Write an array and its receipt durably.
 
     Parameters
     ----------
     folder : Path
     name : str
     values : ndarray
-    of : str
-        What it was computed from.
+    input_hash : str
+        Hash of the data that `values` was computed from.
     """
     file = io.BytesIO()
     np.save(file, values, allow_pickle=False)
     run = current_run()
     write_durably(folder / f"{name}.npy", file.getvalue(), run)
-    receipt = {"of": of, "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
+    receipt = {"of": input_hash, "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
     write_durably(folder / f"{name}.json", seal(receipt), run)
 
 
-def kept_array(folder: Path, name: str, of: str) -> Array | None:
-    """Open an array that was kept; None if there is none, or it was computed from something else.
+def kept_array(folder: Path, name: str, input_hash: str) -> Array | None:
+    """Open an array written by :func:`keep_array`; None if it is missing or was computed from other data.
 
     Raises
     ------
     PosegenError
-        If it is damaged.
+        If the file is damaged.
     """
-    return _opened(folder, name) if _was_kept(folder, name, of) else None
-
-
-_HEADERS = Lock()
-"""NumPy parses a file's header as Python, which on Python 3.11 fails at times when several threads do it at once."""
+    return _opened(folder, name) if _is_current(folder, name, input_hash) else None
 
 
 @lru_cache(4096)
 def _opened(folder: Path, name: str) -> Array:
     receipt = _receipt(folder, name)
     path = folder / f"{name}.npy"
-    cure = f"Remove {folder} and run the same command again: it is computed anew"
+    hint = f"Remove {folder} and run the same command again to compute it anew"
     if receipt is None or not path.is_file():
-        msg = f"{path}: is missing, though training is going on. {cure}"
+        msg = f"{path}: the file disappeared during training. {hint}"
         raise PosegenError(msg)
-    with _HEADERS:
-        # As a plain array: each piece of a memmap is one as well, and takes several times as long to make.
+    with _HEADER_LOCK:
+        # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
         values: Array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
     if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
-        msg = f"{path}: does not have the bytes that its receipt tells of. {cure}"
+        msg = f"{path}: checksum mismatch (receipt {name}.json). {hint}"
         raise PosegenError(msg)
     return values
 
 
-def _compute(dataset: Dataset, recipes: Sequence[Recipe], view: View, shard: int) -> None:
-    header = dataset.header
-    first = shard * header.shard
-    samples = slice(first, first + header.count(shard))
-    wanted = [recipe for recipe in recipes if not _is_there(dataset, recipe, view, shard)]
-    fields = {name: read_field(dataset, name, samples) for recipe in wanted for name in recipe.fields}
-    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in fields.items()}
-    for recipe in wanted:
-        values = recipe.compute(flat, view).astype(recipe.dtype)
-        values = np.ascontiguousarray(values.reshape(-1, len(header.variants), *recipe.shape(view)))
-        keep_array(_folder(dataset.path, recipe, view), f"{shard:05d}", values, _content(dataset, recipe, shard))
-
-
-def _is_there(dataset: Dataset, recipe: Recipe, view: View, shard: int) -> bool:
-    return _was_kept(_folder(dataset.path, recipe, view), f"{shard:05d}", _content(dataset, recipe, shard))
-
-
-def _was_kept(folder: Path, name: str, of: str) -> bool:
+def _is_current(folder: Path, name: str, input_hash: str) -> bool:
     receipt = _receipt(folder, name)
-    return receipt is not None and receipt.get("of") == of and (folder / f"{name}.npy").is_file()
+    return receipt is not None and receipt.get("of") == input_hash and (folder / f"{name}.npy").is_file()
 
 
 def _receipt(folder: Path, name: str) -> dict[str, Any] | None:
     path = folder / f"{name}.json"
     try:
-        return unseal(path.read_bytes(), Origin(str(path), "It is computed anew"))
+        return unseal(path.read_bytes(), Origin(str(path), "The array is computed again"))
     except (FileNotFoundError, PosegenError):
         return None
 
 
-def _content(dataset: Dataset, recipe: Recipe, shard: int) -> str:
+def _input_hash(dataset: Dataset, recipe: Recipe, shard: int) -> str:
     hashes = dataset.hashes(shard)
     return digest({name: hashes[name] for name in recipe.fields})
 
@@ -188,3 +185,7 @@ def _content(dataset: Dataset, recipe: Recipe, shard: int) -> str:
 @lru_cache(256)
 def _folder(dataset: Path, recipe: Recipe, view: View) -> Path:
     return dataset / FOLDER / f"{recipe.name}-{recipe.version}-{view.stride}"
+
+
+def _name(shard: int) -> str:
+    return f"{shard:05d}"

@@ -1,30 +1,15 @@
-"""Captions of clips, as a text encoder's vectors: read from what ``posegen embed`` left beside the dataset.
+"""Captions of clips as model input: embeddings of a text encoder, UTF-8 bytes, or word numbers.
 
-In training each clip is shown with one of its captions, which one depends on the step, the sample and the variant; with so
-many hard negatives behind it as are asked for. When a model is judged, a clip has all its captions.
-
-
-Captions of clips that are made on the way: their texts come with the clips, and are embedded when a batch needs them.
-
-They are as :mod:`posegen.training.clips.captions` gives those of a dataset: which one is drawn is the same there and here.
-
-
-Captions as words: what recipes keep of them, and which of them a clip is shown with.
-
-Texts are kept as their letters (UTF-8, zeros behind them), so that one cache serves every encoder; beside each caption lie what
-differs from it in one statement, and the actions that it tells of.
-
-
-Captions word by word, as numbers: what a model reads that learns by itself which words tell of what.
-
-A sentence encoder's vector says what a caption is about as a whole. Which of three actions comes first, and which of them is
-slow, is hard to get out of it; it stands in the words and their order.
+In training a clip is shown with one of its captions, or with a pair; the choice depends on the seed, the batch, the sample and
+the variant only. In validation and test a clip has all its captions. Captions are written by :mod:`posegen.captions` and
+embedded by
+:mod:`posegen.embedding`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -41,48 +26,53 @@ from posegen.embedding.pairs import PairTable, open_pairs
 from posegen.errors import PosegenError, UsageError
 from posegen.library.load import load_library
 from posegen.randomness import integers
-from posegen.training.data.features import CAPTION, Recipe, View, draws_of
+from posegen.training.data.features import Draw, Recipe, View, clip_draws
 from posegen.training.data.hard_negatives import CHANGED, Alternative, alternatives_of
 
 __all__ = [
-    "CAPTIONED_LENGTH",
-    "CAPTIONS",
-    "CHANGES",
-    "FAMILIES",
-    "HARD",
-    "MOST_CAPTIONS",
-    "SENTENCE",
-    "SPELLED",
-    "SPELLINGS",
-    "TOLD",
-    "CaptionSampler",
-    "Captions",
-    "FreshCaptions",
-    "encoder_of",
-    "family_names",
-    "open_captions",
-    "spelled",
-    "texts_of",
-]
+    "CHANGES", "FAMILIES", "MOST_CAPTIONS", "SENTENCE", "SPELLED", "STATED_ACTIONS", "TEXT_LENGTH", "VOCABULARY",
+    "CaptionSampler", "Captions", "FreshCaptions", "encoder_of", "family_names", "open_captions", "spell", "texts_of",
+    "word_hash",
+]  # fmt: skip
 
 Array = NDArray[Any]
+
+MOST_CAPTIONS = 8
+"""Captions of a clip that are spelled."""
+VOCABULARY = 8192
+"""Word numbers. Words are hashed, so some share a number; captions of the default config have some thousand words."""
+_LONGEST_SPELLING = 96
+_WORD = re.compile(r"\w+|[.,;:!?]")
+
+_CAPTIONS = 3
+"""Captions of a clip that are kept as bytes: as many as posegen writes."""
+_HARD = 2
+"""Hard negatives that are kept for each of them."""
+_LETTERS = 384
+"""Bytes of a caption that are kept; the longest caption of the default config has 312."""
+_FAMILIES = 16
+_ACTIONS = 16
+_ACTION_NUMBERS = 1 << 30
+_OTHER = "other"
+
+_CACHED_BATCHES = 100
 
 
 @dataclass(frozen=True)
 class Captions:
-    """Captions of the clips of a dataset.
+    """Embedded captions of a dataset.
 
     Attributes
     ----------
     embeddings : Embeddings
     shard : int
-        Samples in a shard of the dataset.
+        Samples per shard of the dataset.
     hard : int
-        Hard negatives that a clip is shown with.
+        Hard negatives that a clip is shown with in training.
     pairs : PairTable or None
-        That knows them; without any in training, too, models are judged by them.
+        Table of hard negatives. Validation uses it even if `hard` is 0.
     unfit : str or None
-        Why pairs that are there cannot be used.
+        Why an existing table cannot be used.
     """
 
     embeddings: Embeddings
@@ -92,70 +82,66 @@ class Captions:
     unfit: str | None = None
 
     def all_of(self, sample: Array, variant: Array) -> dict[str, Array]:
-        """Give all captions of clips.
+        """Return all captions of clips.
 
         Parameters
         ----------
         sample, variant : int64 [clip]
-            Their samples, and the places of their variants.
+            Sample numbers and variant indices.
 
         Returns
         -------
         dict
-            ``row`` int64 [clip, caption]: number of each text, -1 where there is none; ``text`` float32
-            [clip, caption, dimension]: its vector, zeros where there is none. Where pairs are known, ``hard_row`` and
-            ``hard_text`` are the same of the hard negative that is nearest to each caption.
+            ``row`` int64 [clip, caption]: number of each text, -1 where a clip has fewer captions; ``text`` float32 [clip,
+            caption, dimension]: its embedding, or zeros. If there is a table of pairs, ``hard_row`` and ``hard_text`` are the
+            same for the nearest hard negative of each caption.
         """
         rows = self._rows(sample, variant)
-        found = self._with_vectors(rows)
+        captions = self._embedded(rows)
         if self.pairs is None:
-            return found
-        nearest = self._with_vectors(np.array([[self._nearest(row) for row in own] for own in rows.tolist()], np.int64))
-        return found | {f"hard_{name}": values for name, values in nearest.items()}
+            return captions
+        nearest = np.array([[next(iter(self._negatives(row)), -1) for row in own] for own in rows.tolist()], np.int64)
+        return captions | {f"hard_{name}": values for name, values in self._embedded(nearest).items()}
 
     def drawn(self, sample: Array, variant: Array, seed: int, number: int) -> dict[str, Array]:
-        """Draw a caption of each clip for batch `number`, and give it with hard negatives behind it; as :meth:`all_of`."""
-        rows, hard = self._rows(sample, variant), self.hard
-        draws = draws_of(sample, variant, seed, number, CAPTION, 1 + hard)
-        told = (rows >= 0).sum(axis=1)
-        chosen = rows[np.arange(len(rows)), integers(draws[:, 0], 0, np.maximum(told, 1) - 1)]
-        shown = np.full((len(rows), 1 + hard), -1, np.int64)
-        shown[:, 0] = chosen
-        if hard:
-            for i, row in enumerate(chosen.tolist()):
+        """Draw one caption per clip for batch `number`, followed by `hard` hard negatives; arrays as in :meth:`all_of`."""
+        rows = self._rows(sample, variant)
+        draws = clip_draws(sample, variant, seed, number, Draw.CAPTION, 1 + self.hard)
+        count = (rows >= 0).sum(axis=1)
+        shown = np.full((len(rows), 1 + self.hard), -1, np.int64)
+        shown[:, 0] = rows[np.arange(len(rows)), integers(draws[:, 0], 0, np.maximum(count, 1) - 1)]
+        if self.hard:
+            for i, row in enumerate(shown[:, 0].tolist()):
                 known = self._negatives(row)
                 if len(known):
                     shown[i, 1:] = known[integers(draws[i, 1:], 0, len(known) - 1)]
-        return self._with_vectors(shown)
+        return self._embedded(shown)
 
     def _negatives(self, row: int) -> Array:
-        """Give the hard negatives of a text; none of one that came when pairs were found already."""
-        known = self.pairs is not None and 0 <= row < self.pairs.texts
-        return self.pairs.negatives(row) if self.pairs is not None and known else np.empty(0, np.int64)
-
-    def _nearest(self, row: int) -> int:
-        known = self._negatives(row)
-        return int(known[0]) if len(known) else -1
+        """Return the hard negatives of a text; none for a text that was added after the pairs were mined."""
+        if self.pairs is None or not 0 <= row < self.pairs.texts:
+            return np.empty(0, np.int64)
+        return self.pairs.negatives(row)
 
     def _rows(self, sample: Array, variant: Array) -> Array:
-        shards, places = np.divmod(sample, self.shard)
-        found = np.full((len(sample), self.embeddings.captions), -1, np.int64)
+        shards, within = np.divmod(sample, self.shard)
+        rows = np.full((len(sample), self.embeddings.captions), -1, np.int64)
         for shard in np.unique(shards).tolist():
-            here = shards == shard
-            found[here] = self.embeddings.of_sequences(shard)[places[here], variant[here]]
-        return found
+            own = shards == shard
+            rows[own] = self.embeddings.of_sequences(shard)[within[own], variant[own]]
+        return rows
 
-    def _with_vectors(self, rows: Array) -> dict[str, Array]:
+    def _embedded(self, rows: Array) -> dict[str, Array]:
         return {"row": rows, "text": np.nan_to_num(self.embeddings.take(rows), copy=False, nan=0.0)}
 
 
 def open_captions(dataset: Path, shard: int, encoder: str | None, hard: int = 0) -> Captions:
-    """Open the captions of a dataset, with `hard` hard negatives each.
+    """Open the embedded captions of a dataset.
 
     Raises
     ------
     UsageError
-        If there are no vectors of them, or no pairs where those are needed.
+        If the captions are not embedded, or `hard` is not 0 and there is no table of pairs.
     """
     embeddings, unfit = open_embeddings(dataset, encoder), None
     try:
@@ -163,100 +149,93 @@ def open_captions(dataset: Path, shard: int, encoder: str | None, hard: int = 0)
     except PosegenError as error:
         if hard:
             raise
-        # Nothing is learned from them, so nothing need wait for them; where there are none at all, nothing is to be told.
+        # Training can do without pairs. A missing table is not worth a message.
         pairs, unfit = None, None if isinstance(error, UsageError) else str(error)
     return Captions(embeddings, shard, hard, pairs, unfit)
 
 
-_REMEMBERED = 100
-"""Batches that models are judged by; those of `best` are so many."""
-
-
 @dataclass(frozen=True)
 class FreshCaptions:
-    """Captions that an encoder embeds on the way.
+    """Captions of clips that are generated during training; they are embedded when a batch needs them.
+
+    The captions drawn are those that :class:`Captions` draws for the same clips.
 
     Attributes
     ----------
     encoder : str
-        Its name. The model is loaded by each process that needs it, and always has the same number of threads, so that
-        vectors do not depend on which process makes them.
+        Name of the text encoder. Each process loads it with the same number of threads, so that the embeddings do not depend on
+        the process.
     dimension : int
-        Numbers in a vector.
+        Length of an embedding.
     """
 
     encoder: str
     dimension: int
 
     def all_of(self, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
-        """Give all captions of clips; see :meth:`posegen.training.clips.captions.Captions.all_of`.
-
-        Clips that a model is judged by come again and again, so the last ones are remembered.
-        """
+        """Return all captions of clips; see :meth:`Captions.all_of`. Results are cached, as validation clips recur."""
         return _embedded_again(self.encoder, tuple(tuple(own) for own in texts))
 
     def drawn(self, sample: Array, variant: Array, texts: Sequence[Sequence[str]], seed: int, number: int) -> dict[str, Array]:
-        """Draw a caption of each clip for batch `number`; see :meth:`posegen.training.clips.captions.Captions.drawn`."""
-        draws = draws_of(sample, variant, seed, number, CAPTION)[:, 0]
-        places = integers(draws, 0, [max(1, len(own)) - 1 for own in texts])
-        return _embedded(self.encoder, [own[place : place + 1] for own, place in zip(texts, places.tolist(), strict=True)])
-
-
-def encoder_of(name: str) -> Encoder:
-    """Load an encoder, once in each process."""
-    return _loaded(name)
+        """Draw one caption per clip for batch `number`; see :meth:`Captions.drawn`."""
+        draws = clip_draws(sample, variant, seed, number, Draw.CAPTION)[:, 0]
+        chosen = integers(draws, 0, [max(1, len(own)) - 1 for own in texts])
+        return _embed(self.encoder, [own[i : i + 1] for own, i in zip(texts, chosen.tolist(), strict=True)])
 
 
 @lru_cache(2)
-def _loaded(name: str) -> Encoder:
+def encoder_of(name: str) -> Encoder:
+    """Load a text encoder, once per process."""
     return load_encoder(name, workers=1)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED_BATCHES)
 def _embedded_again(encoder: str, texts: tuple[tuple[str, ...], ...]) -> dict[str, Array]:
-    return _embedded(encoder, texts)
+    return _embed(encoder, texts)
 
 
-def _embedded(encoder: str, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
-    """Embed some texts of each clip: ``row``, by which equal texts are known, and ``text``, their vectors."""
-    loaded = _loaded(encoder)
+def _embed(encoder: str, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
+    """Embed some texts per clip: ``row``, equal for equal texts, and ``text``, the embeddings."""
+    loaded = encoder_of(encoder)
     rows = np.full((len(texts), max(map(len, texts))), -1, np.int64)
     vectors = np.zeros((*rows.shape, loaded.dimension), np.float32)
     flat = [(i, j, text) for i, own in enumerate(texts) for j, text in enumerate(own)]
-    clip, place = [i for i, _, _ in flat], [j for _, j, _ in flat]
-    rows[clip, place] = [xxhash.xxh3_64_intdigest(text.encode()) >> 1 for _, _, text in flat]
-    vectors[clip, place] = loaded.encode([text for _, _, text in flat])
+    index = [i for i, _, _ in flat], [j for _, j, _ in flat]
+    rows[index] = [xxhash.xxh3_64_intdigest(text.encode()) >> 1 for _, _, text in flat]
+    vectors[index] = loaded.encode([text for _, _, text in flat])
     return {"row": rows, "text": vectors}
 
 
-CAPTIONS = 3
-"""Captions of a clip: as many as posegen writes."""
-HARD = 2
-"""Hard negatives that are kept of each."""
-LETTERS = 384
-"""Letters of a caption that are kept; the longest of the default config has 312."""
-
-_FAMILIES = 16
-_ACTIONS = 16
-_NUMBERS = 1 << 30
-_OTHER = "other"
-
-
 def texts_of(letters: Array) -> list[str]:
-    r"""Read texts: those of uint8 [text, letter].
+    r"""Decode texts from UTF-8 bytes, uint8 [text, letter].
 
     Examples
     --------
     >>> texts_of(np.frombuffer(b"a jump\0\0\0\0", np.uint8)[None])
     ['a jump']
     """
-    # What was cut may have been cut within a letter.
+    # A long text may be cut within a character.
     return [bytes(row).rstrip(b"\0").decode("utf-8", "ignore") for row in np.ascontiguousarray(letters)]
+
+
+def spell(text: str) -> list[int]:
+    """Return a number from 1 for each word and punctuation mark of a text, up to a fixed length.
+
+    >>> spell("A man walks.") == spell("a  man walks .")
+    True
+    """
+    return [word_hash(word, VOCABULARY - 1) for word in _WORD.findall(text.lower())[:_LONGEST_SPELLING]]
+
+
+@lru_cache(100_000)
+def word_hash(word: str, size: int) -> int:
+    """Return a number from 1 to `size` for a word."""
+    return 1 + xxhash.xxh3_64_intdigest(word.encode()) % size
 
 
 @lru_cache(1)
 def family_names() -> tuple[str, ...]:
-    """Name the families of actions, and ``other`` for actions that posegen itself does not have."""
+    """Return the names of the action families, then ``other`` for actions that posegen's own library lacks."""
     return (*sorted(load_library().families), _OTHER)
 
 
@@ -266,177 +245,161 @@ def _family_of() -> dict[str, int]:
     return {action: names.index(family) for family, actions in load_library().families.items() for action in actions}
 
 
-def _letters(fields: Mapping[str, Array], view: View) -> Array:
-    del view
-    found = np.zeros((len(fields[ROWS]), CAPTIONS, 1 + HARD, LETTERS), np.uint8)
-    for clip, row in enumerate(fields[ROWS]):
-        for number, caption in enumerate(row["captions"][:CAPTIONS]):
-            others = _others(caption, row)
-            for place, text in enumerate((caption["text"], *(other.text for other in others))):
-                letters = np.frombuffer(text.encode("utf-8")[:LETTERS], np.uint8)
-                found[clip, number, place, : len(letters)] = letters
-    return found
+def _captions(rows: Array) -> Iterator[tuple[int, int, Mapping[str, Any], Mapping[str, Any]]]:
+    """Iterate over the captions of metadata rows: clip, caption number, caption and row."""
+    for clip, row in enumerate(rows):
+        for number, caption in enumerate(row["captions"][:_CAPTIONS]):
+            yield clip, number, caption, row
 
 
-def _others(caption: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Alternative, ...]:
-    said = tuple((told["kind"], told["action"], told["value"]) for told in caption["statements"])
-    return alternatives_of(caption["text"], said, _done(row), HARD)
+def _hard_negatives(caption: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Alternative, ...]:
+    statements = tuple((statement["kind"], statement["action"], statement["value"]) for statement in caption["statements"])
+    return alternatives_of(caption["text"], statements, _scene_actions(row), _HARD)
 
 
-def _done(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _scene_actions(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(segment["action"] for actor in row["actors"] for segment in actor["segments"])
+
+
+def _caption_actions(caption: Mapping[str, Any]) -> set[str]:
+    return {statement["action"] for statement in caption["statements"] if statement["kind"] == "action"}
+
+
+def _sentence(fields: Mapping[str, Array], view: View) -> Array:
+    del view
+    sentences = np.zeros((len(fields[ROWS]), _CAPTIONS, 1 + _HARD, _LETTERS), np.uint8)
+    for clip, number, caption, row in _captions(fields[ROWS]):
+        for i, text in enumerate((caption["text"], *(other.text for other in _hard_negatives(caption, row)))):
+            letters = np.frombuffer(text.encode("utf-8")[:_LETTERS], np.uint8)
+            sentences[clip, number, i, : len(letters)] = letters
+    return sentences
 
 
 def _changes(fields: Mapping[str, Array], view: View) -> Array:
     del view
-    found = np.full((len(fields[ROWS]), CAPTIONS, HARD), -1, np.int8)
-    for clip, row in enumerate(fields[ROWS]):
-        for number, caption in enumerate(row["captions"][:CAPTIONS]):
-            for place, other in enumerate(_others(caption, row)):
-                found[clip, number, place] = CHANGED.index(other.kind)
-    return found
+    changes = np.full((len(fields[ROWS]), _CAPTIONS, _HARD), -1, np.int8)
+    for clip, number, caption, row in _captions(fields[ROWS]):
+        for i, other in enumerate(_hard_negatives(caption, row)):
+            changes[clip, number, i] = CHANGED.index(other.kind)
+    return changes
 
 
-def _told(fields: Mapping[str, Array], view: View) -> Array:
-    """Number the actions of the scene, then those that each caption tells of; 0 behind them."""
+def _stated_actions(fields: Mapping[str, Array], view: View) -> Array:
     del view
-    found = np.zeros((len(fields[ROWS]), 1 + CAPTIONS, _ACTIONS), np.int32)
+    stated = np.zeros((len(fields[ROWS]), 1 + _CAPTIONS, _ACTIONS), np.int32)
     for clip, row in enumerate(fields[ROWS]):
-        captions = [_actions(caption) for caption in row["captions"][:CAPTIONS]]
-        for place, actions in enumerate((set(_done(row)), *captions)):
-            numbers = sorted(_number(action) for action in actions)[:_ACTIONS]
-            found[clip, place, : len(numbers)] = numbers
-    return found
-
-
-def _actions(caption: Mapping[str, Any]) -> set[str]:
-    return {statement["action"] for statement in caption["statements"] if statement["kind"] == "action"}
-
-
-def _number(word: str) -> int:
-    return 1 + xxhash.xxh3_64_intdigest(word.encode()) % _NUMBERS
+        captions = [_caption_actions(caption) for caption in row["captions"][:_CAPTIONS]]
+        for i, actions in enumerate((set(_scene_actions(row)), *captions)):
+            numbers = sorted(word_hash(action, _ACTION_NUMBERS) for action in actions)[:_ACTIONS]
+            stated[clip, i, : len(numbers)] = numbers
+    return stated
 
 
 def _families(fields: Mapping[str, Array], view: View) -> Array:
     del view
-    of, found = _family_of(), np.zeros((len(fields[ROWS]), CAPTIONS, _FAMILIES), np.uint8)
+    numbers, families = _family_of(), np.zeros((len(fields[ROWS]), _CAPTIONS, _FAMILIES), np.uint8)
     other = family_names().index(_OTHER)
+    for clip, number, caption, _ in _captions(fields[ROWS]):
+        families[clip, number, [numbers.get(action, other) for action in _caption_actions(caption)]] = 1
+    return families
+
+
+def _spelled(fields: Mapping[str, Array], view: View) -> Array:
+    del view
+    spelled = np.zeros((len(fields[ROWS]), MOST_CAPTIONS, _LONGEST_SPELLING), np.int16)
     for clip, row in enumerate(fields[ROWS]):
-        for number, caption in enumerate(row["captions"][:CAPTIONS]):
-            found[clip, number, [of.get(action, other) for action in _actions(caption)]] = 1
-    return found
+        for i, caption in enumerate(row["captions"][:MOST_CAPTIONS]):
+            words = spell(caption["text"])
+            spelled[clip, i, : len(words)] = words
+    return spelled
 
 
 def _length(fields: Mapping[str, Array], view: View) -> Array:
     return np.array([-(-row["length"] // view.stride) for row in fields[ROWS]], np.int32)
 
 
-CAPTIONED_LENGTH = Recipe("length", 2, (ROWS,), "int32", (), _length)
-"""How many frames of a clip a model would see, told without looking at them."""
+TEXT_LENGTH = Recipe("length", 2, (ROWS,), "int32", (), _length)
+"""Number of frames of the clip, from the metadata: for tasks that read no motion."""
 
-SENTENCE = Recipe("sentence", 1, (ROWS,), "uint8", (CAPTIONS, 1 + HARD, LETTERS), _letters)
-"""Each caption, and behind it what differs from it in one statement."""
+SENTENCE = Recipe("sentence", 1, (ROWS,), "uint8", (_CAPTIONS, 1 + _HARD, _LETTERS), _sentence)
+"""UTF-8 bytes of each caption and of its hard negatives, padded with zeros. One cache serves every encoder."""
 
-CHANGES = Recipe("changes", 1, (ROWS,), "int8", (CAPTIONS, HARD), _changes)
-"""Which kind of statement that is, of :data:`posegen.training.sentences.alternatives.CHANGED`; -1 where there is none."""
+CHANGES = Recipe("changes", 1, (ROWS,), "int8", (_CAPTIONS, _HARD), _changes)
+"""Kind of the changed statement of each hard negative, an index into
+:data:`posegen.training.data.hard_negatives.CHANGED`; -1 where there is none.
+"""
 
-TOLD = Recipe("told", 1, (ROWS,), "int32", (1 + CAPTIONS, _ACTIONS), _told)
-"""The actions of the scene, and those that each caption tells of, as numbers that stand for them."""
+STATED_ACTIONS = Recipe("stated_actions", 1, (ROWS,), "int32", (1 + _CAPTIONS, _ACTIONS), _stated_actions)
+"""Hashes of the actions of the scene, then of the actions that each caption states; 0 behind them."""
 
-FAMILIES = Recipe("families", 1, (ROWS,), "uint8", (CAPTIONS, _FAMILIES), _families)
-"""Whether each caption tells of an action of each of :func:`family_names`."""
+FAMILIES = Recipe("families", 1, (ROWS,), "uint8", (_CAPTIONS, _FAMILIES), _families)
+"""Whether each caption states an action of each of :func:`family_names`."""
+
+SPELLED = Recipe("spelled", 1, (ROWS,), "int16", (MOST_CAPTIONS, _LONGEST_SPELLING), _spelled)
+"""Word numbers of each caption, in order; 0 behind them.
+
+A sentence embedding describes a caption as a whole. The order of actions, and which of them is slow, are hard to recover from
+it.
+"""
 
 
 @dataclass(frozen=True)
 class CaptionSampler:
-    """Which captions a clip is shown with in training: a function of the seed, the batch, the sample and the variant.
+    """Selects the captions of a batch for training a text encoder.
+
+    The selection depends on the seed, the batch, the sample and the variant only.
 
     Attributes
     ----------
     pairs : int or None
-        Pairs of captions of a clip that are shown at most; None: all.
+        Number of pairs of captions per clip that are used; None: all.
     hard : int
-        Captions that are shown behind each one of a pair, and differ from it in one statement.
+        Hard negatives that follow each caption of a pair.
     """
 
     pairs: int | None
     hard: int
 
     def __call__(self, clips: Mapping[str, Array], seed: int, number: int) -> dict[str, Array]:
-        """Draw two captions of each clip, one as it is if there are no two, or one where families are learned.
+        """Draw a pair of captions per clip, or one caption where families are learned.
 
         Returns
         -------
         dict of str to ndarray
-            Of a pair ``sentence`` and ``other`` [clip, 1 + hard, letter], each with what differs from it behind it; the actions
-            of the ``scene``, those ``asked`` of by the one and ``claimed`` by the other. Else ``sentence`` [clip, letter] and
-            its ``families`` [clip, family].
+            For pairs: ``sentence`` and ``other`` [clip, 1 + hard, letter], each followed by its hard negatives (the same
+            caption twice if a clip has one only); ``scene_actions``, ``first_actions`` and ``second_actions`` [clip, action]:
+            the actions of the scene and those stated by the two captions. For families: ``sentence`` [clip, letter] and its
+            ``families`` [clip, family].
         """
         every, rows = clips["sentence"], np.arange(len(clips["sentence"]))
-        draws = draws_of(clips["sample"], clips["variant"], seed, number, CAPTION, 4)
-        first, second = _drawn_pairs(every[:, :, 0].any(axis=-1).sum(axis=1), draws, self.pairs)
+        draws = clip_draws(clips["sample"], clips["variant"], seed, number, Draw.CAPTION, 4)
+        first, second = _draw_pairs(every[:, :, 0].any(axis=-1).sum(axis=1), draws, self.pairs)
         if "families" in clips:
             return {**clips, "sentence": every[rows, first, 0], "families": clips["families"][rows, first]}
-        found = {name: values for name, values in clips.items() if name not in ("sentence", "told")}
-        found |= {
-            "sentence": self._behind(every[rows, first], draws[:, 2]),
-            "other": self._behind(every[rows, second], draws[:, 3]),
+        stated = clips["stated_actions"]
+        return {name: values for name, values in clips.items() if name not in ("sentence", "stated_actions")} | {
+            "sentence": self._with_negatives(every[rows, first], draws[:, 2]),
+            "other": self._with_negatives(every[rows, second], draws[:, 3]),
+            "scene_actions": stated[:, 0],
+            "first_actions": stated[rows, 1 + first],
+            "second_actions": stated[rows, 1 + second],
         }
-        told = clips["told"]
-        return found | {"scene": told[:, 0], "asked": told[rows, 1 + first], "claimed": told[rows, 1 + second]}
 
-    def _behind(self, texts: Array, drawn: Array) -> Array:
-        """Keep of captions [clip, 1 + HARD, letter] the first, and of those that differ from it so many from a drawn one on."""
+    def _with_negatives(self, texts: Array, drawn: Array) -> Array:
+        """Keep the caption of texts [clip, 1 + _HARD, letter] and `hard` of its hard negatives, starting at a drawn one."""
         known = np.maximum(texts[:, 1:].any(axis=-1).sum(axis=1), 1)
-        place = (integers(drawn, 0, known - 1)[:, None] + np.arange(self.hard)) % known[:, None]
-        # One that is there already is not shown again.
-        place = np.where(np.arange(self.hard) < known[:, None], place, HARD - 1)
+        chosen = (integers(drawn, 0, known - 1)[:, None] + np.arange(self.hard)) % known[:, None]
+        # A hard negative is not shown twice.
+        chosen = np.where(np.arange(self.hard) < known[:, None], chosen, _HARD - 1)
         rows = np.arange(len(texts))[:, None]
-        return np.concatenate([texts[:, :1], texts[rows, 1 + place]], axis=1)
+        return np.concatenate([texts[:, :1], texts[rows, 1 + chosen]], axis=1)
 
 
-def _drawn_pairs(count: Array, draws: Array, most: int | None) -> tuple[Array, Array]:
-    """Draw one of the first `most` pairs that can be made of so many captions, and which of the two is the first."""
-    pairs: Sequence[tuple[int, int]] = [(i, j) for j in range(1, CAPTIONS) for i in range(j)]
-    there = np.array([max(1, n * (n - 1) // 2) for n in count.tolist()])
-    drawn = integers(draws[:, 0], 0, np.minimum(there, most or len(pairs)) - 1)
+def _draw_pairs(count: Array, draws: Array, most: int | None) -> tuple[Array, Array]:
+    """Draw one of the first `most` pairs of `count` captions, and which of the two comes first."""
+    pairs: Sequence[tuple[int, int]] = [(i, j) for j in range(1, _CAPTIONS) for i in range(j)]
+    available = np.array([max(1, n * (n - 1) // 2) for n in count.tolist()])
+    drawn = integers(draws[:, 0], 0, np.minimum(available, most or len(pairs)) - 1)
     both = np.where((count > 1)[:, None], np.array(pairs)[drawn], 0)
-    turned = (draws[:, 1] < 0.5)[:, None]
-    both = np.where(turned, both[:, ::-1], both)
+    both = np.where((draws[:, 1] < 0.5)[:, None], both[:, ::-1], both)
     return both[:, 0], both[:, 1]
-
-
-MOST_CAPTIONS = 8
-"""Captions of a clip that count, from the first."""
-SPELLINGS = 8192
-"""Numbers that there are for words. Words share one by chance; captions of the default config have some thousand words."""
-_LONGEST = 96
-_WORD = re.compile(r"\w+|[.,;:!?]")
-
-
-def spelled(text: str) -> list[int]:
-    """Give a number for each word and mark of a text, from 1 on; those of a long text only from its start.
-
-    >>> spelled("A man walks.") == spelled("a  man walks .")
-    True
-    """
-    return [_word_number(word) for word in _WORD.findall(text.lower())[:_LONGEST]]
-
-
-@lru_cache(100_000)
-def _word_number(word: str) -> int:
-    return 1 + xxhash.xxh3_64_intdigest(word.encode()) % (SPELLINGS - 1)
-
-
-def _spelled_captions(fields: Mapping[str, Array], view: View) -> Array:
-    del view
-    found = np.zeros((len(fields[ROWS]), MOST_CAPTIONS, _LONGEST), np.int16)
-    for clip, row in enumerate(fields[ROWS]):
-        for place, caption in enumerate(row["captions"][:MOST_CAPTIONS]):
-            words = spelled(caption["text"])
-            found[clip, place, : len(words)] = words
-    return found
-
-
-SPELLED = Recipe("spelled", 1, (ROWS,), "int16", (MOST_CAPTIONS, _LONGEST), _spelled_captions)
-"""The words of each caption of a clip in order; 0 where there is none."""

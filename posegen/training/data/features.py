@@ -1,21 +1,18 @@
-"""Draws of a clip in a batch: a function of the seed, the number of the batch, the sample and the variant, of nothing else.
+"""Arrays that models read, computed from the arrays of a dataset, and the random draws that select a training batch.
 
-What a model sees of a motion: each frame as seen from the body, so that where somebody stands and faces does not matter.
+A :class:`Recipe` is a pure, versioned function from dataset arrays to one array. The cache on disk is
+:mod:`posegen.training.data.cache`; recipes that only one task needs are defined beside that task.
 
-Of each frame: the joints in the axes of the body (x to its left, y up, z ahead), with their height above the floor but from the
-pelvis in the plane; how fast the pelvis moves in these axes; how fast the body turns. Nothing of it needs the rest of the
-clip, but for the frame before, so that a clip may be cut anywhere.
-
-
-What a model is shown and asked, computed from a dataset's arrays: each array by a recipe, which is a pure function.
-
-A recipe has a version, which rises whenever it gives other values for the same arrays; what is cached carries it.
+Motion features do not depend on where a body stands and faces. Each frame has the joints in the axes of the body (x to its
+left, y up, z ahead), relative to the pelvis in the ground plane and to the floor in height; the velocity of the pelvis in these
+axes; and the turning rate. A frame depends only on itself and the frame before, so that a clip may be cropped anywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -25,54 +22,62 @@ from posegen.constants import ABSENT_ACTION
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PARTS
 
-__all__ = [
-    "ABSENT",
-    "ACTION",
-    "CAPTION",
-    "FEATURES",
-    "GROUP",
-    "LENGTH",
-    "MOTION",
-    "NOISE",
-    "PARTNER",
-    "SHARE",
-    "SHUFFLE",
-    "SKELETON",
-    "STRETCH",
-    "UNTOLD",
-    "VERSION",
-    "Recipe",
-    "View",
-    "draws_of",
-    "features_of",
-]
+__all__ = ["ABSENT", "ACTION", "FEATURES", "LENGTH", "MOTION", "Draw", "Recipe", "View", "clip_draws", "features_of"]
 
 Array = NDArray[Any]
 
-STRETCH, CAPTION, SKELETON, GROUP, PARTNER, SHUFFLE = 1, 2, 3, 4, 5, 6
-"""What is drawn: which stretch of a clip is shown, which of its captions, on which skeleton; with which of a person's others it
-goes, which ones it is held against, and whose a control takes it for.
-"""
+ABSENT = -1
+"""Value of labels in frames behind the end of a clip."""
 
-NOISE, SHARE, UNTOLD = 16, 17, 18
-"""Where motion is made of noise: the noise in a clip, how much of it is motion, and whether its caption is left out."""
+_PLANE = 3
+FEATURES = len(JOINTS) * 3 + _PLANE
+"""Numbers per frame. Two of them, the position of the pelvis in the ground plane, are always 0."""
 
+_VERSION = 1
+_LEFT = tuple(JOINTS.index(name) for name in ("left_hip", "left_shoulder"))
+_RIGHT = tuple(JOINTS.index(name) for name in ("right_hip", "right_shoulder"))
+_LEAST_WIDTH = 1e-6
+_LEGS = PARTS.index("legs")
+_OVERLAYS = tuple(PARTS.index(name) for name in ("right_arm", "left_arm", "trunk", "head"))
 _VARIANTS = 16
 _ATTEMPTS = 256
 
 
-def draws_of(sample: Array, variant: Array, seed: int, number: int, what: int, count: int = 1) -> Array:
-    """Draw for clips of batch `number`.
+class Draw(IntEnum):
+    """What a random draw decides. The values select independent random streams."""
+
+    CROP = 1
+    """Which frames of a clip are shown."""
+    CAPTION = 2
+    """Which caption of a clip is shown."""
+    SKELETON = 3
+    """Which skeleton a clip is shown on."""
+    GROUP = 4
+    """Which clips of an identity share a batch."""
+    PARTNER = 5
+    """Which clips a clip is compared with."""
+    SHUFFLE = 6
+    """Which identity a clip is assigned to in the control with shuffled labels."""
+    NOISE = 16
+    """The noise added to a clip in flow matching."""
+    TIME = 17
+    """The time on the path from noise to motion."""
+    DROP_CAPTION = 18
+    """Whether the caption is dropped, for classifier-free guidance."""
+
+
+def clip_draws(sample: Array, variant: Array, seed: int, number: int, what: Draw, count: int = 1) -> Array:
+    """Draw random numbers for the clips of a batch: a function of the arguments only.
 
     Parameters
     ----------
     sample, variant : int64 [clip]
-        Their samples, and the places of their variants.
+        Sample numbers and variant indices.
     seed, number : int
-    what : int
-        :data:`STRETCH`, :data:`CAPTION` or :data:`SKELETON`.
-    count : int
-        How many draws each; one does not depend on how many there are.
+        Seed of the run and number of the batch.
+    what : Draw
+    count : int, optional
+        Draws per clip. The first draws do not depend on `count`.
 
     Returns
     -------
@@ -84,69 +89,26 @@ def draws_of(sample: Array, variant: Array, seed: int, number: int, what: int, c
     return uniform((seed + turn) % 2**64, which, Stream.AUGMENT, count, attempt=attempt, substream=what)
 
 
-VERSION = 1
-"""Rises whenever the same joints give other features: what was cached by an older one is then made anew."""
-
-_PLANE = 3
-FEATURES = len(JOINTS) * 3 + _PLANE
-"""Numbers in a frame; two of them, the pelvis's own place in the plane, are always 0."""
-
-_LEFT = tuple(JOINTS.index(name) for name in ("left_hip", "left_shoulder"))
-_RIGHT = tuple(JOINTS.index(name) for name in ("right_hip", "right_shoulder"))
-_LEAST = 1e-6
-
-
-def features_of(joints: Array, fps: float) -> Array:
-    """Compute the features of clips.
-
-    Parameters
-    ----------
-    joints : float32 [..., frame, 22, 3]
-        Metres, y up; NaN in frames that are not there, which must be the last ones.
-    fps : float
-        Frames a second.
-
-    Returns
-    -------
-    float32 [..., frame, FEATURES]
-        Metres, m/s, rad/s; 0 in frames that are not there.
-    """
-    across = (joints[..., _LEFT, :] - joints[..., _RIGHT, :]).sum(axis=-2)
-    length = np.maximum(np.hypot(across[..., 0], across[..., 2]), _LEAST)
-    # The way to the left in the plane is (cos, -sin) of the heading, which is 0 where the body faces +z.
-    cos, sin = across[..., 0] / length, -across[..., 2] / length
-    pelvis = joints[..., 0, :]
-    moved = np.diff(pelvis, axis=-2, prepend=pelvis[..., :1, :]) * np.float32(fps)
-    turned = np.arctan2(_before(cos) * sin - _before(sin) * cos, _before(cos) * cos + _before(sin) * sin) * np.float32(fps)
-    out = np.empty((*joints.shape[:-2], FEATURES), np.float32)
-    body = out[..., :-_PLANE].reshape(joints.shape)
-    x, z = joints[..., 0] - pelvis[..., None, 0], joints[..., 2] - pelvis[..., None, 2]
-    body[..., 0] = cos[..., None] * x - sin[..., None] * z
-    body[..., 1] = joints[..., 1]
-    body[..., 2] = sin[..., None] * x + cos[..., None] * z
-    out[..., -3] = cos * moved[..., 0] - sin * moved[..., 2]
-    out[..., -2] = sin * moved[..., 0] + cos * moved[..., 2]
-    out[..., -1] = turned
-    np.nan_to_num(out, copy=False, nan=0.0)
-    return out
-
-
-def _before(values: Array) -> Array:
-    return np.concatenate([values[..., :1], values[..., :-1]], axis=-1)
-
-
-ABSENT = -1
-"""In labels: there is no such frame."""
-
-_LEGS = PARTS.index("legs")
-_LAID_OVER = tuple(PARTS.index(name) for name in ("right_arm", "left_arm", "trunk", "head"))
-
-
 @dataclass(frozen=True)
 class View:
-    """How a model sees a dataset: every `stride`-th of its frames, of which there are `frames` then, at `fps`; names of
-    actions; where it takes captions, the text encoder whose vectors they are, and how many numbers these have; what else its
-    answers stand for.
+    """How a model reads a dataset.
+
+    Attributes
+    ----------
+    frames : int
+        Frames per clip after subsampling.
+    fps : float
+        Frames per second after subsampling.
+    stride : int
+        Every `stride`-th frame of the dataset is used.
+    actions : tuple of str
+        Names of the action labels.
+    text_encoder : str
+        Encoder of the caption embeddings; empty where the task takes no captions.
+    text_dimension : int
+        Length of these embeddings.
+    answers : tuple of str
+        Names of the classes that the model predicts, where these are not actions.
     """
 
     frames: int
@@ -160,19 +122,20 @@ class View:
 
 @dataclass(frozen=True)
 class Recipe:
-    """An array that is made of others.
+    """An array computed from dataset arrays.
 
     Attributes
     ----------
     name : str
     version : int
+        Increases whenever the same input gives other values. Cached arrays carry it.
     fields : tuple of str
-        Arrays of the dataset that it takes; ``rows`` stands for the rows that tell of the sequences, one for each clip.
+        Dataset arrays that are read; ``rows`` stands for the metadata rows of the sequences.
     dtype : str
     inner : tuple of int or str
-        Shape of one clip's values; ``"frame"`` stands for as many as the model sees.
+        Shape of the values of one clip; ``"frame"`` stands for the number of frames of the view.
     compute : callable
-        Takes the fields [clip, actor, ...] by name and the view; gives the values [clip, ...].
+        Takes the fields [clip, actor, ...] by name and the view; returns the values [clip, ...].
     """
 
     name: str
@@ -183,40 +146,81 @@ class Recipe:
     compute: Callable[[Mapping[str, Array], View], Array]
 
     def shape(self, view: View) -> tuple[int, ...]:
-        """Shape of one clip's values."""
+        """Return the shape of the values of one clip."""
         return tuple(view.frames if size == "frame" else int(size) for size in self.inner)
 
 
+def features_of(joints: Array, fps: float) -> Array:
+    """Compute the motion features of clips.
+
+    Parameters
+    ----------
+    joints : float32 [..., frame, 22, 3]
+        Metres, y up; NaN in absent frames, which must be the last ones.
+    fps : float
+        Frames per second.
+
+    Returns
+    -------
+    float32 [..., frame, FEATURES]
+        Metres, m/s and rad/s; 0 in absent frames.
+    """
+    across = (joints[..., _LEFT, :] - joints[..., _RIGHT, :]).sum(axis=-2)
+    length = np.maximum(np.hypot(across[..., 0], across[..., 2]), _LEAST_WIDTH)
+    # The direction to the left in the plane is (cos, -sin) of the heading, which is 0 where the body faces +z.
+    cos, sin = across[..., 0] / length, -across[..., 2] / length
+    pelvis = joints[..., 0, :]
+    moved = np.diff(pelvis, axis=-2, prepend=pelvis[..., :1, :]) * np.float32(fps)
+    cos_before, sin_before = _frame_before(cos), _frame_before(sin)
+    turned = np.arctan2(cos_before * sin - sin_before * cos, cos_before * cos + sin_before * sin) * np.float32(fps)
+    out = np.empty((*joints.shape[:-2], FEATURES), np.float32)
+    body = out[..., :-_PLANE].reshape(joints.shape)
+    x, z = joints[..., 0] - pelvis[..., None, 0], joints[..., 2] - pelvis[..., None, 2]
+    body[..., 0] = cos[..., None] * x - sin[..., None] * z
+    body[..., 1] = joints[..., 1]
+    body[..., 2] = sin[..., None] * x + cos[..., None] * z
+    out[..., -3] = cos * moved[..., 0] - sin * moved[..., 2]
+    out[..., -2] = sin * moved[..., 0] + cos * moved[..., 2]
+    out[..., -1] = turned
+    np.nan_to_num(out, copy=False, nan=0.0)
+    return out
+
+
+def _frame_before(values: Array) -> Array:
+    return np.concatenate([values[..., :1], values[..., :-1]], axis=-1)
+
+
 def _motion(fields: Mapping[str, Array], view: View) -> Array:
-    # Half precision keeps heights to half a millimetre, and takes half the disk and memory.
+    # Half precision keeps heights to half a millimetre, and halves disk and memory.
     return features_of(fields["joints"][:, 0, :: view.stride], view.fps).astype(np.float16)
 
 
 def _length(fields: Mapping[str, Array], view: View) -> Array:
-    there = ~np.isnan(fields["joints"][:, 0, :: view.stride, 0, 0])
-    return np.asarray(there.sum(axis=-1), np.int32)
+    present = ~np.isnan(fields["joints"][:, 0, :: view.stride, 0, 0])
+    return np.asarray(present.sum(axis=-1), np.int32)
 
 
 def _action(fields: Mapping[str, Array], view: View) -> Array:
-    """One action for each frame: what is laid over the whole body's, if anything is, else that.
+    """Return one action per frame: the overlaid action if there is one, else that of the whole body.
 
-    Who walks and waves, waves. Of two that are laid over, the one with more of the body counts, then the right arm's.
+    A person who walks and waves is labelled as waving. Of two overlaid actions the one with more body parts counts, then that
+    of the right arm.
     """
     parts = fields["action"][:, 0, :: view.stride]
     whole = parts[..., _LEGS]
-    found, most = whole.astype(np.int16), np.zeros(whole.shape, np.int8)
-    for part in _LAID_OVER:
+    label, most = whole.astype(np.int16), np.zeros(whole.shape, np.int8)
+    for part in _OVERLAYS:
         other = parts[..., part]
         count = (parts == other[..., None]).sum(axis=-1, dtype=np.int8) * (other != whole)
-        found, most = np.where(count > most, other, found).astype(np.int16), np.maximum(count, most)
-    return np.where(whole == ABSENT_ACTION, np.int16(ABSENT), found)
+        label, most = np.where(count > most, other, label).astype(np.int16), np.maximum(count, most)
+    return np.where(whole == ABSENT_ACTION, np.int16(ABSENT), label)
 
 
-MOTION = Recipe("motion", VERSION, ("joints",), "float16", ("frame", FEATURES), _motion)
-"""The features of the first actor's motion."""
+MOTION = Recipe("motion", _VERSION, ("joints",), "float16", ("frame", FEATURES), _motion)
+"""Motion features of the first actor."""
 
 LENGTH = Recipe("length", 1, ("joints",), "int32", (), _length)
-"""How many frames of them there are."""
+"""Number of frames of the clip."""
 
 ACTION = Recipe("action", 1, ("action",), "int16", ("frame",), _action)
-"""The first actor's action in each frame; see the page on training for what counts where several are done at once."""
+"""Action of the first actor in each frame."""

@@ -1,17 +1,7 @@
-"""From batches of a source to tensors for a model: cut, split into micro-batches.
+"""Feed a model: convert the batches of a source to tensors, augment and split them, and load them in other processes.
 
-What a step sees is a function of the seed and the step: which clips, and which stretch of each where stretches are shown.
-Neither the size of micro-batches nor the number of processes that load or train plays a part.
-
-
-Clips as other skeletons would have them: what a model sees in training differs from clip to clip in where joints are said to
-be, and in size.
-
-Captured skeletons do so: of the hips alone, one convention puts them 5 cm further ahead of the pelvis than another, which is
-ten standard deviations of generated ones. A model that has only seen one skeleton takes such a walk for anything.
-
-
-Who loads: processes beside the one that trains, or that one itself where there are none or they fail.
+What a step trains on is a function of the seed and the step. Neither the size of micro-batches nor the number of processes that
+load or train changes it.
 """
 
 from __future__ import annotations
@@ -31,19 +21,27 @@ from posegen.dataset.batches import CAPTIONS, Batches, SequenceBatch
 from posegen.errors import PosegenError
 from posegen.skeleton import JOINTS
 from posegen.training.data.captions import FreshCaptions
-from posegen.training.data.features import ABSENT, SKELETON, STRETCH, draws_of
+from posegen.training.data.features import ABSENT, Draw, clip_draws
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Skeleton
 
-__all__ = ["LEAST_SPREAD", "Feed", "Loader", "Loading", "to_clips", "vary_skeletons"]
+__all__ = ["Feed", "Loader", "Loading", "to_clips", "vary_skeletons"]
 
 Array = NDArray[Any]
 Tensors = dict[str, Any]
 
+_PREFETCHED = 4
+"""Batches that each loading process keeps ready."""
+
+_BODY = len(JOINTS) * 3
+_VELOCITY = slice(_BODY, _BODY + 2)
+_HALF_WIDTH = np.float32(3**0.5)
+"""Half the width of a uniform distribution with standard deviation 1."""
+
 
 @dataclass(frozen=True)
 class Feed:
-    """What is done with each batch.
+    """Converts batches to micro-batches of tensors.
 
     Attributes
     ----------
@@ -51,17 +49,17 @@ class Feed:
     source : ClipSource
     seed : int
     frames : int or None
-        Longest stretch that is shown.
+        Crop clips to at most this many frames; None: whole clips.
     parts : int
-        Micro-batches of a batch in each process.
+        Micro-batches per batch in each process.
     shuffled : tuple of str
-        Arrays that are those of another clip of the batch: a control.
+        Arrays that are taken from another clip of the batch: a control.
     rank, processes : int
         Number of this process, and of all processes that train together. Each gets an equal share of a batch.
     whole : bool
-        Whether each process gets all clips of a batch, since the loss holds them against each other.
+        Whether each process gets all clips of a batch, for losses that compare clips with each other.
     skeleton : Skeleton or None
-        How much skeletons vary from clip to clip; None: not at all.
+        Variation of the skeleton from clip to clip; None: no variation.
     """
 
     batches: Batches
@@ -76,12 +74,12 @@ class Feed:
     skeleton: Skeleton | None = None
 
     def tensors(self, batch: SequenceBatch) -> list[Tensors]:
-        """Make the micro-batches of a batch."""
+        """Return the micro-batches of a batch."""
         clips = to_clips(batch, self.source, self.seed)
-        # Clips of a batch are in an order of chance: the label of the one before has nothing to do with the motion.
+        # Clips of a batch are in random order: the label of the clip before is unrelated to the motion.
         clips |= {name: np.roll(clips[name], 1, axis=0) for name in self.shuffled}
         if self.frames is not None:
-            clips = _cut(clips, self.source.view.frames, self.frames, self.seed, batch.number)
+            clips = _crop(clips, self.source.view.frames, self.frames, self.seed, batch.number)
         if self.skeleton is not None:
             clips = vary_skeletons(clips, self.skeleton, self.seed, batch.number)
         if self.whole:
@@ -93,113 +91,99 @@ class Feed:
 
 
 def _tensors(clips: dict[str, Array], number: int, part: int, own: slice) -> Tensors:
-    # What a GPU's loader pins must be a tensor or a plain number.
+    # A GPU loader can pin only tensors and plain numbers.
     return {"number": number, "part": part, **{name: torch.from_numpy(values[own]) for name, values in clips.items()}}
 
 
 def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) -> dict[str, Array]:
-    """Take a batch's arrays as a model wants them, and the numbers of its samples as the dataset counts them.
+    """Return the arrays of a batch as a model reads them, with the sample numbers of the dataset.
 
-    Where there are captions, all of a clip's are given, or with a seed the one that is drawn for this batch.
+    Captions are those drawn for this batch if there is a seed, else all captions of each clip.
     """
-    wide = {name: _wide(batch.values[name]) for name in source.arrays()}
-    places = np.array([source.origin.variants.index(name) for name in batch.values["variant"]])
-    clips = {**wide, "sample": source.samples_of[batch.values["sample"]], "variant": places}
-    if source.people is not None:
-        clips |= source.people.told_of(clips["sample"])
+    clips = {name: _single_precision(batch.values[name]) for name in source.arrays()}
+    variant = np.array([source.origin.variants.index(name) for name in batch.values["variant"]])
+    sample = source.sample_numbers[batch.values["sample"]]
+    clips |= {"sample": sample, "variant": variant}
     captions = source.captions
-    if source.sentences is not None and seed is not None:
-        return source.sentences(clips, seed, batch.number)
+    if source.identities is not None:
+        clips |= source.identities.arrays_of(sample)
+    if source.caption_sampler is not None and seed is not None:
+        return source.caption_sampler(clips, seed, batch.number)
     if captions is None:
         return clips
     if isinstance(captions, FreshCaptions):
         texts = batch.values[CAPTIONS]
-        if seed is None:
-            return clips | captions.all_of(texts)
-        return clips | captions.drawn(clips["sample"], places, texts, seed, batch.number)
-    if seed is None:
-        return clips | captions.all_of(clips["sample"], places)
-    return clips | captions.drawn(clips["sample"], places, seed, batch.number)
+        own = captions.all_of(texts) if seed is None else captions.drawn(sample, variant, texts, seed, batch.number)
+    else:
+        own = captions.all_of(sample, variant) if seed is None else captions.drawn(sample, variant, seed, batch.number)
+    return clips | own
 
 
-def _wide(values: Array) -> Array:
-    """Take half precision as single precision; the processor does it eight at a time, which NumPy does not ask it to."""
+def _single_precision(values: Array) -> Array:
+    """Convert half to single precision by torch, which uses vector instructions where NumPy does not."""
     return torch.from_numpy(values).float().numpy() if values.dtype == np.float16 else values
 
 
-def _cut(clips: dict[str, Array], most: int, frames: int, seed: int, number: int) -> dict[str, Array]:
-    """Show a stretch of each clip of `most` frames, at a place that depends on the step, the sample and the variant."""
+def _crop(clips: dict[str, Array], most: int, frames: int, seed: int, number: int) -> dict[str, Array]:
+    """Crop clips of `most` frames at a position that depends on the batch, the sample and the variant."""
     length = clips["length"]
-    drawn = draws_of(clips["sample"], clips["variant"], seed, number, STRETCH)[:, 0]
+    drawn = clip_draws(clips["sample"], clips["variant"], seed, number, Draw.CROP)[:, 0]
     first = (drawn * (np.maximum(length - frames, 0) + 1)).astype(np.int64)
-    places = np.minimum(first[:, None] + np.arange(frames)[None, :], most - 1)
+    shown = np.minimum(first[:, None] + np.arange(frames)[None, :], most - 1)
     rows = np.arange(len(length))[:, None]
     own = np.minimum(length, frames).astype(length.dtype)
-    cut = {name: values[rows, places] for name, values in clips.items() if values.shape[1:2] == (most,)}
+    cropped = {name: values[rows, shown] for name, values in clips.items() if values.shape[1:2] == (most,)}
     behind = np.arange(frames)[None, :] >= own[:, None]
-    for name in cut:
-        if cut[name].dtype.kind == "i":
-            cut[name][behind] = ABSENT
-    return {**clips, **cut, "length": own}
-
-
-LEAST_SPREAD = 0.1
-"""Metres, m/s or rad/s: for tasks to which skeletons do not matter, the least that a feature is taken to vary by. What hardly
-varies among generated people, such as where hips are, is not to count for more than what they do: captured clips are known
-better by that, 42 % rather than 37 %. Who is to be told from whom, though, is told by such things.
-"""
-
-_BODY = len(JOINTS) * 3
-_MOVED = slice(_BODY, _BODY + 2)
-_WIDTH = np.float32(3**0.5)
-"""Half the width of a uniform distribution whose standard deviation is 1."""
+    for values in cropped.values():
+        if values.dtype.kind == "i":
+            values[behind] = ABSENT
+    return {**clips, **cropped, "length": own}
 
 
 def vary_skeletons(clips: dict[str, Array], skeleton: Skeleton, seed: int, number: int) -> dict[str, Array]:
-    """Show each clip on a skeleton of its own, which depends on the batch, the sample and the variant.
+    """Show each clip on a random skeleton, which depends on the batch, the sample and the variant.
+
+    Mocap skeletons differ in joint positions: one convention puts the hips 5 cm further ahead of the pelvis than another, ten
+    standard deviations of generated bodies. A model that has seen one skeleton only does not recognise a walk on another.
 
     Parameters
     ----------
     clips : dict
         With ``motion`` float32 [clip, frame, FEATURES], ``length``, ``sample`` and ``variant``.
     skeleton : Skeleton
-        How far from the one that they have.
+        Standard deviations.
     seed, number : int
-        Of the run, and of the batch.
+        Seed of the run and number of the batch.
 
     Returns
     -------
     dict
-        With another ``motion``, in which every joint has moved by the same in all frames, as seen from the body, and
-        everything is larger or smaller.
+        The same with another ``motion``: each joint is displaced by a constant in the axes of the body, and all lengths are
+        multiplied by a factor.
     """
     if not skeleton.joints and not skeleton.size:
         return clips
-    drawn = draws_of(clips["sample"], clips["variant"], seed, number, SKELETON, 1 + _BODY).astype(np.float32)
-    either_way = (2 * drawn - 1) * _WIDTH
-    size = 1 + np.float32(skeleton.size) * either_way[:, None, :1]
-    moved = np.float32(skeleton.joints) * either_way[:, None, 1:]
+    drawn = clip_draws(clips["sample"], clips["variant"], seed, number, Draw.SKELETON, 1 + _BODY).astype(np.float32)
+    deviation = (2 * drawn - 1) * _HALF_WIDTH
+    size = 1 + np.float32(skeleton.size) * deviation[:, None, :1]
+    displacement = np.float32(skeleton.joints) * deviation[:, None, 1:]
     motion = clips["motion"].copy()
-    there = np.arange(motion.shape[1])[None, :, None] < clips["length"][:, None, None]
-    motion[..., :_BODY] = np.where(there, motion[..., :_BODY] * size + moved, 0)
-    motion[..., _MOVED] *= size
+    present = np.arange(motion.shape[1])[None, :, None] < clips["length"][:, None, None]
+    motion[..., :_BODY] = np.where(present, motion[..., :_BODY] * size + displacement, 0)
+    motion[..., _VELOCITY] *= size
     return {**clips, "motion": motion}
-
-
-_AHEAD = 4
-"""Batches that each process has ready."""
 
 
 @dataclass(frozen=True)
 class Loading:
-    """How batches are loaded: by how many processes, and whether into memory that a GPU reads by itself."""
+    """Number of loading processes, and whether they load into pinned memory, which a GPU reads directly."""
 
     workers: int
     pinned: bool
 
 
-class _Whole(IterableDataset[list[Tensors]]):
-    """Gives the micro-batches of a whole batch at a time, so that workers can take turns and each reads ahead by itself."""
+class _MicroBatches(IterableDataset[list[Tensors]]):
+    """Iterates over batches as lists of micro-batches; workers take every n-th batch."""
 
     def __init__(self, feed: Feed) -> None:
         super().__init__()
@@ -208,7 +192,7 @@ class _Whole(IterableDataset[list[Tensors]]):
 
     def __iter__(self) -> Iterator[list[Tensors]]:
         worker = get_worker_info()
-        # A fork copies locks that a thread may have held, which is not there any more to let them go.
+        # A fork copies locks that a thread of the parent may hold; in the child nothing would release them.
         batches = self._feed.batches if os.getpid() == self._process else deepcopy(self._feed.batches)
         if worker is not None:
             batches = batches.share(worker.id, worker.num_workers)
@@ -216,66 +200,65 @@ class _Whole(IterableDataset[list[Tensors]]):
 
 
 class Loader:
-    """Micro-batches in order, whatever the number of processes that load.
+    """Iterates over micro-batches in order, independent of the number of loading processes.
 
-    Where these processes cannot start, die, or find an error, the one that trains goes on loading by itself from the same
-    batch: what was wrong with them is told, and what is wrong with the data is raised then as the error that it is.
+    If loading processes cannot start, die, or meet an error, the training process continues to load from the same batch. An
+    error in the data is then raised there.
 
     Parameters
     ----------
     feed : Feed
     loading : Loading
-    say : callable
-        Is told when they fail.
+    log : callable
+        Called with a message if loading processes fail.
     """
 
-    def __init__(self, feed: Feed, loading: Loading, say: Callable[[str], None]) -> None:
+    def __init__(self, feed: Feed, loading: Loading, log: Callable[[str], None]) -> None:
         self._feed = feed
         self._loading = loading
-        self._say = say
+        self._log = log
 
     def __iter__(self) -> Iterator[Tensors]:
         done = 0
-        for batch in self._by_others():
+        for batch in self._by_workers():
             yield from batch
             done += 1
         batches = self._feed.batches
         rest = replace(self._feed, batches=batches.at(batches.start + done))
-        for batch in DataLoader(_Whole(rest), batch_size=None, num_workers=0, pin_memory=self._loading.pinned):
+        for batch in DataLoader(_MicroBatches(rest), batch_size=None, num_workers=0, pin_memory=self._loading.pinned):
             yield from batch
 
-    def _by_others(self) -> Iterator[list[Tensors]]:
-        """Give the batches that other processes load, until they fail."""
+    def _by_workers(self) -> Iterator[list[Tensors]]:
+        """Iterate over the batches that other processes load, until these fail."""
         workers = self._loading.workers
         if not workers:
             return
         try:
-            # Forked from a process without threads, they take over no lock that nobody would let go.
-            others = DataLoader(
-                _Whole(self._feed),
+            # The fork server has no threads, so workers inherit no locked lock.
+            loader = DataLoader(
+                _MicroBatches(self._feed),
                 batch_size=None,
                 num_workers=workers,
                 pin_memory=self._loading.pinned,
                 multiprocessing_context="forkserver",
-                prefetch_factor=_AHEAD,
+                prefetch_factor=_PREFETCHED,
             )
-            found = iter(others)
+            batches = iter(loader)
         except (RuntimeError, OSError, ValueError) as error:
-            self._say(_told(f"{workers} processes that load cannot start", error))
+            self._log(_failure(f"{workers} loading processes cannot start", error))
             return
         while True:
             try:
-                batch = next(found)
+                batch = next(batches)
             except StopIteration:
                 return
             except (RuntimeError, OSError, EOFError, MemoryError, PosegenError) as error:
-                self._say(_told("a process that loads has failed", error))
+                self._log(_failure("a loading process failed", error))
                 return
             yield batch
 
 
-def _told(what: str, error: Exception) -> str:
-    first = str(error).strip().splitlines()
-    return (
-        f"{what} ({first[0] if first else type(error).__name__:.160}): going on without such processes, with the same batches"
-    )
+def _failure(what: str, error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    reason = lines[0] if lines else type(error).__name__
+    return f"{what} ({reason:.160}). Training continues without loading processes, with the same batches"

@@ -1,8 +1,8 @@
-"""A user's own clips: joints with a word for what each clip shows, from an archive or from a folder.
+"""A user's own clips: joints and a class for each clip, read from an archive or a folder.
 
 - ``clips.npz``: ``joints`` [frames, 22, 3] in metres with y up, ``offsets`` [clips + 1], ``fps``, ``classes`` [clips], and
-  ``subjects`` [clips] if it is known who moves: what ``posegen evaluate --reference`` takes;
-- a folder: ``FOLDER/WORD/anything.npy``, each [frames, 22, 3] at 25 frames a second.
+  optionally ``subjects`` [clips]: the format of ``posegen evaluate --reference``;
+- a folder: ``FOLDER/CLASS/anything.npy``, each [frames, 22, 3] at 25 frames per second.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Array = NDArray[Any]
 _FOLDER_FPS = 25.0
 _SHORTEST = 4
 _MOST_FILES = 100_000
-_FEWEST_PERSONS = 10
+_FEWEST_SUBJECTS = 10
 
 
 @dataclass(frozen=True)
 class OwnClips:
-    """Clips at one rate.
+    """Clips at one frame rate.
 
     Attributes
     ----------
     path : Path
     joints : list of float32 [frame, 22, 3]
     words : tuple of str
-        What each clip shows.
+        The class of each clip.
     subjects : tuple of str
-        Who moves; empty where that is not known.
+        The subject of each clip; empty where subjects are not known.
     identity : str
-        Hash of all of it.
+        Hash of joints and classes.
     """
 
     path: Path
@@ -56,56 +56,48 @@ class OwnClips:
 
     @property
     def groups(self) -> Array:
-        """What is parted into splits: persons if there are ten or more, so that nobody is in two of them, or else clips."""
+        """Return a group number per clip. Splits separate groups: subjects if there are ten or more, else single clips."""
         _, numbers = np.unique(np.array(self.subjects or range(len(self.words))), return_inverse=True)
-        return numbers if len(set(numbers.tolist())) >= _FEWEST_PERSONS else np.arange(len(self.words))
+        return numbers if len(set(numbers.tolist())) >= _FEWEST_SUBJECTS else np.arange(len(self.words))
 
     def padded(self, which: Array) -> dict[str, Array]:
-        """Give clips as arrays of a dataset with one actor: joints, NaN behind each clip, and its word as the whole body's
-        action.
-        """
+        """Return clips as arrays of a dataset with one actor: joints, NaN behind each clip, and the class as action."""
         frames = max(len(clip) for clip in self.joints)
         names = sorted(set(self.words))
         joints = np.full((len(which), 1, frames, len(JOINTS), 3), np.nan, np.float32)
         action = np.full((len(which), 1, frames, len(PARTS)), ABSENT_ACTION, np.uint16)
-        for place, clip in enumerate(which.tolist()):
+        for i, clip in enumerate(which.tolist()):
             length = len(self.joints[clip])
-            joints[place, 0, :length] = self.joints[clip]
-            action[place, 0, :length] = names.index(self.words[clip])
+            joints[i, 0, :length] = self.joints[clip]
+            action[i, 0, :length] = names.index(self.words[clip])
         return {"joints": joints, "action": action}
 
 
 def read_own_clips(path: Path, fps: float) -> OwnClips:
-    """Read clips and bring them to a rate.
-
-    Parameters
-    ----------
-    path : Path
-    fps : float
-        Frames a second that a model wants.
+    """Read clips and resample them to `fps` frames per second.
 
     Raises
     ------
     UsageError
-        If there are none, or they are not as they should be.
+        If there are no clips, or they are malformed.
     """
     if path.is_dir():
         joints, words = _in_folder(path)
         subjects: tuple[str, ...] = ()
-        own = _FOLDER_FPS
+        own_fps = _FOLDER_FPS
     else:
-        joints, words, subjects, own = _in_archive(path)
+        joints, words, subjects, own_fps = _in_archive(path)
     kept = [i for i, clip in enumerate(joints) if len(clip) >= _SHORTEST]
     if len({words[i] for i in kept}) < 2:
-        msg = f"{path}: needs clips of at least two words, each of {_SHORTEST} frames or more, to tell them apart"
+        msg = f"{path}: needs clips of at least two classes, each of {_SHORTEST} frames or more"
         raise UsageError(msg)
-    clips = [_resampled(joints[i], own, fps) for i in kept]
-    hashed = xxhash.xxh3_128()
+    clips = [_resampled(joints[i], own_fps, fps) for i in kept]
+    content = xxhash.xxh3_128()
     for i, clip in zip(kept, clips, strict=True):
-        hashed.update(words[i].encode())
-        hashed.update(clip.tobytes())
+        content.update(words[i].encode())
+        content.update(clip.tobytes())
     chosen = tuple(subjects[i] for i in kept) if subjects else ()
-    return OwnClips(path, clips, tuple(words[i] for i in kept), chosen, hashed.hexdigest())
+    return OwnClips(path, clips, tuple(words[i] for i in kept), chosen, content.hexdigest())
 
 
 def _in_archive(path: Path) -> tuple[list[Array], list[str], tuple[str, ...], float]:
@@ -113,16 +105,15 @@ def _in_archive(path: Path) -> tuple[list[Array], list[str], tuple[str, ...], fl
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
-        msg = f"{path}: there is no such file. Name an .npz archive, or a folder of .npy files"
+        msg = f"{path}: there is no such file. Give an .npz archive or a folder of .npy files"
         raise UsageError(msg) from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         msg = f"{path}: cannot be read as an .npz archive ({error})"
         raise UsageError(msg) from error
     missing = [name for name in ("joints", "offsets", "fps", "classes") if name not in arrays]
     if missing:
-        msg = (
-            f"{path}: lacks {', '.join(missing)}. It needs joints [frames, 22, 3], offsets [clips + 1], fps and classes [clips]"
-        )
+        needed = "joints [frames, 22, 3], offsets [clips + 1], fps and classes [clips]"
+        msg = f"{path}: lacks {', '.join(missing)}. It needs {needed}"
         raise UsageError(msg)
     joints, offsets = _checked(arrays["joints"], str(path)), arrays["offsets"].astype(np.int64)
     words = [str(word) for word in arrays["classes"]]
@@ -136,7 +127,7 @@ def _in_archive(path: Path) -> tuple[list[Array], list[str], tuple[str, ...], fl
 def _in_folder(path: Path) -> tuple[list[Array], list[str]]:
     files = sorted(path.glob("*/*.npy"))[:_MOST_FILES]
     if not files:
-        msg = f"{path}: has no clips. They are expected as {path}/WORD/anything.npy, each [frames, 22, 3]"
+        msg = f"{path}: contains no clips. Store each as {path}/CLASS/anything.npy, an array [frames, 22, 3]"
         raise UsageError(msg)
     clips = []
     for file in files:
@@ -153,16 +144,16 @@ def _checked(joints: Array, where: str) -> Array:
         msg = f"{where}: joints must be [frames, {len(JOINTS)}, 3] in metres (got {joints.dtype} {list(joints.shape)})"
         raise UsageError(msg)
     if not np.isfinite(joints).all():
-        msg = f"{where}: has joints that are not finite. Leave such frames out"
+        msg = f"{where}: some joints are not finite. Remove these frames"
         raise UsageError(msg)
     return joints.astype(np.float32)
 
 
-def _resampled(joints: Array, fps: float, wanted: float) -> Array:
-    """Take positions at other times, on the straight line between those that there are."""
-    if fps == wanted:
+def _resampled(joints: Array, fps: float, target_fps: float) -> Array:
+    """Resample positions by linear interpolation."""
+    if fps == target_fps:
         return joints
-    times = np.arange(0, len(joints) - 1 + 1e-9, fps / wanted)
+    times = np.arange(0, len(joints) - 1 + 1e-9, fps / target_fps)
     before = np.minimum(times.astype(np.int64), len(joints) - 2)
     share = (times - before)[:, None, None]
     return np.asarray(joints[before] * (1 - share) + joints[before + 1] * share, np.float32)

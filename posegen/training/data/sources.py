@@ -1,9 +1,8 @@
-"""Where clips come from: the cache of a dataset, a dataset as it is, a config, or a user's own clips; of each only the samples
-of one split.
+"""Sources of clips: the cache of a dataset, a dataset itself, a config, or a user's own clips.
 
-A :class:`ClipSource` is a source of batches as :mod:`posegen.dataset.batches` knows them, so which clips are in batch k is a
-function of the seed and k. Samples are counted within the split there; its attribute `samples_of` tells which they are.
-What differs from place to place is an origin, which does one thing: it gives what recipes make of samples.
+A :class:`ClipSource` is a source as :mod:`posegen.dataset.batches` defines it, restricted to the samples of one split. It
+counts samples within the split; `sample_numbers` maps them to the samples of the dataset. Where the clips come from is its
+origin.
 """
 
 from __future__ import annotations
@@ -24,23 +23,22 @@ from posegen.dataset.read import Dataset
 from posegen.training.data.cache import cached_array, read_field
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
 from posegen.training.data.features import Recipe, View
-from posegen.training.data.identities import PeopleIn
+from posegen.training.data.identities import IdentitySplit
 from posegen.training.data.own_clips import OwnClips
 
-__all__ = ["Asked", "Cached", "ClipSource", "Making", "Owned", "Reading"]
+__all__ = ["CachedOrigin", "ClipSource", "ConfigOrigin", "DatasetOrigin", "Origin", "OwnOrigin", "Query"]
 
 Array = NDArray[Any]
-
 Put = Callable[[Recipe, int, Any, Array], None]
-"""Takes a recipe, the place of a variant among those asked for, places of samples, and the values of these."""
+"""Stores the values of a recipe for a variant (an index into the variants of the query) and rows of the query's samples."""
 
-_MOST_MADE = 100
-"""Samples that are made at once."""
+_AT_ONCE = 100
+"""Samples that are synthesised at once."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What an origin is asked for: what `recipes` make of some variants of some samples, and whether captions as well."""
+class Query:
+    """Values to load: recipes for some samples and variant indices, and optionally the captions."""
 
     recipes: Sequence[Recipe]
     view: View
@@ -48,18 +46,28 @@ class Asked:
     variants: Sequence[int]
     captions: bool = False
 
+    @property
+    def fields(self) -> set[str]:
+        """Names of the dataset arrays that the recipes read."""
+        return {name for recipe in self.recipes for name in recipe.fields}
+
+    def compute(self, fields: Mapping[str, Array], rows: slice, put: Put) -> None:
+        """Compute the recipes from fields [sample, variant, ...] and store the values in `rows`."""
+        for recipe in self.recipes:
+            for i, variant in enumerate(self.variants):
+                put(recipe, i, rows, recipe.compute({name: fields[name][:, variant] for name in recipe.fields}, self.view))
+
 
 @dataclass(frozen=True)
-class Cached:
-    """A dataset, by what recipes made of it.
+class CachedOrigin:
+    """A dataset whose recipes are cached.
 
     Attributes
     ----------
     path : Path
-        Of the dataset.
     variants : tuple of str
     chunk, shard : int
-        Samples that are read together, and samples in a shard.
+        Samples read together, and samples per shard.
     """
 
     path: Path
@@ -74,25 +82,24 @@ class Cached:
         """The dataset's folder."""
         return str(self.path)
 
-    def load(self, asked: Asked, put: Put) -> None:
-        """Give what was computed once."""
-        shards, rows = np.divmod(asked.samples, self.shard)
-        within = {shard: np.flatnonzero(shards == shard) for shard in dict.fromkeys(shards.tolist())}
-        for shard, places in within.items():
-            chosen = rows[places]
-            for recipe in asked.recipes:
-                values = cached_array(self.path, recipe, asked.view, shard)
-                for v, variant in enumerate(asked.variants):
-                    put(recipe, v, places, values[chosen, variant])
+    def load(self, query: Query, put: Put) -> None:
+        """Copy values from the cache."""
+        shards, rows = np.divmod(query.samples, self.shard)
+        for shard in dict.fromkeys(shards.tolist()):
+            own = np.flatnonzero(shards == shard)
+            for recipe in query.recipes:
+                values = cached_array(self.path, recipe, query.view, shard)
+                for i, variant in enumerate(query.variants):
+                    put(recipe, i, own, values[rows[own], variant])
 
 
 @dataclass(frozen=True)
-class Making:
-    """A config, whose samples are made when they are needed."""
+class ConfigOrigin:
+    """A config, whose samples are synthesised when they are needed."""
 
     config: Config
 
-    # Making samples keeps Python busy itself: more threads would wait for one another.
+    # Synthesis keeps Python busy: more threads would wait for one another.
     most_threads = 1
 
     @property
@@ -102,7 +109,7 @@ class Making:
 
     @property
     def chunk(self) -> int:
-        """Samples in a chunk, as a dataset would have it."""
+        """Samples per chunk, as in a dataset of the config."""
         return self.config.store.chunk
 
     @property
@@ -110,28 +117,24 @@ class Making:
         """Names of the variants in order."""
         return self.config.variants.names
 
-    def load(self, asked: Asked, put: Put) -> pa.Table | None:
-        """Make samples."""
+    def load(self, query: Query, put: Put) -> pa.Table | None:
+        """Synthesise samples and compute values."""
         from posegen.synthesis import synthesize
 
         texts: list[list[str]] = []
-        for start in range(0, len(asked.samples), _MOST_MADE):
-            batch = synthesize(self.config, asked.samples[start : start + _MOST_MADE])
-            places = slice(start, min(start + _MOST_MADE, len(asked.samples)))
+        for start in range(0, len(query.samples), _AT_ONCE):
+            batch = synthesize(self.config, query.samples[start : start + _AT_ONCE])
             rows = np.array(batch.rows, object).reshape(len(batch.samples), len(self.variants))
-            for recipe in asked.recipes:
-                for v, variant in enumerate(asked.variants):
-                    every = {name: rows if name == ROWS else getattr(batch, name) for name in recipe.fields}
-                    fields = {name: values[:, variant] for name, values in every.items()}
-                    put(recipe, v, places, recipe.compute(fields, asked.view))
-            if asked.captions:
+            fields = {name: rows if name == ROWS else getattr(batch, name) for name in query.fields}
+            query.compute(fields, slice(start, start + len(batch.samples)), put)
+            if query.captions:
                 texts += [[caption["text"] for caption in row["captions"]] for row in batch.rows]
-        return pa.table({CAPTIONS: pa.array(texts, pa.list_(pa.string()))}) if asked.captions else None
+        return pa.table({CAPTIONS: pa.array(texts, pa.list_(pa.string()))}) if query.captions else None
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A dataset that is gone through once, so that nothing is worth caching."""
+class DatasetOrigin:
+    """A dataset that is read once, so that a cache would not pay."""
 
     dataset: Dataset
 
@@ -152,19 +155,15 @@ class Reading:
         """Names of the variants in order."""
         return self.dataset.header.variants
 
-    def load(self, asked: Asked, put: Put) -> None:
-        """Read samples."""
-        names = {name for recipe in asked.recipes for name in recipe.fields}
-        fields = {name: read_field(self.dataset, name, asked.samples) for name in names}
-        for recipe in asked.recipes:
-            for v, variant in enumerate(asked.variants):
-                own = {name: fields[name][:, variant] for name in recipe.fields}
-                put(recipe, v, slice(len(asked.samples)), recipe.compute(own, asked.view))
+    def load(self, query: Query, put: Put) -> None:
+        """Read samples and compute values."""
+        fields = {name: read_field(self.dataset, name, query.samples) for name in query.fields}
+        query.compute(fields, slice(len(query.samples)), put)
 
 
 @dataclass(frozen=True)
-class Owned:
-    """Clips of a user's own, each a sample of one variant."""
+class OwnOrigin:
+    """A user's own clips, each a sample with one variant."""
 
     clips: OwnClips
 
@@ -174,15 +173,16 @@ class Owned:
 
     @property
     def name(self) -> str:
-        """Where they lie."""
+        """Path of the clips."""
         return str(self.clips.path)
 
-    def load(self, asked: Asked, put: Put) -> None:
-        """Give clips."""
-        fields = self.clips.padded(asked.samples)
-        for recipe in asked.recipes:
-            for v in range(len(asked.variants)):
-                put(recipe, v, slice(len(asked.samples)), recipe.compute(fields, asked.view))
+    def load(self, query: Query, put: Put) -> None:
+        """Compute values."""
+        fields = {name: values[:, None] for name, values in self.clips.padded(query.samples).items()}
+        query.compute(fields, slice(len(query.samples)), put)
+
+
+Origin = CachedOrigin | ConfigOrigin | DatasetOrigin | OwnOrigin
 
 
 @dataclass(frozen=True)
@@ -191,42 +191,42 @@ class ClipSource:
 
     Attributes
     ----------
-    origin : Cached, Making, Reading or Owned
+    origin : Origin
     recipes : tuple of Recipe
     view : View
-    samples_of : int64 [sample]
-        Which samples: ascending, or arranged in groups.
+    sample_numbers : int64 [sample]
+        Samples of the origin: ascending, or arranged in groups.
     captions : Captions, FreshCaptions or None
-        Of its clips, where a task takes them.
-    people : PeopleIn or None
-        In its clips, where a task is about them.
+        For tasks that take embedded captions.
+    identities : IdentitySplit or None
+        For tasks that compare identities.
     group : int or None
-        Samples in a row that belong together, if `samples_of` is arranged so: they come into the same window of batches.
-    of_variants : tuple of str or None
-        The only variants that it shows; None: all that there are.
-    sentences : CaptionSampler or None
-        Where a task learns from captions as words: what a clip is shown with.
+        Number of consecutive samples that stay together, if `sample_numbers` is arranged in groups.
+    only_variants : tuple of str or None
+        The variants that are used; None: all.
+    caption_sampler : CaptionSampler or None
+        For tasks that train a text encoder.
     """
 
-    origin: Cached | Making | Reading | Owned
+    origin: Origin
     recipes: tuple[Recipe, ...]
     view: View
-    samples_of: Array
+    sample_numbers: Array
     captions: Captions | FreshCaptions | None = None
-    people: PeopleIn | None = None
+    identities: IdentitySplit | None = None
     group: int | None = None
-    of_variants: tuple[str, ...] | None = None
-    sentences: CaptionSampler | None = None
+    only_variants: tuple[str, ...] | None = None
+    caption_sampler: CaptionSampler | None = None
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name for messages."""
         return self.origin.name
 
     @property
     def samples(self) -> int:
-        """How many samples there are."""
-        return len(self.samples_of)
+        """Number of samples."""
+        return len(self.sample_numbers)
 
     @property
     def chunk(self) -> int:
@@ -236,11 +236,11 @@ class ClipSource:
     @property
     def variants(self) -> tuple[str, ...]:
         """Names of the variants in order."""
-        return tuple(name for name in self.origin.variants if self.of_variants is None or name in self.of_variants)
+        return tuple(name for name in self.origin.variants if self.only_variants is None or name in self.only_variants)
 
     @property
     def most_threads(self) -> int:
-        """How many threads may load at once."""
+        """Number of threads that may load at once."""
         return self.origin.most_threads
 
     def arrays(self) -> dict[str, ArrayShape]:
@@ -249,20 +249,20 @@ class ClipSource:
         return {recipe.name: ArrayShape(shape, shape, recipe.dtype) for recipe, shape in shapes}
 
     def columns(self) -> tuple[str, ...]:
-        """Name the columns of the table: captions where they are made with the samples."""
+        """Return the names of the table's columns: captions where they are generated with the samples."""
         return (CAPTIONS,) if isinstance(self.captions, FreshCaptions) else ()
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
-        """Load a chunk."""
-        samples = self.samples_of[chunk * self.chunk : (chunk + 1) * self.chunk]
+        """Load a chunk into arrays."""
+        samples = self.sample_numbers[chunk * self.chunk : (chunk + 1) * self.chunk]
         recipes = [recipe for recipe in self.recipes if recipe.name in into]
         room = {
             recipe.name: [part.reshape(self.chunk, *recipe.shape(self.view)) for part in into[recipe.name]]
             for recipe in recipes
         }
 
-        def put(recipe: Recipe, v: int, places: Any, values: Array) -> None:
-            room[recipe.name][v][places] = values
+        def put(recipe: Recipe, variant: int, rows: Any, values: Array) -> None:
+            room[recipe.name][variant][rows] = values
 
-        places = [self.origin.variants.index(self.variants[variant]) for variant in variants]
-        return self.origin.load(Asked(recipes, self.view, samples, places, bool(columns)), put)
+        indices = [self.origin.variants.index(self.variants[variant]) for variant in variants]
+        return self.origin.load(Query(recipes, self.view, samples, indices, bool(columns)), put)

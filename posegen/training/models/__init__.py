@@ -1,1 +1,1 @@
-"""What models of several tasks are made of, and what draws their answers together."""
+"""Networks and losses that tasks are built from, and the representation of poses that a model generates."""

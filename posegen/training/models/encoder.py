@@ -1,16 +1,8 @@
-"""The encoder that tasks share: features of a motion in, a vector for each frame out.
+"""The motion encoder that tasks share, pooling of its frames, and low-rank adapters.
 
-Convolutions along time, dilated by 1, 2, 4, 8, 16 and again, over the features as a whole. In equal time on a CPU they learned
-actions faster than a transformer of as many weights: 95 % of clips against 83 % after 90 seconds of one core, see
+The encoder is a residual network of convolutions along time, dilated by 1, 2, 4, 8, 16 and again. In equal time on a CPU it
+learned actions faster than a transformer with as many weights: 95 % of clips against 83 % after 90 seconds of one core, see
 ``docs/training.md``.
-
-
-From the frames of a clip to one vector: what tasks share that tell of clips as a whole.
-
-Low-rank adapters: beside each weight of the encoder a product of two thin ones is learned, and the weight itself stays.
-
-Hu et al., LoRA: low-rank adaptation of large language models, 2021. The product begins at nothing. What is learned is small;
-added to the weights, the model is an ordinary one again.
 """
 
 from __future__ import annotations
@@ -28,27 +20,37 @@ from torch.utils.checkpoint import checkpoint
 
 from posegen.training.data.features import FEATURES
 
-__all__ = ["SIZES", "MotionEncoder", "add_adapters", "learned", "merge_adapters", "projection", "summary", "there"]
+__all__ = [
+    "ANY_SKELETON_SPREAD", "MotionEncoder",
+    "add_adapters", "frame_mask", "merge_adapters", "pooled", "projection", "trainable_weights",
+]  # fmt: skip
 
-
-SIZES = {"small": (96, 5), "medium": (192, 10), "large": (384, 15)}
+_SIZES = {"small": (96, 5), "medium": (192, 10), "large": (384, 15)}
 """Width and depth."""
 
-_DILATIONS = (1, 2, 4, 8, 16)
+ANY_SKELETON_SPREAD = 0.1
+"""Least standard deviation of a feature, in metres, m/s or rad/s, for tasks that do not depend on the skeleton.
+
+Features that hardly vary among generated bodies, such as the position of the hips, then count no more than the movement does.
+Mocap clips are recognised better: 42 % rather than 37 %. Identities, however, are told apart by such features.
+"""
+
 _LEAST_SPREAD = 1e-2
-"""In metres, m/s or rad/s: what varies by less is noise."""
+_DILATIONS = (1, 2, 4, 8, 16)
+_HIDDEN = 512
+_ADAPTED = (nn.Conv1d, nn.Linear)
 
 
 class MotionEncoder(nn.Module):
-    """Gives each frame a vector, of what is done around it.
+    """Computes a vector for each frame from the motion around it.
 
     Parameters
     ----------
     size : str
-        See :data:`SIZES`.
+        ``small``, ``medium`` or ``large``.
     dropout : float
-    least_spread : float
-        Features that vary by less count as if they varied by this: metres, m/s or rad/s.
+    least_spread : float, optional
+        Lower bound of the standard deviation by which features are normalised: metres, m/s or rad/s.
     """
 
     mean: Tensor
@@ -56,7 +58,7 @@ class MotionEncoder(nn.Module):
 
     def __init__(self, size: str, dropout: float, *, least_spread: float = _LEAST_SPREAD) -> None:
         super().__init__()
-        self.width, depth = SIZES[size]
+        self.width, depth = _SIZES[size]
         self.least_spread, self.checkpointing = least_spread, False
         self.register_buffer("mean", torch.zeros(FEATURES))
         self.register_buffer("spread", torch.ones(FEATURES))
@@ -65,7 +67,7 @@ class MotionEncoder(nn.Module):
         self.end = nn.LayerNorm(self.width)
 
     def normalise_by(self, mean: NDArray[Any], spread: NDArray[Any]) -> None:
-        """Take the mean and the standard deviation of the features, which then are part of the model."""
+        """Set the mean and the standard deviation of the features. They are saved with the weights."""
         self.mean.copy_(torch.from_numpy(np.asarray(mean, np.float32)))
         self.spread.copy_(torch.from_numpy(np.maximum(spread, self.least_spread).astype(np.float32)))
 
@@ -76,13 +78,13 @@ class MotionEncoder(nn.Module):
         ----------
         motion : Tensor [clip, frame, FEATURES]
         length : Tensor [clip]
-            Frames that each has; what lies behind them does not matter.
+            Number of frames of each clip. Frames behind it are ignored.
 
         Returns
         -------
         Tensor [clip, frame, width]
         """
-        mask = there(motion, length)[:, None, :]
+        mask = frame_mask(motion, length)[:, None, :]
         x = self.begin(((motion - self.mean) / self.spread).transpose(1, 2) * mask)
         for block in self.blocks:
             if self.checkpointing and torch.is_grad_enabled():
@@ -93,13 +95,8 @@ class MotionEncoder(nn.Module):
         return encoded
 
 
-def there(motion: Tensor, length: Tensor) -> Tensor:
-    """Tell which frames there are: 1 or 0, [clip, frame]."""
-    return (torch.arange(motion.shape[1], device=motion.device)[None, :] < length[:, None]).to(motion.dtype)
-
-
 class _Block(nn.Module):
-    """A residual step: each frame normalised, three frames at a distance mixed, and added."""
+    """A residual block: normalise each frame, mix three frames at a distance, add."""
 
     def __init__(self, width: int, dilation: int, dropout: float) -> None:
         super().__init__()
@@ -109,27 +106,29 @@ class _Block(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Frames that are not there are 0 to their neighbours, as those before a clip are."""
+        """Absent frames are 0 to their neighbours, as are frames before a clip."""
         inner = self.normalise(x.transpose(1, 2)).transpose(1, 2) * mask
         inner = functional.dropout(functional.gelu(self.mix(inner)), self.dropout, self.training)
         mixed: Tensor = x + self.out(inner)
         return mixed
 
 
-_HIDDEN = 512
+def frame_mask(motion: Tensor, length: Tensor) -> Tensor:
+    """Return 1 for frames of a clip and 0 for frames behind it, Tensor [clip, frame]."""
+    return (torch.arange(motion.shape[1], device=motion.device)[None, :] < length[:, None]).to(motion.dtype)
 
 
-def summary(frames: Tensor, mask: Tensor) -> Tensor:
-    """Sum up the frames of clips, [clip, frame, width] to [clip, 2 width]: the mean of each number, and the largest.
+def pooled(frames: Tensor, mask: Tensor) -> Tensor:
+    """Pool the frames of clips, [clip, frame, width] to [clip, 2 width]: the mean and the maximum of each number.
 
-    The encoder's frames know what comes before and after them. With questions that look at frames by attention, or with eight
-    stretches of a clip summed up apart, 150 steps of 64 clips found 49 and 52 % among the first three of 256, with this 63 %.
+    The frames already contain their surroundings. In 150 steps of 64 clips, attention pooling ranked 49 % of the right captions
+    among the first three of 256, pooling of eight segments 52 %, this pooling 63 %.
 
     Parameters
     ----------
     frames : Tensor [clip, frame, width]
     mask : Tensor [clip, frame]
-        1 where there is a frame, 0 where there is none.
+        See :func:`frame_mask`.
     """
     count = mask.sum(dim=1, keepdim=True).clamp(min=1)
     mean = (frames * mask[:, :, None]).sum(dim=1) / count
@@ -138,13 +137,10 @@ def summary(frames: Tensor, mask: Tensor) -> Tensor:
 
 
 def projection(given: int, dropout: float, out: int) -> nn.Module:
-    """Make a small network with one hidden layer, from `given` numbers to `out`."""
+    """Return a network with one hidden layer, from `given` numbers to `out`."""
     return nn.Sequential(
         nn.LayerNorm(given), nn.Linear(given, _HIDDEN), nn.GELU(), nn.Dropout(dropout), nn.Linear(_HIDDEN, out)
     )
-
-
-_ADAPTED = (nn.Conv1d, nn.Linear)
 
 
 class _LowRank(nn.Module):
@@ -161,8 +157,18 @@ class _LowRank(nn.Module):
 
 
 def add_adapters(module: nn.Module, rank: int, gain: float = 1.0) -> None:
-    """Freeze a module, and add adapters to all its convolutions and linear layers: `gain` times what they learn."""
-    # What is not trained anyway gets none.
+    """Freeze a module and add low-rank adapters to all its trainable convolutions and linear layers.
+
+    To each frozen weight the product of two thin matrices is added, which starts at zero (Hu et al., LoRA: low-rank adaptation
+    of large language models, 2021).
+
+    Parameters
+    ----------
+    module : Module
+    rank : int
+    gain : float, optional
+        Factor on the product.
+    """
     layers = [layer for layer in module.modules() if isinstance(layer, _ADAPTED) and layer.weight.requires_grad]
     for parameter in module.parameters():
         parameter.requires_grad_(False)
@@ -171,12 +177,12 @@ def add_adapters(module: nn.Module, rank: int, gain: float = 1.0) -> None:
 
 
 def merge_adapters(module: nn.Module) -> None:
-    """Add what adapters learned to the weights; no adapters are left."""
+    """Add the adapters' products to the weights and remove the adapters."""
     for layer in [layer for layer in module.modules() if isinstance(layer, _ADAPTED)]:
         if parametrize.is_parametrized(layer, "weight"):
             parametrize.remove_parametrizations(layer, "weight", leave_parametrized=True)
 
 
-def learned(model: nn.Module) -> dict[str, Tensor]:
-    """Give the weights that are trained, by name."""
+def trainable_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Return the weights that are trained, by name."""
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}

@@ -1,20 +1,13 @@
-"""Flow matching: noise becomes motion along straight lines, which a network has learned to look along.
+"""Flow matching: the network that denoises motion, its training error, and the integration from noise to motion.
 
-With noise n and a motion x, after a share t of the way there is x_t = (1 - t) n + t x, and the way leads on at the rate
-x - n = (x - x_t) / (1 - t) (Lipman et al., Flow matching for generative modeling, 2023). The network guesses x itself rather
-than the rate: a motion has far fewer directions than its numbers, and noise has all of them (Li and He, Back to basics: let
-denoising generative models denoise, 2025).
+Between noise n and a motion x, the point at time t is x_t = (1 - t) n + t x, with the velocity x - n = (x - x_t) / (1 - t)
+(Lipman et al., Flow matching for generative modeling, 2023). The network predicts x rather than the velocity: motion has far
+fewer degrees of freedom than its numbers, and noise has all of them (Li and He, Back to basics: let denoising generative models
+denoise, 2025).
 
-What happens is decided early on the way: motion is smooth, so a hundred frames give it away while each of them is mostly noise
-still, and what a caption tells is needed before that alone. So in training as on the way, shares crowd towards the noise (Esser
-et al., Scaling rectified flow transformers for high-resolution image synthesis, 2024, do so for many pixels).
-
-
-The network that guesses a motion from a noisy one, how noisy it is, how long, and a caption's vector.
-
-It sees stretches of some sixth of a second at once, cut out and put together by convolutions that overlap. What steers it
-(noise, caption) scales and shifts what every block normalises (Peebles and Xie, Scalable diffusion models with transformers,
-2023).
+What happens in a motion is decided early on the path: a hundred frames show it while each of them is still mostly noise, and
+the caption is needed before that. In training and in sampling, times are therefore denser near the noise (Esser et al., Scaling
+rectified flow transformers for high-resolution image synthesis, 2024, do so for large images).
 """
 
 from __future__ import annotations
@@ -32,192 +25,185 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from posegen.training.data.features import NOISE, SHARE, UNTOLD, draws_of
+from posegen.training.data.features import Draw, clip_draws
 from posegen.training.models.poses import CONTACTS, POSE_NUMBERS, ROTATIONS
 
 __all__ = [
-    "CHECKING",
-    "DENOISER_SIZES",
-    "GUIDED_FROM",
-    "Denoiser",
-    "Drawn",
-    "crowded",
-    "drawn",
-    "errors_of",
-    "flowed",
-    "guided",
-    "noise_from",
-]
+    "EVALUATION", "GUIDED_FROM", "Denoiser", "NoiseDraws",
+    "draw_noise", "early_times", "guided", "integrate", "noise_from", "velocity_errors",
+]  # fmt: skip
 
 Array = NDArray[Any]
+Predict = Callable[[Tensor, float], Tensor]
+"""Predicts the motion from a noisy motion and its time."""
 
-Guess = Callable[[Tensor, float], Tensor]
+EVALUATION = -1
+"""Batch number of validation and test. No training step has these draws."""
 
-CHECKING = -1
-"""Stands for the number of the batch where a model is only held against clips: these draws no step has."""
-
-LEAST_LEFT = 0.2
-"""The rate's error is the motion's over 1 - t, but not over less than this: else the end of the way would outweigh the rest."""
+LEAST_REMAINING = 0.2
+"""Lower bound of 1 - t in the weight of the error, so that the end of the path does not outweigh the rest."""
 
 GUIDED_FROM = 0.1
-"""Share of motion from which on captions are weighed; see :func:`guided`."""
+"""Time from which classifier-free guidance applies; see :func:`guided`."""
 
-CROWDED = 3.0
-"""How much shares crowd towards the noise: half of them are below 1 / (1 + this); 1: not at all."""
+DENSITY = 3.0
+"""Density of times near the noise: half of them are below 1 / (1 + DENSITY). 1 is uniform."""
+
+_SIZES = {"small": (128, 4, 4), "medium": (256, 6, 4), "large": (512, 12, 8)}
+"""Width, depth and attention heads."""
+
+_TOKENS_PER_SECOND = 6.25
+"""Tokens per second of motion, as nearly as whole frames allow."""
+
+_LEAST_SPREAD = 1e-2
+_ROOT_WEIGHT = 2.0
+"""Scale of the root's numbers relative to the others, so that their errors count more."""
+_WAVES = 16
+_LONGEST_SECONDS = 64.0
+_TIME_SCALE = 1000.0
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What is drawn for clips: noise [clip, frame, POSE_NUMBERS], shares of the way and whether captions are told [clip]."""
+class NoiseDraws:
+    """Draws for clips: noise [clip, frame, POSE_NUMBERS], times [clip], and whether the caption is kept [clip]."""
 
     noise: Tensor
-    share: Tensor
-    told: Tensor
+    time: Tensor
+    has_caption: Tensor
 
 
-def drawn(sample: Array, variant: Array, seed: int, number: int, frames: int, untold: float) -> Drawn:
-    """Draw for clips of batch `number`: a function of the seed, the batch, the sample and the variant, of nothing else.
+def draw_noise(sample: Array, variant: Array, seed: int, number: int, frames: int, dropped: float) -> NoiseDraws:
+    """Draw noise for the clips of batch `number`: a function of the arguments only.
 
     Parameters
     ----------
     sample, variant : int64 [clip]
     seed, number : int
     frames : int
-    untold : float
-        How many of the captions are left out, as a share.
+    dropped : float
+        Share of captions that are dropped.
     """
-    starts = draws_of(sample, variant, seed, number, NOISE, 2)
-    noise = torch.stack([noise_from(_whole(start), frames) for start in starts])
-    share = crowded(draws_of(sample, variant, seed, number, SHARE)[:, 0])
-    told = draws_of(sample, variant, seed, number, UNTOLD)[:, 0] >= untold
-    return Drawn(noise, torch.from_numpy(share.astype(np.float32)), torch.from_numpy(told))
+    seeds = clip_draws(sample, variant, seed, number, Draw.NOISE, 2)
+    noise = torch.stack([noise_from(_whole(pair), frames) for pair in seeds])
+    time = early_times(clip_draws(sample, variant, seed, number, Draw.TIME)[:, 0])
+    has_caption = clip_draws(sample, variant, seed, number, Draw.DROP_CAPTION)[:, 0] >= dropped
+    return NoiseDraws(noise, torch.from_numpy(time.astype(np.float32)), torch.from_numpy(has_caption))
 
 
-def crowded(even: Array) -> Array:
-    """Make shares of the way that crowd towards the noise of ones that lie evenly on 0 to 1; see :data:`CROWDED`.
+def early_times(uniform: Array) -> Array:
+    """Map uniform times on [0, 1] to times that are denser near the noise; see :data:`DENSITY`.
 
     Examples
     --------
-    >>> crowded(np.array([0.0, 0.25, 0.5, 1.0])).tolist()
+    >>> early_times(np.array([0.0, 0.25, 0.5, 1.0])).tolist()
     [0.0, 0.1, 0.25, 1.0]
     """
-    return np.asarray(even / (even + CROWDED * (1 - even)))
+    return np.asarray(uniform / (uniform + DENSITY * (1 - uniform)))
 
 
-def noise_from(start: int, frames: int) -> Tensor:
-    """Make noise for one clip from a whole number: Tensor [frames, POSE_NUMBERS]."""
-    return torch.randn(frames, POSE_NUMBERS, generator=torch.Generator().manual_seed(start))
+def noise_from(seed: int, frames: int) -> Tensor:
+    """Return the noise of one clip for a seed: Tensor [frames, POSE_NUMBERS]."""
+    return torch.randn(frames, POSE_NUMBERS, generator=torch.Generator().manual_seed(seed))
 
 
-def _whole(start: Array) -> int:
-    """Make a whole number below 2^63 of two draws."""
-    high, low = (int(value * 2**31) for value in start)
+def _whole(pair: Array) -> int:
+    """Combine two draws to an integer below 2^63."""
+    high, low = (int(value * 2**31) for value in pair)
     return high << 31 | low
 
 
-def errors_of(guessed: Tensor, motion: Tensor, share: Tensor, there: Tensor) -> Tensor:
-    """How wrong the rate is that follows from guesses: the mean of squares over what is there of each clip.
+def velocity_errors(predicted: Tensor, motion: Tensor, time: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean squared error of the velocity that follows from predicted motions.
 
     Parameters
     ----------
-    guessed, motion : Tensor [clip, frame, number]
+    predicted, motion : Tensor [clip, frame, number]
         Normalised.
-    share : Tensor [clip]
-    there : Tensor [clip, frame]
-        1 or 0.
+    time : Tensor [clip]
+    mask : Tensor [clip, frame]
+        1 for frames of the clip, else 0.
 
     Returns
     -------
     Tensor [clip]
     """
-    wrong = (guessed.float() - motion).square().mean(dim=-1) * there
-    left = (1 - share).clamp(min=LEAST_LEFT)
-    return wrong.sum(dim=1) / there.sum(dim=1).clamp(min=1) / left.square()
+    squared = (predicted.float() - motion).square().mean(dim=-1) * mask
+    remaining = (1 - time).clamp(min=LEAST_REMAINING)
+    return squared.sum(dim=1) / mask.sum(dim=1).clamp(min=1) / remaining.square()
 
 
-def guided(model: nn.Module, text: Tensor, length: Tensor, guidance: float) -> Guess:
-    """Make guesses of motions that captions tell of: what the caption changes in a guess, `guidance` times as much.
+def guided(model: nn.Module, text: Tensor, length: Tensor, guidance: float) -> Predict:
+    """Return a function that predicts motion with classifier-free guidance.
 
-    Ho and Salimans, Classifier-free diffusion guidance, 2022. What is noise for the most part is guessed as it was learned:
-    there, guidance drives the motions of one caption to one another, and away from real ones (Kynkäänniemi et al., Applying
-    guidance in a limited interval improves sample and distribution quality in diffusion models, 2024).
+    The difference that the caption makes to a prediction is multiplied by `guidance` (Ho and Salimans, Classifier-free
+    diffusion guidance, 2022). Near the noise there is no guidance: there it makes the motions of one caption alike and
+    unrealistic (Kynkäänniemi et al., Applying guidance in a limited interval improves sample and distribution quality in
+    diffusion models, 2024).
 
     Parameters
     ----------
     model : Module
-        A :class:`posegen.training.generative.network.Denoiser`.
+        A :class:`Denoiser`.
     text : Tensor [clip, given]
     length : Tensor [clip]
     guidance : float
-        1 takes the guess as it is.
+        1 is no guidance.
     """
     both, twice = torch.cat([text, text]), torch.cat([length, length])
-    told = torch.arange(len(both), device=text.device) < len(text)
+    has_caption = torch.arange(len(both), device=text.device) < len(text)
 
-    def guess(noisy: Tensor, share: float) -> Tensor:
-        shares = torch.full((len(both),), share, device=noisy.device)
-        if share < GUIDED_FROM:
-            alone: Tensor = model(noisy, shares[: len(text)], length, text, told[: len(text)])
-            return alone
-        with_caption, without = model(torch.cat([noisy, noisy]), shares, twice, both, told).chunk(2)
-        guessed: Tensor = without + guidance * (with_caption - without)
-        return guessed
+    def predict(noisy: Tensor, time: float) -> Tensor:
+        times = torch.full((len(both),), time, device=noisy.device)
+        if time < GUIDED_FROM:
+            unguided: Tensor = model(noisy, times[: len(text)], length, text, has_caption[: len(text)])
+            return unguided
+        with_caption, without = model(torch.cat([noisy, noisy]), times, twice, both, has_caption).chunk(2)
+        predicted: Tensor = without + guidance * (with_caption - without)
+        return predicted
 
-    return guess
+    return predict
 
 
-def flowed(guess: Guess, noise: Tensor, steps: int) -> Tensor:
-    """Go from noise to motion.
+def integrate(predict: Predict, noise: Tensor, steps: int) -> Tensor:
+    """Integrate from noise to motion by the midpoint method.
 
     Parameters
     ----------
-    guess : callable
-        Of the motion behind a noisy one, and how much of it is motion.
+    predict : callable
     noise : Tensor [clip, frame, number]
     steps : int
-        Each looks along the way twice, at its begin and in its middle (the midpoint method); the last one ends in a guess.
+        Each evaluates the velocity at its start and in its middle. The last one returns a prediction.
 
     Returns
     -------
     Tensor [clip, frame, number]
     """
     x = noise
-    shares = crowded(np.arange(steps + 1) / steps).tolist()
-    for share, following in pairwise(shares):
-        half = (following - share) / 2
-        left = 1 - share
-        middle = x + half / left * (guess(x, share) - x)
-        ahead = guess(middle, share + half)
-        x = x + 2 * half * (ahead - middle) / (left - half) if following < 1 else ahead
+    times = early_times(np.arange(steps + 1) / steps).tolist()
+    for time, following in pairwise(times):
+        half = (following - time) / 2
+        remaining = 1 - time
+        middle = x + half / remaining * (predict(x, time) - x)
+        ahead = predict(middle, time + half)
+        x = x + 2 * half * (ahead - middle) / (remaining - half) if following < 1 else ahead
     return x
 
 
-DENOISER_SIZES = {"small": (128, 4, 4), "medium": (256, 6, 4), "large": (512, 12, 8)}
-"""Width, depth and heads."""
-
-TOKENS_A_SECOND = 6.25
-"""Stretches that a second is cut into, as nearly as whole frames allow."""
-
-_LEAST_SPREAD = 1e-2
-_ROOT = 2.0
-"""How many times as large as others the numbers of the root are shown, so that errors in them count more."""
-_WAVES = 16
-_LONGEST_SECONDS = 64.0
-_SHARPEST = 1000.0
-
-
 class Denoiser(nn.Module):
-    """Guesses the motion behind a noisy one.
+    """Transformer that predicts the motion from a noisy one, the time, the length and a caption's embedding.
+
+    Its tokens are overlapping segments of about a sixth of a second, encoded and decoded by convolutions. Time and caption
+    scale and shift the normalised values of every block (Peebles and Xie, Scalable diffusion models with transformers, 2023).
 
     Parameters
     ----------
     size : str
-        See :data:`DENOISER_SIZES`.
+        ``small``, ``medium`` or ``large``.
     dropout : float
     given : int
-        Numbers in the vector of a caption.
+        Length of a caption's embedding.
     fps : float
-        Frames a second.
+        Frames per second.
     """
 
     mean: Tensor
@@ -225,9 +211,9 @@ class Denoiser(nn.Module):
 
     def __init__(self, size: str, dropout: float, given: int, fps: float) -> None:
         super().__init__()
-        width, depth, heads = DENOISER_SIZES[size]
+        width, depth, heads = _SIZES[size]
         self.fps = fps
-        self.cut = max(1, round(fps / TOKENS_A_SECOND))
+        self.cut = max(1, round(fps / _TOKENS_PER_SECOND))
         self.checkpointing = False
         self.register_buffer("mean", torch.zeros(POSE_NUMBERS))
         self.register_buffer("spread", torch.ones(POSE_NUMBERS))
@@ -242,39 +228,39 @@ class Denoiser(nn.Module):
         self.end = nn.LayerNorm(width, elementwise_affine=False)
         self.steer = nn.Linear(width, 2 * width)
         self.back = nn.ConvTranspose1d(width, POSE_NUMBERS, seen, stride=self.cut, padding=(seen - self.cut) // 2)
-        # At first nothing is steered, so that blocks pass on what they get.
+        # Modulation starts at zero, so that blocks start as identities.
         for layer in (self.steer, *(block.steer for block in blocks)):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
     def normalise_by(self, mean: NDArray[Any], spread: NDArray[Any]) -> None:
-        """Take the mean and the standard deviation of the poses, which then are part of the model.
+        """Set the mean and the standard deviation of the poses. They are saved with the weights.
 
-        Numbers of a kind share one: a joint that hardly turns would else weigh as much as a shoulder, and its noise, too. What
-        the root does is few numbers, and decides where everything is, so it weighs more than others.
+        All rotations share one deviation, and all contacts: otherwise a joint that hardly turns, and its noise, would weigh as
+        much as a shoulder. The few numbers of the root decide where everything is, so they weigh more.
         """
         common = np.array(spread, np.float64)
         for kind in (ROTATIONS, CONTACTS):
             common[kind] = np.sqrt((common[kind] ** 2).mean())
-        common[: ROTATIONS.start] /= _ROOT
+        common[: ROTATIONS.start] /= _ROOT_WEIGHT
         self.mean.copy_(torch.from_numpy(np.asarray(mean, np.float32)))
         self.spread.copy_(torch.from_numpy(np.maximum(common, _LEAST_SPREAD).astype(np.float32)))
 
-    def forward(self, noisy: Tensor, share: Tensor, length: Tensor, text: Tensor, told: Tensor) -> Tensor:
-        """Guess motions.
+    def forward(self, noisy: Tensor, time: Tensor, length: Tensor, text: Tensor, has_caption: Tensor) -> Tensor:
+        """Predict motions.
 
         Parameters
         ----------
         noisy : Tensor [clip, frame, POSE_NUMBERS]
             Normalised.
-        share : Tensor [clip]
-            How much of it is motion: 0 noise alone, 1 none.
+        time : Tensor [clip]
+            0 is noise, 1 motion.
         length : Tensor [clip]
-            Frames that each has; what lies behind them does not matter.
+            Number of frames of each clip. Frames behind it are ignored.
         text : Tensor [clip, given]
-            Vectors of captions.
-        told : bool Tensor [clip]
-            Whether the caption is told.
+            Embeddings of captions.
+        has_caption : bool Tensor [clip]
+            Where false, `text` is ignored.
 
         Returns
         -------
@@ -283,42 +269,43 @@ class Denoiser(nn.Module):
         """
         frames = noisy.shape[1]
         padded = -(-frames // self.cut) * self.cut
-        there = torch.arange(padded, device=noisy.device)[None, :] < length[:, None]
-        x = functional.pad(noisy, (0, 0, 0, padded - frames)) * there[..., None]
+        mask = torch.arange(padded, device=noisy.device)[None, :] < length[:, None]
+        x = functional.pad(noisy, (0, 0, 0, padded - frames)) * mask[..., None]
         x = self.begin(x.transpose(1, 2)).transpose(1, 2)
-        tokens = there[:, :: self.cut]
-        x = x + self.place(_places(x.shape[1], length / self.cut, self.cut / self.fps))
-        steered = self.noise(_waves(share * _SHARPEST, 10_000.0)) + torch.where(told[:, None], self.text(text), self.nothing)
-        steered = functional.silu(steered)
-        mask = tokens[:, None, None, :]
+        tokens = mask[:, :: self.cut]
+        x = x + self.place(_position_encoding(x.shape[1], length / self.cut, self.cut / self.fps))
+        text_or_null = torch.where(has_caption[:, None], self.text(text), self.nothing)
+        condition = functional.silu(self.noise(_waves(time * _TIME_SCALE, 10_000.0)) + text_or_null)
+        attended = tokens[:, None, None, :]
         for block in self.blocks:
             if self.checkpointing and torch.is_grad_enabled():
-                x = checkpoint(block, x, steered, mask, use_reentrant=False)
+                x = checkpoint(block, x, condition, attended, use_reentrant=False)
             else:
-                x = block(x, steered, mask)
-        scale, shift = self.steer(steered)[:, None].chunk(2, dim=-1)
+                x = block(x, condition, attended)
+        scale, shift = self.steer(condition)[:, None].chunk(2, dim=-1)
         x = (self.end(x) * (1 + scale) + shift) * tokens[..., None]
-        guessed: Tensor = self.back(x.transpose(1, 2)).transpose(1, 2)[:, :frames]
-        return guessed
+        predicted: Tensor = self.back(x.transpose(1, 2)).transpose(1, 2)[:, :frames]
+        return predicted
 
 
 def _waves(values: Tensor, longest: float) -> Tensor:
-    """Sines and cosines of numbers, of periods between 2 pi and `longest` times as much: Tensor [..., 2 _WAVES]."""
+    """Return sines and cosines with periods from 2 pi to `longest` times 2 pi: Tensor [..., 2 _WAVES]."""
     rates = torch.exp(-math.log(longest) * torch.arange(_WAVES, device=values.device) / _WAVES)
     angle = values[..., None] * rates
     return torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
 
 
-def _places(count: int, length: Tensor, seconds: float) -> Tensor:
-    """Tell each stretch how far it is from the first one and from the last one: Tensor [clip, count, 4 _WAVES]."""
+def _position_encoding(count: int, length: Tensor, seconds: float) -> Tensor:
+    """Encode the distance of each token from the first and from the last one: Tensor [clip, count, 4 _WAVES]."""
     number = torch.arange(count, device=length.device)[None, :]
     after, before = number.expand(len(length), -1) * seconds, (length[:, None] - number) * seconds
-    quarter = 2 * math.pi * 2  # the shortest wave is half a second long
-    return torch.cat([_waves(quarter * after, _LONGEST_SECONDS * 4), _waves(quarter * before, _LONGEST_SECONDS * 4)], dim=-1)
+    half_second = 2 * math.pi * 2  # the shortest period is half a second
+    periods = _LONGEST_SECONDS * 4
+    return torch.cat([_waves(half_second * after, periods), _waves(half_second * before, periods)], dim=-1)
 
 
 class _Block(nn.Module):
-    """Stretches look at each other, then each is thought over; both are steered."""
+    """A transformer block: attention, then a feed-forward network, both modulated by the condition."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -329,13 +316,13 @@ class _Block(nn.Module):
         self.think = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(dropout), nn.Linear(4 * width, width))
         self.steer = nn.Linear(width, 6 * width)
 
-    def forward(self, x: Tensor, steered: Tensor, mask: Tensor) -> Tensor:
-        """Mix stretches x [clip, stretch, width] of which `mask` [clip, 1, 1, stretch] are there."""
-        scale, shift, gate, scale_2, shift_2, gate_2 = self.steer(steered)[:, None].chunk(6, dim=-1)
+    def forward(self, x: Tensor, condition: Tensor, mask: Tensor) -> Tensor:
+        """Transform tokens x [clip, token, width]; `mask` [clip, 1, 1, token] is true where there is a token."""
+        scale, shift, gate, scale_2, shift_2, gate_2 = self.steer(condition)[:, None].chunk(6, dim=-1)
         inner = self.first(x) * (1 + scale) + shift
         clips, count, width = inner.shape
         query, key, value = self.asked(inner).view(clips, count, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        x = x + gate * self.seen(seen.transpose(1, 2).flatten(-2))
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        x = x + gate * self.seen(attended.transpose(1, 2).flatten(-2))
         mixed: Tensor = x + gate_2 * self.think(self.second(x) * (1 + scale_2) + shift_2)
         return mixed

@@ -1,1 +1,1 @@
-"""The tasks: each file makes one :class:`posegen.training.task.Task`."""
+"""The training tasks: each module defines one :class:`posegen.training.task.Task` as ``TASK``."""

@@ -1,19 +1,8 @@
-"""``text``: an encoder of sentences learns what captions mean.
+"""``text``: fine-tune a text encoder on captions.
 
-It begins with an encoder that is trained already. To find pairs, captions of one scene in different words are drawn near one
-another, and away from those of other scenes and from what differs in one statement. To tell families, the encoder and a layer
-behind it learn which families of actions a caption tells of.
-
-
-How well paraphrases are found: captions of one scene in different words, among those of other scenes, and beside captions
-that differ in one statement.
-
-The rules are those of :mod:`posegen.training.measures.ranking`. Captions take turns as what is asked and what is to be found;
-where both have the same words, nothing is asked. Right are the scene's own caption, and what has its words or those of what is
-asked.
-
-
-What a trained classifier says of texts.
+With ``text.goal=pairs`` the encoder learns paraphrases: captions of one scene in different words are pulled together and pushed
+away from those of other scenes and from hard negatives. With ``text.goal=families`` the encoder and a linear layer learn which
+families of actions a caption states.
 """
 
 from __future__ import annotations
@@ -33,35 +22,37 @@ from torch.nn import functional
 
 from posegen.errors import PosegenError, UsageError
 from posegen.training.data.captions import (
-    CAPTIONED_LENGTH,
     CHANGES,
     FAMILIES,
     SENTENCE,
-    TOLD,
+    STATED_ACTIONS,
+    TEXT_LENGTH,
     CaptionSampler,
     family_names,
     texts_of,
-)
-from posegen.training.data.features import View
+)  # fmt: skip
+from posegen.training.data.features import Recipe, View
 from posegen.training.data.hard_negatives import CHANGED
 from posegen.training.measures.ranking import pools, ranking_of, ranks_of
 from posegen.training.model_files import load_model
 from posegen.training.models.losses import info_nce
 from posegen.training.models.text_encoders import TextModel, save_encoder
 from posegen.training.settings import Model, Settings, Text
-from posegen.training.task import Clips, Task
+from posegen.training.task import Clips, Tally, Task
 
-__all__ = ["POOL", "TASK", "predict_families", "recall_among_hard_negatives", "recall_in_pools"]
+__all__ = ["TASK", "predict_families", "recall_among_hard_negatives", "recall_in_pools"]
 
 Array = NDArray[Any]
 
-_QUICKER = 10.0
-"""How much further a step moves the scores of families than weights of an encoder that is trained already."""
+_POOL = 256
+"""Scenes in a pool, with one caption each."""
+_SCORE_GAIN = 10.0
+"""Factor on class scores relative to pre-trained weights; see :class:`posegen.training.models.text_encoders.TextModel`."""
+_ADAPTER_GAIN = 8.0
+"""Factor on low-rank adapters, which start at zero."""
 _APART = 0.5
-"""Of a cosine how far below 1 is enough for a caption that is false in one statement."""
-_LEAST = 1e-4
-_OF_ADAPTERS = 8.0
-"""How much further a step moves low-rank adapters, which begin at nothing."""
+"""Distance (1 - cosine) from a hard negative that is large enough."""
+_LEAST_DISTANCE = 1e-4
 
 
 def _build(gain: float, view: View, settings: Model) -> nn.Module:
@@ -71,101 +62,96 @@ def _build(gain: float, view: View, settings: Model) -> nn.Module:
 def _encoded(model: nn.Module, letters: Tensor) -> Tensor:
     """Encode texts [..., letter]; zeros where there is none."""
     flat = letters.reshape(-1, letters.shape[-1]).cpu().numpy()
-    there = flat.any(axis=1)
-    said = model(texts_of(flat[there]))
-    found = said.new_zeros(len(flat), said.shape[1])
-    found[torch.from_numpy(there).to(said.device)] = said
-    shaped: Tensor = found.reshape(*letters.shape[:-1], -1)
+    present = flat.any(axis=1)
+    outputs = model(texts_of(flat[present]))
+    every = outputs.new_zeros(len(flat), outputs.shape[1])
+    every[torch.from_numpy(present).to(outputs.device)] = outputs
+    shaped: Tensor = every.reshape(*letters.shape[:-1], -1)
     return shaped
 
 
 def _apply_pairs(model: nn.Module, clips: Clips) -> Tensor:
-    """Vectors [clip, caption, alternative, dimension]: of the two that a clip is shown with, or of all of its captions."""
+    """Return vectors [clip, caption, alternative, dimension] of the two captions of a training clip, or of all captions."""
     letters = clips["sentence"]
     return _encoded(model, torch.stack([letters, clips["other"]], dim=1) if "other" in clips else letters)
 
 
 def _apply_families(model: nn.Module, clips: Clips) -> Tensor:
-    """Scores [clip, family] of the caption that a clip is shown with; [clip, caption, family] of all of them."""
+    """Return scores [clip, family] of the caption of a training clip, or [clip, caption, family] of all captions."""
     letters = clips["sentence"]
     return _encoded(model, letters if letters.dim() == 2 else letters[:, :, 0])
 
 
-def _pair_loss(settings: Text, said: Tensor, clips: Clips) -> Tensor:
-    """Hold both captions of each pair against what is surely false of their scene: others of the batch, and their own hard
-    negatives.
-    """
-    vectors, count = said.float(), len(said)
-    there = (torch.stack([clips["sentence"], clips["other"]], dim=1)[:, :, 1:] != 0).any(dim=-1)
-    number = torch.arange(count, device=said.device)
+def _pair_loss(settings: Text, outputs: Tensor, clips: Clips) -> Tensor:
+    """Compare each caption of a pair with the other one, with false captions of other scenes, and with hard negatives."""
+    vectors, count = outputs.float(), len(outputs)
+    present = (torch.stack([clips["sentence"], clips["other"]], dim=1)[:, :, 1:] != 0).any(dim=-1)
+    number = torch.arange(count, device=outputs.device)
     own = number[:, None] == number
     apart = clips["sample"][:, None] != clips["sample"]
-    ways = []
-    for asked, claimed in enumerate((clips["claimed"], clips["asked"])):
-        hard = vectors[:, asked, 1:].flatten(0, 1)
-        meant = (number[:, None] == number.repeat_interleave(vectors.shape[2] - 1)) & there[:, asked].flatten()
-        counts = torch.cat([own | (_false(clips["scene"], claimed) & apart), meant], dim=1)
-        texts = torch.cat([vectors[:, 1 - asked, 0], hard])
-        near = _nearness(vectors[:, asked, :1], vectors[:, asked, 1:], there[:, asked])
-        ways.append(info_nce(vectors[:, asked, 0], texts, 1 / settings.temperature, counts) + 2 * near)
-    return (ways[0] + ways[1]) / 2
+    losses = []
+    for query, stated in enumerate((clips["second_actions"], clips["first_actions"])):
+        hard = vectors[:, query, 1:].flatten(0, 1)
+        own_hard = (number[:, None] == number.repeat_interleave(vectors.shape[2] - 1)) & present[:, query].flatten()
+        valid = torch.cat([own | (_is_false(clips["scene_actions"], stated) & apart), own_hard], dim=1)
+        texts = torch.cat([vectors[:, 1 - query, 0], hard])
+        near = _hard_negative_loss(vectors[:, query, :1], vectors[:, query, 1:], present[:, query])
+        losses.append(info_nce(vectors[:, query, 0], texts, 1 / settings.temperature, valid) + 2 * near)
+    return (losses[0] + losses[1]) / 2
 
 
-def _nearness(asked: Tensor, hard: Tensor, there: Tensor) -> Tensor:
-    """How much nearer captions are to what is false in one statement than they should be: the mean logarithm.
+def _hard_negative_loss(query: Tensor, hard: Tensor, present: Tensor) -> Tensor:
+    """Return the mean logarithm of how much closer hard negatives are than they should be.
 
-    At first a left hand and a right one are nearly the same to an encoder, and of two vectors of unit length that coincide the
-    cosine has no slope: InfoNCE does not part them. The logarithm of their distance has the more slope the nearer they are.
+    To a pre-trained encoder a left and a right hand are almost the same, and the cosine of two equal unit vectors has no
+    gradient, so InfoNCE does not separate them. The gradient of the logarithm grows as the distance shrinks.
     """
-    distance = 1 - (asked * hard).sum(dim=-1)
-    short = (math.log(_APART) - torch.log(distance.clamp(min=0) + _LEAST)).clamp(min=0)
-    return (short * there).sum() / there.sum().clamp(min=1)
+    distance = 1 - (query * hard).sum(dim=-1)
+    short = (math.log(_APART) - torch.log(distance.clamp(min=0) + _LEAST_DISTANCE)).clamp(min=0)
+    return (short * present).sum() / present.sum().clamp(min=1)
 
 
-def _false(scene: Tensor, claimed: Tensor) -> Tensor:
-    """Tell of each scene which captions surely are false of it: those that tell of an action that nobody does there."""
-    done = (claimed[None, :, :, None] == scene[:, None, None, :]).any(dim=-1)
-    return ((claimed[None] != 0) & ~done).any(dim=-1)
+def _is_false(scene: Tensor, stated: Tensor) -> Tensor:
+    """Return for each scene which captions are certainly false: those that state an action that does not occur."""
+    occurs = (stated[None, :, :, None] == scene[:, None, None, :]).any(dim=-1)
+    return ((stated[None] != 0) & ~occurs).any(dim=-1)
 
 
-def _family_loss(said: Tensor, clips: Clips) -> Tensor:
-    truth = clips["families"][:, : said.shape[1]].to(said)
-    return functional.binary_cross_entropy_with_logits(said.float(), truth.float())
+def _family_loss(outputs: Tensor, clips: Clips) -> Tensor:
+    truth = clips["families"][:, : outputs.shape[1]].to(outputs)
+    return functional.binary_cross_entropy_with_logits(outputs.float(), truth.float())
 
 
-class _Paraphrases:
-    """Keeps the vectors of captions, and measures which are found by others of the same scene."""
+class _Paraphrases(Tally):
+    """Collects the vectors of captions and measures how well captions of the same scene are found."""
 
     def __init__(self, view: View) -> None:
         del view
-        self._kept: list[tuple[Array, ...]] = []
+        self._batches: list[tuple[Array, ...]] = []
 
-    def add(self, said: Tensor, clips: Clips) -> None:
+    def add(self, outputs: Tensor, clips: Clips) -> None:
         letters = clips["sentence"][:, :, 0].cpu().numpy()
         words = np.full(letters.shape[:2], -1, np.int64)
         for clip, caption in np.argwhere(letters.any(axis=-1)):
             words[clip, caption] = xxhash.xxh3_64_intdigest(letters[clip, caption].tobytes()) >> 1
         own = (clips[name].cpu().numpy() for name in ("changes", "sample"))
-        self._kept.append((said.float().cpu().numpy(), words, *own))
+        self._batches.append((outputs.float().cpu().numpy(), words, *own))
 
     def measures(self) -> dict[str, float]:
-        """Tell recall in pools of scenes, and among hard negatives."""
-        said, words, changes, sample = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        """Return recall in pools of scenes and among hard negatives."""
+        outputs, words, changes, sample = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
         order = np.argsort(sample, kind="stable")
-        said, words, changes = said[order], words[order], changes[order]
-        vectors, hard = said[:, :, 0], said[:, :, 1:]
-        found = recall_in_pools(vectors, words)
-        if not found:
-            msg = "no scene that the encoder is held against has two captions in different words. Generate more samples"
+        outputs, words, changes = outputs[order], words[order], changes[order]
+        vectors, hard = outputs[:, :, 0], outputs[:, :, 1:]
+        recall = recall_in_pools(vectors, words)
+        if not recall:
+            msg = "no validation scene has two captions in different words. Generate more samples"
             raise PosegenError(msg)
-        return {**found, **recall_among_hard_negatives(vectors, words, hard, changes), "clips": float(len(sample))}
-
-    def table(self) -> dict[str, Any]:
-        return {}
+        return {**recall, **recall_among_hard_negatives(vectors, words, hard, changes), "clips": float(len(sample))}
 
 
-class _Families:
-    """Counts what is said of captions beside what they tell of."""
+class _Families(Tally):
+    """Counts predicted and true families of captions."""
 
     def __init__(self, view: View) -> None:
         self._names = view.answers
@@ -173,25 +159,26 @@ class _Families:
         self._true: list[Array] = []
         self._exact = self._clips = 0
 
-    def add(self, said: Tensor, clips: Clips) -> None:
-        there = (clips["sentence"][:, :, 0] != 0).any(dim=-1).cpu().numpy()
-        found = (said > 0).cpu().numpy()[there]
-        true = clips["families"].cpu().numpy()[there][:, : len(self._names)].astype(bool)
-        self._counts += [(found & true).sum(axis=0), found.sum(axis=0), true.sum(axis=0)]
-        self._exact += int((found == true).all(axis=1).sum())
+    def add(self, outputs: Tensor, clips: Clips) -> None:
+        present = (clips["sentence"][:, :, 0] != 0).any(dim=-1).cpu().numpy()
+        predicted = (outputs > 0).cpu().numpy()[present]
+        true = clips["families"].cpu().numpy()[present][:, : len(self._names)].astype(bool)
+        self._counts += [(predicted & true).sum(axis=0), predicted.sum(axis=0), true.sum(axis=0)]
+        self._exact += int((predicted == true).all(axis=1).sum())
         self._true.append(true)
-        self._clips += len(said)
+        self._clips += len(outputs)
 
     def measures(self) -> dict[str, float]:
-        """Tell the mean of F1 over the families that occur, in which share of captions all are right, and in which they
-        would be if the commonest were always said.
+        """Return the mean F1 of the families that occur, and the share of captions with all families right.
+
+        ``commonest`` is that share for always predicting the commonest set of families.
         """
-        hits, said, true = self._counts
+        hits, predicted, true = self._counts
         occurs = true > 0
         every = np.concatenate(self._true)
         _, counts = np.unique(every, axis=0, return_counts=True)
         return {
-            "macro_f1": float((2 * hits[occurs] / (said + true)[occurs]).mean()),
+            "macro_f1": float((2 * hits[occurs] / (predicted + true)[occurs]).mean()),
             "exact": self._exact / len(every),
             "commonest": float(counts.max() / len(every)),
             "captions": float(len(every)),
@@ -199,141 +186,81 @@ class _Families:
         }
 
     def table(self) -> dict[str, Any]:
-        """Give for each family how often it was rightly said, said, and true."""
+        """Return for each family the number of captions: correctly predicted, predicted, and true."""
         return {"names": list(self._names), "said": self._counts.tolist()}
 
 
-def _pairs(settings: Text, form: str = "both ways") -> Task:
-    return Task(
-        name="text",
-        recipes=(SENTENCE, CAPTIONED_LENGTH, CHANGES, TOLD),
-        labels=("other", "claimed"),
-        build=partial(_build, 1.0),
-        apply=_apply_pairs,
-        loss=partial(_pair_loss, settings),
-        tally=_Paraphrases,
-        monitor="r1",
-        describe=None,
-        needs_whole_batch=True,
-        first_variant_only=True,
-        takes_motion=False,
-        caption_sampler=CaptionSampler(settings.pairs, settings.hard),
-        configure=_configured,
-        form=form,
-        restore=_restored,
-        adapter_gain=_OF_ADAPTERS,
-        save_extras=save_encoder,
-    )
+def recall_in_pools(vectors: Array, words: Array, pool: int = _POOL) -> dict[str, float]:
+    """Measure how well captions of the same scene are found in pools of scenes.
 
-
-def _families(settings: Text, form: str = "families at a rate of their own", gain: float = _QUICKER) -> Task:
-    return Task(
-        name="text",
-        recipes=(SENTENCE, CAPTIONED_LENGTH, FAMILIES),
-        labels=("families",),
-        build=partial(_build, gain),
-        apply=_apply_families,
-        loss=_family_loss,
-        tally=_Families,
-        monitor="macro_f1",
-        describe=None,
-        first_variant_only=True,
-        takes_motion=False,
-        class_names=family_names(),
-        caption_sampler=CaptionSampler(settings.pairs, 0),
-        configure=_configured,
-        form=form,
-        restore=_restored,
-        adapter_gain=_OF_ADAPTERS,
-        save_extras=save_encoder,
-    )
-
-
-def _configured(settings: Settings) -> Task:
-    if settings.data.frames is not None:
-        msg = "text learns from captions of whole clips, so it takes no data.frames"
-        raise UsageError(msg)
-    return _pairs(settings.text) if settings.text.goal == "pairs" else _families(settings.text)
-
-
-def _restored(form: str) -> Task:
-    # Before both ways, and before their own rate, runs had no form, and this one.
-    if form == "families":
-        return _families(Text(), form, 1.0)
-    return _families(Text()) if form.startswith("families") else _pairs(Text(), form)
-
-
-POOL = 256
-"""Scenes in a pool, of each one caption."""
-
-
-def recall_in_pools(vectors: Array, words: Array, pool: int = POOL) -> dict[str, float]:
-    """Measure recall in pools of scenes.
+    The rules are those of :mod:`posegen.training.measures.ranking`. Each caption in turn is the query, and the next one the
+    answer; pairs with the same words are skipped. Any caption with the words of the answer or of the query counts as right.
 
     Parameters
     ----------
     vectors : float [scene, caption, dimension]
         Of unit length.
     words : int [scene, caption]
-        The same number for the same words; -1, behind the others, where a scene has fewer captions.
+        Equal numbers for equal words; -1, behind the others, where a scene has fewer captions.
     pool : int
+        Scenes per pool.
 
     Returns
     -------
     dict of str to float
-        ``r1``, ``r3``, ``r10`` as far as the pool is so large, ``median`` rank, ``chance_r1``, ``pool`` and ``questions``.
+        ``r1``, ``r3``, ``r10`` as far as the pool allows, ``median`` rank, ``chance_r1``, ``pool`` and ``questions``.
     """
     ranks, rights = [], []
-    told = np.flatnonzero((words >= 0).sum(axis=1) > 1)
-    size = min(pool, len(told))
+    several = np.flatnonzero((words >= 0).sum(axis=1) > 1)
+    size = min(pool, len(several))
     for turn in range(words.shape[1]):
-        for places in pools(0, len(told), size, turn):
-            chosen = told[places]
-            asked, right_one = _turn(words[chosen], turn)
-            questions, answers = words[chosen, asked], words[chosen, right_one]
+        for chosen in (several[numbers] for numbers in pools(0, len(several), size, turn)):
+            query, answer = _turn(words[chosen], turn)
+            questions, answers = words[chosen, query], words[chosen, answer]
             valid = questions != answers
-            scores = vectors[chosen, asked] @ vectors[chosen, right_one].T
+            scores = vectors[chosen, query] @ vectors[chosen, answer].T
             right = (answers[:, None] == answers) | (questions[:, None] == answers)
             if valid.any():
                 ranks.append(ranks_of(scores[valid], right[valid]))
                 rights.append(right[valid].sum(axis=1))
     if not ranks:
         return {}
-    found = ranking_of(np.concatenate(ranks), np.concatenate(rights), size, (1, 3, 10))
-    recalls = {f"r{k}": share for k, share in found.recall.items()}
-    counted = {"pool": float(found.pool), "questions": float(found.questions)}
-    return {**recalls, "median": found.median, "chance_r1": found.chance[1], **counted}
+    ranking = ranking_of(np.concatenate(ranks), np.concatenate(rights), size, (1, 3, 10))
+    recalls = {f"r{k}": share for k, share in ranking.recall.items()}
+    counts = {"pool": float(ranking.pool), "questions": float(ranking.questions)}
+    return {**recalls, "median": ranking.median, "chance_r1": ranking.chance[1], **counts}
 
 
 def recall_among_hard_negatives(vectors: Array, words: Array, hard: Array, changes: Array) -> dict[str, float]:
-    """Measure how often a paraphrase is nearer to a caption than all that differs from that caption in one statement.
+    """Measure how often a paraphrase is closer to a caption than all hard negatives of that caption.
 
     Parameters
     ----------
-    vectors, words : as :func:`recall_in_pools` takes them
+    vectors, words
+        As for :func:`recall_in_pools`.
     hard : float [scene, caption, alternative, dimension]
         Hard negatives of each caption.
     changes : int [scene, caption, alternative]
-        Which kind of statement was changed; -1 where there is no hard negative.
+        Kind of the changed statement; -1 where there is no hard negative.
 
     Returns
     -------
     dict of str to float
-        ``hard_r1``, ``hard_chance`` and ``hard_questions``; for each kind that there is ``hard_KIND``, how often the paraphrase
-        is nearer than one hard negative of this kind, half by chance.
+        ``hard_r1``, ``hard_chance`` and ``hard_questions``; ``hard_KIND`` for each kind: how often the paraphrase is closer
+        than one hard negative of this kind (0.5 by chance).
     """
     first, chance, over = [], [], []
-    told = np.flatnonzero((words >= 0).sum(axis=1) > 1)
+    several = np.flatnonzero((words >= 0).sum(axis=1) > 1)
     for turn in range(words.shape[1]):
-        asked, right_one = _turn(words[told], turn)
-        query, known = vectors[told, asked], changes[told, asked]
-        own = (query * vectors[told, right_one]).sum(axis=-1)
-        other = np.einsum("sd,sad->sa", query, hard[told, asked])
-        valid = (words[told, asked] != words[told, right_one]) & (known >= 0).any(axis=1)
-        nearer = own[:, None] > other
-        first.append((nearer | (known < 0)).all(axis=1)[valid])
+        query, answer = _turn(words[several], turn)
+        vector, known = vectors[several, query], changes[several, query]
+        own = (vector * vectors[several, answer]).sum(axis=-1)
+        other = np.einsum("sd,sad->sa", vector, hard[several, query])
+        valid = (words[several, query] != words[several, answer]) & (known >= 0).any(axis=1)
+        closer = own[:, None] > other
+        first.append((closer | (known < 0)).all(axis=1)[valid])
         chance.append(1 / (1 + (known[valid] >= 0).sum(axis=1)))
-        over.append(np.stack([known[valid].ravel(), nearer[valid].ravel()], axis=1))
+        over.append(np.stack([known[valid].ravel(), closer[valid].ravel()], axis=1))
     right, by_chance, pairs = (np.concatenate(parts) for parts in (first, chance, over))
     if not len(right):
         return {}
@@ -342,33 +269,29 @@ def recall_among_hard_negatives(vectors: Array, words: Array, hard: Array, chang
         for kind, name in enumerate(CHANGED)
         if (pairs[:, 0] == kind).any()
     }
-    return {
-        "hard_r1": float(right.mean()),
-        "hard_chance": float(by_chance.mean()),
-        "hard_questions": float(len(right)),
-        **kinds,
-    }
+    totals = {"hard_r1": right.mean(), "hard_chance": by_chance.mean(), "hard_questions": len(right)}
+    return {name: float(value) for name, value in totals.items()} | kinds
 
 
 def _turn(words: Array, turn: int) -> tuple[Array, Array]:
-    """Tell which caption of each scene is asked for in a turn, and which is to be found."""
+    """Return which caption of each scene is the query in a turn, and which one the answer."""
     count = (words >= 0).sum(axis=1)
     return turn % count, (turn + 1) % count
 
 
 def predict_families(run: Path, texts: Sequence[str]) -> list[dict[str, float]]:
-    """Tell how likely it is that texts tell of each family of actions.
+    """Return the probability that texts state each family of actions.
 
     Parameters
     ----------
     run : Path
-        Of ``posegen train --task text --set text.goal=families``.
+        Run of ``posegen train --task text --set text.goal=families``.
     texts : sequence of str
 
     Returns
     -------
     list of dict of str to float
-        For each text, by family; what is above .5 is said of it.
+        For each text the probability by family; above .5 the family counts as stated.
 
     Raises
     ------
@@ -383,14 +306,73 @@ def predict_families(run: Path, texts: Sequence[str]) -> list[dict[str, float]]:
     0.98
     """
     trained = load_model(run)
-    if trained.task.name != "text" or not trained.view.answers:
-        msg = f"{run}: its model does not tell families of texts. Train one with --task text --set text.goal=families"
+    if trained.task.name != TASK.name or not trained.view.answers:
+        msg = f"{run}: its model predicts no families. Train one with --task text --set text.goal=families"
         raise UsageError(msg)
     if not texts:
         return []
     with torch.inference_mode():
-        likely = torch.sigmoid(trained.model(list(texts)))
-    return [dict(zip(trained.view.answers, row, strict=True)) for row in likely.tolist()]
+        probabilities = torch.sigmoid(trained.model(list(texts)))
+    return [dict(zip(trained.view.answers, row, strict=True)) for row in probabilities.tolist()]
+
+
+def _task(recipes: tuple[Recipe, ...], **own: Any) -> Task:
+    """Return the task with what both goals share."""
+    return Task(
+        name="text",
+        recipes=recipes,
+        first_variant_only=True,
+        takes_motion=False,
+        configure=_configured,
+        restore=_restored,
+        adapter_gain=_ADAPTER_GAIN,
+        save_extras=save_encoder,
+        **own,
+    )
+
+
+def _pairs(settings: Text, form: str = "both ways") -> Task:
+    return _task(
+        (SENTENCE, TEXT_LENGTH, CHANGES, STATED_ACTIONS),
+        labels=("other", "second_actions"),
+        build=partial(_build, 1.0),
+        apply=_apply_pairs,
+        loss=partial(_pair_loss, settings),
+        tally=_Paraphrases,
+        monitor="r1",
+        needs_whole_batch=True,
+        caption_sampler=CaptionSampler(settings.pairs, settings.hard),
+        form=form,
+    )
+
+
+def _families(settings: Text, form: str = "families at a rate of their own", gain: float = _SCORE_GAIN) -> Task:
+    return _task(
+        (SENTENCE, TEXT_LENGTH, FAMILIES),
+        labels=("families",),
+        build=partial(_build, gain),
+        apply=_apply_families,
+        loss=_family_loss,
+        tally=_Families,
+        monitor="macro_f1",
+        class_names=family_names(),
+        caption_sampler=CaptionSampler(settings.pairs, 0),
+        form=form,
+    )
+
+
+def _configured(settings: Settings) -> Task:
+    if settings.data.frames is not None:
+        msg = "data.frames is set, but the task text learns from captions of whole clips. Remove it"
+        raise UsageError(msg)
+    return _pairs(settings.text) if settings.text.goal == "pairs" else _families(settings.text)
+
+
+def _restored(form: str) -> Task:
+    # Older runs of this content version have no form, or "families" without a gain on the scores.
+    if form == "families":
+        return _families(Text(), form, 1.0)
+    return _families(Text()) if form.startswith("families") else _pairs(Text(), form)
 
 
 TASK = _pairs(Text())
