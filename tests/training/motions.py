@@ -1,4 +1,4 @@
-"""Runs of the task motion, each in a process of its own; ``python -m tests.training.motions FOLDER`` prints what came of them
+"""Runs of the task motion, each in a process of its own. ``python -m tests.training.motions FOLDER`` prints their results
 as JSON. ``FOLDER/dataset`` has the vectors of its captions.
 """
 
@@ -43,7 +43,7 @@ def main(folder: Path) -> dict[str, Any]:
 
 
 def _made(folder: Path) -> dict[str, Any]:
-    """What the finished model makes of texts, how it is judged, and what is refused."""
+    """Return what the trained model generates, its evaluation, and the error messages."""
     from posegen.cli.evaluation_models import judge_motion
     from posegen.errors import UsageError
     from posegen.training.animation import evaluation

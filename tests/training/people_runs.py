@@ -1,4 +1,4 @@
-"""Runs of a task, each in a process of its own; ``python -m tests.training.people_runs TASK FOLDER`` prints what came of them
+"""Runs of a task, each in a process of its own. ``python -m tests.training.people_runs TASK FOLDER`` prints their results
 as JSON. ``FOLDER/dataset`` has the vectors of its captions if the task needs them.
 """
 
@@ -75,7 +75,7 @@ def _killed_reading(run: Callable[..., Told], folder: Path, words: tuple[str, ..
 
 
 def _forget_form(run: Path) -> None:
-    """Make a run look as one that was started when its task had another model."""
+    """Change a run to look as if its task had another form."""
     document = read_document(run, RUN)
     assert document is not None
     write_document(run, RUN, {name: value for name, value in document.items() if name not in ("hash", "form")})

@@ -1,4 +1,4 @@
-"""Runs of the task retrieval, each in a process of its own; ``python -m tests.training.retrievals FOLDER`` prints what came of
+"""Runs of the task retrieval, each in its own process. ``python -m tests.training.retrievals FOLDER`` prints their results
 them as JSON. ``FOLDER/dataset`` has the vectors of its captions.
 """
 
@@ -44,7 +44,7 @@ def main(folder: Path) -> dict[str, Any]:
 
 
 def _from_config(run: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Runs without a dataset, which embed captions on the way: a whole one, and one that is killed and goes on."""
+    """Run from a config, which embeds captions during training: once uninterrupted, once killed and resumed."""
     preloading.kernels()
     few = ("contrast.encoder=hashing-for-tests", "steps=6", "saving.steps=2", "checks.times=1", "data.variants=[base]")
     config = Path("smoke")
@@ -58,7 +58,7 @@ def _from_config(run: Callable[..., dict[str, Any]]) -> dict[str, Any]:
 
 
 def _said(folder: Path) -> dict[str, Any]:
-    """What the finished model says, by itself and through `posegen evaluate`."""
+    """Return predictions of the trained model, direct and through `posegen evaluate`."""
     import pyarrow.parquet as pq
 
     import posegen

@@ -1,4 +1,4 @@
-"""The task attribute: what is measured of a stretch, the errors of what is said of it, and what runs on a tiny dataset say."""
+"""The task attribute: measures of locomotion, errors of predictions, and runs on a tiny dataset."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
-    """What runs of :mod:`tests.training.people_runs` said."""
+def results(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
+    """Results of the runs of :mod:`tests.training.people_runs`."""
 
     def make(place: Path) -> None:
         shutil.copytree(folder / "dataset", place / "dataset")
@@ -57,7 +57,7 @@ def told(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Progr
     return dict(json.loads((made_once(tmp_path_factory, "attribute runs", make) / "told.json").read_text()))
 
 
-def test_speed_is_that_of_travel_not_of_swaying() -> None:
+def test_speed_ignores_swaying() -> None:
     time = np.arange(100) / 25
     pelvis = np.stack([0.03 * np.sin(2 * np.pi * 2 * time), 0.9 + 0.02 * np.sin(9 * time), 1.3 * time], axis=1)
     assert mean_speed(pelvis, 25) == pytest.approx(1.3, rel=0.01)
@@ -72,7 +72,7 @@ def test_steps_are_counted_from_landing_to_landing() -> None:
         contact[start : start + 8, :2] = 0
     for start in range(20, 100, 20):
         contact[start : start + 8, 2:] = 0
-    # A foot comes down every 10 frames: at 18, 28, ..., 98.
+    # A foot lands every 10 frames: at 18, 28, ..., 98.
     assert cadence(contact, 25) == pytest.approx(60 * 25 / 10)
     assert np.isnan(cadence(contact[:36], 25))
 
@@ -85,7 +85,7 @@ def test_energy_is_half_the_square_of_the_speed() -> None:
     assert kinetic_energy(joints, 25) == pytest.approx(1.0)
 
 
-def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> None:
+def test_measures_are_those_of_the_first_locomotion(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
     prepare(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
@@ -123,7 +123,7 @@ def test_what_is_measured_is_of_the_first_stretch_that_travels(folder: Path) -> 
     assert stated > 5
 
 
-def test_a_config_gives_what_its_dataset_does(folder: Path) -> None:
+def test_a_config_gives_the_arrays_of_its_dataset(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
     prepare(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
@@ -137,7 +137,7 @@ def test_a_config_gives_what_its_dataset_does(folder: Path) -> None:
             assert np.array_equal(found[recipe.name, variant], kept[:20, variant], equal_nan=recipe is MEASURED)
 
 
-def test_errors_are_what_they_are_called() -> None:
+def test_errors_follow_their_definitions() -> None:
     found, true = np.array([1.0, 3.0, 2.0]), np.array([2.0, 1.0, 2.0])
     assert smape(found, true) == pytest.approx(100 * (1 / 1.5 + 2 / 2 + 0) / 3)
     errors = errors_of(found, true)
@@ -153,13 +153,13 @@ def test_no_constant_is_better_than_the_best(seed: int) -> None:
     assert found == pytest.approx(dense, rel=0.01)
 
 
-def test_the_floor_is_that_of_others_of_whom_the_same_is_said() -> None:
+def test_the_floor_is_predicted_from_captions_with_the_same_statements() -> None:
     drawn = np.random.default_rng(3)
     clips = np.arange(300).repeat(2)
     words = np.stack([drawn.integers(0, 3, 600), np.where(np.arange(600) % 200 == 0, 7, drawn.integers(0, 2, 600))], axis=1)
     true = np.exp(words[:, 0] + drawn.normal(0, 0.2, 600))
 
-    def told(place: int) -> float:
+    def results(place: int) -> float:
         """What others say, in a tenth that this one's clip is not in: those who say both words, else the first, else all."""
         for columns in ([0, 1], [0], []):
             others = [
@@ -171,16 +171,16 @@ def test_the_floor_is_that_of_others_of_whom_the_same_is_said() -> None:
                 return best_constant(np.array(others))
         raise AssertionError
 
-    expected = smape(np.array([told(place) for place in range(600)]), true)
+    expected = smape(np.array([results(place) for place in range(600)]), true)
     assert entropy_floor(true, words, clips, ((0, 1), (0,))) == pytest.approx(expected)
     assert entropy_floor(true, words, clips, ((0, 1), (0,))) < 0.5 * entropy_floor(true, words, clips, ())
-    # By chance words that mean nothing make no floor lower, however few say the same.
+    # Meaningless words do not lower the floor, even in small groups.
     noise = drawn.integers(0, 100, (600, 1))
     assert entropy_floor(true, noise, clips, ((0,),)) > smape(best_constant(true), true)
     assert entropy_floor(true[:2], words[:2], clips[:2], ((0,),)) < 200
 
 
-def test_words_are_known_by_numbers_whatever_their_case_and_spaces() -> None:
+def test_word_numbers_ignore_case_and_spaces() -> None:
     assert spell("A man walks, slowly.") == spell("a man  WALKS ,slowly.")
     assert len(set(spell("a man walks slowly then sits down"))) == 7
     assert spell("walks slowly") == spell("slowly walks")[::-1]
@@ -188,7 +188,7 @@ def test_words_are_known_by_numbers_whatever_their_case_and_spaces() -> None:
     assert len(spell("word " * 500)) == 96
 
 
-def test_a_caption_is_read_by_itself() -> None:
+def test_captions_are_encoded_independently() -> None:
     torch.manual_seed(0)
     model = CaptionModel(Model()).eval()
     words = torch.zeros(2, 3, 96, dtype=torch.int16)
@@ -198,13 +198,13 @@ def test_a_caption_is_read_by_itself() -> None:
     numbers = torch.tensor([[1.7, 30.0, 1.0, 10.0]] * 2)
     with torch.inference_mode():
         said, alone = model(words, numbers), model(words[:1, :1], numbers[:1])
-    # Neither what other captions are like, nor how long they are, matters; the order of words does.
+    # Other captions and their lengths have no effect; the order of words has.
     torch.testing.assert_close(said[0, 0], alone[0, 0], atol=1e-5, rtol=1e-4)
     assert not torch.allclose(said[0, 0], said[1, 0], atol=1e-3)
     assert torch.isnan(said[..., 0]).tolist() == [[False, False, True], [False, True, True]]
 
 
-def test_captions_that_are_not_there_count_for_nothing() -> None:
+def test_absent_captions_are_ignored() -> None:
     true = torch.tensor([[1.5, 100.0, 2.0, 3.0], [1.0, 90.0, 1.0, 4.0]])
     found = torch.full((2, 3, 4), float("nan"))
     found[0, :2], found[1, 0] = true[0] * torch.tensor([[2.0], [1.0]]), true[1]
@@ -216,7 +216,7 @@ def test_captions_that_are_not_there_count_for_nothing() -> None:
     assert (said.grad[0, 0] > 0).all()
 
 
-def test_the_loss_is_the_error_that_it_is_judged_by() -> None:
+def test_the_loss_is_the_reported_error() -> None:
     true = torch.tensor([[1.5, 100.0, float("nan"), 3.0], [float("nan")] * 4])
     found = torch.tensor([[[1.0, 120.0, 9.0, 3.0]], [[1.0, 1.0, 1.0, 1.0]]], requires_grad=True)
     loss = TASK.loss(found.log(), {"measured": true})
@@ -226,7 +226,7 @@ def test_the_loss_is_the_error_that_it_is_judged_by() -> None:
     assert torch.isfinite(found.grad).all()
 
 
-def test_measures_are_apart_by_what_captions_say() -> None:
+def test_measures_are_separated_by_statements() -> None:
     task = TASK.configured(load_settings("quick", ["attribute.given=captions"]))
     tally = task.tally(View(1, 1.0, 1, (), "encoder", 4))
     true = torch.tensor([[1.0, 100.0, 1.0, 2.0], [2.0, 120.0, 1.0, 2.0], [float("nan")] * 4])
@@ -251,37 +251,37 @@ def test_the_command_line_names_all_tasks() -> None:
     assert [name for name in task_names() if name not in told] == []
 
 
-def test_it_learns_from_motion_and_from_captions(told: dict[str, Any]) -> None:
+def test_training_from_motion_and_from_captions_works(results: dict[str, Any]) -> None:
     for name in ("whole", "captions"):
-        found = told[name]["measures"]
+        found = results[name]["measures"]
         assert all(found[f"{measure}_smape"] > 0 for measure in MEASURES), name
-        assert sum(told[name]["losses"][-4:]) < sum(told[name]["losses"][:4]), name
-    assert told["whole"]["measures"]["energy_smape"] < told["whole"]["measures"]["energy_constant"]
-    assert "speed_unstated_floor" in told["captions"]["measures"]
+        assert sum(results[name]["losses"][-4:]) < sum(results[name]["losses"][:4]), name
+    assert results["whole"]["measures"]["energy_smape"] < results["whole"]["measures"]["energy_constant"]
+    assert "speed_unstated_floor" in results["captions"]["measures"]
 
 
-def test_killed_and_gone_on_with_it_ends_with_the_same_weights(told: dict[str, Any]) -> None:
-    assert told["killed first"] == {"signal": 9}
-    assert told["same weights"] is True
-    assert told["killed"]["measures"] == told["whole"]["measures"]
-    assert told["words"] == {"first": {"signal": 9}, "same weights": True}
+def test_a_killed_and_resumed_run_has_the_same_weights(results: dict[str, Any]) -> None:
+    assert results["killed first"] == {"signal": 9}
+    assert results["same weights"] is True
+    assert results["killed"]["measures"] == results["whole"]["measures"]
+    assert results["words"] == {"first": {"signal": 9}, "same weights": True}
 
 
-def test_what_a_model_says_is_told_in_units_and_is_exported(told: dict[str, Any]) -> None:
-    assert len(told["speeds"]) == SAMPLES * 5
-    assert all(0.05 < speed < 20 for speed in told["speeds"])
-    assert told["exported"] < 1e-4
+def test_predictions_have_units_and_the_model_is_exported(results: dict[str, Any]) -> None:
+    assert len(results["speeds"]) == SAMPLES * 5
+    assert all(0.05 < speed < 20 for speed in results["speeds"])
+    assert results["exported"] < 1e-4
 
 
-def test_a_config_teaches_captions_without_a_dataset(told: dict[str, Any]) -> None:
-    assert told["config"]["steps"] == 3
-    # Of the few clips of a held-out split, those in which somebody travels.
-    assert told["config"]["measures"]["clips"] >= 3
+def test_training_on_captions_of_a_config_works(results: dict[str, Any]) -> None:
+    assert results["config"]["steps"] == 3
+    # The few clips of the test split that contain locomotion.
+    assert results["config"]["measures"]["clips"] >= 3
 
 
-def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
-    assert "data.frames" in told["cut"]["error"]
-    assert "contrast.hard" in told["hard"]["error"]
-    assert "answers captions, not motion" in told["refused"]
-    assert "another model for attribute" in told["older"]["error"]
-    assert "--out" in told["older"]["error"]
+def test_impossible_requests_raise(results: dict[str, Any]) -> None:
+    assert "data.frames" in results["cut"]["error"]
+    assert "contrast.hard" in results["hard"]["error"]
+    assert "answers captions, not motion" in results["refused"]
+    assert "another model for attribute" in results["older"]["error"]
+    assert "--out" in results["older"]["error"]

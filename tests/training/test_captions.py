@@ -1,4 +1,4 @@
-"""Captions of clips: always their own, drawn by the number of the batch alone; hard negatives from the pairs of texts."""
+"""Captions of clips belong to their clip and depend on the batch number only; hard negatives come from the mined pairs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_all_captions_are_those_of_the_dataset(told: Path) -> None:
         assert not given["text"][i, len(rows) :].any()
 
 
-def test_the_one_that_is_drawn_depends_on_the_batch_the_sample_and_the_seed_alone(told: Path) -> None:
+def test_the_drawn_caption_depends_on_batch_sample_and_seed_only(told: Path) -> None:
     captions = captions_of(told)
     sample, variant = everyone(told)
     rows = captions.all_of(sample, variant)["row"]
@@ -64,11 +64,11 @@ def test_the_one_that_is_drawn_depends_on_the_batch_the_sample_and_the_seed_alon
     ]
     assert all((other["row"][:, 0] != drawn).any() for other in others)
     seen = [captions.drawn(sample, variant, 0, number)["row"][:, 0] for number in range(60)]
-    # Each of a clip's captions has its turn: of three, none in 60 is missed but once in 10^10.
+    # Each of a clip's captions is drawn: one of three is missed in 60 batches with a probability of 10^-10.
     assert all(set(column) == {row for row in own if row >= 0} for column, own in zip(np.stack(seen, 1), rows, strict=True))
 
 
-def test_hard_negatives_are_those_of_the_text_that_is_shown(told: Path) -> None:
+def test_hard_negatives_belong_to_the_drawn_caption(told: Path) -> None:
     pairs = open_pairs(told)
     captions = captions_of(told, hard=3)
     sample, variant = everyone(told)
@@ -84,7 +84,7 @@ def test_hard_negatives_are_those_of_the_text_that_is_shown(told: Path) -> None:
     assert np.allclose(np.linalg.norm(given["text"][given["row"] >= 0], axis=-1), 1, atol=1e-5)
 
 
-def test_models_are_judged_by_the_nearest_hard_negative_of_each_caption(told: Path) -> None:
+def test_validation_uses_the_nearest_hard_negative_of_each_caption(told: Path) -> None:
     pairs = open_pairs(told)
     given = captions_of(told).all_of(*everyone(told))
     assert given["hard_row"].shape == given["row"].shape
@@ -95,14 +95,14 @@ def test_models_are_judged_by_the_nearest_hard_negative_of_each_caption(told: Pa
     assert not given["hard_text"][given["hard_row"] < 0].any()
 
 
-def test_another_process_reads_the_same(told: Path) -> None:
+def test_captions_can_be_pickled(told: Path) -> None:
     captions = captions_of(told, hard=2)
     sample, variant = everyone(told)
     copied = pickle.loads(pickle.dumps(captions))  # As loaders start their workers.
     assert copied.drawn(sample, variant, 1, 2)["row"].tolist() == captions.drawn(sample, variant, 1, 2)["row"].tolist()
 
 
-def test_what_is_missing_is_named_with_its_cure(told: Path, tmp_path: Path) -> None:
+def test_errors_name_what_is_missing_and_how_to_add_it(told: Path, tmp_path: Path) -> None:
     plain = tiny.make(tmp_path / "plain", 4)
     with pytest.raises(UsageError, match="posegen embed"):
         captions_of(plain)
@@ -113,7 +113,7 @@ def test_what_is_missing_is_named_with_its_cure(told: Path, tmp_path: Path) -> N
     assert captions_of(plain).unfit is None
 
 
-def test_pairs_that_no_longer_fit_hold_up_only_who_learns_from_them(tmp_path: Path) -> None:
+def test_outdated_pairs_raise_only_if_training_needs_them(tmp_path: Path) -> None:
     path = tiny.make(tmp_path / "grown", 8)
     embed(path, encoder=ENCODER)
     mine_pairs(path)
@@ -126,7 +126,7 @@ def test_pairs_that_no_longer_fit_hold_up_only_who_learns_from_them(tmp_path: Pa
         captions_of(path, hard=1)
 
 
-def test_captions_made_on_the_way_are_those_that_were_embedded(told: Path) -> None:
+def test_fresh_captions_equal_embedded_captions(told: Path) -> None:
     dataset, stored = posegen.open(told), captions_of(told)
     sample, variant = everyone(told)
     fresh = FreshCaptions(ENCODER, load_encoder(ENCODER).dimension)
@@ -139,6 +139,6 @@ def test_captions_made_on_the_way_are_those_that_were_embedded(told: Path) -> No
         assert np.array_equal(one["text"], other["text"])
     one, other = stored.all_of(sample, variant), fresh.all_of(texts)
     assert np.array_equal(one["text"], other["text"])
-    # Numbers of texts are others, but equal where those are.
+    # Rows differ, but are equal for the same texts.
     pairs = set(zip(one["row"].ravel().tolist(), other["row"].ravel().tolist(), strict=True))
     assert len(pairs) == len({row for row, _ in pairs}) == len({row for _, row in pairs})

@@ -1,4 +1,4 @@
-"""What a text tells one after another, beside the parts that anybody would make of it."""
+"""Splitting texts into clauses, against expected clauses."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ LIBRARY = load_library()
         ("", None),
     ],
 )
-def test_what_is_told_one_after_another(text: str, parts: tuple[str, ...] | None) -> None:
+def test_texts_are_split_where_actions_follow_one_another(text: str, parts: tuple[str, ...] | None) -> None:
     assert split_clauses(text, LIBRARY) == (parts or (text,))
 
 
-def test_parts_of_captions_tell_of_what_the_captions_do() -> None:
-    """Nothing is lost, told twice or put in another order, in all of the captions of some samples."""
+def test_clauses_of_captions_state_what_the_captions_state() -> None:
+    """No statement is lost, repeated or reordered, in all captions of some samples."""
     parted = 0
     for row in synthesize(load_config("smoke"), range(8)).rows:
         for caption in row["captions"]:

@@ -1,4 +1,4 @@
-"""Losses over pairs, against what loops say, and what must not change them."""
+"""Contrastive losses against naive loops, and invariances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def units(seed: int, *shape: int) -> torch.Tensor:
     return torch.nn.functional.normalize(drawn, dim=-1)
 
 
-def some_counts(seed: int, n: int, m: int) -> torch.Tensor:
+def random_pairs(seed: int, n: int, m: int) -> torch.Tensor:
     counts = torch.rand(n, m, generator=torch.Generator().manual_seed(seed)) < 0.6
     counts[torch.arange(n), torch.arange(n)] = True
     return counts
@@ -46,14 +46,14 @@ def naive_triplet(motion: np.ndarray, text: np.ndarray, margin: float, counts: n
 
 
 @pytest.mark.parametrize(("n", "hard"), [(1, 0), (6, 0), (6, 5), (9, 1)])
-def test_losses_are_what_loops_say(n: int, hard: int) -> None:
-    motion, text, counts = units(1, n, 8), units(2, n + hard, 8), some_counts(3, n, n + hard)
+def test_losses_equal_naive_loops(n: int, hard: int) -> None:
+    motion, text, counts = units(1, n, 8), units(2, n + hard, 8), random_pairs(3, n, n + hard)
     plain = (motion.numpy(), text.numpy())
     assert float(info_nce(motion, text, 14.0, counts)) == pytest.approx(naive_info_nce(*plain, 14.0, counts.numpy()))
     assert float(triplet(motion, text, 0.3, counts)) == pytest.approx(naive_triplet(*plain, 0.3, counts.numpy()))
 
 
-def test_all_alike_costs_as_much_as_guessing() -> None:
+def test_equal_vectors_have_the_loss_of_guessing() -> None:
     same = torch.ones(7, 4, dtype=torch.float64) / 2
     everything = torch.ones(7, 7, dtype=torch.bool)
     assert float(info_nce(same, same, 10.0, everything)) == pytest.approx(math.log(7))
@@ -61,26 +61,26 @@ def test_all_alike_costs_as_much_as_guessing() -> None:
 
 
 def test_the_order_of_pairs_does_not_matter() -> None:
-    motion, text, counts = units(4, 8, 6), units(5, 8, 6), some_counts(6, 8, 8)
+    motion, text, counts = units(4, 8, 6), units(5, 8, 6), random_pairs(6, 8, 8)
     order = torch.tensor([3, 1, 7, 0, 2, 6, 5, 4])
     moved = counts[order][:, order]
     assert float(info_nce(motion[order], text[order], 5.0, moved)) == pytest.approx(float(info_nce(motion, text, 5.0, counts)))
     assert float(triplet(motion[order], text[order], 0.5, moved)) == pytest.approx(float(triplet(motion, text, 0.5, counts)))
 
 
-def test_what_does_not_count_has_no_gradient() -> None:
+def test_excluded_pairs_have_no_gradient() -> None:
     counts = torch.eye(4, 5, dtype=torch.bool)
     counts[0, 1] = counts[1, 0] = counts[2, 4] = True
     for loss in (lambda m, t: info_nce(m, t, 8.0, counts), lambda m, t: triplet(m, t, 2.0, counts)):
         motion, text = units(7, 4, 6).requires_grad_(), units(8, 5, 6).requires_grad_()
         loss(motion, text).backward()
         moved = [motion.grad.abs().sum(dim=1) > 1e-12, text.grad.abs().sum(dim=1) > 1e-12]  # type: ignore[union-attr]
-        # Motion 3 has nothing to be held against, and so has its caption.
+        # Motion 3 and its caption have no negatives.
         assert moved[0].tolist() == [True, True, True, False]
         assert moved[1].tolist() == [True, True, True, False, True]
 
 
-def test_equal_captions_and_variants_of_a_sample_do_not_count_against_each_other() -> None:
+def test_equal_captions_and_variants_of_a_sample_are_no_negatives() -> None:
     captions = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     counts = valid_pairs(captions, torch.tensor([10, 11, 12, 10]), threshold=0.7)
     assert counts.tolist() == [
@@ -91,7 +91,7 @@ def test_equal_captions_and_variants_of_a_sample_do_not_count_against_each_other
     ]
 
 
-def test_a_hard_negative_counts_for_its_own_motion_however_alike() -> None:
+def test_a_hard_negative_is_always_compared_with_its_own_motion() -> None:
     captions = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     hard = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     counts = valid_pairs(captions, torch.tensor([1, 2, 2]), 0.9, hard, torch.tensor([0, 1]))
@@ -112,7 +112,7 @@ def test_pairs_are_learned() -> None:
         assert (motion @ text.T).argmax(dim=1).tolist() == list(range(10))
 
 
-def test_pairs_that_are_hard_are_verified_apart() -> None:
+def test_hard_pairs_are_verified_separately() -> None:
     from posegen.training.data.features import View
     from posegen.training.tasks.retrieval import TASK
 

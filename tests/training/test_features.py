@@ -1,4 +1,4 @@
-"""Features beside a naive way to the same, and what they must not depend on."""
+"""Motion features against a naive implementation, and invariances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def joints() -> NDArray[np.float32]:
 
 
 def naive(joints: NDArray[np.float32]) -> NDArray[np.float64]:
-    """One frame after another, with angles."""
+    """Compute one frame after another, with angles."""
     hips, shoulders = ([JOINTS.index(f"{side}_{name}") for side in ("left", "right")] for name in ("hip", "shoulder"))
     rows, heading_before = [], None
     for f, frame in enumerate(joints.astype(np.float64)):
@@ -45,13 +45,13 @@ def test_features_equal_the_naive_ones(joints: NDArray[np.float32]) -> None:
         np.testing.assert_allclose(found, naive(clip), atol=2e-3)
 
 
-def test_where_somebody_stands_and_faces_does_not_matter(joints: NDArray[np.float32]) -> None:
+def test_features_do_not_depend_on_position_and_heading(joints: NDArray[np.float32]) -> None:
     cos, sin = math.cos(2.1), math.sin(2.1)
     turned = joints.astype(np.float64) @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) + [3.0, 0, -2.0]
     np.testing.assert_allclose(features_of(turned, FPS), features_of(joints, FPS), atol=2e-3)
 
 
-def test_frames_that_are_not_there_are_zero_and_not_counted(joints: NDArray[np.float32]) -> None:
+def test_absent_frames_are_zero_and_not_counted(joints: NDArray[np.float32]) -> None:
     cut = joints.copy()
     cut[:, 30:] = np.nan
     found = features_of(cut, FPS)
@@ -61,7 +61,7 @@ def test_frames_that_are_not_there_are_zero_and_not_counted(joints: NDArray[np.f
     assert LENGTH.compute({"joints": cut[:, None]}, view).tolist() == [30, 30, 30]
 
 
-def test_an_action_that_is_laid_over_counts_before_the_whole_bodys() -> None:
+def test_an_overlaid_action_takes_precedence() -> None:
     absent, walk, wave, nod = 65535, 0, 1, 2
     frames = np.full((1, 1, 5, len(PARTS)), walk, np.uint16)
     arms = [PARTS.index("left_arm"), PARTS.index("right_arm")]

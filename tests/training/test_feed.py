@@ -1,4 +1,4 @@
-"""What a step sees is a function of its number: not of micro-batches, processes, or where a run began."""
+"""A step depends on its number, not on micro-batches, processes or the first step of the session."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def assert_equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -
 
 
 @pytest.mark.parametrize("frames", [None, 9])
-def test_steps_are_the_same_however_they_are_cut(material: TrainingData, frames: int | None) -> None:
+def test_steps_do_not_depend_on_micro_batches(material: TrainingData, frames: int | None) -> None:
     whole = clips(feed(material, frames=frames), 4)
     assert len(set(zip(whole["sample"].tolist(), whole["variant"].tolist(), strict=True))) == 4 * BATCH
     assert_equal(whole, clips(feed(material, parts=4, frames=frames), 4))
@@ -48,11 +48,11 @@ def test_steps_are_the_same_however_they_are_cut(material: TrainingData, frames:
     assert_equal({name: values[2 * BATCH :] for name, values in whole.items()}, later)
 
 
-def test_steps_are_the_same_with_processes_that_load(material: TrainingData) -> None:
+def test_steps_do_not_depend_on_loading_processes(material: TrainingData) -> None:
     assert_equal(clips(feed(material, parts=2), 3), clips(feed(material, parts=2), 3, workers=2))
 
 
-def test_a_stretch_is_cut_from_where_the_clip_is(material: TrainingData) -> None:
+def test_crops_lie_within_the_clip(material: TrainingData) -> None:
     whole, cut = clips(feed(material), 3), clips(feed(material, frames=9), 3)
     for i in range(3 * BATCH):
         length = int(whole["length"][i])
@@ -79,7 +79,7 @@ def test_a_config_gives_the_same_steps_as_its_dataset(material: TrainingData, da
     assert_equal(clips(one, 2), clips(other, 2))
 
 
-def test_features_are_computed_once_and_again_when_damaged(material: TrainingData) -> None:
+def test_features_are_cached_and_computed_again_when_damaged(material: TrainingData) -> None:
     assert material.prepare(TASK.recipes, lambda done, total: None) == 0
     assert material.path is not None
     receipt = next((material.path / FOLDER).glob("motion-*/00000.json"))

@@ -1,4 +1,4 @@
-"""What motion is made by, beside naive ways to the same: bodies, kinematics, poses in numbers, the way from noise, feet."""
+"""Bodies, kinematics, poses, flow matching and foot locking, against naive implementations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def batch() -> Batch:
 
 @pytest.fixture(scope="module")
 def joints(batch: Batch) -> Array:
-    """Of the variant scale, whose bodies are no one's in the population."""
+    """Joints of the variant scale, whose bodies do not occur in the population."""
     return batch.joints[:, 3, 0]
 
 
@@ -57,12 +57,12 @@ def poses(batch: Batch, joints: Array) -> Array:
 
 
 def bones(joints: Array) -> Array:
-    """Lengths [frame, bone], one bone after another."""
+    """Return the lengths [frame, bone]."""
     pairs = [(joint, parent) for joint, parent in enumerate(PARENTS) if parent >= 0]
     return np.stack([np.linalg.norm(joints[..., a, :] - joints[..., b, :], axis=-1) for a, b in pairs], axis=-1)
 
 
-def test_a_body_is_read_off_its_motion(batch: Batch) -> None:
+def test_a_body_is_estimated_from_its_motion(batch: Batch) -> None:
     config = load_config("smoke")
     from posegen.library.load import load_library
 
@@ -74,8 +74,8 @@ def test_a_body_is_read_off_its_motion(batch: Batch) -> None:
     np.testing.assert_allclose(offsets_of(found), body_offsets(people)[:, 0], atol=1e-3)
 
 
-def test_forward_kinematics_equals_the_naive_way(joints: Array) -> None:
-    """One joint after another, with the rotations that posegen derives."""
+def test_forward_kinematics_equals_the_naive_implementation(joints: Array) -> None:
+    """The naive implementation goes joint by joint, with the rotations that posegen derives."""
     clip = joints[0, ::50].astype(np.float64)
     offsets = offsets_of(body_of(clip)).astype(np.float64)
     turned = {name: np.stack([stacked(column) for column in columns], -1) for name, columns in rotations(clip, offsets).items()}
@@ -91,7 +91,7 @@ def test_forward_kinematics_equals_the_naive_way(joints: Array) -> None:
         np.testing.assert_allclose(found.numpy(), np.stack([place[j] for j in range(len(JOINTS))]), atol=1e-9)
 
 
-def test_six_numbers_are_a_rotation_whatever_they_are() -> None:
+def test_any_six_numbers_give_a_rotation() -> None:
     six = torch.from_numpy(np.linspace(-2, 3, 30).reshape(5, 6)) ** 3
     found = rotation_matrices(six).numpy()
     for own, matrix in zip(six.numpy(), found, strict=True):
@@ -100,8 +100,8 @@ def test_six_numbers_are_a_rotation_whatever_they_are() -> None:
         np.testing.assert_allclose(matrix[:, 0], own[:3] / np.linalg.norm(own[:3]), atol=1e-12)
 
 
-def test_numbers_give_back_the_motion(joints: Array, poses: Array) -> None:
-    """But for where it begins and which way it faces then."""
+def test_poses_reproduce_the_motion(joints: Array, poses: Array) -> None:
+    """Except for its initial position and heading."""
     for clip, numbers in zip(joints.astype(np.float64), poses, strict=True):
         body = body_of(clip)
         found = to_clip(torch.from_numpy(numbers), body, FPS, 1, locked=False).joints
@@ -113,13 +113,13 @@ def test_numbers_give_back_the_motion(joints: Array, poses: Array) -> None:
         np.testing.assert_allclose(found, np.stack([cos * x - sin * z, y, sin * x + cos * z], -1), atol=2e-3)
 
 
-def test_where_somebody_stands_faces_and_how_large_they_are_does_not_matter(batch: Batch, joints: Array, poses: Array) -> None:
+def test_poses_do_not_depend_on_position_heading_and_size(batch: Batch, joints: Array, poses: Array) -> None:
     cos, sin = np.cos(2.1), np.sin(2.1)
     turned = joints.astype(np.float64) @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) * 1.2 + [3.0, 0, -2.0]
     np.testing.assert_allclose(poses_of(turned, batch.contact[:, 3, 0], FPS), poses, atol=2e-3)
 
 
-def test_frames_that_are_not_there_are_zero(batch: Batch, joints: Array, poses: Array) -> None:
+def test_absent_frames_are_zero(batch: Batch, joints: Array, poses: Array) -> None:
     cut = joints.copy()
     cut[:, 100:] = np.nan
     found = poses_of(cut, batch.contact[:, 3, 0], FPS)
@@ -127,7 +127,7 @@ def test_frames_that_are_not_there_are_zero(batch: Batch, joints: Array, poses: 
     np.testing.assert_allclose(found[:, :100], poses[:, :100], atol=1e-3)
 
 
-def test_frames_in_between_lie_on_the_course() -> None:
+def test_inserted_frames_lie_on_the_curve() -> None:
     time = torch.arange(20, dtype=torch.float64)
     found = interpolate(torch.stack([time, (time / 3).sin()], dim=1), 4)
     between = torch.arange(77, dtype=torch.float64) / 4
@@ -138,16 +138,16 @@ def test_frames_in_between_lie_on_the_course() -> None:
 
 
 def slid(joints: Array, metres_a_second: float) -> Array:
-    """A motion as if on a conveyor."""
+    """Return a motion that slides at a constant velocity."""
     drift = np.arange(len(joints)) / FPS * metres_a_second
     return joints + drift[:, None, None] * [1.0, 0.0, 0.0]
 
 
-def test_what_slides_is_planted_and_no_bone_changes_its_length(batch: Batch, joints: Array) -> None:
+def test_sliding_feet_are_locked_and_bones_keep_their_lengths(batch: Batch, joints: Array) -> None:
     contact = batch.contact[:, 3, 0, :, :4] == 1
     for clip, touching in zip(joints.astype(np.float64), contact, strict=True):
         wrong = slid(clip, 0.5)
-        # Shaken as well, by 2 cm at 3 Hz, which is more than a body's going along with its feet takes out.
+        # Also shaken by 2 cm at 3 Hz, which moving the body with its feet does not remove.
         wrong = wrong + 0.02 * np.sin(np.arange(len(clip)) / FPS * 2 * np.pi * 3)[:, None, None] * [0.0, 0.0, 1.0]
         fixed, locked = lock_feet(wrong, touching.astype(float), FPS, float(body_of(clip)[0]))
         np.testing.assert_allclose(bones(fixed), bones(clip), atol=3e-3)
@@ -160,8 +160,8 @@ def test_what_slides_is_planted_and_no_bone_changes_its_length(batch: Batch, joi
             assert ball[:, 1].min() > BALL_JOINT_HEIGHT * body_of(clip)[0] - 5e-3
 
 
-def test_nothing_of_a_motion_is_left_below_the_floor(batch: Batch, joints: Array) -> None:
-    """Neither of a body that sinks, nor the heels of feet that swing too low, which are lifted by their balls."""
+def test_nothing_stays_below_the_floor(batch: Batch, joints: Array) -> None:
+    """Neither a body that sinks, nor the heels of feet that swing too low."""
     contact = batch.contact[:, 3, 0, :, :4] == 1
     for clip, touching in zip(joints.astype(np.float64), contact, strict=True):
         for down in (0.05, 0.01):
@@ -170,14 +170,14 @@ def test_nothing_of_a_motion_is_left_below_the_floor(batch: Batch, joints: Array
             fixed, _ = lock_feet(wrong, touching.astype(float), FPS, stature)
             assert floor_depth(wrong) > 0.9 * down
             assert floor_depth(fixed) < 1e-6
-            # What touches the floor is not lifted off it for that: but for slopes of soles that lean.
+            # Feet in contact are not lifted off the floor, apart from tilted soles.
             ball = fixed[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1]
             on_floor = touching[:, [1, 3]] & (clip[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1] < 0.05)
             assert on_floor.any()
             assert np.abs(ball[on_floor] - BALL_JOINT_HEIGHT * stature).mean() < 2e-3
 
 
-def test_what_stands_already_is_left_as_it_is(batch: Batch, joints: Array) -> None:
+def test_a_standing_body_is_unchanged(batch: Batch, joints: Array) -> None:
     still = np.repeat(joints[0, :1].astype(np.float64), 50, axis=0)
     touching = np.repeat(batch.contact[0, 3, 0, :1, :4] == 1, 50, axis=0)
     assert touching.any()
@@ -185,7 +185,7 @@ def test_what_stands_already_is_left_as_it_is(batch: Batch, joints: Array) -> No
     assert np.abs(fixed - still).max() < 0.01
 
 
-def test_short_touches_and_gaps_are_none(joints: Array) -> None:
+def test_short_contacts_and_gaps_are_ignored(joints: Array) -> None:
     touching = np.zeros((250, 4))
     touching[100:150, 1] = touching[50, 3] = 1
     touching[120, 1] = 0
@@ -194,7 +194,7 @@ def test_short_touches_and_gaps_are_none(joints: Array) -> None:
     assert not locked[:, 3].any()
 
 
-def test_draws_depend_on_the_clip_and_the_step_alone() -> None:
+def test_draws_depend_on_clip_and_step_only() -> None:
     sample, variant = np.array([5, 9, 9]), np.array([0, 0, 1])
     whole = draw_noise(sample, variant, 3, 17, 10, 0.5)
     alone = draw_noise(sample[1:2], variant[1:2], 3, 17, 10, 0.5)
@@ -205,7 +205,7 @@ def test_draws_depend_on_the_clip_and_the_step_alone() -> None:
     assert all(not torch.equal(whole.noise[0], other) for other in others)
 
 
-def test_draws_are_of_their_distributions() -> None:
+def test_draws_follow_their_distributions() -> None:
     many = draw_noise(np.arange(2000), np.zeros(2000, np.int64), 0, 1, 2, 0.25)
     assert abs(float(many.noise.mean())) < 0.01
     assert float(many.noise.std()) == pytest.approx(1, abs=0.01)
@@ -214,12 +214,12 @@ def test_draws_are_of_their_distributions() -> None:
     assert float(many.has_caption.float().mean()) == pytest.approx(0.75, abs=0.03)
 
 
-def test_the_way_from_noise_ends_where_guesses_say() -> None:
-    """A guess that is always right is reached in any number of steps; half of two motions is neither."""
+def test_integration_ends_at_the_prediction() -> None:
+    """A constant prediction is reached in any number of steps."""
     noise, motion = noise_from(1, 7)[None], noise_from(2, 7)[None]
     for steps in (1, 4):
         assert torch.allclose(integrate(lambda noisy, share: motion, noise, steps), motion)
-    # Of numbers that are normal the best guess is known, and the way leads from a normal number to one of that spread.
+    # For normally distributed numbers the best prediction is known; noise is mapped to a number with their deviation.
     spread, one = 0.5, torch.tensor([[[1.0]]])
 
     def best(noisy: torch.Tensor, share: float) -> torch.Tensor:
@@ -228,7 +228,7 @@ def test_the_way_from_noise_ends_where_guesses_say() -> None:
     assert float(integrate(best, one, 40)) == pytest.approx(spread, abs=0.01)
 
 
-def test_errors_count_what_is_there() -> None:
+def test_errors_ignore_absent_frames() -> None:
     guessed, motion = torch.zeros(2, 4, 3), torch.ones(2, 4, 3)
     guessed[0, 2:] = 100.0
     there = torch.tensor([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
@@ -236,7 +236,7 @@ def test_errors_count_what_is_there() -> None:
     assert found.tolist() == pytest.approx([1.0, 4.0])
 
 
-def test_numbers_of_a_kind_are_normalised_alike_and_those_of_the_root_count_more() -> None:
+def test_numbers_are_normalised_by_kind_and_the_root_counts_more() -> None:
     spread = np.full(POSE_NUMBERS, 0.3)
     spread[:4], spread[ROTATIONS.start], spread[CONTACTS] = (0.1, 1.0, 2.0, 4.0), 3.0, (0.0, 0.2, 0.4, 0.4)
     model = Denoiser("small", 0.0, 8, 12.5)
@@ -249,7 +249,7 @@ def test_numbers_of_a_kind_are_normalised_alike_and_those_of_the_root_count_more
 
 @pytest.fixture(scope="module")
 def network() -> Denoiser:
-    """One that says something: what steers begins at nothing."""
+    """A network with random weights: modulation starts at zero."""
     torch.manual_seed(0)
     model = Denoiser("small", 0.0, 8, 12.5).eval()
     with torch.no_grad():
@@ -258,7 +258,7 @@ def network() -> Denoiser:
     return model
 
 
-def test_what_lies_behind_a_clip_does_not_matter(network: Denoiser) -> None:
+def test_frames_behind_a_clip_are_ignored(network: Denoiser) -> None:
     noisy, length = torch.stack([noise_from(i, 40) for i in range(2)]), torch.tensor([40, 23])
     other = noisy.clone()
     other[1, 23:] = 7.0
@@ -272,7 +272,7 @@ def test_what_lies_behind_a_clip_does_not_matter(network: Denoiser) -> None:
     assert torch.allclose(one[1, :23], alone[0], atol=1e-5)
 
 
-def test_captions_that_are_not_told_do_not_matter(network: Denoiser) -> None:
+def test_dropped_captions_are_ignored(network: Denoiser) -> None:
     noisy, share, length = noise_from(1, 20)[None], torch.tensor([0.5]), torch.tensor([20])
     one, two = torch.ones(1, 8), torch.arange(8.0)[None]
     with torch.no_grad():
@@ -287,12 +287,12 @@ def test_captions_that_are_not_told_do_not_matter(network: Denoiser) -> None:
     assert torch.allclose(plain[0], unheard[0], atol=1e-6)
     assert torch.allclose(plain[1], heard[0], atol=1e-5)
     assert torch.allclose(more, plain[0] + 3 * (plain[1] - plain[0]), atol=1e-5)
-    # What is noise for the most part is guessed as it was learned.
+    # Near the noise there is no guidance.
     assert torch.allclose(unweighed, early, atol=1e-6)
 
 
 class Constant(torch.nn.Module):
-    """Guesses for each text a motion that never changes; poses as they are."""
+    """Predicts a constant motion for each text, without normalisation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -305,7 +305,7 @@ class Constant(torch.nn.Module):
         return torch.ones_like(noisy) * text[:, :1, None]
 
 
-def test_one_text_passes_into_the_next_without_a_seam() -> None:
+def test_texts_follow_one_another_without_a_seam() -> None:
     texts = torch.tensor([[1.0], [3.0], [2.0]])
     found = generate_sequence(Constant(), texts, [0, 30, 60], 40, noise_from(1, 100), 1.0, 4)[:, HEIGHT]
     assert found[:30].tolist() == pytest.approx([1.0] * 30)
@@ -315,13 +315,13 @@ def test_one_text_passes_into_the_next_without_a_seam() -> None:
     assert float(found.diff().abs().max()) <= 2 / 11 + 1e-6
 
 
-def test_help_tells_how_much_texts_are_weighed() -> None:
+def test_help_shows_the_default_guidance() -> None:
     told = next(option.help for option in animate.params if isinstance(option, click.Option) and option.name == "guidance")
     assert told is not None
     assert told.endswith(f"[default: {GUIDANCE:g}]")
 
 
-def test_legs_are_as_long_as_their_bones() -> None:
+def test_leg_length_is_the_sum_of_the_bones() -> None:
     body = np.array([1.8, 1.05, 1.0, 1.0, 1.0])
     offsets = offsets_of(body)
     bones_of_leg = -offsets[JOINTS.index("left_knee"), 1] - offsets[JOINTS.index("left_ankle"), 1]

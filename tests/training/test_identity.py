@@ -1,4 +1,4 @@
-"""The task identity: who is parted, grouped and held against whom, and what runs on a tiny dataset say."""
+"""The task identity: splits, groups and partners of identities, and runs on a tiny dataset."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
-    """What runs of :mod:`tests.training.people_runs` said."""
+def results(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
+    """Results of the runs of :mod:`tests.training.people_runs`."""
 
     def make(place: Path) -> None:
         shutil.copytree(folder / "dataset", place / "dataset")
@@ -59,12 +59,12 @@ def material(folder: Path) -> TrainingData:
 
 
 def persons_of(folder: Path) -> dict[int, int]:
-    """Who plays in each sample, by its row."""
+    """Return the person of each sample, from its row."""
     dataset = open_dataset(folder / "dataset")
     return {sample: dataset.rows(sample)[0]["actors"][0]["person"] for sample in range(SAMPLES)}
 
 
-def test_persons_are_parted_by_a_hash_of_their_own() -> None:
+def test_persons_are_split_by_their_own_hash() -> None:
     for split, (low, high) in SPLITS.items():
         assert len(identities_in_split(3, np.arange(50_000), split)) / 50_000 == pytest.approx(high - low, abs=0.01)
     parts = [identities_in_split(3, np.arange(300), split).tolist() for split in SPLITS]
@@ -73,7 +73,7 @@ def test_persons_are_parted_by_a_hash_of_their_own() -> None:
     assert parts[0] != identities_in_split(4, np.arange(300), "test").tolist()
 
 
-def test_nobody_is_in_two_splits_and_every_clip_is_in_one(folder: Path, material: TrainingData) -> None:
+def test_splits_separate_persons_and_contain_every_clip(folder: Path, material: TrainingData) -> None:
     own = persons_of(folder)
     samples = {split: material.source(TASK.recipes, split).sample_numbers for split in SPLITS}
     persons = {split: {own[sample] for sample in which.tolist()} for split, which in samples.items()}
@@ -85,7 +85,7 @@ def test_nobody_is_in_two_splits_and_every_clip_is_in_one(folder: Path, material
     assert trained | held_out | {sample for sample in own if own[sample] in alone} == set(own)
 
 
-def test_a_batch_has_several_clips_of_each_person_whoever_loads_it(folder: Path, material: TrainingData) -> None:
+def test_a_batch_has_several_clips_of_each_person_in_any_process(folder: Path, material: TrainingData) -> None:
     own, source = persons_of(folder), material.source(TASK.recipes, "training")
     batches = batches_of(source, 16, 5, None)
     made = [to_clips(batch, source, 5) for batch in batches.at(0, 9)]
@@ -100,7 +100,7 @@ def test_a_batch_has_several_clips_of_each_person_whoever_loads_it(folder: Path,
     assert len({tuple(sorted(clips["sample"].tolist())) for clips in made}) == 9
 
 
-def test_partners_are_who_they_should_be() -> None:
+def test_partners_are_of_the_right_identities() -> None:
     drawn = np.random.default_rng(0)
     person = drawn.integers(0, 12, 70) * 3
     samples = np.sort(drawn.choice(1000, 70, replace=False))
@@ -140,7 +140,7 @@ def test_look_alikes_are_the_nearest() -> None:
     assert look_alikes(look[:1], 4).shape == (1, 0)
 
 
-def test_the_loss_is_what_loops_say() -> None:
+def test_the_loss_equals_a_naive_loop() -> None:
     vectors = torch.nn.functional.normalize(torch.randn(9, 5, generator=torch.Generator().manual_seed(3)).double(), dim=-1)
     kind, sample = torch.tensor([0, 0, 0, 1, 1, 2, 2, 3, 1]), torch.tensor([0, 0, 1, 2, 3, 4, 4, 5, 6])
     each = []
@@ -152,7 +152,7 @@ def test_the_loss_is_what_loops_say() -> None:
     assert float(supervised(vectors, kind, sample, 10.0)) == pytest.approx(sum(each) / len(each))
 
 
-def test_who_is_alone_teaches_nothing_and_breaks_nothing() -> None:
+def test_a_single_clip_of_a_person_has_no_effect() -> None:
     vectors = torch.ones(3, 2, requires_grad=True)
     loss = supervised(vectors, torch.tensor([0, 0, 0]), torch.tensor([4, 4, 4]), 10.0)
     loss.backward()
@@ -170,7 +170,7 @@ def test_true_accept_rate_is_that_of_the_best_threshold(rate: float) -> None:
     assert true_accept_rate(right, wrong, rate) == pytest.approx(max(taken))
 
 
-def test_the_measures_are_what_loops_over_pairs_say(material: TrainingData) -> None:
+def test_measures_equal_loops_over_pairs(material: TrainingData) -> None:
     source = material.source(TASK.recipes, "test")
     tally, seen = TASK.tally(View(1, 1.0, 1, ())), {}
     for batch in make_batches(source, 7, variants=["base"]):
@@ -191,7 +191,7 @@ def test_the_measures_are_what_loops_over_pairs_say(material: TrainingData) -> N
     assert found["size_auc"] == pytest.approx(1, abs=1e-3)
 
 
-def test_pairs_are_kept_with_the_dataset_and_found_once(folder: Path, material: TrainingData) -> None:
+def test_pairs_are_cached_with_the_dataset(folder: Path, material: TrainingData) -> None:
     files = sorted((folder / "dataset" / "training" / "partners-1").glob(f"*-{SAMPLES:08d}.npy"))
     assert [file.name.partition("-")[0] for file in files] == ["test", "validation"]
     before = [file.stat().st_mtime_ns for file in files]
@@ -199,57 +199,57 @@ def test_pairs_are_kept_with_the_dataset_and_found_once(folder: Path, material: 
     assert [file.stat().st_mtime_ns for file in files] == before
 
 
-def test_shuffled_persons_are_others_of_the_same_split(material: TrainingData) -> None:
+def test_shuffled_labels_stay_within_the_split(material: TrainingData) -> None:
     by_person = material.identity_groups
     assert by_person is not None
     shuffled = replace(material, identity_groups=replace(by_person, shuffled=True)).source(TASK.recipes, "test").identities
     plain = material.source(TASK.recipes, "test").identities
     assert shuffled is not None
     assert plain is not None
-    (samples, persons), (same, others) = plain.people.told("test"), shuffled.people.told("test")
+    (samples, persons), (same, others) = plain.people.results("test"), shuffled.people.results("test")
     assert (samples == same).all()
     assert sorted(persons) == sorted(others)
     assert (persons != others).mean() > 0.4
 
 
-def test_it_learns_to_tell_persons_apart(told: dict[str, Any]) -> None:
-    found = told["whole"]["measures"]
+def test_training_separates_identities(results: dict[str, Any]) -> None:
+    found = results["whole"]["measures"]
     assert found["persons"] > 3
     assert found["auc"] > 0.7
     assert found["equal_error"] < 0.4
     assert 0 <= found["alike_tar"] <= 1
 
 
-def test_killed_and_gone_on_with_it_ends_with_the_same_weights(told: dict[str, Any]) -> None:
-    assert told["killed first"] == {"signal": 9}
-    assert any("resuming from step" in text for text in told["killed"]["said"])
-    assert told["same weights"] is True
-    assert told["killed"]["measures"] == told["whole"]["measures"]
+def test_a_killed_and_resumed_run_has_the_same_weights(results: dict[str, Any]) -> None:
+    assert results["killed first"] == {"signal": 9}
+    assert any("resuming from step" in text for text in results["killed"]["said"])
+    assert results["same weights"] is True
+    assert results["killed"]["measures"] == results["whole"]["measures"]
 
 
-def test_what_a_model_says_is_a_vector_and_is_exported(told: dict[str, Any]) -> None:
-    vectors = np.array(told["vectors"])
+def test_predictions_are_vectors_and_the_model_is_exported(results: dict[str, Any]) -> None:
+    vectors = np.array(results["vectors"])
     assert vectors.shape == (SAMPLES * 5, 128)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
-    assert told["exported"] < 1e-4
+    assert results["exported"] < 1e-4
 
 
-def test_by_style_the_size_of_the_body_does_not_matter(told: dict[str, Any]) -> None:
-    base, scale = (np.array(told["vectors by style"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
-    by_body, scaled = (np.array(told["vectors"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
-    # A larger body goes the same way, so that its steps are a smaller share of its legs: nearly the same, not quite.
+def test_by_style_the_size_of_the_body_does_not_matter(results: dict[str, Any]) -> None:
+    base, scale = (np.array(results["vectors by style"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
+    by_body, scaled = (np.array(results["vectors"]).reshape(SAMPLES, 5, -1)[:, i] for i in (0, 3))
+    # A larger body covers the same distance, so its steps in leg lengths are slightly shorter.
     assert (base * scale).sum(axis=1).mean() > 0.99 > (by_body * scaled).sum(axis=1).mean() + 0.1
-    assert 0 < told["style"]["measures"]["auc"] < 1
-    assert "identity.by was 'style' and is 'body'" in told["otherwise"]["error"]
+    assert 0 < results["style"]["measures"]["auc"] < 1
+    assert "identity.by was 'style' and is 'body'" in results["otherwise"]["error"]
 
 
-def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
-    assert told["shuffled"]["steps"] == 2
-    assert "Generate a dataset" in told["config"]["error"]
-    assert "scale" in told["scaled"]["error"]
+def test_impossible_requests_raise(results: dict[str, Any]) -> None:
+    assert results["shuffled"]["steps"] == 2
+    assert "Generate a dataset" in results["config"]["error"]
+    assert "scale" in results["scaled"]["error"]
 
 
-def test_without_two_clips_of_anybody_there_is_nothing_to_learn(tmp_path: Path) -> None:
+def test_training_without_two_clips_of_a_person_raises(tmp_path: Path) -> None:
     settings = tiny.settings()
     path = tiny.make(tmp_path / "dataset", 20, "population.persons=1000000")
     with pytest.raises(UsageError, match=r"population\.persons=100"):

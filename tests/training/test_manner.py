@@ -1,4 +1,4 @@
-"""Motions on one body: lengths of bones are everybody's, joints turn as they did, and nobody's size is left."""
+"""Motions on the average body: equal bone lengths, unchanged rotations, no trace of the original size."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ OTHER = np.array([1.52, 1.06, 0.93, 1.1, 0.9])
 
 @pytest.fixture(scope="module")
 def joints() -> Array:
-    """Of the first variants of three samples: [clip, frame, 22, 3]."""
+    """Joints of the first variants of three samples: [clip, frame, 22, 3]."""
     return synthesize(load_config("smoke"), [0, 1, 2]).joints[:, 0, 0]
 
 
 def performed(joints: Array, body: Array) -> Array:
-    """Have a body move as others do, all of one body's lengths, from the numbers that motion is made by."""
+    """Transfer motions to a body by way of poses."""
     poses = torch.from_numpy(poses_of(joints, np.zeros((*joints.shape[:2], 4)), FPS)).double()
     root, heading = root_of(poses, torch.full((len(joints),), float(leg_length(body))).double(), FPS)
     return np.asarray(joints_of(local_rotations(poses, heading), root, torch.from_numpy(offsets_of(body)).double()).numpy())
@@ -60,14 +60,14 @@ def offsets_at_rest() -> Array:
     return places
 
 
-def test_it_does_not_matter_how_large_somebody_is(joints: Array) -> None:
+def test_the_size_of_the_body_has_no_effect(joints: Array) -> None:
     larger = scale(joints, 1.1)
     one, other = (features_of(retarget_to_average_body(clips, FPS), FPS) for clips in (joints, larger))
     assert np.abs(one - other).max() < 1e-4
     assert np.abs(features_of(joints, FPS) - features_of(larger, FPS)).max() > 0.1
 
 
-def test_it_does_not_matter_how_long_somebodys_limbs_are(joints: Array) -> None:
+def test_the_length_of_the_limbs_has_no_effect(joints: Array) -> None:
     average, other = (performed(joints, body) for body in (np.array(AVERAGE_BODY), OTHER))
     expected = features_of(average.astype(np.float32), FPS)
     for clips in (average, other):
@@ -75,7 +75,7 @@ def test_it_does_not_matter_how_long_somebodys_limbs_are(joints: Array) -> None:
     assert np.abs(features_of(other.astype(np.float32), FPS) - expected).max() > 0.1
 
 
-def test_frames_that_are_not_there_stay_so(joints: Array) -> None:
+def test_absent_frames_stay_absent(joints: Array) -> None:
     cut = joints.copy()
     cut[1, 20:] = np.nan
     found, whole = retarget_to_average_body(cut, FPS), retarget_to_average_body(joints, FPS)

@@ -1,4 +1,4 @@
-"""The encoder: what is not there does not matter; and the measures of the task action beside naive ones."""
+"""The motion encoder ignores absent frames; measures of the task action equal naive ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from posegen.training.tasks.action import TASK
 VIEW = View(40, 6.25, 4, ("jump", "sit", "walk"))
 
 
-def test_what_lies_behind_a_clip_does_not_matter() -> None:
+def test_frames_behind_a_clip_are_ignored() -> None:
     torch.manual_seed(0)
     model = TASK.build(VIEW, Model(dropout=0.0)).eval()
     motion, length = torch.randn(2, 40, FEATURES), torch.tensor([40, 23])
@@ -37,7 +37,7 @@ def test_micro_batches_add_up_to_a_batch() -> None:
     assert sum(parts) / 3 == pytest.approx(whole.item(), rel=1e-6)
 
 
-def test_measures_are_those_of_the_naive_way() -> None:
+def test_measures_equal_the_naive_implementation() -> None:
     torch.manual_seed(1)
     truth, said = torch.randint(0, 3, (50, 40)), torch.randn(50, 40, 3)
     truth[:, :25] = truth[:, :1]
@@ -63,13 +63,13 @@ def test_measures_are_those_of_the_naive_way() -> None:
     assert 0.4 < found["clip_top1"] < 1
 
 
-def test_what_hardly_varies_counts_where_persons_are_told_apart_and_not_where_skeletons_do_not_matter() -> None:
+def test_features_that_hardly_vary_count_for_identity_only() -> None:
     spread = np.linspace(0.001, 1, FEATURES)
     for name, least in (("action", 0.1), ("retrieval", 0.1), ("identity", 0.01), ("attribute", 0.1)):
         model = find_task(name).build(replace(VIEW, text_dimension=8), Model())
         model.encoder.normalise_by(np.zeros(FEATURES), spread)  # type: ignore[union-attr, operator]
         kept = model.state_dict()["encoder.spread"]
         np.testing.assert_allclose(kept.numpy(), np.maximum(spread, least), rtol=1e-6)
-        # What a model was trained with is part of it: one of before answers as it did.
+        # The normalisation is saved with the model, so older models predict as before.
         model.load_state_dict({**model.state_dict(), "encoder.spread": torch.full((FEATURES,), 0.05)})
         assert (model.state_dict()["encoder.spread"] == 0.05).all()

@@ -1,4 +1,4 @@
-"""The task motion, from a tiny dataset to what a finished model makes, each run in a process of its own."""
+"""The task motion, from a tiny dataset to generated motion; each run is a process of its own."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.running import Programs
 
 
 @pytest.fixture(scope="module")
-def told(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
-    """What runs of :mod:`tests.training.motions` said, and what their models made."""
+def results(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
+    """Results of the runs of :mod:`tests.training.motions` and of the motion that their models generate."""
 
     def make(folder: Path) -> None:
         embed(shutil.copytree(dataset, folder / "dataset"), encoder="hashing-for-tests")
@@ -27,42 +27,42 @@ def told(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Prog
     return dict(json.loads((made_once(tmp_path_factory, "motion", make) / "told.json").read_text()))
 
 
-def test_it_learns(told: dict[str, Any]) -> None:
-    losses = told["whole"]["losses"]
+def test_the_loss_falls(results: dict[str, Any]) -> None:
+    losses = results["whole"]["losses"]
     assert np.mean(losses[-3:]) < 0.7 * np.mean(losses[:3])
-    assert 0.05 < told["whole"]["measures"]["explained"] < 1
+    assert 0.05 < results["whole"]["measures"]["explained"] < 1
 
 
-def test_killed_and_gone_on_with_it_ends_with_the_same_weights(told: dict[str, Any]) -> None:
-    assert told["killed first"] == {"signal": 9}
-    assert any("resuming from step" in text for text in told["killed"]["said"])
-    assert told["killed weights"] == told["whole weights"]
-    assert told["killed"]["measures"] == told["whole"]["measures"]
+def test_a_killed_and_resumed_run_has_the_same_weights(results: dict[str, Any]) -> None:
+    assert results["killed first"] == {"signal": 9}
+    assert any("resuming from step" in text for text in results["killed"]["said"])
+    assert results["killed weights"] == results["whole weights"]
+    assert results["killed"]["measures"] == results["whole"]["measures"]
 
 
-def test_smaller_micro_batches_see_the_same_noise(told: dict[str, Any]) -> None:
-    """Not to the bit, as sums are added up in another order."""
-    assert told["parts"]["losses"] == pytest.approx(told["one part"]["losses"], rel=1e-4)
+def test_smaller_micro_batches_see_the_same_noise(results: dict[str, Any]) -> None:
+    """Not bit for bit, as sums are computed in another order."""
+    assert results["parts"]["losses"] == pytest.approx(results["one part"]["losses"], rel=1e-4)
 
 
-def test_what_is_made_follows_from_texts_and_seed(told: dict[str, Any]) -> None:
-    assert told["finite"]
-    assert told["again"]
-    assert told["other"] > 0.01
-    whole, short = told["frames"]
+def test_motion_is_a_function_of_texts_and_seed(results: dict[str, Any]) -> None:
+    assert results["finite"]
+    assert results["again"]
+    assert results["other"] > 0.01
+    whole, short = results["frames"]
     assert short == 4 * 25 - 3  # of every fourth frame the last one is at 3.88 s
     assert whole > 1.5 * 97
 
 
-def test_what_cannot_be_is_said(told: dict[str, Any]) -> None:
+def test_impossible_requests_raise(results: dict[str, Any]) -> None:
     wanted = ("posegen animate", "generates motion", "--task motion", "there is no text", "seconds of a text")
-    assert len(told["refused"]) == len(wanted)
-    assert all(part in said for part, said in zip(wanted, told["refused"], strict=True))
+    assert len(results["refused"]) == len(wanted)
+    assert all(part in said for part, said in zip(wanted, results["refused"], strict=True))
 
 
-def test_it_is_judged_beside_the_real_motion(told: dict[str, Any]) -> None:
-    """The mean pose, which never moves, differs by its body alone."""
-    judged = told["judged"]
+def test_generated_motion_is_evaluated_beside_real_motion(results: dict[str, Any]) -> None:
+    """The mean pose does not move and differs by the body only."""
+    judged = results["judged"]
     assert 3 / judged["clips"] - 1e-9 <= judged["chance"] < 0.5
     assert judged["real"]["frechet"] > 0
     assert judged["made"]["frechet"] > 0
@@ -75,10 +75,10 @@ def test_it_is_judged_beside_the_real_motion(told: dict[str, Any]) -> None:
         assert min(by.values()) - 1e-9 <= judged[side]["precision"] <= max(by.values()) + 1e-9
     assert set(by_actions[0]) <= {"no action", "one action", "two actions", "three actions", "four actions or more"}
     assert judged["made"]["figures"]["bone length"] < 0.01
-    assert any("captions of the test split" in line for line in told["lines"])
+    assert any("captions of the test split" in line for line in results["lines"])
 
 
-def test_presets_say_what_a_task_needs() -> None:
+def test_presets_have_settings_for_the_task() -> None:
     assert load_settings("quick", task="motion").data.stride == 2
     assert load_settings("quick", task="motion").model.size == load_settings("quick").model.size
     assert load_settings("quick", ["data.stride=4"], "motion").data.stride == 4

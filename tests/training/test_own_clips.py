@@ -1,4 +1,4 @@
-"""Clips of a user's own, adapters, and what leaves posegen: predictions and exports."""
+"""A user's own clips, adapters, predictions and exported models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def archive(path: Path, **changes: object) -> Path:
     return path
 
 
-def test_clips_are_brought_to_the_rate_and_short_ones_left_out(tmp_path: Path) -> None:
+def test_clips_are_resampled_and_short_ones_left_out(tmp_path: Path) -> None:
     found = read_own_clips(archive(tmp_path / "own.npz"), 25.0)
     assert found.words == ("walk", "run", "run")
     assert [clip[:, 0, 0].tolist() for clip in found.joints[:1]] == [[1, 3, 5, 7, 9]]
@@ -48,7 +48,7 @@ def test_clips_are_brought_to_the_rate_and_short_ones_left_out(tmp_path: Path) -
     assert padded["action"][:, 0, 0, 0].tolist() == [0, 1]
 
 
-def test_a_folder_of_words_does_as_well(tmp_path: Path) -> None:
+def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
     for word in ("wave", "bow"):
         (tmp_path / word).mkdir()
         np.save(tmp_path / word / "one.npy", np.zeros((30, 22, 3), np.float32))
@@ -65,12 +65,12 @@ def test_a_folder_of_words_does_as_well(tmp_path: Path) -> None:
         ({"classes": np.array([{}, {}, {}, {}])}, "cannot be read"),
     ],
 )
-def test_what_is_wrong_with_clips_is_told(tmp_path: Path, changes: dict[str, object], told: str) -> None:
+def test_malformed_clips_raise(tmp_path: Path, changes: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         read_own_clips(archive(tmp_path / "own.npz", **changes), 25.0)
 
 
-def test_adapters_begin_at_nothing_and_leave_the_weights(dataset: Path) -> None:
+def test_adapters_start_at_zero_and_keep_the_weights(dataset: Path) -> None:
     view = view_of(posegen.open(dataset), 4)
     model = build_model(TASK, view, Model(dropout=0.0), 3).eval()
     clips = torch.randn(2, 20, FEATURES), torch.tensor([20, 11])
@@ -80,7 +80,7 @@ def test_adapters_begin_at_nothing_and_leave_the_weights(dataset: Path) -> None:
     assert torch.equal(model(*clips), before)
     own = trainable_weights(model)
     assert sum(value.numel() for value in own.values()) < 0.3 * sum(value.numel() for value in model.parameters())
-    # By hand: torch's optimisers take seconds to import.
+    # Manual gradient steps: torch's optimisers take seconds to import.
     for _ in range(2):
         gradients = torch.autograd.grad(model(*clips).square().mean(), list(own.values()))
         with torch.no_grad():
@@ -119,7 +119,7 @@ def test_predictions_are_those_of_each_sequence_in_order(dataset: Path, run: Pat
     assert not list(tmp_path.glob(".*"))
 
 
-def test_exported_tensors_say_the_same_and_damage_is_told(run: Path, tmp_path: Path) -> None:
+def test_exported_tensors_give_the_same_and_damage_raises(run: Path, tmp_path: Path) -> None:
     assert export_model(run, "safetensors", tmp_path / "model.safetensors").difference == 0
     weights = run / "model.safetensors"
     data = bytearray(weights.read_bytes())
@@ -129,14 +129,14 @@ def test_exported_tensors_say_the_same_and_damage_is_told(run: Path, tmp_path: P
         export_model(run, "safetensors", tmp_path / "other.safetensors")
 
 
-def test_an_exported_graph_says_the_same_elsewhere(run: Path, tmp_path: Path) -> None:
+def test_an_exported_graph_gives_the_same_outputs(run: Path, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")
     written = export_model(run, "onnx", tmp_path / "model.onnx")
     session = runtime.InferenceSession(str(written.path), providers=["CPUExecutionProvider"])
     about = json.loads(session.get_modelmeta().custom_metadata_map["posegen"])
     assert (about["task"], about["stride"]) == ("action", 4)
     torch.manual_seed(2)
-    # Neither as many clips nor as many frames as it was exported with.
+    # Other numbers of clips and frames than at export.
     motion, length = torch.randn(5, 31, FEATURES), torch.tensor([31, 31, 7, 20, 1])
     (said,) = session.run(None, {"motion": motion.numpy(), "length": length.numpy()})
     with torch.inference_mode():

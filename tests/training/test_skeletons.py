@@ -1,4 +1,4 @@
-"""Skeletons that vary from clip to clip: one shift for a joint and one size in all frames, each clip and batch another."""
+"""Varied skeletons: one displacement per joint and one size in all frames of a clip, different in each clip and batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def clips() -> dict[str, NDArray[Any]]:
     return {"motion": motion, "length": length, "sample": numbers // 2, "variant": numbers % 2}
 
 
-def test_a_clip_is_moved_and_sized_as_one(clips: dict[str, NDArray[Any]]) -> None:
+def test_displacement_and_size_are_constant_within_a_clip(clips: dict[str, NDArray[Any]]) -> None:
     seen = vary_skeletons(clips, Skeleton(joints=0.03, size=0.1), 7, 300)["motion"]
     sizes, shifts = [], []
     for clip in range(CLIPS):
@@ -41,12 +41,12 @@ def test_a_clip_is_moved_and_sized_as_one(clips: dict[str, NDArray[Any]]) -> Non
     assert np.mean(sizes) == pytest.approx(1, abs=0.02)
     assert np.std(sizes) == pytest.approx(0.1, rel=0.1)
     assert np.std(shifts) == pytest.approx(0.03, rel=0.02)
-    # Neither from joint to joint nor from clip to clip do shifts go together.
+    # Displacements are uncorrelated between joints and between clips.
     together = np.corrcoef(np.array(shifts).T)[np.triu_indices(66, 1)]
     assert abs(together).mean() < 0.06
 
 
-def test_it_depends_on_seed_batch_sample_and_variant_alone(clips: dict[str, NDArray[Any]]) -> None:
+def test_skeletons_depend_on_seed_batch_sample_and_variant_only(clips: dict[str, NDArray[Any]]) -> None:
     skeleton = Skeleton()
     whole = vary_skeletons(clips, skeleton, 7, 300)["motion"]
     some = {name: values[50:90] for name, values in clips.items()}
@@ -56,5 +56,5 @@ def test_it_depends_on_seed_batch_sample_and_variant_alone(clips: dict[str, NDAr
         assert (abs(other - whole)[:, 0, :66].max(axis=1) > 1e-3).all()
 
 
-def test_none_is_asked_for_none_there_is(clips: dict[str, NDArray[Any]]) -> None:
+def test_zero_variation_changes_nothing(clips: dict[str, NDArray[Any]]) -> None:
     assert vary_skeletons(clips, Skeleton(joints=0, size=0), 7, 300) is clips

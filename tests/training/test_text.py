@@ -1,4 +1,4 @@
-"""The task text: captions with one statement changed, what is measured of paraphrases, and what runs of a tiny encoder say."""
+"""The task text: hard negatives, measures of paraphrases, and runs with a tiny encoder."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(folder: Path) -> dict[str, Any]:
-    """What runs of :mod:`tests.training.text_runs` said."""
+    """Results of the runs of :mod:`tests.training.text_runs`."""
     command = [sys.executable, "-m", "tests.training.text_runs", str(folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "POSEGEN_EMBEDDING_CACHE": "off"}
     finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -78,7 +78,7 @@ def _words(text: str) -> list[str]:
 
 
 def _claims(text: str) -> Counter[tuple[Any, ...]]:
-    """What a text claims as posegen reads it, but for the order, which names actions, too."""
+    """Count the statements that posegen parses from a text, except the order, which also names actions."""
     read = parse_caption(text, load_library())
     return Counter(
         tuple(claim[name] for name in ("actor", "kind", "action", "value"))
@@ -119,7 +119,7 @@ def test_one_statement_is_changed_and_false(folder: Path) -> None:
     assert set(kinds) == set(CHANGED)
 
 
-def test_what_may_be_true_is_not_changed() -> None:
+def test_statements_that_may_stay_true_are_not_changed() -> None:
     def others(text: str, *said: tuple[str, str, str], done: tuple[str, ...]) -> set[str]:
         return {other.kind for other in alternatives_of(text, said, done, 9)}
 
@@ -127,13 +127,13 @@ def test_what_may_be_true_is_not_changed() -> None:
     assert others("a person walks slowly", walk, slow, done=("walk",)) == {"speed"}
     # Another walk of the scene may be fast.
     assert others("a person walks slowly", walk, slow, done=("walk", "walk")) == set()
-    # It says twice what would be changed once.
+    # The phrase occurs twice.
     assert others("a person walks and walks", walk, done=("walk",)) == set()
     assert others("a person sleepwalks", walk, done=("walk",)) == set()
     assert others("a person walks", walk, done=("walk",)) == {"action"}
 
 
-def test_recipes_keep_texts_and_what_they_tell_of(folder: Path) -> None:
+def test_recipes_keep_texts_and_stated_actions(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
     prepare(dataset, (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES), view, lambda done, total: None)
@@ -159,7 +159,7 @@ def test_recipes_keep_texts_and_what_they_tell_of(folder: Path) -> None:
                 assert {names[i] for i in np.flatnonzero(families[place][number])} == {of[action] for action in claimed}
 
 
-def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -> None:
+def test_a_clip_is_shown_with_two_captions_and_their_hard_negatives() -> None:
     count = 400
     letters = np.zeros((count, 3, 3, 8), np.uint8)
     for clip in range(count):
@@ -185,7 +185,7 @@ def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -
         assert ((hard > 0) == (known > 0)).all()
         assert set((hard[known == 2] - 1 - 10 * own[known == 2]).tolist()) == {1, 2}
         assert set((hard[known == 1] - 1 - 10 * own[known == 1]).tolist()) == {1}
-        # Of two each is shown once, the one that is shown alone first; of one it is shown once.
+        # Each of two negatives is shown once, that of hard=1 first; a single one is shown once.
         assert np.array_equal(both[name][:, :2], shown[name])
         assert ((both[name][:, 2, 0] > 0) == (known == 2)).all()
         assert (both[name][known == 2, 1] != both[name][known == 2, 2]).all()
@@ -202,7 +202,7 @@ def test_a_clip_is_shown_with_two_of_its_captions_and_what_differs_from_each() -
     assert np.array_equal(one["families"], families["families"][np.arange(count), first])
 
 
-def test_paraphrases_are_found_as_a_loop_finds_them() -> None:
+def test_recall_equals_a_naive_loop() -> None:
     drawn = np.random.default_rng(2)
     vectors = drawn.normal(size=(30, 3, 4, 6))
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
@@ -240,7 +240,7 @@ def test_paraphrases_are_found_as_a_loop_finds_them() -> None:
     assert {name for name in beside if name[5:] in CHANGED} == {f"hard_{kind}" for kind in CHANGED[:3]}
 
 
-def test_the_loss_holds_both_captions_against_what_is_false_of_their_scene() -> None:
+def test_the_loss_compares_both_captions_with_false_captions() -> None:
     said = torch.nn.functional.normalize(torch.from_numpy(np.random.default_rng(0).normal(size=(3, 2, 2, 5))), dim=-1)
     scene = torch.tensor([[4, 5, 0], [4, 0, 0], [6, 0, 0]])
     claimed, asked_of = torch.tensor([[4, 0, 0], [4, 0, 0], [6, 0, 0]]), torch.tensor([[5, 0, 0], [4, 0, 0], [6, 0, 0]])
@@ -249,8 +249,8 @@ def test_the_loss_holds_both_captions_against_what_is_false_of_their_scene() -> 
     own = {"scene_actions": scene, "second_actions": claimed, "first_actions": asked_of, "sample": torch.arange(3)}
     loss = TASK.loss(said, {**shown, **own})
     vectors = said.numpy()
-    # The other caption of scene 1 is true of scene 0, and the other way round; its first caption is true of scene 0, of which
-    # the first is false of scene 1.
+    # The second captions of scenes 0 and 1 are true of both; the first caption of scene 1 is true of scene 0,
+    # but not the other way round.
     ways = ({0: [0, 2], 1: [1, 2], 2: [0, 1, 2]}, {0: [0, 2], 1: [0, 1, 2], 2: [0, 1, 2]})
     expected = 0.0
     for asked, (counted, without) in enumerate(zip(ways, (1, 2), strict=True)):
@@ -268,7 +268,7 @@ def test_the_loss_holds_both_captions_against_what_is_false_of_their_scene() -> 
     assert loss.item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_runs_of_before_are_made_again_as_they_were(folder: Path) -> None:
+def test_models_of_older_forms_are_restored(folder: Path) -> None:
     view = dataclasses.replace(
         view_of(open_dataset(folder / "dataset"), 4), text_encoder=str(folder / "tiny"), answers=("a", "b")
     )
@@ -285,7 +285,7 @@ def test_runs_of_before_are_made_again_as_they_were(folder: Path) -> None:
     assert TASK.form
 
 
-def test_vectors_are_those_of_the_encoder_whatever_stands_beside(folder: Path) -> None:
+def test_embeddings_do_not_depend_on_the_batch(folder: Path) -> None:
     texts = ["a person walks", "someone jumps twice, then sits down", "a person walks", "waving"]
     model = TextModel(str(folder / "tiny"), 0, Model()).eval()
     with torch.inference_mode():
@@ -293,20 +293,20 @@ def test_vectors_are_those_of_the_encoder_whatever_stands_beside(folder: Path) -
     np.testing.assert_allclose(found, load_encoder(str(folder / "tiny")).encode(texts), atol=1e-6)
 
 
-def test_all_presets_have_small_steps_for_it() -> None:
+def test_all_presets_have_a_small_learning_rate() -> None:
     presets = [file.stem for file in (ROOT / "configs" / "train").glob("*.yaml") if file.stem != "base"]
     assert len(presets) > 5
     assert all(load_settings(preset, task="text").optimiser.rate <= 5e-4 for preset in presets)
 
 
-def test_it_learns_pairs_and_by_shuffled_pairs_none(told: dict[str, Any]) -> None:
+def test_pairs_are_learned_but_not_shuffled_pairs(told: dict[str, Any]) -> None:
     whole, before, shuffled = (told[name]["measures"] for name in ("whole", "before", "shuffled"))
     assert whole["r1"] > before["r1"] + 0.1
     assert whole["hard_r1"] > before["hard_r1"] + 0.2
     assert shuffled["r1"] < whole["r1"] - 0.1
 
 
-def test_it_learns_families_and_by_shuffled_labels_none(told: dict[str, Any]) -> None:
+def test_families_are_learned_but_not_shuffled_families(told: dict[str, Any]) -> None:
     right, wrong = told["families"]["measures"], told["wrong families"]["measures"]
     assert right["exact"] > right["commonest"] + 0.1
     assert wrong["exact"] < wrong["commonest"] + 0.05
@@ -315,29 +315,29 @@ def test_it_learns_families_and_by_shuffled_labels_none(told: dict[str, Any]) ->
     assert set(told["told families"][0]) == set(family_names())
 
 
-def test_killed_and_gone_on_with_it_leaves_the_same_bytes(told: dict[str, Any]) -> None:
+def test_a_killed_and_resumed_run_leaves_the_same_bytes(told: dict[str, Any]) -> None:
     assert told["killed first"] == {"signal": 9}
     assert told["killed files"] == told["whole files"]
     assert {"encoder/modules.json", "encoder/model.safetensors"} < set(told["whole files"])
     assert told["killed"]["measures"] == told["whole"]["measures"]
 
 
-def test_a_run_is_an_encoder_also_where_adapters_were_learned(told: dict[str, Any]) -> None:
+def test_a_run_is_an_encoder_with_and_without_adapters(told: dict[str, Any]) -> None:
     for name in ("whole", "adapted"):
         np.testing.assert_allclose(told[f"{name} by encoder"], told[f"{name} by model"], atol=1e-6)
         assert np.abs(np.subtract(told[f"{name} by encoder"], told["tiny by encoder"])).max() > 1e-3
         assert not any("parametrizations" in weight for weight in told[f"{name} weights"])
-    # Of two layers with six matrices each, four directions: 2 * (4 * 8 * 32 + 2 * 4 * (32 + 64)) float32.
+    # Rank 4 for two layers with six matrices each: 2 * (4 * 8 * 32 + 2 * 4 * (32 + 64)) float32.
     assert 0 < told["adapter bytes"] - 4 * 2 * (4 * 4 * 64 + 2 * 4 * 96) < 4000
     assert told["embedded"] == pytest.approx(1, abs=1e-5)
 
 
-def test_a_config_teaches_without_a_dataset(told: dict[str, Any]) -> None:
+def test_training_from_a_config_works(told: dict[str, Any]) -> None:
     assert told["config"]["steps"] == 2
     assert told["config"]["measures"]["clips"] > 3
 
 
-def test_what_cannot_be_is_said(folder: Path, told: dict[str, Any]) -> None:
+def test_impossible_requests_raise(folder: Path, told: dict[str, Any]) -> None:
     assert "has no weights that could be trained here" in told["static"]["error"]
     assert "data.frames" in told["cut"]["error"]
     assert "holds another run" in told["other encoder"]["error"]

@@ -59,7 +59,7 @@ def clips() -> Clips:
     return Clips(joints, FAMILIES, PERSONS, 25.0, count_micro_batches(PERSONS, FAMILIES, FOLDS))
 
 
-def test_nobody_who_is_held_out_is_trained_on(clips: Clips) -> None:
+def test_training_and_test_subjects_differ(clips: Clips) -> None:
     for repetition in range(FOLDS):
         for count in COUNTS:
             trained, held = clips.trained_on(repetition, count), clips.held_out(repetition)
@@ -69,12 +69,12 @@ def test_nobody_who_is_held_out_is_trained_on(clips: Clips) -> None:
     assert set(clips.held_out(0)) == set(clips.held_out(FOLDS))
 
 
-def test_each_part_has_each_family(clips: Clips) -> None:
+def test_each_fold_has_each_family(clips: Clips) -> None:
     for part in range(FOLDS):
         assert {FAMILIES[i] for i in np.flatnonzero(clips.part == part)} == {"walk", "run", "jump"}
 
 
-def test_few_clips_of_a_class_are_as_few_as_said(clips: Clips) -> None:
+def test_number_of_clips_per_class_is_respected(clips: Clips) -> None:
     for repetition in range(FOLDS):
         there = Counter(FAMILIES[i] for i in np.flatnonzero(clips.part != repetition))
         before: set[int] = set()
@@ -93,14 +93,14 @@ def test_other_seeds_draw_other_clips() -> None:
     assert drawn(FAMILIES, every, 5, 3).tolist() == drawn(FAMILIES, every, 5, 3).tolist()
 
 
-def test_shares_count_groups_alike() -> None:
+def test_weights_count_groups_equally() -> None:
     family = np.array(["a", "a", "a", "a", "b"])
     clip = np.array([0, 0, 0, 1, 2])
     assert shares(family).tolist() == pytest.approx([1 / 8] * 4 + [1 / 2])
     assert shares(family, clip).tolist() == pytest.approx([1 / 12] * 3 + [1 / 4, 1 / 2])
 
 
-def test_items_are_chosen_by_their_weights() -> None:
+def test_items_are_drawn_by_their_weights() -> None:
     weights = np.array([0.0, 0.25, 0.0, 0.75, 0.0])
     found = np.concatenate([chosen_at(step, 4, weights, 100) for step in range(20)])
     assert set(found.tolist()) == {1, 3}
@@ -109,7 +109,7 @@ def test_items_are_chosen_by_their_weights() -> None:
     assert (chosen_at(7, 4, weights, 50) != chosen_at(8, 4, weights, 50)).any()
 
 
-def test_what_is_learnt_is_a_function_of_the_seed() -> None:
+def test_training_is_a_function_of_the_seed() -> None:
     def learnt(seed: int, disturbed: int) -> Tensor:
         torch.manual_seed(3)
         model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
@@ -137,7 +137,7 @@ def walker(frames: int = 5) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("draws", [(0.0, 0.0, 0.0, 0.5), (0.25, 1.0, 0.5, 0.0), (0.6, 0.3, 0.9, 1.0)])
-def test_a_picture_is_what_a_pinhole_camera_sees_of_the_body(draws: tuple[float, ...]) -> None:
+def test_projection_equals_a_pinhole_camera(draws: tuple[float, ...]) -> None:
     joints = walker()
     poses = seen(joints, 7, np.array(draws))
     angle, distance = 2 * math.pi * draws[0], 3 + 2 * draws[1]
@@ -165,7 +165,7 @@ def test_a_picture_is_what_a_pinhole_camera_sees_of_the_body(draws: tuple[float,
     assert (poses.picture.reshape(len(joints), -1, 2)[:, JOINTS.index("head"), 1] < 0).all()
 
 
-def test_where_somebody_stands_and_how_far_the_picture_is_zoomed_does_not_show() -> None:
+def test_projection_does_not_depend_on_position_and_zoom() -> None:
     joints, draws = walker(), np.array([0.3, 0.2, 0.1, 0.0])
     zoomed = np.array([0.3, 0.2, 0.1, 1.0])
     np.testing.assert_allclose(seen(joints, 0, draws).picture, seen(joints, 0, zoomed).picture, atol=1e-5)
@@ -174,14 +174,14 @@ def test_where_somebody_stands_and_how_far_the_picture_is_zoomed_does_not_show()
     assert camera_at(joints, draws)[1].focal != camera_at(joints, zoomed)[1].focal
 
 
-def test_who_is_behind_the_camera_is_told() -> None:
+def test_a_body_behind_the_camera_raises() -> None:
     joints = walker()
     joints[:, 5, 0] += 10
     with pytest.raises(ValueError, match="clip 3 has joints that are not in front"):
         seen(joints, 3, np.array([0.25, 0.0, 0.0, 0.0]))
 
 
-def test_poses_are_aligned_by_what_keeps_their_shape() -> None:
+def test_poses_are_aligned_by_similarity_transforms() -> None:
     draws = np.random.default_rng(2)
     true = draws.normal(size=(6, len(JOINTS), 3))
     turn, _ = np.linalg.qr(draws.normal(size=(3, 3)))
@@ -199,7 +199,7 @@ def test_poses_are_aligned_by_what_keeps_their_shape() -> None:
         assert (((other + true.mean(1, keepdims=True) - true) ** 2).sum(axis=(1, 2)) > best).all()
 
 
-def test_families_are_weighed_alike() -> None:
+def test_families_have_equal_weight() -> None:
     assert balanced(np.array([1.0, 0.0, 0.0, 0.0, 1.0]), np.array([4, 4, 4, 4, 9])) == pytest.approx((0.25 + 1) / 2)
 
 
@@ -209,7 +209,7 @@ class _Says(nn.Module):
         return motion
 
 
-def test_scores_of_a_family_are_those_of_its_actions_together() -> None:
+def test_family_scores_combine_those_of_its_actions() -> None:
     motion = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0))
     found = FamilyScores(_Says(), [[4], [0, 2]])(motion, torch.tensor([3, 3]))  # type: ignore[arg-type]
     for place in np.ndindex(2, 3):
@@ -218,7 +218,7 @@ def test_scores_of_a_family_are_those_of_its_actions_together() -> None:
         assert found[place].tolist() == pytest.approx([own[4], together], abs=1e-6)
 
 
-def test_without_captured_motion_the_command_says_what_is_missing(
+def test_the_command_names_missing_mocap(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sys.argv", ["usefulness"])
@@ -243,14 +243,14 @@ def results() -> list[Result]:
     return made
 
 
-def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
+def test_the_page_shows_the_results(tmp_path: Path) -> None:
     facts = {"families": {"walk": 7, "run": 3}, "persons": 5, "parts": [{"persons": 2, "clips": 4}, {"persons": 3, "clips": 6}]}
     write(results(), facts, 1260, tmp_path)
     made = page.page(tmp_path)
     assert "took 21 minutes of one core's time for 2 repetitions" in made
     assert "| 1 (12 to 13) | 52.5 ± 3.5 % | 62.5 ± 3.5 % | +10.0 ± 0.0 points | 2 of 2 |" in made
     assert "| all (48 to 49) | 52.5 ± 3.5 % | 47.5 ± 3.5 % | -5.0 ± 0.0 points | 0 of 2 |" in made
-    # Of an error, less is better.
+    # Lower errors are better.
     assert "| 1 (12 to 13) | 105.0 ± 7.1 mm | 125.0 ± 7.1 mm | -20.0 ± 0.0 mm | 0 of 2 |" in made
     assert "+10.0 points with 1 clip a class (better in 2 of 2)" in made
     assert "| generated only | none | 25.0 ± 0.0 % |" in made
@@ -261,17 +261,17 @@ def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
     assert "{{" not in made
 
 
-def test_the_committed_page_is_the_one_that_the_results_make() -> None:
+def test_the_committed_page_is_up_to_date() -> None:
     assert page.PAGE.read_text("utf-8") == page.page(), "run: python -m benchmarks.usefulness.page"
     assert page.PICTURE.stat().st_size < 60_000
 
 
-def test_no_clip_is_kept_in_the_results() -> None:
+def test_results_contain_no_clips() -> None:
     document = json.loads((page.RESULTS / "usefulness.json").read_text("utf-8"))
     assert all(isinstance(value, float) for result in document["results"] for value in result["measures"].values())
 
 
-def test_every_trial_is_measured_with_its_own_clips(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_trial_uses_its_own_clips(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
     draws = np.random.default_rng(5)
     moving = [draws.normal(0, 0.2, (16, len(JOINTS), 3)).astype(np.float32) for _ in PERSONS]
     own = replace(clips, joints=moving)

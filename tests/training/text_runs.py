@@ -1,4 +1,4 @@
-"""Runs of the task text, each in a process of its own; ``python -m tests.training.text_runs FOLDER`` prints what came of them
+"""Runs of the task text, each in a process of its own. ``python -m tests.training.text_runs FOLDER`` prints their results
 as JSON. ``FOLDER/dataset`` is what they learn from, ``FOLDER/tiny`` the encoder that they begin with.
 """
 
@@ -53,7 +53,7 @@ def _hashes(run: Path) -> dict[str, str]:
 
 
 def _used(folder: Path) -> Told:
-    """What is said by the encoders that runs leave, by their models, and by a dataset that is embedded with one."""
+    """Return embeddings by the saved encoders, by the models, and of a dataset that one of them embedded."""
     told: Told = {}
     for name in ("whole", "adapted"):
         model = load_model(folder / name).model
