@@ -1,4 +1,4 @@
-"""Labelled human motion: text-captioned 3D skeleton sequences, as many as asked for, the same on every machine.
+"""Labelled human motion: captioned 3D skeleton sequences, unlimited and identical on every machine.
 
 >>> import posegen
 >>> config = posegen.load_config("smoke")
@@ -12,6 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from posegen.version import __version__
+
 if TYPE_CHECKING:
     from posegen import augment
     from posegen.config.load import load_config
@@ -22,25 +24,29 @@ if TYPE_CHECKING:
     from posegen.generation.stream import stream
     from posegen.synthesis import synthesize
 
-__all__ = ["augment", "derive", "generate", "load_config", "open", "profile", "stream", "synthesize"]
+__all__ = ["__version__", "augment", "derive", "generate", "load_config", "open", "profile", "stream", "synthesize"]
 
-# Resolved on first use, so that `posegen --help` need not import numba.
-_WHERE = {
-    "load_config": ("posegen.config.load", "load_config"),
-    "synthesize": ("posegen.synthesis", "synthesize"),
-    "generate": ("posegen.generation.run", "generate"),
+# Imported on first use, so that `posegen --help` does not import numba.
+_SOURCES = {
+    "augment": ("posegen.augment", None),
     "derive": ("posegen.generation.derive", "derive"),
-    "stream": ("posegen.generation.stream", "stream"),
-    "profile": ("posegen.generation.profile.profile", "profile"),
+    "generate": ("posegen.generation.run", "generate"),
+    "load_config": ("posegen.config.load", "load_config"),
     "open": ("posegen.dataset.read", "open_dataset"),
+    "profile": ("posegen.generation.profile.profile", "profile"),
+    "stream": ("posegen.generation.stream", "stream"),
+    "synthesize": ("posegen.synthesis", "synthesize"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "augment":
-        return import_module("posegen.augment")
-    if name in _WHERE:
-        module, attribute = _WHERE[name]
-        return getattr(import_module(module), attribute)
-    msg = f"module 'posegen' has no attribute {name!r}"
-    raise AttributeError(msg)
+    if name not in _SOURCES:
+        msg = f"module 'posegen' has no attribute {name!r}"
+        raise AttributeError(msg)
+    module, attribute = _SOURCES[name]
+    imported = import_module(module)
+    return imported if attribute is None else getattr(imported, attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

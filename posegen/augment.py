@@ -1,11 +1,11 @@
-"""Augmentations of plain arrays, for clips that have no scene behind them.
+"""Augmentations of plain arrays, for clips without a planned scene.
 
 Joints are float arrays [..., frames, joints, 3] in metres, y up, x to the left of a figure that faces +z. Labels have the
-same leading axes and frames, and what they like behind: action [..., frames, 5], contact [..., frames, 9]. Every function
-returns a new array and gives the same result on every machine; random ones are a function of (seed, sample).
+same leading axes and frames: action [..., frames, 5], contact [..., frames, 9]. Every function returns a new array, identical
+on every machine; random ones are a function of (seed, sample).
 
-posegen's own variants are better where there is a scene, since they transform who does what before motion is made: a
-faster variant takes other steps, and jumps under the same gravity. What is here only transforms the finished arrays.
+The variants of posegen transform the planned scene instead: a faster variant has other steps, and jumps obey the same gravity.
+The functions of this module only transform the arrays.
 
 Examples
 --------
@@ -53,7 +53,7 @@ _NOISE, _DROPOUT = 0, 1
 
 
 def speed(joints: ArrayLike, factor: float) -> Array:
-    """Play a clip `factor` times as fast at the same frame rate, linear between frames.
+    """Return a clip `factor` times as fast at the same frame rate, by linear interpolation.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def speed(joints: ArrayLike, factor: float) -> Array:
     Returns
     -------
     float [..., new frames, joints, 3]
-        Frame i shows the moment i * factor of the clip. Where one of the two frames around it is NaN, so is the result.
+        Frame i is the moment i * factor of the clip. If one of the two frames around it is NaN, so is the result.
     """
     array = _checked(joints)
     times = _times(array.shape[-3], factor)
@@ -72,19 +72,19 @@ def speed(joints: ArrayLike, factor: float) -> Array:
     after = np.minimum(before + 1, array.shape[-3] - 1)
     share = (times - before).astype(array.dtype)[:, None, None]
     first, second = np.take(array, before, axis=-3), np.take(array, after, axis=-3)
-    # Where a moment falls on a frame it is that frame, even if its neighbour is NaN.
+    # A moment that coincides with a frame has its value even if the neighbour is NaN.
     return np.where(share == 0, first, first + (second - first) * share)
 
 
 def speed_labels(labels: ArrayLike, factor: float, axis: int = 0) -> Array:
-    """Resample labels as :func:`speed` does joints: each new frame has the label of the nearest old one.
+    """Resample labels like :func:`speed` resamples joints: each new frame has the label of the nearest old one.
 
     Parameters
     ----------
     labels : array with frames along `axis`
     factor : float
     axis : int
-        The axis of the frames; 0 is right for a single clip.
+        The axis of the frames; 0 for a single clip.
 
     Returns
     -------
@@ -99,14 +99,14 @@ def speed_labels(labels: ArrayLike, factor: float, axis: int = 0) -> Array:
 
 
 def position(joints: ArrayLike, offset: Sequence[float]) -> Array:
-    """Move a clip over the floor.
+    """Translate a clip on the floor.
 
     Parameters
     ----------
     joints : float [..., frames, joints, 3]
     offset : two floats
-        Metres along x and z. They are rounded to the grid that datasets are stored on (:data:`GRID`), so that clips on it
-        stay on it and moving back restores them bit for bit.
+        Metres along x and z, rounded to the grid of stored positions (:data:`posegen.constants.GRID`), so that the opposite
+        offset restores the clip exactly.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def position(joints: ArrayLike, offset: Sequence[float]) -> Array:
 
 
 def scale(joints: ArrayLike, factor: float) -> Array:
-    """Scale bodies and the way they go alike, about the origin of the floor, so that feet stay on the floor.
+    """Scale bodies and paths about the origin of the floor, so that feet stay on the floor.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def scale(joints: ArrayLike, factor: float) -> Array:
 
 
 def mirror(joints: ArrayLike) -> Array:
-    """Swap left and right: joints change places with their mirror joints, and x its sign. Twice gives the clip back.
+    """Exchange left and right joints and negate x; applied twice, the clip is unchanged.
 
     Parameters
     ----------
@@ -150,23 +150,23 @@ def mirror(joints: ArrayLike) -> Array:
     """
     array = _checked(joints)
     mirrored = _swapped(array, MIRROR_JOINTS, axis=-2, what="joints")
-    # Subtracting rather than negating leaves no -0, which would compare equal but hash otherwise.
+    # Subtracting rather than negating avoids -0, which compares equal but hashes differently.
     mirrored[..., 0] = 0 - mirrored[..., 0]
     return mirrored
 
 
 def mirror_parts(labels: ArrayLike) -> Array:
-    """Action labels [..., frames, 5] of the mirrored clip: what the left arm did is done by the right."""
+    """Exchange left and right in action labels [..., frames, 5]."""
     return _swapped(np.asarray(labels), MIRROR_PARTS, axis=-1, what="labels by body part")
 
 
 def mirror_contacts(labels: ArrayLike) -> Array:
-    """Contact labels [..., frames, 9] of the mirrored clip: where the left heel touched, the right one does."""
+    """Exchange left and right in contact labels [..., frames, 9]."""
     return _swapped(np.asarray(labels), MIRROR_CONTACTS, axis=-1, what="contacts")
 
 
 def rotate(joints: ArrayLike, angle: float) -> Array:
-    """Turn a clip about the vertical through the origin.
+    """Rotate a clip about the vertical axis through the origin.
 
     Parameters
     ----------
@@ -188,16 +188,16 @@ def rotate(joints: ArrayLike, angle: float) -> Array:
 
 
 def joint_noise(joints: ArrayLike, sigma: float, seed: int, sample: int = 0) -> Array:
-    """Add independent noise to every coordinate, like that of a marker-based or video-based measurement.
+    """Add independent noise to every coordinate, as in marker-based or video-based measurements.
 
     Parameters
     ----------
     joints : float [..., frames, joints, 3]
-        Leading axes count clips, each of which gets noise of its own.
+        Each clip of the leading axes has its own noise.
     sigma : float
-        Standard deviation in metres; no value is larger than 6 times that.
+        Standard deviation in metres; the largest value is 6 times that.
     seed, sample : int
-        What the noise is a function of; clip i is numbered sample + i. A longer clip begins with the noise of a shorter.
+        Key of the noise; clip i has the number sample + i. A longer clip starts with the noise of a shorter one.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def joint_noise(joints: ArrayLike, sigma: float, seed: int, sample: int = 0) -> 
         msg = f"sigma must be 0 or more metres, not {sigma}"
         raise ValueError(msg)
     noisy = array.copy()
-    # One clip after another, as each number takes twelve of its size to make.
+    # One clip after another, since each normal number needs twelve uniform ones.
     for i, clip in enumerate(noisy.reshape(-1, *array.shape[-3:])):
         draws = normal(seed, [sample + i], Stream.AUGMENT, clip.size, substream=_NOISE)
         clip += (sigma * draws).reshape(clip.shape).astype(array.dtype)
@@ -220,18 +220,18 @@ def joint_noise(joints: ArrayLike, sigma: float, seed: int, sample: int = 0) -> 
 def frame_dropout(
     joints: ArrayLike, share: float, seed: int, sample: int = 0, fill: Literal["nan", "hold"] = "nan"
 ) -> tuple[Array, Array]:
-    """Lose frames at random, as a camera or a tracker does.
+    """Drop random frames, as a camera or a tracker does.
 
     Parameters
     ----------
     joints : float [..., frames, joints, 3]
-        Leading axes count clips, each of which loses frames of its own.
+        Each clip of the leading axes loses its own frames.
     share : float
-        Probability of each frame to be lost, 0 to below 1. One frame of a clip is always kept.
+        Probability that a frame is lost, 0 to below 1. At least one frame of a clip is kept.
     seed, sample : int
-        What the choice is a function of; clip i is numbered sample + i.
+        Key of the random choice; clip i has the number sample + i.
     fill : {"nan", "hold"}
-        What lost frames become: NaN, or a repetition of the last frame kept (before the first kept one, that one).
+        Value of lost frames: NaN, or the last kept frame (before the first kept frame, the first one).
 
     Returns
     -------
@@ -281,18 +281,15 @@ def _positive(name: str, value: float) -> float:
 
 
 def _times(frames: int, factor: float) -> Array:
-    """Moment of the clip that each new frame shows, counted in old frames."""
+    """Return the moment of the clip for each new frame, in old frames."""
     _positive("factor", factor)
-    # The margin keeps the last frame where rounding brings its moment just behind the end.
+    # The margin keeps the last frame if rounding moves it just past the end.
     count = int((frames - 1) / factor + 1e-9) + 1
     return np.asarray(np.minimum(np.arange(count) * float(factor), frames - 1))
 
 
 def _sine_and_cosine(angle: float) -> tuple[float, float]:
-    """Sine and cosine by their series, since those of the machine's library differ between machines.
-
-    Quarter turns are exact.
-    """
+    """Compute sine and cosine by series; those of the C library differ between machines. Quarter turns are exact."""
     quarters = int(np.rint(angle / QUARTER_TURN))
     rest = angle - quarters * QUARTER_TURN
     sine, cosine = rest, 1.0

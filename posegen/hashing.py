@@ -1,7 +1,7 @@
-"""Content hashes: what a sample holds, whatever its bytes look like on disk.
+"""Content hashes of samples, independent of their representation on disk.
 
-The hash of a sample in a field is XXH3-128 over its decoded values, little-endian in C order, with -0 taken as 0 and every
-NaN as the same one. It does not depend on shards, chunks or compression, so that two datasets can be compared by it.
+The hash of a sample in a field is XXH3-128 over its decoded values, little-endian in C order, with -0 hashed as 0 and every
+NaN as the same one. It does not depend on shards, chunks or compression, so that datasets can be compared by it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from posegen.kernels import kernel
 
-__all__ = ["byte_hash", "canonical", "content_hashes"]
-
 Array = NDArray[Any]
 
 
 def byte_hash(pieces: Iterable[bytes]) -> str:
-    """XXH3-128 of bytes that come in pieces, as 32 hexadecimal digits."""
+    """Return the XXH3-128 hash of concatenated bytes as 32 hexadecimal digits."""
     digest = xxhash.xxh3_128()
     for piece in pieces:
         digest.update(piece)
@@ -29,7 +27,7 @@ def byte_hash(pieces: Iterable[bytes]) -> str:
 
 
 def canonical(array: Array) -> Array:
-    """Bring values into the form in which they are hashed and stored.
+    """Return values in the form in which they are hashed and stored.
 
     Parameters
     ----------
@@ -39,8 +37,8 @@ def canonical(array: Array) -> Array:
     Returns
     -------
     ndarray
-        C-contiguous and little-endian, with no -0 and one kind of NaN. The array itself if it is so already; the argument
-        is never changed.
+        C-contiguous and little-endian, with no -0 and one kind of NaN. The array itself if it has this form; the argument is
+        never modified.
 
     Examples
     --------
@@ -76,7 +74,7 @@ def content_hashes(array: Array) -> str:
 
 
 def _patterns(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, Any]:
-    """Bits of -0, of infinity and of the one NaN, and the mask of all but the sign."""
+    """Return the bits of -0, of infinity and of the canonical NaN, and the mask of all bits but the sign."""
     unsigned = np.dtype(f"u{dtype.itemsize}")
     special = np.array([-0.0, np.inf, np.nan], dtype).view(unsigned)
     return special[0], special[1], special[2], unsigned.type(special[0] - 1)
@@ -84,7 +82,7 @@ def _patterns(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, Any]:
 
 @kernel
 def _count_odd_bits(bits: Array, negative_zero: Any, infinity: Any, nan: Any, magnitude: Any) -> int:
-    """Count the values that are -0 or a NaN other than the one."""
+    """Count the values that are -0 or a NaN other than the canonical one."""
     odd = 0
     for i in range(bits.size):
         value = bits[i]
@@ -94,7 +92,7 @@ def _count_odd_bits(bits: Array, negative_zero: Any, infinity: Any, nan: Any, ma
 
 @kernel
 def _make_plain(bits: Array, plain: Array, negative_zero: Any, infinity: Any, nan: Any, magnitude: Any) -> None:
-    """Copy values, with 0 for -0 and the one NaN for every other."""
+    """Copy values, with 0 for -0 and the canonical NaN for every other NaN."""
     zero = negative_zero ^ negative_zero
     for i in range(bits.size):
         value = bits[i]

@@ -1,8 +1,8 @@
-"""Random numbers that are a function of what they are for, not of what was drawn before.
+"""Counter-based random numbers: a number is a function of its purpose, not of earlier draws.
 
-The rule: a number is Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011) of a key made
-from the seed and a counter made from (sample, attempt, stream, substream, position). Nothing carries over from one draw
-to the next, so that sample 7 gets the same numbers whoever draws them, and a new stream moves no other one.
+A number is Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011) of a key made
+from the seed and a counter made from (sample, attempt, stream, substream, position). Draws have no
+state, so that sample 7 has the same numbers on any machine, and a new stream changes no other stream.
 
 ===========  =====================================================
 word         holds
@@ -38,7 +38,7 @@ _LARGEST = {"stream": 0xFFFF, "attempt": 0xFF, "substream": 0xFF}
 
 
 class Stream(IntEnum):
-    """What a number is for. The values are part of the content: a new stream takes the next number, none is reused."""
+    """Purpose of a number. The values are part of the content: a new stream has a new value, and none is reused."""
 
     PERSON = 1
     BODY = 2
@@ -66,7 +66,7 @@ class Stream(IntEnum):
 
 
 def philox(counter: ArrayLike, key: ArrayLike) -> Array:
-    """Philox4x32-10 in NumPy: what :func:`philox_kernel` must equal.
+    """Compute Philox4x32-10 in NumPy, the oracle of :func:`philox_kernel`.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _block(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
 
 
 def philox_kernel(counter: Array, key: Array) -> Array:
-    """Philox4x32-10 in numba.
+    """Compute Philox4x32-10 in numba.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def uniform(
     substream: int = 0,
     first: int = 0,
 ) -> Array:
-    """Numbers uniform on [0, 1), multiples of 2^-32.
+    """Return numbers uniform on [0, 1), multiples of 2^-32.
 
     Parameters
     ----------
@@ -163,13 +163,13 @@ def uniform(
         0 to 2^64 - 1.
     samples : int64 [n]
     stream : Stream
-        What the numbers are for.
+        Purpose of the numbers.
     count : int
-        How many a sample; number j does not depend on it.
+        Numbers per sample; number j does not depend on it.
     attempt : int
-        Which attempt at planning the sample, 0 to 255.
+        Number of the attempt at planning the sample, 0 to 255.
     substream : int
-        Number of the actor, 0 to 255.
+        Index of the actor, 0 to 255.
     first : int
         Position of the first number.
 
@@ -198,9 +198,9 @@ def uniform(
 
 
 def normal(seed: int, samples: ArrayLike, stream: Stream, count: int, *, attempt: int = 0, substream: int = 0) -> Array:
-    """Numbers that are close to standard normal: sums of 12 uniform numbers, less 6.
+    """Return approximately standard normal numbers, at most 6: sums of 12 uniform numbers minus 6.
 
-    The usual ways need a logarithm or a cosine, which differ between machines. No number is larger than 6.
+    The usual methods need a logarithm or a cosine, which differ between machines.
 
     Returns
     -------
@@ -208,14 +208,14 @@ def normal(seed: int, samples: ArrayLike, stream: Stream, count: int, *, attempt
     """
     terms = uniform(seed, samples, stream, count * _NORMAL_TERMS, attempt=attempt, substream=substream)
     total = terms[:, ::_NORMAL_TERMS] - 6.0
-    # One addition after another: a NumPy reduction may group them as the CPU likes.
+    # Sequential additions: the order in a NumPy reduction depends on the CPU.
     for i in range(1, _NORMAL_TERMS):
         total = total + terms[:, i::_NORMAL_TERMS]
     return np.asarray(total)
 
 
 def integers(draws: Array, low: ArrayLike, high: ArrayLike) -> Array:
-    """Integers from `low` to `high`, both included, from numbers on [0, 1).
+    """Return integers from `low` to `high`, both included, for draws on [0, 1).
 
     Returns
     -------
@@ -227,13 +227,13 @@ def integers(draws: Array, low: ArrayLike, high: ArrayLike) -> Array:
 
 
 def choose(draws: Array, cumulative: Array) -> Array:
-    """Index that each draw on [0, 1) falls on, given cumulative weights.
+    """Return the index chosen by each draw on [0, 1), given cumulative weights.
 
     Parameters
     ----------
     draws : float [n]
     cumulative : float [choices] or [n, choices]
-        Running sums of the weights; the last is their total. A choice of weight 0 is never made.
+        Cumulative sums of the weights. An index with weight 0 is never chosen.
 
     Returns
     -------
@@ -247,14 +247,18 @@ def choose(draws: Array, cumulative: Array) -> Array:
     beyond = cumulative > (draws * cumulative[..., -1])[..., None]
     chosen = beyond.argmax(axis=-1)
     if not beyond[..., -1].all():
-        # Rounding may bring a draw just below 1 up to the total: it belongs to the last choice that has weight.
+        # Rounding may raise a draw just below 1 to the total; it chooses the last index with a weight.
         last = np.sum(cumulative < cumulative[..., -1:], axis=-1, dtype=np.int64)
         chosen = np.where(beyond[..., -1], chosen, last)
     return np.asarray(chosen, np.int64)
 
 
 def permuted(seed: int, numbers: ArrayLike, size: int, stream: Stream, which: int = 0) -> Array:
-    """Permute numbers below `size`.
+    """Permute numbers below `size` with a keyed permutation that is computed for each number separately.
+
+    A Feistel network (Luby and Rackoff, How to construct pseudorandom permutations from pseudorandom functions, 1988) permutes
+    numbers with an even number of bits. Results that are too large are permuted again (cycle walking: Black and Rogaway,
+    Ciphers with arbitrary finite domains, 2002).
 
     Parameters
     ----------
@@ -265,14 +269,14 @@ def permuted(seed: int, numbers: ArrayLike, size: int, stream: Stream, which: in
     size : int
         1 to 2^40.
     stream : Stream
-        What the permutation is for.
+        Purpose of the permutation.
     which : int
-        0 to 2^16 - 1: permutations of other numbers have nothing to do with one another.
+        Number of the permutation, 0 to 2^16 - 1; different numbers give independent permutations.
 
     Returns
     -------
     int64 [n]
-        Each of 0 to `size` - 1 once, if `numbers` has each once.
+        A permutation of 0 to `size` - 1 if `numbers` is one.
 
     Raises
     ------

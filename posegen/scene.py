@@ -1,9 +1,9 @@
-"""The planned scene: what the story decides and the motion carries out.
+"""The planned scene: the output of planning and the input of motion.
 
-A scene says who does what when, as flat arrays over samples, actors and slots. A slot is one action performed over a
-stretch of time. Base slots tile the time of an actor without gaps; a layered slot (an arm action over a walk) lies on
-top of them and moves only the parts of its action. Times are in seconds from the first frame and may lie before it or
-behind the last frame: scenes are planned longer than shown, so that a faster variant does not run out.
+A scene is a set of flat arrays over samples, actors and segments. A segment is one action over an interval of time. The base
+segments of an actor follow each other without gaps; a layer, such as an arm action over a walk, moves only the parts of its
+action. Times are in seconds from the first frame and may be before it or after the last frame: scenes are planned longer than
+shown, so that a faster variant does not run out of plan.
 """
 
 from __future__ import annotations
@@ -16,23 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.constants import GRID
 
-__all__ = ["BOTH", "DRAWS", "LEFT", "NOTHING", "RIGHT", "Persons", "Scenes", "empty_scenes", "on_grid"]
-
 LEFT, RIGHT, BOTH = 0, 1, 2
 """Values of :attr:`Scenes.side`."""
 
 NOTHING = -1
-"""Value of :attr:`Scenes.action` in a slot that is not used."""
+"""Value of :attr:`Scenes.action` in an unused segment."""
 
 DRAWS = 32
-"""How many uniform draws each actor brings for the small irregularities of its motion."""
+"""Number of uniform draws per actor for small irregularities of its motion."""
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Persons:
-    """Who plays each actor; arrays [n, actors].
+    """The persons who play the actors; arrays [n, actors].
 
     Attributes
     ----------
@@ -41,14 +39,14 @@ class Persons:
     stature : float32
         Metres.
     legs, arms, shoulders, hips : float32
-        Length of the legs and arms, breadth of the shoulders and hips, relative to the average of that stature.
+        Lengths of legs and arms and breadths of shoulders and hips, relative to the average for the stature.
     age : float32
         Years.
     male, left_handed : bool
     energy : float32
         -1 (tired) to 1 (energetic); scales the amplitude of movements.
     style : int16
-        Index into the library's styles; 0 for who has none.
+        Index into the library's styles; 0 is neutral.
     """
 
     index: Array
@@ -63,10 +61,13 @@ class Persons:
     energy: Array
     style: Array
 
+    def __repr__(self) -> str:
+        return f"Persons({self.index.size} persons)"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Scenes:
-    """Planned scenes of n samples, all with room for the same number of actors and slots.
+    """Planned scenes of n samples, with a common number of actors and segments.
 
     Attributes
     ----------
@@ -74,51 +75,52 @@ class Scenes:
     theme : int16 [n]
         Index into the library's themes.
     actors : int16 [n]
-        How many actors the sample has; the rest of the actor axis is absent.
+        Number of actors of the sample; the rest of the actor axis is absent.
     length : int32 [n]
-        Frames that the clip has; behind them everything is absent.
+        Frames of the clip; later frames are absent.
     persons : Persons
     origin : float32 [n, actors, 2]
-        Where each actor is in the first frame: x, z in metres.
+        Position of each actor in the first frame: x, z in metres.
     heading : float32 [n, actors]
-        Where each actor faces in the first frame: radians, 0 faces +z, positive is to the left (towards +x).
+        Heading of each actor in the first frame: radians, 0 faces +z, positive is to the left (towards +x).
     seat_height : float32 [n, actors]
-        Height of the seat that the actor uses, in metres; 0 where it uses none.
+        Height of the actor's seat in metres; 0 without a seat.
     steps : float32 [n, steps, 6]
-        What there is to step on, beside the floor at 0: centre x, z, heading, half width across it, half depth along it,
-        height; metres and radians. Rows of zeros are no steps.
+        Steps above the floor at 0: centre x, z, heading, half width across it, half depth along it, height; metres and radians.
+        Rows of zeros are unused.
     phase : float32 [n, actors]
-        Where in the stride an actor is that walks in the first frame, 0 to 1.
+        Phase of the stride of an actor who walks in the first frame, 0 to 1.
     draws : float32 [n, actors, DRAWS]
         Uniform on 0 to 1.
-    action : int16 [n, actors, slots]
-        Index into the library's actions, or NOTHING. Base slots come first, in the order of time; then layered slots.
-    layered : bool [n, actors, slots]
-    start, end : float32 [n, actors, slots]
+    action : int16 [n, actors, segments]
+        Index into the library's actions, or NOTHING. Base segments come first, in the order of time, then layers.
+    layered : bool [n, actors, segments]
+    start, end : float32 [n, actors, segments]
         Seconds.
-    side : int8 [n, actors, slots]
-        LEFT, RIGHT or BOTH: which arm waves, which foot leads.
-    speed : float32 [n, actors, slots]
-        Demanded speed of locomotion in metres a second; 0 for all other actions.
-    turn : float32 [n, actors, slots]
-        By how much the slot turns the heading, in radians; positive is to the left.
-    tempo : float32 [n, actors, slots]
-        Factor on the pace of everything but locomotion.
-    amplitude : float32 [n, actors, slots]
+    side : int8 [n, actors, segments]
+        LEFT, RIGHT or BOTH: the arm that waves, the foot that starts.
+    speed : float32 [n, actors, segments]
+        Planned speed of locomotion in metres per second; 0 for all other actions.
+    turn : float32 [n, actors, segments]
+        Turn of the heading in radians; positive is to the left.
+    tempo : float32 [n, actors, segments]
+        Factor on the pace of all actions except locomotion.
+    amplitude : float32 [n, actors, segments]
         Factor on the size of the action.
-    repetitions : int16 [n, actors, slots]
-        How often the action's cycle is repeated; 0 for actions that have none.
-    together : bool [n, actors, slots]
-        Done with the partner. Only the first two actors meet one another.
+    repetitions : int16 [n, actors, segments]
+        Number of cycles; 0 for actions without a cycle.
+    together : bool [n, actors, segments]
+        Whether the action involves the partner. Only the first two actors interact.
     meets : float32 [n]
-        Seconds at which these two face each other, or at which the second one stands behind the first; -1 where nobody meets.
+        Time in seconds at which these two face each other, or the second one stands behind the first; -1 without an
+        interaction.
     behind : bool [n]
-        Whether the second one stands behind the first one then, facing the same way.
+        Whether the second one then stands behind the first one, with the same heading.
     apart : float32 [n, 3]
-        How far ahead of the first one the second one is then: metres, and lengths of both arms in addition; how far to its left
-        it is, in lengths of both arms.
+        Position of the second one relative to the first one then: metres ahead, plus a multiple of the summed length of both
+        arms; offset to the left, in summed lengths of both arms.
     shared : float32 [n, DRAWS]
-        Uniform on 0 to 1, for what hands that meet do alike.
+        Uniform on 0 to 1, for the common movement of hands that meet.
     """
 
     sample: Array
@@ -151,16 +153,20 @@ class Scenes:
     def __len__(self) -> int:
         return len(self.sample)
 
+    def __repr__(self) -> str:
+        samples, actors, segments = self.action.shape
+        return f"Scenes({samples} samples, {actors} actors, {segments} segments)"
+
 
 def on_grid(values: ArrayLike) -> Array:
     """Round positions in metres to multiples of :data:`posegen.constants.GRID`; return float32."""
     return (np.rint(np.asarray(values, np.float64) / GRID) * GRID).astype(np.float32)
 
 
-def empty_scenes(n: int, actors: int, slots: int) -> Scenes:
-    """Scenes of `n` samples in which nothing happens yet: every slot unused, every number zero or neutral."""
+def empty_scenes(n: int, actors: int, segments: int) -> Scenes:
+    """Return scenes of `n` samples without actions: all segments unused, all numbers zero or neutral."""
     who = (n, actors)
-    what = (n, actors, slots)
+    what = (n, actors, segments)
     ones = np.ones(who, np.float32)
     persons = Persons(
         index=np.zeros(who, np.int64),

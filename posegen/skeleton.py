@@ -1,11 +1,11 @@
-"""The skeleton: SMPL's 22 body joints, the bodies that carry them, and the convention for angles.
+"""The skeleton: SMPL's 22 body joints, body proportions, and the sign convention of angles.
 
 World and body axes: x to the left of a figure that faces +z, y up, metres. In the *rest pose* (the anatomical position)
-the figure stands upright with legs straight, feet flat and arms hanging, every joint's own axes lie along the world's,
-and every anatomical angle is 0. `docs/skeleton.md` draws it.
+the figure stands upright with legs straight, feet flat and arms hanging, the axes of every joint are parallel to the world's,
+and every anatomical angle is 0; see `docs/skeleton.md`.
 
-A joint's rotation takes its children's rest offsets into its parent's axes. Angles are in degrees in files and radians
-in code; their signs are those of the clinic:
+A joint's rotation maps its children's rest offsets to its parent's axes. Angles are in degrees in files and radians
+in code; their signs are the clinical ones:
 
 ==================== ============== ===========================================================
 angle                positive is    rotation (left side; the right side mirrors y and z)
@@ -35,23 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.scene import Persons
-
-__all__ = [
-    "CAPSULES",
-    "CONTACTS",
-    "JOINTS",
-    "JOINT_LIMITS",
-    "MIRROR_CONTACTS",
-    "MIRROR_JOINTS",
-    "MIRROR_PARTS",
-    "PARENTS",
-    "PARTS",
-    "PROPORTIONS",
-    "body_offsets",
-    "mirror_name",
-    "mirror_order",
-    "sole_points",
-]
 
 Array = NDArray[Any]
 
@@ -85,7 +68,7 @@ PARENTS = (-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18,
 """Parent of each joint; a parent always comes before its children."""
 
 PARTS = ("legs", "trunk", "left_arm", "right_arm", "head")
-"""Body parts that an action label is given for."""
+"""Body parts with action labels."""
 
 CONTACTS = ("left_heel", "left_toe", "right_heel", "right_toe", "left_hand", "right_hand", "left_knee", "right_knee", "seat")
 """Points that may touch a surface. The toe point lies under the ball of the foot (the joint ``left_foot``)."""
@@ -110,7 +93,7 @@ def mirror_order(names: Sequence[str]) -> tuple[int, ...]:
 
 _OTHER_SIDE = {"left": "right", "right": "left"}
 MIRROR_JOINTS = mirror_order(JOINTS)
-"""Joint that takes each joint's place in the mirror."""
+"""The joint that replaces each joint in the mirror."""
 MIRROR_PARTS = mirror_order(PARTS)
 MIRROR_CONTACTS = mirror_order(CONTACTS)
 
@@ -160,8 +143,8 @@ CAPSULES = {
     "left_shank": ("left_knee", "left_ankle", 0.024),
     "right_shank": ("right_knee", "right_ankle", 0.024),
 }
-"""Round-ended rods for flesh: their ends, and their radius as a fraction of stature. They are slim, about half the depth of
-each part where it is thinnest, so that bodies that only touch do not count."""
+"""Capsules around bones: the end joints, and the radius as a fraction of stature. The radius is about half the smallest depth
+of the body part, so that contact without penetration is not detected."""
 
 JOINT_LIMITS = {
     "hip_flexion": (-30.0, 134.0),
@@ -184,7 +167,7 @@ JOINT_LIMITS = {
 
 
 def body_offsets(persons: Persons, scale: float | Array = 1.0) -> Array:
-    """Bone offsets of each person.
+    """Return the bone offsets of each person.
 
     Parameters
     ----------
@@ -221,7 +204,7 @@ def body_offsets(persons: Persons, scale: float | Array = 1.0) -> Array:
 
 
 def sole_points(joints: Array) -> Array:
-    """Heel and toe points of both soles, from joint positions alone.
+    """Return the heel and toe points of both soles, computed from joint positions.
 
     SMPL's 22 joints have no heel, so the points are defined here: in the plane of knee, ankle and ball of the foot.
 
@@ -246,7 +229,7 @@ def sole_points(joints: Array) -> Array:
         shank = knee - ankle
         across = shank - (shank * along).sum(-1, keepdims=True) * along
         across = across / np.sqrt((across * across).sum(-1, keepdims=True))
-        # `along` points from ankle to ball, down by the ball's drop; turn both into the sole's own axes.
+        # `along` points from ankle to ball, which is lower; rotate both vectors into the axes of the sole.
         forward = (along * BALL_BEFORE_ANKLE + across * ball_drop) / ball_length
         up = (across * BALL_BEFORE_ANKLE - along * ball_drop) / ball_length
         stature = length / ball_length

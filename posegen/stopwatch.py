@@ -1,8 +1,8 @@
-"""Where the time goes: stages of work, taken down where somebody asks for it.
+"""Measure the time of stages of work.
 
-``with stage("encode"):`` or ``@stage("encode")`` says what is done in a place. Nothing is kept unless a caller further up is
-:func:`timing`, and either way it costs a microsecond or two: stages are of the size of a shard, never of a sample. A thread
-takes part if it was started with a copy of its owner's context.
+``with stage("encode"):`` or ``@stage("encode")`` names the work of a block. Times are recorded only inside :func:`timing`; the
+cost is one or two microseconds per stage either way, so stages belong around shards rather than samples. A thread is included
+if it was started with a copy of its owner's context.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Span", "seconds_by_stage", "stage", "timing"]
-
 
 class Span(NamedTuple):
-    """A stretch of work.
+    """A timed interval of work.
 
     Attributes
     ----------
-    stage : what was done
+    stage : name of the work
     start, stop : seconds of the system's monotonic clock, which all processes share
-    behind : whether another thread did it, behind the work of the one that is timed
+    behind : whether another thread than the timed one did it
     """
 
     stage: str
@@ -45,12 +43,12 @@ _timing: ContextVar[_Timing | None] = ContextVar("timing", default=None)
 
 @contextmanager
 def timing() -> Iterator[list[Span]]:
-    """Take down the stages of what is done in here.
+    """Record the stages in the block.
 
     Yields
     ------
     list of Span
-        Grows as stages end, those inside others first.
+        Grows as stages end, inner ones first.
 
     Examples
     --------
@@ -70,26 +68,26 @@ def timing() -> Iterator[list[Span]]:
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Say that what is done in here belongs to the stage `name`; also a decorator of functions.
+    """Record the block as a stage; also a decorator of functions.
 
     Parameters
     ----------
     name : str
-        Time in a stage within another stage counts for the inner one.
+        The time of a nested stage counts for the inner one only.
     """
-    wanted = _timing.get()
-    if wanted is None:
+    active = _timing.get()
+    if active is None:
         yield
         return
     start = time.monotonic()
     try:
         yield
     finally:
-        wanted.spans.append(Span(name, start, time.monotonic(), threading.get_ident() != wanted.thread))
+        active.spans.append(Span(name, start, time.monotonic(), threading.get_ident() != active.thread))
 
 
 def seconds_by_stage(spans: Iterable[Span]) -> dict[str, float]:
-    """Add up the time of each stage without that of the stages inside it; `spans` are of one thread.
+    """Return the time of each stage without its nested stages; `spans` belong to one thread.
 
     Examples
     --------

@@ -1,23 +1,21 @@
-"""How messages quote what a user wrote, and guess what the user meant."""
+"""Quote user input in messages, and suggest known names for unknown ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean", "nearest", "printable", "shown"]
-
 _LONGEST_QUOTE = 60
 _LONGEST_GUESS = 100
 
 
 def shown(value: object) -> str:
-    r"""Quote a value in one line of readable length.
+    r"""Format a value in one line of readable length.
 
     Parameters
     ----------
     value : object
-        Anything that came out of a file or an option.
+        Any value from a file or an option.
 
     Returns
     -------
@@ -33,22 +31,22 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # The rest of a text that is cut off anyway need not be quoted.
+        # Longer text is truncated below.
         value = value[: _LONGEST_QUOTE + 1]
     try:
         text = repr(value)
-    except ValueError:  # Python does not write out whole numbers of thousands of digits
+    except ValueError:  # Python refuses to format integers with thousands of digits
         text = "a number too long to show"
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 
 def printable(text: str) -> str:
-    r"""Write out the characters that a terminal would obey rather than show; the ends of lines stay.
+    r"""Escape control characters except line ends, so that a terminal shows them.
 
     Parameters
     ----------
     text : str
-        A message, with names in it that anybody may have given.
+        A message, which may contain names from untrusted input.
 
     Returns
     -------
@@ -65,14 +63,14 @@ def printable(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Find the known name that looks most like `name`, or None where none does.
+    """Return the known name most similar to `name`, or None.
 
     Parameters
     ----------
     name : str
-        What was written.
+        The unknown name.
     known : iterable of str
-        What could have been written.
+        Known names.
 
     Returns
     -------
@@ -83,26 +81,26 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("smok", ["default", "smoke", "full"])
     'smoke'
     """
-    if len(name) > _LONGEST_GUESS:  # nothing that is known is like it, and finding that out takes long
+    if len(name) > _LONGEST_GUESS:  # no known name is as long, and the search would be slow
         return None
     matches = get_close_matches(name, sorted(set(known)), n=1, cutoff=0.6)
     return matches[0] if matches else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Continue a message about an unknown `name` by the nearest known one, or by all of them.
+    """Return the end of a message about an unknown `name`: the nearest known name, or all known names.
 
     Parameters
     ----------
     name : str
-        What was written.
+        The unknown name.
     known : iterable of str
-        What could have been written.
+        Known names.
 
     Returns
     -------
     str
-        Begins with a semicolon.
+        Starts with a semicolon.
 
     Examples
     --------

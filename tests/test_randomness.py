@@ -91,8 +91,8 @@ def test_every_coordinate_matters():
 
 
 def test_stream_numbers_are_kept():
-    names = "PERSON BODY THEME ACTORS CAST PLACE LENGTH SEGMENTS SLOT LAYER SEAT MOTION VARIANT CAPTION SPLIT AUGMENT"
-    assert " ".join(stream.name for stream in Stream) == f"{names} QUOTA MEETING CAMERA DETECTOR FACE OBJECT ORDER"
+    names = "PERSON BODY THEME ACTORS CAST POSITION LENGTH SEGMENT_COUNT SEGMENT LAYER SEAT MOTION VARIANT CAPTION SPLIT"
+    assert " ".join(stream.name for stream in Stream) == f"{names} AUGMENT QUOTA MEETING CAMERA DETECTOR FACE OBJECT ORDER"
     assert [stream.value for stream in Stream] == [*range(1, 17), 18, 24, 32, 33, 34, 35, 48]
 
 

@@ -38,7 +38,7 @@ class _ThemeFile(StrictModel):
     themes: dict[str, Theme]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Library:
     """The actions, themes, words, styles and interactions of scenes.
 
@@ -64,6 +64,9 @@ class Library:
     words: Mapping[str, Any]
     styles: Mapping[str, Style] = field(default_factory=lambda: {NEUTRAL: Style()})
     interactions: Mapping[str, Interaction] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Library({len(self.entries)} actions, {len(self.themes)} themes, {len(self.styles)} styles)"
 
     @cached_property
     def actions(self) -> tuple[str, ...]:

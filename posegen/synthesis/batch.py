@@ -19,7 +19,7 @@ Array = NDArray[Any]
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Batch:
     """Sequences of n samples in all their variants.
 
@@ -44,6 +44,9 @@ class Batch:
     action: Array
     contact: Array
     rows: list[Row]
+
+    def __repr__(self) -> str:
+        return f"Batch({len(self.samples)} samples, variants {', '.join(self.variants)}, joints {list(self.joints.shape)})"
 
     @property
     def sequences(self) -> pa.Table:

@@ -273,7 +273,7 @@ def test_unknown_names_and_empty_themes_are_refused():
     with pytest.raises(UsageError, match="did you mean 'jump'"):
         plan_scenes(Config.model_validate({"story": {"actions": {"jmp": 1.0}}}), LIBRARY, [0])
     nothing = dict.fromkeys(LIBRARY.themes["gym"].actions, 0.0)
-    with pytest.raises(UsageError, match="'gym' is left without an action"):
+    with pytest.raises(UsageError, match="'gym' has no action left"):
         plan_scenes(Config.model_validate({"story": {"themes": {"gym": 1.0}, "actions": nothing}}), LIBRARY, [0])
 
 
