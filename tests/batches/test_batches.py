@@ -1,4 +1,4 @@
-"""Batches of a dataset: what they hold is what is stored, from any step on, and damage is named."""
+"""Batches of a dataset have the stored content from any step on, and damage is reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posegen.dataset.write import publish
 from posegen.errors import PosegenError, UsageError
 from tests.dataset.tiny import commit, fill, make_arrays, make_rows
 
-SAMPLES = 20  # three full shards of two chunks, and one of a chunk that is not full
+SAMPLES = 20  # three full shards of two chunks, and one with a partly filled chunk
 FIELDS = ("joints", "action", "contact", "captions", "duration", "parameters")
 
 
@@ -40,7 +40,7 @@ def assert_same(one: SequenceBatch, other: SequenceBatch) -> None:
             assert value == other[name], name
 
 
-def test_they_hold_what_is_stored(tiny: Dataset) -> None:
+def test_batches_have_the_stored_content(tiny: Dataset) -> None:
     arrays, rows = make_arrays(0, SAMPLES), make_rows(0, SAMPLES)
     seen = []
     for batch in tiny.batches(7, seed=5, fields=FIELDS, window=12):
@@ -77,7 +77,7 @@ def test_batch_k_is_the_same_from_any_step_on(tiny: Dataset, start: int, threads
         assert_same(tiny.batches(**options).batch(start), resumed[0])
 
 
-def test_variants_are_chosen(tiny: Dataset) -> None:
+def test_variants_are_selected(tiny: Dataset) -> None:
     batches = list(tiny.batches(6, variants="mirror"))
     assert sorted(sample for batch in batches for sample in batch["sample"].tolist()) == list(range(SAMPLES))
     assert {variant for batch in batches for variant in batch.variant} == {"mirror"}
@@ -86,12 +86,12 @@ def test_variants_are_chosen(tiny: Dataset) -> None:
     assert_same(one, other)
 
 
-def test_all_arrays_unless_fields_are_named(tiny: Dataset) -> None:
+def test_all_arrays_by_default(tiny: Dataset) -> None:
     assert list(tiny.batches(6).batch(0).values) == ["sample", "variant", "joints", "action", "contact"]
     assert list(tiny.batches(6, fields="captions").batch(0).values) == ["sample", "variant", "captions"]
 
 
-def test_they_end_after_their_epochs_or_never(tiny: Dataset) -> None:
+def test_batches_end_after_their_epochs_or_never(tiny: Dataset) -> None:
     assert len(tiny.batches(6, epochs=2)) == 14 == len(list(tiny.batches(6, epochs=2)))
     endless = tiny.batches(6, epochs=None, start=10**6, fields="action")
     numbers = [batch.number for batch, _ in zip(endless, range(20), strict=False)]
@@ -110,7 +110,7 @@ def test_shares_together_are_all_batches(tiny: Dataset, of: int, lanes: int) -> 
     assert [len(batches.share(rank, of)) for rank in range(of)] == [len(share) for share in shares]
 
 
-def test_no_thread_outlives_who_goes_through_them(tiny: Dataset) -> None:
+def test_threads_end_with_the_iteration(tiny: Dataset) -> None:
     before = threading.active_count()
     iterator = iter(tiny.batches(3, threads=2))
     next(iterator)
@@ -119,23 +119,23 @@ def test_no_thread_outlives_who_goes_through_them(tiny: Dataset) -> None:
     assert threading.active_count() == before
 
 
-def test_they_can_be_handed_to_another_process(tiny: Dataset) -> None:
+def test_batches_can_be_pickled(tiny: Dataset) -> None:
     batches = tiny.batches(7, seed=2, fields=FIELDS)
     next(iter(batches))
     for one, other in zip(batches, pickle.loads(pickle.dumps(batches)), strict=True):
         assert_same(one, other)
 
 
-def test_an_extended_dataset_has_the_batches_that_were_begun(tmp_path: Path) -> None:
+def test_pickled_batches_do_not_change_when_the_dataset_is_extended(tmp_path: Path) -> None:
     header = fill(tmp_path / "a", 9)
     before = open_dataset(tmp_path / "a").batches(4, seed=1)
     text = pickle.dumps(before)
-    wanted = list(before)
+    expected = list(before)
     for shard in (1, 2):
         commit(tmp_path / "a", header, shard, 18)
     publish(tmp_path / "a", header, 18, "a-run")
     assert len(open_dataset(tmp_path / "a")) == 18
-    for one, other in zip(wanted, pickle.loads(text), strict=True):
+    for one, other in zip(expected, pickle.loads(text), strict=True):
         assert_same(one, other)
 
 
@@ -146,15 +146,15 @@ def flip(path: Path, at: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_damage_is_an_error_that_names_the_shard(tmp_path: Path, threads: int) -> None:
+def test_damage_is_an_error_with_the_shard(tmp_path: Path, threads: int) -> None:
     fill(tmp_path / "a", SAMPLES)
     flip(tmp_path / "a" / "motion.zarr/joints/c.1.0.0.0", 100)
     with pytest.raises(PosegenError, match=r"shard 1 is damaged: .*joints.*--repair"):
         list(open_dataset(tmp_path / "a").batches(4, threads=threads))
 
 
-def test_what_is_damaged_after_it_was_checked_is_noticed(tmp_path: Path) -> None:
-    """Every byte of an object's chunks and index is under a checksum that is compared whenever it is read."""
+def test_damage_after_the_first_check_is_detected(tmp_path: Path) -> None:
+    """The chunks and the index of a shard have checksums that are compared at each read."""
     fill(tmp_path / "a", 6)
     dataset = open_dataset(tmp_path / "a")
     batches = dataset.batches(12, fields="joints")
@@ -171,7 +171,7 @@ def test_what_is_damaged_after_it_was_checked_is_noticed(tmp_path: Path) -> None
         list(batches)
 
 
-def test_damaged_rows_are_named(tmp_path: Path) -> None:
+def test_damaged_rows_are_reported(tmp_path: Path) -> None:
     fill(tmp_path / "a", SAMPLES)
     flip(tmp_path / "a" / "sequences/part-00002.parquet", 300)
     batches = open_dataset(tmp_path / "a").batches(4, fields=["action", "captions"])
@@ -200,12 +200,12 @@ def test_damaged_rows_are_named(tmp_path: Path) -> None:
         ({"size": 41, "drop_last": True}, "40 sequences, fewer than a batch of 41"),
     ],
 )
-def test_what_cannot_be_is_refused(tiny: Dataset, options: dict[str, Any], words: str) -> None:
+def test_invalid_options_are_refused(tiny: Dataset, options: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         tiny.batches(**{"size": 4, **options})
 
 
-def test_a_share_that_cannot_be_is_refused(tiny: Dataset) -> None:
+def test_an_invalid_share_is_refused(tiny: Dataset) -> None:
     with pytest.raises(UsageError, match="it must be between 0 and 1"):
         tiny.batches(4).share(2, 2)
 

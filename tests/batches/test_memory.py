@@ -1,4 +1,4 @@
-"""Memory of who goes through batches is bounded by the window, however large the dataset."""
+"""Memory during iteration is bounded by the window, for a dataset of any size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.dataset.tiny import SCHEMA, make_header, make_rows
 
 FRAMES, AXES = 256, 128
 ROOM = 3 << 20
-"""What stored bytes, a batch and Python's own things take besides."""
+"""Memory for stored bytes, a batch and Python objects."""
 
 
 def fill(path: Path, samples: int) -> None:
@@ -32,7 +32,7 @@ def fill(path: Path, samples: int) -> None:
 
 
 @pytest.mark.parametrize(("lanes", "threads"), [(1, 0), (2, 1)])
-def test_it_is_bounded_by_the_window(tmp_path: Path, lanes: int, threads: int) -> None:
+def test_memory_is_bounded_by_the_window(tmp_path: Path, lanes: int, threads: int) -> None:
     fill(tmp_path / "a", 200)
     batches = open_dataset(tmp_path / "a").batches(8, window=20, lanes=lanes, threads=threads, fields=["joints", "captions"])
     everything = 400 * FRAMES * AXES * 4

@@ -1,4 +1,4 @@
-"""The order of batches: every sequence once an epoch, another order each time, and batch k whoever asks for it."""
+"""The order of batches: every sequence once per epoch, another order in each epoch, and batch k at any time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ orders = st.builds(
 
 
 def listed(order: Order, epoch: int) -> list[tuple[int, int]]:
-    found = []
+    sequences = []
     for number in range(epoch * order.per_epoch, (epoch + 1) * order.per_epoch):
         samples, variants = order.sequences(number)
-        found += list(zip(samples.tolist(), variants.tolist(), strict=True))
-    return found
+        sequences += list(zip(samples.tolist(), variants.tolist(), strict=True))
+    return sequences
 
 
 def naive(order: Order, epoch: int) -> list[tuple[int, int]]:
-    """Every sequence of an epoch in order, with one lane: chunks by drawn numbers, then each window by drawn numbers."""
+    """Return the sequences of an epoch in order, with one lane: chunks, then each window, sorted by random numbers."""
 
     def shuffled(things: list, window: int) -> list:
         key = [order.seed % 2**32, order.seed >> 32]
@@ -41,7 +41,7 @@ def naive(order: Order, epoch: int) -> list[tuple[int, int]]:
 
     chunks = shuffled(list(range(0, order.samples, order.chunk)), 2**32 - 1)
     many = max(1, order.window // (order.chunk * order.variants))
-    found = []
+    sequences = []
     for window, first in enumerate(range(0, len(chunks), many)):
         held = [
             (sample, variant)
@@ -49,8 +49,8 @@ def naive(order: Order, epoch: int) -> list[tuple[int, int]]:
             for variant in range(order.variants)
             for sample in range(start, min(start + order.chunk, order.samples))
         ]
-        found += shuffled(held, window)
-    return found
+        sequences += shuffled(held, window)
+    return sequences
 
 
 @given(orders, st.integers(0, 3))
@@ -61,20 +61,20 @@ def test_an_epoch_has_every_sequence_once(order: Order, epoch: int) -> None:
 
 @settings(max_examples=30)
 @given(orders, st.integers(0, 5))
-def test_it_is_the_order_of_a_naive_shuffle(order: Order, epoch: int) -> None:
+def test_the_order_matches_a_naive_shuffle(order: Order, epoch: int) -> None:
     straight = Order(**{**vars(order), "lanes": 1})
     assert listed(straight, epoch) == naive(order, epoch)
 
 
 @given(orders)
-def test_batches_are_full_but_for_the_last_of_an_epoch(order: Order) -> None:
+def test_all_batches_are_full_except_the_last_of_an_epoch(order: Order) -> None:
     sizes = [len(order.sequences(number)[0]) for number in range(2 * order.per_epoch)]
     total = order.samples * order.variants
     assert sizes == 2 * [*([order.size] * (total // order.size)), *([total % order.size] if total % order.size else [])]
 
 
 @given(orders)
-def test_drop_last_drops_the_last_and_nothing_else(order: Order) -> None:
+def test_drop_last_drops_only_the_last_batch(order: Order) -> None:
     dropping = Order(**{**vars(order), "drop_last": True})
     assert dropping.per_epoch == order.samples * order.variants // order.size
     for number in range(dropping.per_epoch):
@@ -83,7 +83,7 @@ def test_drop_last_drops_the_last_and_nothing_else(order: Order) -> None:
 
 @settings(max_examples=40)
 @given(orders)
-def test_lanes_are_the_same_batches_in_another_order(order: Order) -> None:
+def test_lanes_have_the_same_batches_in_another_order(order: Order) -> None:
     straight = Order(**{**vars(order), "lanes": 1})
 
     def batches(which: Order) -> list[tuple]:
@@ -93,31 +93,31 @@ def test_lanes_are_the_same_batches_in_another_order(order: Order) -> None:
 
 
 @given(orders)
-def test_a_lane_needs_few_windows_at_a_time(order: Order) -> None:
-    """Batch by batch, each lane stays in a window or goes to the next ones, never back."""
+def test_a_lane_advances_through_windows(order: Order) -> None:
+    """Each lane stays in a window or advances to the next ones, never back."""
     whole = order.total // order.size
     for lane in range(order.lanes):
         windows = [piece.window for number in range(lane, whole, order.lanes) for piece in order.pieces(number)]
         assert windows == sorted(windows)
 
 
-def test_epochs_and_seeds_have_orders_of_their_own() -> None:
+def test_epochs_and_seeds_have_different_orders() -> None:
     order = Order(seed=3, samples=200, variants=2, chunk=10, size=64, window=80)
     others = [listed(order, 0), listed(order, 1), listed(Order(**{**vars(order), "seed": 4}), 0)]
     assert all(one != other for i, one in enumerate(others) for other in others[:i])
-    # Windows hold other chunks, too: not only their insides are shuffled.
-    firsts = [{sample // 10 for sample, _ in found[:80]} for found in others]
+    # Windows also have other chunks: not only their content is shuffled.
+    firsts = [{sample // 10 for sample, _ in sequences[:80]} for sequences in others]
     assert all(one != other for i, one in enumerate(firsts) for other in firsts[:i])
 
 
 def test_sequences_of_a_window_are_well_mixed() -> None:
-    """A shuffle of 1,000 sequences leaves neighbours about as far apart as chance does: a third of all."""
+    """The mean distance of neighbours after a shuffle of 1,000 sequences is about a third of all, as expected."""
     samples, _ = Order(seed=1, samples=1000, variants=1, chunk=20, size=1000, window=1000).sequences(0)
     apart = np.abs(np.diff(samples)).mean() / 1000
     assert 0.3 < apart < 0.37
 
 
-def test_ten_million_samples_take_no_longer_than_their_chunks() -> None:
+def test_the_order_of_ten_million_samples_is_fast() -> None:
     order = Order(seed=1, samples=10_000_000, variants=5, chunk=20, size=64, window=1280)
     samples, variants = order.sequences(order.per_epoch * 3 - 1)
     assert len(samples) == 50_000_000 % 64 or len(samples) == 64

@@ -14,7 +14,7 @@ import posegen
 PAGE = Path(__file__).parents[2] / "docs" / "reading.md"
 
 
-def test_its_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 4
     monkeypatch.chdir(tmp_path)

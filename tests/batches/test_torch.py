@@ -1,4 +1,4 @@
-"""Batches in torch: the same whatever the number of workers and however they start, and from any step on."""
+"""Batches in torch are the same for any number of workers, start method and first step."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Batches:
     return open_dataset(path).batches(3, seed=4, fields=FIELDS, window=12, epochs=2, lanes=2)
 
 
-def assert_same(found: Iterable[dict[str, Any]], wanted: Batches) -> None:
-    for tensors, batch in zip(found, wanted, strict=True):
+def assert_same(loaded: Iterable[dict[str, Any]], expected: Batches) -> None:
+    for tensors, batch in zip(loaded, expected, strict=True):
         assert tensors["number"] == batch.number
         assert tensors.keys() == {"number", *batch.values}
         for name, value in batch.values.items():
@@ -38,7 +38,7 @@ def assert_same(found: Iterable[dict[str, Any]], wanted: Batches) -> None:
                 assert tensors[name] == value, name
 
 
-def test_in_this_process(batches: Batches) -> None:
+def test_loading_in_this_process(batches: Batches) -> None:
     from posegen.dataset.batches.torch import TorchBatches, TorchLoader
 
     assert_same(TorchBatches(batches), batches)
@@ -48,23 +48,23 @@ def test_in_this_process(batches: Batches) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*", "ignore:This DataLoader will create")
 @pytest.mark.parametrize("workers", [2, 3])
-def test_forked_workers_open_what_they_read_anew(batches: Batches, workers: int) -> None:
+def test_forked_workers_open_files_themselves(batches: Batches, workers: int) -> None:
     from posegen.dataset.batches.torch import TorchLoader
 
-    going_on = iter(batches)
-    next(going_on)  # its threads are alive when workers start
+    resumed = iter(batches)
+    next(resumed)  # its threads run when workers start
     assert_same(TorchLoader(batches, workers, context="fork"), batches)
-    assert next(going_on).number == batches.start + 1
+    assert next(resumed).number == batches.start + 1
 
 
-def test_workers_that_start_afresh(batches: Batches) -> None:
+def test_workers_of_other_start_methods(batches: Batches) -> None:
     from posegen.dataset.batches.torch import TorchLoader
 
     loader = TorchLoader(batches, 1, context="spawn")
-    going_on = iter(loader)
-    first = list(islice(going_on, 5))
+    resumed = iter(loader)
+    first = list(islice(resumed, 5))
     state = loader.state_dict()
-    assert_same([*first, *going_on], batches)
+    assert_same([*first, *resumed], batches)
     assert state["next"] == 5
     again = TorchLoader(batches)
     again.load_state_dict(state)

@@ -39,7 +39,7 @@ def change(dataset: Path, what: str) -> None:
     ],
 )
 @pytest.mark.parametrize("deep", [False, True])
-def test_a_difference_is_named(what: str, expected: list[Any], deep: bool, dataset: Path, tmp_path: Path) -> None:
+def test_a_difference_is_located(what: str, expected: list[Any], deep: bool, dataset: Path, tmp_path: Path) -> None:
     fill(tmp_path / "other", 14, shard=4, chunk=2)
     change(dataset, what)
     assert differences(dataset, tmp_path / "other", deep=deep) == [Difference(*entry) for entry in expected]
@@ -47,7 +47,7 @@ def test_a_difference_is_named(what: str, expected: list[Any], deep: bool, datas
     assert not contents_equal(dataset, tmp_path / "other", deep=deep)
 
 
-def test_missing_samples_fields_and_variants_are_named(dataset: Path, tmp_path: Path) -> None:
+def test_missing_samples_fields_and_variants_are_reported(dataset: Path, tmp_path: Path) -> None:
     fill(tmp_path / "shorter", 12)
     assert differences(dataset, tmp_path / "shorter") == [("samples", 12, None), ("samples", 13, None)]
     fill(tmp_path / "other", 0, variants=("base", "speed"))
@@ -56,7 +56,7 @@ def test_missing_samples_fields_and_variants_are_named(dataset: Path, tmp_path: 
     assert differences(dataset, tmp_path / "fewer", most=1) == [("contact", None, None)]
 
 
-def test_stored_content_is_that_of_the_receipts(dataset: Path) -> None:
+def test_stored_content_matches_the_receipts(dataset: Path) -> None:
     opened = open_dataset(dataset)
     for shard in range(3):
         assert stored_content(opened, shard) == opened.receipt(shard).content

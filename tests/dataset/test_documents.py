@@ -16,7 +16,7 @@ documents = st.dictionaries(keys, values | st.lists(values, max_size=3) | st.dic
 
 
 @given(documents, st.sampled_from([None, 2]))
-def test_a_document_comes_back_and_is_plain_json(document: dict[str, object], indent: int | None) -> None:
+def test_a_document_is_read_back_and_is_plain_json(document: dict[str, object], indent: int | None) -> None:
     data = seal(document, indent=indent)
     assert unseal(data, SOURCE) == document
     plain = json.loads(data)
@@ -25,7 +25,7 @@ def test_a_document_comes_back_and_is_plain_json(document: dict[str, object], in
 
 
 @given(documents, st.sampled_from([None, 2]), st.data())
-def test_every_flipped_bit_is_noticed(document: dict[str, object], indent: int | None, data: st.DataObject) -> None:
+def test_every_flipped_bit_is_detected(document: dict[str, object], indent: int | None, data: st.DataObject) -> None:
     sealed = bytearray(seal(document, indent=indent))
     bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[bit // 8] ^= 1 << bit % 8
@@ -34,20 +34,20 @@ def test_every_flipped_bit_is_noticed(document: dict[str, object], indent: int |
 
 
 @given(documents, st.data())
-def test_every_truncation_is_noticed(document: dict[str, object], data: st.DataObject) -> None:
+def test_every_truncation_is_detected(document: dict[str, object], data: st.DataObject) -> None:
     sealed = seal(document)
     with pytest.raises(PosegenError):
         unseal(sealed[: data.draw(st.integers(0, len(sealed) - 1))], SOURCE)
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_refused_in_words(data: bytes) -> None:
+def test_any_other_bytes_are_refused_with_a_message(data: bytes) -> None:
     with pytest.raises(PosegenError, match=r"a\.json"):
         unseal(data, SOURCE)
 
 
 @pytest.mark.parametrize("body", ['"a":NaN}', '"a":' + "[" * 90_000, '"a":1', '"a":' + "9" * 5000 + "}"])
-def test_a_sealed_text_that_is_no_json_is_refused(body: str) -> None:
+def test_a_sealed_text_other_than_json_is_refused(body: str) -> None:
     import xxhash
 
     data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
@@ -70,7 +70,7 @@ def test_a_sealed_text_that_is_no_json_is_refused(body: str) -> None:
         '"a":[' + "[]," * 110_000 + "1]}",
     ],
 )
-def test_json_that_was_not_written_so_is_refused(body: str) -> None:
+def test_json_in_another_form_is_refused(body: str) -> None:
     import xxhash
 
     data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()

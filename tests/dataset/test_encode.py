@@ -21,15 +21,15 @@ from tests.dataset.tiny import make_header
 TO_BUFFER = default_buffer_prototype().buffer.from_bytes
 
 
-def through_zarr(header: Header, objects: dict[str, bytes]) -> zarr.Group:
-    """What zarr makes of the header_metadata of a dataset and of some shards."""
+def open_with_zarr(header: Header, objects: dict[str, bytes]) -> zarr.Group:
+    """Open the metadata of a dataset and some shards with zarr."""
     contents = header_metadata(header) | objects
     store = MemoryStore({name.removeprefix("motion.zarr/"): TO_BUFFER(data) for name, data in contents.items()})
     return zarr.open_group(store, mode="r")
 
 
-def by_zarr(header: Header, field: ArrayField) -> zarr.Array[Any]:
-    """The array that zarr itself makes for a field."""
+def create_with_zarr(header: Header, field: ArrayField) -> zarr.Array[Any]:
+    """Create the array for a field with zarr itself."""
     return zarr.create_array(
         MemoryStore(),
         shape=(header.samples, *field.shape),
@@ -55,7 +55,7 @@ def by_zarr(header: Header, field: ArrayField) -> zarr.Array[Any]:
 
 @st.composite
 def fields_and_values(draw: st.DrawFn) -> tuple[Header, list[np.ndarray[Any, Any]]]:
-    """A header of one field, and values for its shards, some of them absent; the last shard may not be full."""
+    """Draw a header with one field, and values of its shards, some of them absent; the last shard may be partly filled."""
     dims = draw(st.integers(0, 3))
     chunk = [draw(st.integers(1, 3)) for _ in range(dims)]
     dtype, fill = draw(
@@ -76,27 +76,27 @@ def test_zarr_reads_what_was_encoded(case: tuple[Header, list[np.ndarray[Any, An
     header, shards = case
     (field,) = header.fields
     encoded = {shard_path(field, shard): b"".join(encode_shard(field, values, 4, 2)) for shard, values in enumerate(shards)}
-    array: Any = through_zarr(header, {name: data for name, data in encoded.items() if data})["x"]
+    array: Any = open_with_zarr(header, {name: data for name, data in encoded.items() if data})["x"]
     np.testing.assert_array_equal(array[:], np.concatenate(shards))
     assert array[:].dtype == field.dtype
 
 
 @given(fields_and_values())
-def test_zarr_would_describe_the_array_so(case: tuple[Header, list[np.ndarray[Any, Any]]]) -> None:
+def test_zarr_writes_the_same_metadata(case: tuple[Header, list[np.ndarray[Any, Any]]]) -> None:
     header, _ = case
     (field,) = header.fields
-    ours: Any = through_zarr(header, {})["x"]
-    expected = by_zarr(header, field)
+    ours: Any = open_with_zarr(header, {})["x"]
+    expected = create_with_zarr(header, field)
     assert json.dumps(ours.metadata.to_dict(), default=str) == json.dumps(expected.metadata.to_dict(), default=str)
     assert ours.metadata.dimension_names == ("sample", *field.dims)
 
 
 @given(fields_and_values())
-def test_zarr_would_store_as_many_bytes(case: tuple[Header, list[np.ndarray[Any, Any]]]) -> None:
-    """The same chunks, left out where all is absent: only their order in the object may differ."""
+def test_zarr_writes_shards_of_the_same_size(case: tuple[Header, list[np.ndarray[Any, Any]]]) -> None:
+    """Zarr stores the same chunks and leaves out absent ones; only their order may differ."""
     header, shards = case
     (field,) = header.fields
-    array = by_zarr(header.with_samples(len(shards[0])), field)
+    array = create_with_zarr(header.with_samples(len(shards[0])), field)
     array[:] = shards[0]
     stored: Any = array.store
     sizes = [len(value) for key, value in stored._store_dict.items() if key != "zarr.json"]
@@ -104,7 +104,7 @@ def test_zarr_would_store_as_many_bytes(case: tuple[Header, list[np.ndarray[Any,
     assert sizes == ([len(encoded)] if encoded else [])
 
 
-def test_encoding_is_repeatable_and_depends_on_no_neighbour() -> None:
+def test_encoding_is_reproducible_for_any_memory_layout() -> None:
     header = make_header()
     field = header.field("joints")
     values = np.random.default_rng(1).normal(size=(6, *field.shape)).astype("f4")
@@ -114,5 +114,5 @@ def test_encoding_is_repeatable_and_depends_on_no_neighbour() -> None:
 @pytest.mark.parametrize(
     ("text", "samples"), [(b'{"shape": [12, 3]}', 12), (b'{"shape": [true]}', None), (b"[", None), (b"[]", None)]
 )
-def test_an_array_says_how_many_samples_it_has(text: bytes, samples: int | None) -> None:
+def test_the_number_of_samples_is_read_from_metadata(text: bytes, samples: int | None) -> None:
     assert described_samples(text) == samples

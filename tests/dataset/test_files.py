@@ -20,19 +20,19 @@ from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
 
 
-def run_of_a_dead_process() -> str:
-    """The run of a process that has ended, and is waited for."""
+def ended_process_run() -> str:
+    """Return the run of a process that has ended."""
     code = "from posegen.dataset.runs import current_run; print(current_run())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.fixture(scope="module")
 def dead() -> str:
-    return run_of_a_dead_process()
+    return ended_process_run()
 
 
 def leave_temporary(path: Path, run: str) -> Path:
-    """Write a file up to the moment before it is put in its place, as one that dies then does."""
+    """Write a temporary file in a process that dies before it renames the file."""
 
     def die() -> None:
         os._exit(0)
@@ -54,7 +54,7 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
         assert os.listdir(path.parent) == ["file.json"]
 
 
-def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_durably(path, b"old", "run")
 
@@ -67,13 +67,13 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_removing_tells_whether_there_was_something(tmp_path: Path) -> None:
+def test_removing_returns_whether_there_was_a_file(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     assert remove_durably(tmp_path / "a")
     assert not remove_durably(tmp_path / "a")
 
 
-def test_only_the_temporary_files_of_dead_runs_are_swept(tmp_path: Path, dead: str) -> None:
+def test_only_the_temporary_files_of_ended_runs_are_removed(tmp_path: Path, dead: str) -> None:
     (tmp_path / "receipts").mkdir()
     (tmp_path / ".hidden.temporary").touch()
     kept = [leave_temporary(tmp_path / f"file{i}", run) for i, run in enumerate([current_run(), "not a run", "far_b_1_1"])]
@@ -85,7 +85,7 @@ def test_only_the_temporary_files_of_dead_runs_are_swept(tmp_path: Path, dead: s
     assert (tmp_path / ".hidden.temporary").exists()
 
 
-def test_links_are_not_followed_when_sweeping(tmp_path: Path, dead: str) -> None:
+def test_links_are_not_followed_when_removing_temporary_files(tmp_path: Path, dead: str) -> None:
     outside, inside = tmp_path / "outside", tmp_path / "inside"
     outside.mkdir()
     inside.mkdir()
@@ -95,7 +95,7 @@ def test_links_are_not_followed_when_sweeping(tmp_path: Path, dead: str) -> None
     assert left.exists()
 
 
-def test_what_proves_that_a_run_has_ended(dead: str) -> None:
+def test_a_run_has_ended_if_its_machine_restarted_or_its_process_is_gone(dead: str) -> None:
     assert has_ended(dead)
     host, boot, process, start = current_run().split("_")
     assert not has_ended(current_run())
@@ -151,7 +151,7 @@ def test_one_process_holds_the_lock_until_it_dies(tmp_path: Path) -> None:
             pass
         holder.kill()
         holder.wait()
-    assert (tmp_path / LOCK_FILE).exists()  # it could not clear up
+    assert (tmp_path / LOCK_FILE).exists()  # a killed process cannot remove it
     with locked(tmp_path, "mine"):
         assert b"mine" in (tmp_path / LOCK_FILE).read_bytes()
         with pytest.raises(PosegenError, match="Wait until it has ended"), locked(tmp_path, "also mine"):

@@ -55,12 +55,12 @@ def headers(draw: st.DrawFn) -> Header:
 
 
 def same(first: Header, second: Header) -> bool:
-    """Equal, where NaN counts as equal to itself."""
+    """Return whether two headers are equal, NaN being equal to itself."""
     return json.dumps(first.to_json()) == json.dumps(second.to_json())
 
 
 @given(headers())
-def test_a_header_comes_back_from_json(header: Header) -> None:
+def test_a_header_is_read_back_from_json(header: Header) -> None:
     back = Header.from_json(json.loads(json.dumps(header.to_json(), allow_nan=False)), SOURCE)
     assert same(back, header)
     assert back.variants == header.variants
@@ -68,7 +68,7 @@ def test_a_header_comes_back_from_json(header: Header) -> None:
 
 
 @given(st.integers(0, 10**7), st.integers(0, 50), st.dictionaries(names, hexes), st.integers(0, 2**50))
-def test_a_receipt_comes_back_from_bytes(shard: int, count: int, content: dict[str, str], size: int) -> None:
+def test_a_receipt_is_read_back_from_bytes(shard: int, count: int, content: dict[str, str], size: int) -> None:
     files = {rows_path(shard): StoredFile(size, "0" * 32)}
     receipt = Receipt(shard, shard * 50, count + 1, "id", content, files, 2 * count + 2, 0.25, "run")
     assert Receipt.from_bytes(receipt.to_bytes(), SOURCE) == receipt
@@ -78,7 +78,7 @@ KEYS = sorted(make_header().to_json())
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_missing_key_is_named(key: str) -> None:
+def test_a_missing_key_is_reported(key: str) -> None:
     data = make_header().to_json()
     del data[key]
     with pytest.raises(PosegenError, match=rf"dataset\.json: .*`{key}` is missing.*Mend it\."):
@@ -87,10 +87,10 @@ def test_a_missing_key_is_named(key: str) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("value", [None, True, -1, 1.5, "5", [3], {"a": 1}, 2**60])
-def test_a_value_of_another_kind_is_refused(key: str, value: Any) -> None:
-    sound = make_header().to_json()
-    data = sound | {key: value}
-    fits = type(value) is type(sound[key]) and type(value) is not int
+def test_a_value_of_another_type_is_refused(key: str, value: Any) -> None:
+    intact = make_header().to_json()
+    data = intact | {key: value}
+    fits = type(value) is type(intact[key]) and type(value) is not int
     if fits and key not in ("variants", "fields"):
         assert Header.from_json(data, SOURCE).to_json() == data
     else:
@@ -98,12 +98,12 @@ def test_a_value_of_another_kind_is_refused(key: str, value: Any) -> None:
             Header.from_json(data, SOURCE)
 
 
-def test_an_unknown_key_is_named() -> None:
+def test_an_unknown_key_is_reported() -> None:
     with pytest.raises(PosegenError, match="`sampels` is not known"):
         Header.from_json(make_header().to_json() | {"sampels": 3}, SOURCE)
 
 
-def test_a_later_format_asks_for_a_newer_program() -> None:
+def test_a_later_format_version_requires_a_newer_posegen() -> None:
     with pytest.raises(PosegenError, match="newer posegen"):
         Header.from_json(make_header().to_json() | {"format_version": 2, "what_is_new": 1}, SOURCE)
 
@@ -122,9 +122,9 @@ def test_a_later_format_asks_for_a_newer_program() -> None:
         {"shape": (2, 0, 3)},
         {"dtype": "object"},
         {"dtype": "float32 "},
-        {"dtype": "uint8"},  # in which there is no NaN
+        {"dtype": "uint8"},  # has no NaN
         {"fill": math.inf},
-        {"fill": 0.1},  # not exactly, in 32 bits
+        {"fill": 0.1},  # not exact in 32 bits
     ],
 )
 def test_a_field_that_cannot_be_stored_is_refused(change: dict[str, Any]) -> None:
@@ -155,7 +155,7 @@ def test_shards_are_counted() -> None:
     assert make_header().shards() == 0
 
 
-def test_numbers_in_paths_grow() -> None:
+def test_paths_have_at_least_five_digits() -> None:
     assert receipt_path(7) == "receipts/00007.json"
     assert receipt_path(123456) == "receipts/123456.json"
     assert rows_path(123456) == "sequences/part-123456.parquet"

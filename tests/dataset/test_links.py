@@ -1,4 +1,4 @@
-"""Links and other things in a dataset that are no plain files and folders: refused, and nothing outside is read or written."""
+"""Links and other special files in a dataset are refused, and nothing outside of it is read or written."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ READERS: list[Callable[[Path, Header], object]] = [
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_link_in_the_place_of_a_folder_is_refused(name: str, dataset: Path, tmp_path: Path) -> None:
-    """Even if all behind it is sound."""
+def test_a_link_in_place_of_a_folder_is_refused(name: str, dataset: Path, tmp_path: Path) -> None:
+    """Even if its target is an intact folder."""
     header = load_header(dataset)
     (dataset / name).rename(tmp_path / "outside")
     (dataset / name).symlink_to(tmp_path / "outside")
@@ -41,7 +41,7 @@ def test_a_link_in_the_place_of_a_folder_is_refused(name: str, dataset: Path, tm
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_file_in_the_place_of_a_folder_is_refused(name: str, dataset: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_refused(name: str, dataset: Path) -> None:
     shutil.rmtree(dataset / name)
     (dataset / name).write_bytes(b"?")
     with pytest.raises(PosegenError, match=f"{name} is not a folder"):
@@ -52,7 +52,7 @@ def test_a_file_in_the_place_of_a_folder_is_refused(name: str, dataset: Path) ->
 @pytest.mark.parametrize(
     "name", ["dataset.json", "motion.zarr/action/zarr.json", "receipts/00001.json", "motion.zarr/joints/c.1.0.0.0"]
 )
-def test_a_pipe_is_refused_and_not_waited_for(name: str, dataset: Path) -> None:
+def test_a_pipe_is_refused_without_blocking(name: str, dataset: Path) -> None:
     (dataset / name).unlink()
     os.mkfifo(dataset / name)
     with pytest.raises(PosegenError):
@@ -71,19 +71,19 @@ def test_a_receipt_cannot_name_files_elsewhere(name: str, dataset: Path, tmp_pat
     assert [(problem.shard, problem.file) for problem in verify(dataset)] == [(1, "receipts/00001.json")]
 
 
-def test_a_dataset_may_lie_behind_a_link(dataset: Path, tmp_path: Path) -> None:
-    """That is for its user to decide."""
+def test_the_dataset_itself_may_be_a_link(dataset: Path, tmp_path: Path) -> None:
+    """The user decides that."""
     (tmp_path / "link").symlink_to(dataset)
     assert len(open_dataset(tmp_path / "link")) == 14
     assert verify(tmp_path / "link") == []
 
 
-def test_files_may_have_more_than_one_name(dataset: Path, tmp_path: Path) -> None:
+def test_files_may_have_hard_links(dataset: Path, tmp_path: Path) -> None:
     shutil.copytree(dataset, tmp_path / "copy", copy_function=os.link)
     assert verify(tmp_path / "copy") == []
 
 
-def test_overlays_are_not_strays(dataset: Path, tmp_path: Path) -> None:
+def test_overlays_are_not_orphans(dataset: Path, tmp_path: Path) -> None:
     (dataset / "embeddings" / "an-encoder").mkdir(parents=True)
     (dataset / "embeddings" / "an-encoder" / "vectors.npy").write_bytes(b"?")
     assert verify(dataset) == []

@@ -25,7 +25,7 @@ FLIPS_IN_A_FILE = 12
 
 
 def read_all(path: Path) -> None:
-    """Open a dataset and touch all of it."""
+    """Open a dataset and read all of it."""
     dataset = open_dataset(path)
     for field in dataset.fields:
         dataset.arrays(field)
@@ -33,7 +33,7 @@ def read_all(path: Path) -> None:
 
 
 def files_read(dataset: Path) -> list[str]:
-    """All files that matter to who reads."""
+    """List all files that readers need."""
     return [name for name in files_of(dataset) if name != COPY_FILE]
 
 
@@ -54,7 +54,7 @@ def test_what_was_written_is_read(samples: int, shard: int, chunk: int, tmp_path
     assert_rows_equal(dataset.sequences.to_pylist(), make_rows(0, samples))
 
 
-def test_samples_one_by_one(dataset: Path) -> None:
+def test_single_samples_are_read(dataset: Path) -> None:
     opened = open_dataset(dataset)
     expected = make_arrays(0, 14)
     for index, sample in enumerate(opened):
@@ -72,7 +72,7 @@ def test_samples_one_by_one(dataset: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "chosen",
+    "selected",
     [
         slice(None),
         slice(3, 11),
@@ -85,11 +85,11 @@ def test_samples_one_by_one(dataset: Path) -> None:
         np.arange(14) % 3 == 0,
     ],
 )
-def test_some_samples(chosen: Any, dataset: Path) -> None:
+def test_selected_samples_are_read(selected: Any, dataset: Path) -> None:
     opened = open_dataset(dataset)
-    wanted = np.asarray(chosen, np.int64) if isinstance(chosen, list) else chosen
+    indices = np.asarray(selected, np.int64) if isinstance(selected, list) else selected
     for name, values in make_arrays(0, 14).items():
-        np.testing.assert_array_equal(opened.arrays(name, chosen), values[wanted])
+        np.testing.assert_array_equal(opened.arrays(name, selected), values[indices])
 
 
 def test_wrong_samples_and_fields_are_refused(dataset: Path) -> None:
@@ -102,7 +102,7 @@ def test_wrong_samples_and_fields_are_refused(dataset: Path) -> None:
         opened.arrays("joints", [1.5])
 
 
-def test_other_readers_need_no_posegen(dataset: Path) -> None:
+def test_other_programs_read_a_dataset(dataset: Path) -> None:
     expected = make_arrays(0, 14)
     group: Any = zarr.open_group(dataset / "motion.zarr", mode="r")
     assert group.attrs["identity"] == make_header().identity
@@ -135,18 +135,18 @@ def test_the_motion_group_is_checked_and_read_only(dataset: Path) -> None:
 
 
 def flips(size: int) -> list[int]:
-    """Bits to flip in a file of `size` bytes: the first, the last, some between."""
+    """Return bits to flip in a file of `size` bytes: the first, the last, and some in between."""
     bits = random.Random(size).sample(range(size * 8), min(FLIPS_IN_A_FILE, size * 8))
     return [0, size * 8 - 1, *bits]
 
 
-def test_a_flipped_bit_in_any_file_is_noticed(dataset: Path) -> None:
+def test_a_flipped_bit_in_any_file_is_detected(dataset: Path) -> None:
     read_all(dataset)
     for name in files_read(dataset):
         file = dataset / name
-        sound = file.read_bytes()
-        for bit in flips(len(sound)):
-            damaged = bytearray(sound)
+        intact = file.read_bytes()
+        for bit in flips(len(intact)):
+            damaged = bytearray(intact)
             damaged[bit // 8] ^= 1 << bit % 8
             file.write_bytes(damaged)
             with pytest.raises(PosegenError) as raised:
@@ -154,12 +154,12 @@ def test_a_flipped_bit_in_any_file_is_noticed(dataset: Path) -> None:
             number = next((digit for digit in "012" if f"0{digit}." in name or f"c.{digit}." in name), None)
             assert number is None or f"shard {number}" in str(raised.value)
             assert re.search(r"[Rr]un the same `posegen generate` command|Run: posegen verify", str(raised.value)), "no hint"
-        file.write_bytes(sound)
+        file.write_bytes(intact)
     read_all(dataset)
 
 
 @pytest.mark.parametrize("how", ["missing", "empty", "short", "long", "link", "folder"])
-def test_a_file_that_is_not_whole_is_noticed_on_opening(how: str, dataset: Path, tmp_path: Path) -> None:
+def test_an_incomplete_file_is_detected_on_opening(how: str, dataset: Path, tmp_path: Path) -> None:
     for name in files_read(dataset):
         file, aside = dataset / name, tmp_path / "aside"
         file.rename(aside)
@@ -178,7 +178,7 @@ def test_a_file_that_is_not_whole_is_noticed_on_opening(how: str, dataset: Path,
     read_all(dataset)
 
 
-def test_exchanged_shards_are_noticed(dataset: Path, tmp_path: Path) -> None:
+def test_exchanged_shards_are_detected(dataset: Path, tmp_path: Path) -> None:
     first, second = (dataset / f"motion.zarr/action/c.{shard}.0.0" for shard in (0, 1))
     first.rename(tmp_path / "aside")
     second.rename(first)
@@ -187,14 +187,14 @@ def test_exchanged_shards_are_noticed(dataset: Path, tmp_path: Path) -> None:
         read_all(dataset)
 
 
-def test_a_receipt_of_another_dataset_is_noticed(dataset: Path, tmp_path: Path) -> None:
+def test_a_receipt_of_another_dataset_is_detected(dataset: Path, tmp_path: Path) -> None:
     fill(tmp_path / "other", 14, identity="f" * 32)
     shutil.copy(tmp_path / "other" / receipt_path(1), dataset / receipt_path(1))
     with pytest.raises(PosegenError, match=r"shard 1.*belongs to another dataset"):
         open_dataset(dataset)
 
 
-def test_damage_is_found_when_it_is_touched(dataset: Path) -> None:
+def test_damage_is_detected_when_it_is_read(dataset: Path) -> None:
     file = dataset / "sequences/part-00002.parquet"
     data = bytearray(file.read_bytes())
     data[100] ^= 1
@@ -206,14 +206,14 @@ def test_damage_is_found_when_it_is_touched(dataset: Path) -> None:
     np.testing.assert_array_equal(opened.arrays("joints", [13]), make_arrays(13, 14)["joints"])
 
 
-def test_a_file_that_vanishes_later_is_no_zeros(dataset: Path) -> None:
+def test_a_file_removed_after_opening_is_an_error(dataset: Path) -> None:
     opened = open_dataset(dataset)
     (dataset / "motion.zarr/joints/c.1.0.0.0").unlink()
     with pytest.raises(PosegenError, match="shard 1"):
         opened.arrays("joints")
 
 
-def test_only_what_is_published_is_visible(dataset: Path) -> None:
+def test_only_published_samples_are_visible(dataset: Path) -> None:
     publish(dataset, make_header(), 6)
     opened = open_dataset(dataset)
     assert len(opened) == 6
@@ -228,10 +228,10 @@ def test_arrays_longer_than_the_complete_shards_are_refused(dataset: Path) -> No
     publish(dataset, make_header(), 200)
     header = (dataset / "dataset.json").read_bytes()
     publish(dataset, make_header(), 6)
-    sound = (dataset / "dataset.json").read_bytes()
+    intact = (dataset / "dataset.json").read_bytes()
     (dataset / "dataset.json").write_bytes(header)
     publish(dataset, make_header(), 200)
-    (dataset / "dataset.json").write_bytes(sound)
+    (dataset / "dataset.json").write_bytes(intact)
     with pytest.raises(PosegenError, match=r"zarr\.json does not match the header"):
         open_dataset(dataset)
 
@@ -246,21 +246,21 @@ def test_a_dataset_without_samples(tmp_path: Path) -> None:
         _ = opened.sequences
 
 
-def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:
+def test_other_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "nothing", tmp_path / "file"):
         with pytest.raises(PosegenError, match="is not a dataset"):
             open_dataset(path)
 
 
-def test_sizes_are_those_of_the_files(dataset: Path) -> None:
+def test_sizes_match_the_files(dataset: Path) -> None:
     sizes = open_dataset(dataset).sizes()
     assert sizes["joints"] == sum(os.path.getsize(dataset / f"motion.zarr/joints/c.{i}.0.0.0") for i in range(3))
     assert sizes["rows"] == sum(file.stat().st_size for file in (dataset / "sequences").iterdir())
     assert sizes["contact"] == 0
 
 
-def test_a_dataset_goes_to_other_processes(dataset: Path) -> None:
+def test_a_dataset_can_be_pickled(dataset: Path) -> None:
     opened = open_dataset(str(dataset))
     back = pickle.loads(pickle.dumps(opened))
     assert isinstance(back, Dataset)

@@ -1,4 +1,4 @@
-"""A header that is lost: verify goes on without it, and it is written anew as it was."""
+"""A lost header: verify continues without it, and it is recovered with the same content."""
 
 from __future__ import annotations
 
@@ -36,62 +36,62 @@ def lose(dataset: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["gone", "damaged", "empty", "linked", "a receipt", "of another"])
-def test_a_lost_header_is_named_and_mended(how: str, dataset: Path) -> None:
-    sound = (dataset / HEADER).read_bytes()
+def test_a_lost_header_is_reported_and_repaired(how: str, dataset: Path) -> None:
+    intact = (dataset / HEADER).read_bytes()
     lose(dataset, how)
     with pytest.raises(PosegenError, match="verify .* --repair" if how in ("gone", "damaged", "empty", "a receipt") else "."):
         open_dataset(dataset)
     assert [(problem.file, problem.repairable) for problem in verify(dataset)] == [(HEADER, True)]
     repair_header(dataset, "run")
-    assert (dataset / HEADER).read_bytes() == sound
+    assert (dataset / HEADER).read_bytes() == intact
     assert verify(dataset) == []
     assert len(open_dataset(dataset)) == 14
 
 
-def test_a_header_exchanged_with_its_copy_is_no_dataset_without_samples(dataset: Path) -> None:
+def test_a_header_exchanged_with_its_copy_is_damage(dataset: Path) -> None:
     header, copy = dataset / HEADER, dataset / "dataset.copy.json"
-    sound = header.read_bytes(), copy.read_bytes()
-    header.write_bytes(sound[1])
-    copy.write_bytes(sound[0])
+    intact = header.read_bytes(), copy.read_bytes()
+    header.write_bytes(intact[1])
+    copy.write_bytes(intact[0])
     with pytest.raises(PosegenError, match=r"verify .* --repair"):
         open_dataset(dataset)
     assert {(problem.file, problem.repairable) for problem in verify(dataset)} == {(HEADER, True), (copy.name, True)}
     repair_header(dataset, "run")
-    assert header.read_bytes() == sound[0]
+    assert header.read_bytes() == intact[0]
     publish(dataset, load_header(dataset), 14)
-    assert copy.read_bytes() == sound[1]
+    assert copy.read_bytes() == intact[1]
     assert verify(dataset) == []
 
 
-def samples_found(dataset: Path) -> int:
+def recovered_samples(dataset: Path) -> int:
     header = inspect_header(dataset).header
     assert header is not None
     return header.samples
 
 
-def test_other_damage_is_named_all_the_same(dataset: Path) -> None:
+def test_other_damage_is_reported_without_a_header(dataset: Path) -> None:
     lose(dataset, "damaged")
     (dataset / "sequences/part-00001.parquet").unlink()
     os.truncate(dataset / "receipts/00002.json", 5)
     assert {problem.file for problem in verify(dataset)} == {HEADER, "sequences/part-00001.parquet", "receipts/00002.json"}
-    assert samples_found(dataset) == 14
+    assert recovered_samples(dataset) == 14
 
 
-def test_samples_are_counted_by_what_is_left(dataset: Path) -> None:
+def test_samples_are_recovered_from_arrays_or_receipts(dataset: Path) -> None:
     header = load_header(dataset)
     lose(dataset, "gone")
-    for name in ("joints", "action"):  # as many as the arrays say
+    for name in ("joints", "action"):  # the arrays decide
         (dataset / "motion.zarr" / name / "zarr.json").write_bytes(b"?")
     (dataset / "receipts/00002.json").unlink()
-    assert samples_found(dataset) == 14
-    (dataset / "motion.zarr/contact/zarr.json").unlink()  # as many as are complete
-    assert samples_found(dataset) == 12
+    assert recovered_samples(dataset) == 14
+    (dataset / "motion.zarr/contact/zarr.json").unlink()  # the complete shards decide
+    assert recovered_samples(dataset) == 12
     commit(dataset, header, 2, 14)
     (dataset / "receipts/00001.json").unlink()
-    assert samples_found(dataset) == 14
+    assert recovered_samples(dataset) == 14
 
 
-def test_a_header_that_is_only_older_than_the_arrays_is_believed(dataset: Path) -> None:
+def test_a_header_with_fewer_samples_than_the_arrays_is_valid(dataset: Path) -> None:
     before = (dataset / HEADER).read_bytes()
     commit(dataset, load_header(dataset), 2, 16)
     publish(dataset, load_header(dataset), 16)
@@ -100,14 +100,14 @@ def test_a_header_that_is_only_older_than_the_arrays_is_believed(dataset: Path) 
     assert (dataset / HEADER).read_bytes() == before
 
 
-def test_the_header_of_another_dataset_is_left_alone(dataset: Path) -> None:
+def test_the_header_of_another_dataset_is_not_changed(dataset: Path) -> None:
     lose(dataset, "damaged")
     damaged = (dataset / HEADER).read_bytes()
     repair_header(dataset, "run", "f" * 32)
     assert (dataset / HEADER).read_bytes() == damaged
 
 
-def test_a_header_of_a_later_format_is_not_written_over(dataset: Path) -> None:
+def test_a_header_with_a_later_format_version_is_not_overwritten(dataset: Path) -> None:
     later = make_header(samples=14).to_json() | {"format_version": 2, "news": True}
     (dataset / HEADER).write_bytes(seal(later, indent=2))
     (problem,) = verify(dataset)
@@ -117,7 +117,7 @@ def test_a_header_of_a_later_format_is_not_written_over(dataset: Path) -> None:
     assert (dataset / HEADER).read_bytes() == seal(later, indent=2)
 
 
-def test_without_a_copy_nothing_is_made_up(dataset: Path) -> None:
+def test_without_a_copy_nothing_is_recovered(dataset: Path) -> None:
     for name in (HEADER, "dataset.copy.json"):
         (dataset / name).write_bytes(b"{}")
     assert [(problem.file, problem.repairable) for problem in verify(dataset)] == [(HEADER, False)]
@@ -126,17 +126,17 @@ def test_without_a_copy_nothing_is_made_up(dataset: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "cure"), [("damaged", r"\. Delete it and run"), ("gone", r"is missing\. Run the same `posegen generate`")]
+    ("how", "hint"), [("damaged", r"\. Delete it and run"), ("gone", r"is missing\. Run the same `posegen generate`")]
 )
-def test_without_a_copy_the_cure_is_to_generate_again(how: str, cure: str, dataset: Path) -> None:
+def test_without_a_copy_the_hint_is_to_generate_again(how: str, hint: str, dataset: Path) -> None:
     lose(dataset, how)
     (dataset / "dataset.copy.json").write_bytes(b"{}")
-    with pytest.raises(PosegenError, match=cure) as raised:
+    with pytest.raises(PosegenError, match=hint) as raised:
         open_dataset(dataset)
     assert "--repair" not in str(raised.value)
 
 
-def test_a_damaged_copy_is_named_and_keeps_nobody_from_reading(dataset: Path) -> None:
+def test_a_damaged_copy_is_reported_and_does_not_prevent_reading(dataset: Path) -> None:
     (dataset / "dataset.copy.json").write_bytes(b"{}")
     assert [(problem.file, problem.repairable) for problem in verify(dataset)] == [("dataset.copy.json", True)]
     assert open_dataset(dataset).arrays("joints").shape[0] == 14

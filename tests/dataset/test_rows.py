@@ -48,7 +48,7 @@ def hashes_of(some: list[dict[str, Any]], per_sample: int = 1) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """A value such that equality is what the hash goes by: NaN equals itself."""
+    """Convert a value such that values with equal hashes are equal: NaN equals itself."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -58,7 +58,7 @@ def plain(value: Any) -> Any:
 
 @settings(max_examples=50)
 @given(st.lists(rows, min_size=2, max_size=6))
-def test_hashes_are_equal_exactly_where_rows_are(some: list[dict[str, Any]]) -> None:
+def test_hashes_are_equal_exactly_if_rows_are(some: list[dict[str, Any]]) -> None:
     hashes = hashes_of(some)
     for i, first in enumerate(some):
         for j, second in enumerate(some):
@@ -67,7 +67,7 @@ def test_hashes_are_equal_exactly_where_rows_are(some: list[dict[str, Any]]) -> 
 
 @settings(max_examples=50)
 @given(st.lists(rows, min_size=1, max_size=6), st.lists(rows, max_size=3), st.lists(rows, max_size=3))
-def test_a_hash_does_not_depend_on_the_neighbours(
+def test_a_hash_does_not_depend_on_other_samples(
     some: list[dict[str, Any]], before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> None:
     table = to_table(before + some + after, SCHEMA)
@@ -78,7 +78,7 @@ def test_a_hash_does_not_depend_on_the_neighbours(
 
 @settings(max_examples=50)
 @given(st.lists(rows, min_size=1, max_size=6), st.integers(0, 6))
-def test_a_hash_survives_parquet_and_pieces(some: list[dict[str, Any]], cut: int) -> None:
+def test_a_hash_does_not_depend_on_parquet_and_chunks(some: list[dict[str, Any]], cut: int) -> None:
     table = to_table(some, SCHEMA)
     back = pq.read_table(io.BytesIO(encode_table(table)))
     assert back.schema.equals(SCHEMA)
@@ -95,7 +95,7 @@ def test_a_sample_is_hashed_with_all_its_rows(some: list[dict[str, Any]], other:
     assert first[1] != second[1]
 
 
-def test_what_moves_between_lists_changes_the_hash() -> None:
+def test_moving_values_between_lists_changes_the_hash() -> None:
     row: dict[str, Any] = {"sample": 1, "name": "ab", "weight": 0.0, "flags": [], "captions": [], "where": None}
     a, b = deepcopy(row), deepcopy(row)
     a["captions"] = [{"text": "ab", "frames": [1]}, {"text": "c", "frames": [2]}]
@@ -108,7 +108,7 @@ def test_renaming_a_column_changes_the_hash() -> None:
     assert hash_rows(table, 1) != hash_rows(table.rename_columns(["a", "c"]), 1)
 
 
-def test_large_types_of_other_writers_hash_alike() -> None:
+def test_large_types_of_other_writers_have_the_same_hash() -> None:
     small = pa.table({"a": pa.array(["x", None])})
     assert hash_rows(small, 1) == hash_rows(small.cast(pa.schema([("a", pa.large_string())])), 1)
 
@@ -117,7 +117,7 @@ def test_large_types_of_other_writers_hash_alike() -> None:
     "change",
     [{"sample": "1"}, {"sample": 2**70}, {"name": 3}, {"flags": True}, {"extra": 1}],
 )
-def test_rows_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:
+def test_rows_that_do_not_match_are_refused(change: dict[str, Any]) -> None:
     row = {"sample": 1, "name": "ab", "weight": 0.0, "flags": [], "captions": [], "where": None}
     with pytest.raises(ValueError, match="row"):
         to_table([row | change], SCHEMA)

@@ -1,4 +1,4 @@
-"""Verifying: what was not damaged passes, and every damage is named with its shard, its file and what is wrong."""
+"""Verify reports nothing for intact datasets, and the shard, the file and the reason for every damage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RECEIPT = "receipts/00001.json"
 
 
 def shard_in(name: str) -> int | None:
-    """Number of the shard that a file of the dataset is of, by its name alone."""
+    """Return the shard of a file of the dataset, by its name."""
     if name.endswith("zarr.json") or name in ("dataset.json", "dataset.copy.json"):
         return None
     return int(name.rpartition("/")[2].replace("part-", "").replace("c.", "").partition(".")[0])
@@ -47,7 +47,7 @@ def read_receipt(dataset: Path, name: str = RECEIPT) -> Receipt:
 
 
 def forge(dataset: Path, name: str, data: bytes) -> None:
-    """Put another file in a shard's place, and have the receipt of shard 1 tell of its bytes."""
+    """Replace a file of shard 1, and its hash in the receipt."""
     (dataset / name).write_bytes(data)
     receipt = read_receipt(dataset)
     files = receipt.files | {name: StoredFile(len(data), byte_hash([data]))}
@@ -55,49 +55,49 @@ def forge(dataset: Path, name: str, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("samples", [0, 5, 6, 14])
-def test_a_sound_dataset_has_no_problems(samples: int, tmp_path: Path) -> None:
-    fill(tmp_path / "sound", samples)
+def test_an_intact_dataset_has_no_problems(samples: int, tmp_path: Path) -> None:
+    fill(tmp_path / "intact", samples)
     before = files_of(tmp_path)
-    assert verify(tmp_path / "sound") == []
+    assert verify(tmp_path / "intact") == []
     assert files_of(tmp_path) == before
 
 
-def test_every_flipped_bit_is_named(dataset: Path) -> None:
+def test_every_flipped_bit_is_reported(dataset: Path) -> None:
     random = np.random.default_rng(3)
     for name in files_of(dataset):
         file = dataset / name
-        sound = file.read_bytes()
-        for position in {0, len(sound) - 1, *random.integers(0, len(sound), 4).tolist()}:
-            damaged = bytearray(sound)
+        intact = file.read_bytes()
+        for position in {0, len(intact) - 1, *random.integers(0, len(intact), 4).tolist()}:
+            damaged = bytearray(intact)
             damaged[position] ^= 1 << int(random.integers(8))
             file.write_bytes(damaged)
             shard = shard_in(name)
             problems = find_problems(dataset, shards=[] if shard is None else [shard])
             assert [(problem.shard, problem.file) for problem in problems] == [(shard, name)], position
-        file.write_bytes(sound)
+        file.write_bytes(intact)
     assert verify(dataset) == []
 
 
 @pytest.mark.parametrize("damage", ["shorter", "empty", "longer", "gone", "link", "folder"])
-def test_every_file_that_is_cut_or_gone_or_replaced_is_named(damage: str, dataset: Path, tmp_path: Path) -> None:
+def test_every_truncated_missing_or_replaced_file_is_reported(damage: str, dataset: Path, tmp_path: Path) -> None:
     for name in files_of(dataset):
         file = dataset / name
-        sound = file.read_bytes()
+        intact = file.read_bytes()
         file.unlink()
         if damage == "link":
-            (tmp_path / "elsewhere").write_bytes(sound)
+            (tmp_path / "elsewhere").write_bytes(intact)
             file.symlink_to(tmp_path / "elsewhere")
         elif damage == "folder":
             file.mkdir()
         elif damage != "gone":
-            file.write_bytes({"shorter": sound[:-1], "empty": b"", "longer": sound + b"\0"}[damage])
+            file.write_bytes({"shorter": intact[:-1], "empty": b"", "longer": intact + b"\0"}[damage])
         assert named(dataset) == {(shard_in(name), name)}, name
         file.rmdir() if damage == "folder" else file.unlink(missing_ok=True)
-        file.write_bytes(sound)
+        file.write_bytes(intact)
     assert verify(dataset) == []
 
 
-def test_it_says_what_is_wrong(dataset: Path) -> None:
+def test_problems_state_the_reason(dataset: Path) -> None:
     joints = (dataset / JOINTS).read_bytes()
     (dataset / JOINTS).write_bytes(joints[:-1])
     size = (dataset / JOINTS).stat().st_size
@@ -105,12 +105,12 @@ def test_it_says_what_is_wrong(dataset: Path) -> None:
     (dataset / JOINTS).write_bytes(bytes(size + 1))
     assert only(dataset).what == "checksum mismatch (receipt 00001.json)"
     (dataset / JOINTS).write_bytes(joints)
-    sound = (dataset / RECEIPT).read_bytes()
-    (dataset / RECEIPT).write_bytes(sound.replace(b'"rows":12', b'"rows":13'))
+    intact = (dataset / RECEIPT).read_bytes()
+    (dataset / RECEIPT).write_bytes(intact.replace(b'"rows":12', b'"rows":13'))
     assert only(dataset) == Problem(1, RECEIPT, "is damaged or was edited: its hash does not match its content")
     (dataset / RECEIPT).unlink()
     assert only(dataset) == Problem(1, RECEIPT, "is missing, so the shard is not complete")
-    (dataset / RECEIPT).write_bytes(sound)
+    (dataset / RECEIPT).write_bytes(intact)
     (dataset / "dataset.json").unlink()
     assert only(dataset).repairable
     (dataset / "dataset.copy.json").unlink()
@@ -124,7 +124,7 @@ def swap(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("with_receipts", [False, True])
-def test_exchanged_shards_are_named(with_receipts: bool, dataset: Path) -> None:
+def test_exchanged_shards_are_reported(with_receipts: bool, dataset: Path) -> None:
     for name in (JOINTS, ROWS, "motion.zarr/action/c.1.0.0", *([RECEIPT] if with_receipts else [])):
         swap(dataset / name, dataset / name.replace("c.1", "c.0").replace("00001", "00000"))
     problems = verify(dataset)
@@ -136,27 +136,27 @@ def test_exchanged_shards_are_named(with_receipts: bool, dataset: Path) -> None:
         ]
 
 
-def test_exchanged_shards_are_named_though_receipts_were_written_for_them(dataset: Path) -> None:
-    """What a commit at the wrong place would leave: all hashes fit."""
+def test_exchanged_tables_are_reported_even_with_matching_receipts(dataset: Path) -> None:
+    """All hashes match."""
     arrays, rows = make_arrays(0, 6), [row | {"sample": row["sample"] + 6} for row in make_rows(0, 6)]
     commit_shard(dataset, load_header(dataset), 1, arrays, rows, SCHEMA, "run")
-    assert verify(dataset) == []  # only making the samples again can tell
+    assert verify(dataset) == []  # only --deep detects this
     forge(dataset, ROWS, (dataset / "sequences/part-00000.parquet").read_bytes())
     assert only(dataset).what == "does not have the rows of the shard's samples and variants in order in its column `sample`"
 
 
-def test_a_receipt_of_another_dataset_is_named(dataset: Path, tmp_path: Path) -> None:
+def test_a_receipt_of_another_dataset_is_reported(dataset: Path, tmp_path: Path) -> None:
     fill(tmp_path / "other", 14, identity="f" * 32)
     shutil.copy(tmp_path / "other" / RECEIPT, dataset / RECEIPT)
     assert only(dataset).what.startswith("belongs to another dataset (identity ffff")
 
 
-def test_a_shard_with_too_few_samples_is_named(dataset: Path, tmp_path: Path) -> None:
+def test_a_shard_with_too_few_samples_is_reported(dataset: Path, tmp_path: Path) -> None:
     commit(dataset, load_header(dataset), 1, 10)
     assert only(dataset) == Problem(1, RECEIPT, "has 4 samples, the dataset has 6 in this shard")
 
 
-def test_the_sum_of_each_chunk_is_checked(dataset: Path) -> None:
+def test_the_checksum_of_each_chunk_is_checked(dataset: Path) -> None:
     data = bytearray((dataset / JOINTS).read_bytes())
     data[100] ^= 1
     forge(dataset, JOINTS, bytes(data))
@@ -181,7 +181,7 @@ def test_values_are_compared_with_their_hashes(dataset: Path, tmp_path: Path) ->
     ]
 
 
-def test_rows_that_are_no_table_are_named(dataset: Path) -> None:
+def test_rows_other_than_a_table_are_reported(dataset: Path) -> None:
     forge(dataset, ROWS, b"PAR1 is how it begins PAR1")
     assert only(dataset).what.startswith("cannot be decoded (")
     forge(dataset, ROWS, (dataset / "sequences/part-00002.parquet").read_bytes())
@@ -199,12 +199,12 @@ def test_rows_that_are_no_table_are_named(dataset: Path) -> None:
         "sequences/part-1.parquet",
     ],
 )
-def test_what_belongs_to_nothing_is_named(name: str, dataset: Path) -> None:
+def test_orphan_files_are_reported(name: str, dataset: Path) -> None:
     (dataset / name).write_bytes(b"?")
     assert only(dataset) == Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
 
 
-def test_strange_folders_and_links_are_named(dataset: Path, tmp_path: Path) -> None:
+def test_orphan_folders_and_links_are_reported(dataset: Path, tmp_path: Path) -> None:
     (dataset / "motion.zarr" / "velocity").mkdir()
     (dataset / "receipts" / "more").symlink_to(tmp_path)
     os.mkfifo(dataset / "sequences" / "pipe")
@@ -215,8 +215,8 @@ def test_strange_folders_and_links_are_named(dataset: Path, tmp_path: Path) -> N
     }
 
 
-def test_a_file_that_the_receipt_does_not_know_is_named(dataset: Path) -> None:
-    """Of contact, all is absent, so there is no file; to other readers one would be contacts."""
+def test_a_file_that_is_not_in_the_receipt_is_reported(dataset: Path) -> None:
+    """All values of contact are absent, so there is no file; other programs would read one as contacts."""
     name = "motion.zarr/contact/c.1.0.0"
     shutil.copy(dataset / "motion.zarr/action/c.1.0.0", dataset / name)
     assert only(dataset) == Problem(1, name, "exists, and the shard's receipt does not list it")
@@ -227,7 +227,7 @@ def ended_run() -> str:
     return f"{host}_anotherboot_{process}_{start}"
 
 
-def test_temporary_files_are_strays_once_their_run_has_ended(dataset: Path) -> None:
+def test_temporary_files_are_orphans_once_their_run_has_ended(dataset: Path) -> None:
     of_the_dead, of_the_living = (f"receipts/.00003.json~{run}~7.temporary" for run in (ended_run(), current_run()))
     (dataset / of_the_dead).write_bytes(b"")
     assert only(dataset) == Problem(None, of_the_dead, "is a temporary file of a run that has ended")
@@ -239,7 +239,7 @@ def test_temporary_files_are_strays_once_their_run_has_ended(dataset: Path) -> N
     assert {problem.file for problem in verify(dataset)} == {".lock", of_the_living}
 
 
-def test_shards_behind_the_end_are_checked_as_well(dataset: Path) -> None:
+def test_unpublished_shards_are_checked(dataset: Path) -> None:
     header = load_header(dataset)
     publish(dataset, header, 6)
     assert verify(dataset) == []
@@ -248,16 +248,16 @@ def test_shards_behind_the_end_are_checked_as_well(dataset: Path) -> None:
     (dataset / RECEIPT).unlink()  # a gap before a complete shard
     assert expected_shards(dataset, load_header(dataset)) == 3
     assert only(dataset) == Problem(1, RECEIPT, "is missing, so the shard is not complete")
-    (dataset / "receipts/00002.json").unlink()  # a run that was stopped leaves the like
+    (dataset / "receipts/00002.json").unlink()  # as after a run that was stopped
     begun = {(shard, name) for name in files_of(dataset) if (shard := shard_in(name) or 0) >= 1}
     assert len(begun) == 6
     assert named(dataset) == begun
     (dataset / ".lock").write_text(f"process 1 (run {current_run()})")
-    assert verify(dataset) == []  # and one that is at work, too
+    assert verify(dataset) == []  # as during a run
 
 
-def test_arrays_may_be_ahead_of_the_header(dataset: Path) -> None:
-    """A run may die after it has told the arrays, and before it has told the header, that there are more samples."""
+def test_arrays_may_be_longer_than_the_header(dataset: Path) -> None:
+    """A run may die after it extends the arrays and before it extends the header."""
     before = (dataset / "dataset.json").read_bytes()
     commit(dataset, load_header(dataset), 2, 16)
     publish(dataset, load_header(dataset), 16)
@@ -265,29 +265,29 @@ def test_arrays_may_be_ahead_of_the_header(dataset: Path) -> None:
     assert verify(dataset) == []
 
 
-def test_only_some_shards_are_read(dataset: Path) -> None:
+def test_selected_shards_are_verified(dataset: Path) -> None:
     for name in (JOINTS, JOINTS.replace("c.1", "c.2")):
         (dataset / name).unlink()
-    told: list[tuple[int, int]] = []
-    problems = list(find_problems(dataset, shards=[2], progress=lambda done, total: told.append((done, total))))
+    calls: list[tuple[int, int]] = []
+    problems = list(find_problems(dataset, shards=[2], progress=lambda done, total: calls.append((done, total))))
     assert [problem.shard for problem in problems] == [2]
-    assert told == [(0, 1), (1, 1)]
+    assert calls == [(0, 1), (1, 1)]
 
 
-def test_a_header_that_tells_of_far_too_many_shards_is_named(dataset: Path) -> None:
+def test_a_header_with_far_too_many_shards_is_reported(dataset: Path) -> None:
 
     (dataset / "dataset.json").write_bytes(make_header(samples=2**50).to_bytes())
     assert ("dataset.json", False) in {(problem.file, problem.repairable) for problem in verify(dataset)}
 
 
-def test_no_dataset_is_bad_usage(tmp_path: Path) -> None:
+def test_a_missing_dataset_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no dataset"):
         verify(tmp_path)
     (tmp_path / "receipts").write_text("a file")
     assert only(tmp_path).file == "dataset.json"
 
 
-def test_what_verify_passes_opens_and_what_it_names_does_not_read(dataset: Path) -> None:
+def test_a_dataset_is_readable_exactly_if_verify_reports_nothing(dataset: Path) -> None:
     assert len(open_dataset(dataset).arrays("joints")) == 14
     (dataset / JOINTS).write_bytes(bytes((dataset / JOINTS).stat().st_size))
     with pytest.raises(PosegenError, match="shard 1 is damaged"):

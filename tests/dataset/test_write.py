@@ -33,7 +33,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish
 from tests.dataset.tiny import commit, make_arrays, make_header
 
-canonical(make_arrays(0, 1)["joints"])  # loads the kernels once for all
+canonical(make_arrays(0, 1)["joints"])  # compiles the kernels once
 
 def operate(path, what):
     if what == "create":
@@ -54,7 +54,7 @@ for path, what, step in json.loads(sys.argv[1]):
 
 
 def operate(*operations: tuple[Path, str, str]) -> list[int]:
-    """Do operations on datasets, each in a process that is to die at a step; tell what each died of, 0 for nothing."""
+    """Run operations on datasets, each in a process that dies at a step. Return the signal of each, 0 for none."""
     todo = json.dumps([[str(path), what, step] for path, what, step in operations])
     command = [sys.executable, "-c", OPERATIONS, todo]
     return [int(line) for line in subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()]
@@ -62,7 +62,7 @@ def operate(*operations: tuple[Path, str, str]) -> list[int]:
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For each step, a dataset on which making shard 1 again died there; and an untouched one."""
+    """For each step, a dataset whose commit of shard 1 died there; and an intact one."""
     folder = tmp_path_factory.mktemp("crashed")
     fill(folder / "whole", 14)
     for step in STEPS:
@@ -71,7 +71,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_dataset_consists_of_what_the_layout_says(dataset: Path) -> None:
+def test_a_dataset_has_exactly_the_files_of_its_layout(dataset: Path) -> None:
     shards = range(3)
     assert files_of(dataset) == sorted(
         [
@@ -87,14 +87,14 @@ def test_a_dataset_consists_of_what_the_layout_says(dataset: Path) -> None:
     )
 
 
-def test_making_it_twice_gives_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
+def test_writing_twice_gives_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
     fill(tmp_path / "again", 14)
     for name in files_of(dataset):
         assert (dataset / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_commit_that_dies_is_made_good_by_the_next(step: str, crashed: Path) -> None:
+def test_a_commit_that_dies_is_repaired_by_the_next(step: str, crashed: Path) -> None:
     path, whole = crashed / step, crashed / "whole"
     header = load_header(path)
     untouched = step in ("file_written", "encoded")
@@ -111,7 +111,7 @@ def test_a_commit_that_dies_is_made_good_by_the_next(step: str, crashed: Path) -
 
 
 @pytest.mark.parametrize("step", ["descriptions_written", "header_written"])
-def test_creating_and_publishing_may_die(step: str, crashed: Path, tmp_path: Path) -> None:
+def test_creating_and_publishing_can_die_at_any_step(step: str, crashed: Path, tmp_path: Path) -> None:
     path = tmp_path / "dataset"
     again = [(path, "create", "")] if step == "descriptions_written" else []
     shards = [(path, str(shard), "") for shard in range(3)]
@@ -124,7 +124,7 @@ def test_creating_and_publishing_may_die(step: str, crashed: Path, tmp_path: Pat
     assert contents_equal(path, crashed / "whole", deep=True)
 
 
-def test_a_shard_made_again_loses_its_receipt_first(dataset: Path) -> None:
+def test_the_receipt_is_removed_before_a_shard_is_replaced(dataset: Path) -> None:
     before = (dataset / "motion.zarr/joints/c.1.0.0.0").stat()
     assert operate((dataset, "1", "receipt_removed")) == [signal.SIGKILL]
     assert not (dataset / receipt_path(1)).exists()
@@ -132,7 +132,7 @@ def test_a_shard_made_again_loses_its_receipt_first(dataset: Path) -> None:
     assert complete_prefix(dataset, load_header(dataset)) == 6
 
 
-def test_an_extension_touches_no_complete_shard(tmp_path: Path) -> None:
+def test_an_extension_does_not_touch_complete_shards(tmp_path: Path) -> None:
     path = tmp_path / "dataset"
     header = fill(path, 8)
     times = {name: (path / name).stat().st_mtime_ns for name in files_of(path) if "/c.0." in name or "00000" in name}
@@ -146,7 +146,7 @@ def test_an_extension_touches_no_complete_shard(tmp_path: Path) -> None:
     assert contents_equal(path, tmp_path / "fresh", deep=True)
 
 
-def test_an_absent_field_loses_its_old_file(dataset: Path) -> None:
+def test_the_old_file_of_an_absent_field_is_removed(dataset: Path) -> None:
     header = load_header(dataset)
     arrays = make_arrays(6, 12)
     arrays["action"][:] = 65535
@@ -166,7 +166,7 @@ def test_negative_zero_is_stored_as_zero(dataset: Path) -> None:
     assert receipt == commit_shard(dataset, header, 1, plain, make_rows(6, 12), SCHEMA, "run")
 
 
-def test_any_order_of_commits_gives_the_same(dataset: Path, tmp_path: Path) -> None:
+def test_any_order_of_commits_gives_the_same_dataset(dataset: Path, tmp_path: Path) -> None:
     path = tmp_path / "other"
     create(path, make_header())
     for shard in (2, 0, 1, 0):
@@ -175,7 +175,7 @@ def test_any_order_of_commits_gives_the_same(dataset: Path, tmp_path: Path) -> N
     assert contents_equal(path, dataset, deep=True)
 
 
-def test_shards_need_no_order_to_be_complete(tmp_path: Path) -> None:
+def test_shards_can_be_completed_in_any_order(tmp_path: Path) -> None:
     create(tmp_path, make_header())
     header = load_header(tmp_path)
     assert complete_shards(tmp_path, header) == {}
@@ -188,7 +188,7 @@ def test_shards_need_no_order_to_be_complete(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["receipt", "missing", "short", "foreign", "exchanged"])
-def test_a_shard_that_is_not_sound_is_not_complete(damage: str, dataset: Path, tmp_path: Path) -> None:
+def test_a_damaged_shard_is_not_complete(damage: str, dataset: Path, tmp_path: Path) -> None:
     receipt, part = dataset / receipt_path(1), dataset / "sequences/part-00001.parquet"
     if damage == "receipt":
         receipt.write_bytes(receipt.read_bytes().replace(b'"count":6', b'"count":5'))
@@ -212,7 +212,7 @@ def test_publishing_again_changes_nothing(dataset: Path) -> None:
     assert {name: (dataset / name).stat().st_mtime_ns for name in files_of(dataset)} == times
 
 
-def test_publishing_mends_descriptions(dataset: Path) -> None:
+def test_publishing_repairs_metadata(dataset: Path) -> None:
     file = dataset / "motion.zarr/joints/zarr.json"
     file.write_bytes(file.read_bytes().replace(b'"units": "m"', b'"units": "f"'))
     with pytest.raises(PosegenError, match=r"motion\.zarr/joints/zarr\.json does not match the header"):
@@ -221,13 +221,13 @@ def test_publishing_mends_descriptions(dataset: Path) -> None:
     assert len(open_dataset(dataset)) == 14
 
 
-def test_another_dataset_is_not_published_over(dataset: Path) -> None:
+def test_another_dataset_is_not_overwritten_by_publishing(dataset: Path) -> None:
     with pytest.raises(PosegenError, match="another dataset"):
         publish(dataset, make_header(identity="f" * 32), 14)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "motion.zarr/rotation/zarr.json", "dataset.json", "receipts/00000.json"])
-def test_a_place_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "place"
     file = path / name
     file.parent.mkdir(parents=True)
@@ -239,14 +239,14 @@ def test_a_place_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
     assert files_of(path) == before
 
 
-def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_of_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "inside"):
         with pytest.raises(UsageError, match="Choose"):
             create(path, make_header())
 
 
-def test_a_lost_header_is_made_again_around_the_shards(dataset: Path) -> None:
+def test_creating_again_after_a_lost_header_keeps_the_shards(dataset: Path) -> None:
     before = {name: (dataset / name).read_bytes() for name in files_of(dataset)}
     (dataset / "dataset.json").unlink()
     create(dataset, make_header())
@@ -268,7 +268,7 @@ def change_arrays(arrays: dict[str, Any], change: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["missing", "shape", "type", "count", "empty"])
-def test_arrays_that_do_not_fit_are_refused(change: str, dataset: Path) -> None:
+def test_arrays_that_do_not_match_are_refused(change: str, dataset: Path) -> None:
     arrays = make_arrays(6, 12)
     change_arrays(arrays, change)
     with pytest.raises(ValueError, match=r"action|joints|samples"):
@@ -277,7 +277,7 @@ def test_arrays_that_do_not_fit_are_refused(change: str, dataset: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [make_rows(6, 11), make_rows(7, 13), make_rows(6, 12)[::-1]])
-def test_rows_that_do_not_fit_are_refused(rows: list[dict[str, Any]], dataset: Path) -> None:
+def test_rows_that_do_not_match_are_refused(rows: list[dict[str, Any]], dataset: Path) -> None:
     with pytest.raises(ValueError, match="row"):
         commit_shard(dataset, load_header(dataset), 1, make_arrays(6, 12), rows, SCHEMA, "run")
     assert (dataset / receipt_path(1)).exists()
@@ -292,7 +292,7 @@ def test_a_run_that_has_ended_commits_nothing(dataset: Path) -> None:
     assert {name: (dataset / name).read_bytes() for name in files_of(dataset)} == before
 
 
-def test_a_disk_that_refuses_is_said_plainly(dataset: Path) -> None:
+def test_a_failing_disk_is_reported(dataset: Path) -> None:
     shutil.rmtree(dataset / "sequences")
     (dataset / "sequences").touch()
     with pytest.raises(PosegenError, match=r"shard 1 could not be stored .*run the same command again"):

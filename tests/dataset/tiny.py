@@ -1,4 +1,4 @@
-"""A small dataset to try the store on: its samples are made up, but a function of their number as real ones are."""
+"""A small dataset for tests: its samples are a function of their index."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def make_arrays(start: int, stop: int) -> dict[str, np.ndarray]:
         joints[i] = np.round(np.random.default_rng(sample).normal(size=(2, 40, 3)) * 8192) / 8192
         joints[i, :, 40 - sample % 5 :] = np.nan
     action = (np.arange(start, stop, dtype=np.uint16)[:, None, None] + np.zeros((2, 40), np.uint16)) % 7
-    contact = np.full((stop - start, 2, 40), 255, np.uint8)  # a field of which all is absent has no file
+    contact = np.full((stop - start, 2, 40), 255, np.uint8)  # a field without any value has no file
     return {"joints": joints, "action": action, "contact": contact}
 
 
@@ -75,7 +75,7 @@ def make_rows(start: int, stop: int) -> list[dict[str, Any]]:
 
 
 def fill(path: Path, samples: int, *, run: str = "a-run", **changes: Any) -> Header:
-    """Make a dataset of `samples` samples."""
+    """Create a dataset with `samples` samples."""
     header = make_header(**changes)
     create(path, header, run)
     for shard in range(-(-samples // header.shard)):
@@ -84,7 +84,7 @@ def fill(path: Path, samples: int, *, run: str = "a-run", **changes: Any) -> Hea
 
 
 def commit(path: Path, header: Header, shard: int, samples: int, run: str = "a-run") -> None:
-    """Commit a shard of a dataset of `samples` samples."""
+    """Commit a shard of a dataset that will have `samples` samples."""
     start, stop = shard * header.shard, min((shard + 1) * header.shard, samples)
     commit_shard(path, header, shard, make_arrays(start, stop), make_rows(start, stop), SCHEMA, run, 0.5)
 

@@ -23,8 +23,8 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    """An empty folder, in memory if there is room: a process that dies is no power failure, so fsync proves nothing here."""
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder, in memory if possible: killing a process is no power failure, so fsync does not matter here."""
     memory = Path("/dev/shm")
     if not memory.is_dir() or shutil.disk_usage(memory).free < MUCH:
         yield tmp_path
@@ -35,13 +35,13 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def config() -> Config:
-    """Samples of which 4 are a shard."""
+    """A config with shards of 4 samples."""
     return load_config("smoke", SETTINGS)
 
 
 @pytest.fixture(scope="session")
 def undisturbed(config: Config, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """Datasets that nobody disturbed, by their number of samples. To be read only."""
+    """Datasets of undisturbed runs, by their number of samples. Read-only."""
     folder = tmp_path_factory.mktemp("undisturbed")
     for samples in (10, 18):
         posegen.generate(config, samples=samples, workers=1, out=folder / str(samples))

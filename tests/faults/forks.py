@@ -1,7 +1,7 @@
-"""Commands as real processes that start at once: each is forked from one that has loaded and compiled everything.
+"""Commands as real processes that start fast: each is forked from a process that has loaded and compiled everything.
 
-The process that forks starts no thread of its own, so that its children are sound. What a child is told by its environment,
-the moment at which it dies among it, is told before it begins.
+The forking process starts no threads, so that its children work. The environment of a child,
+including the step at which it dies, is set before it starts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SETTINGS = (
     "store.shard=4",
     "store.chunk=2",
 )
-"""Of the config `smoke`: samples so small, and of two variants, that a shard takes some milliseconds."""
+"""Settings for the config `smoke`: small samples with two variants, so that a shard takes some milliseconds."""
 
 COMMAND = [
     *("generate", "--config", "smoke", "--workers", "1", "--quiet"),
@@ -35,7 +35,7 @@ COMMAND = [
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command ended: its exit code, or minus the signal that it died of, and what it printed."""
+    """Result of a command: its exit code, or minus the signal that killed it, and its output."""
 
     code: int
     printed: str
@@ -66,12 +66,12 @@ class Forks:
         return Finished(os.waitstatus_to_exitcode(status), self._printed.read_text(encoding="utf-8"))
 
     def close(self) -> None:
-        """End the process that forks."""
+        """End the forking process."""
         self._process.communicate()
 
 
 def main() -> None:
-    # Loaded and compiled once for all children. No thread is started by it that they would miss.
+    # Loaded and compiled once for all children. It starts no thread that they would lack.
     import posegen.generation.derive  # noqa: F401
     from posegen.cli.main import main as command
 

@@ -1,4 +1,4 @@
-"""A process that dies at any step leaves what the next one makes whole, and nobody ever reads what is not true."""
+"""A process that dies at any step leaves a dataset that the next run completes, and wrong data is never read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of, shards_to_make
 
 FILES = range(1, 5)
-"""Of a shard: joints, action, contact and rows."""
+"""Files of a shard: joints, action, contact and rows."""
 
 FIELDS = range(1, 4)
 
 
 def commit(shard: int) -> list[str]:
-    """All steps of the commit of a shard, each file's among them."""
+    """List all steps of the commit of a shard, including those of each file."""
     return [
         f"encoded@{shard}",
         f"receipt_removed@{shard}",
@@ -35,13 +35,13 @@ def commit(shard: int) -> list[str]:
 
 
 def description(samples: int, files: range) -> list[str]:
-    """All steps of describing the arrays."""
+    """List all steps of writing metadata."""
     return [f"description_{done}@{samples}#{file}" for done in ("written", "placed") for file in files]
 
 
 CREATION = [*description(0, FILES), "descriptions_written@0", "header_written@0"]
 PUBLICATION = [*description(10, FIELDS), "descriptions_written@10", "header_written@10"]
-# The last shard of 10 samples holds 2. Before it is made again, readers are told that there are 8.
+# The last shard of 10 samples has 2. Before it is made again, the header is reduced to 8.
 EXTENSION = [
     *("header_written@8", *description(8, FIELDS), "descriptions_written@8"),
     *commit(2),
@@ -49,7 +49,7 @@ EXTENSION = [
 ]
 
 
-def crash_and_go_on(path: Path, samples: int, step: str, forks: Forks, config: Config, whole: Path) -> None:
+def crash_and_resume(path: Path, samples: int, step: str, forks: Forks, config: Config, whole: Path) -> None:
     died = forks.generate(path, "--samples", str(samples), POSEGEN_CRASH_AT=step)
     assert died.code == -signal.SIGKILL, died.printed
     try:
@@ -63,37 +63,41 @@ def crash_and_go_on(path: Path, samples: int, step: str, forks: Forks, config: C
 
 
 @pytest.mark.parametrize("step", [*CREATION, *commit(1), *PUBLICATION])
-def test_a_run_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
-    crash_and_go_on(place / "dataset", 10, step, forks, config, undisturbed[10])
+def test_a_run_can_die_at_any_step(
+    step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
+) -> None:
+    crash_and_resume(scratch / "dataset", 10, step, forks, config, undisturbed[10])
 
 
 @pytest.mark.parametrize("step", EXTENSION)
-def test_an_extension_dies(step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
-    path = copy(undisturbed[10], place / "dataset")
-    crash_and_go_on(path, 18, step, forks, config, undisturbed[18])
-
-
-def test_what_a_dead_run_began_goes_when_the_next_is_to_make_less(
-    undisturbed: dict[int, Path], forks: Forks, config: Config, place: Path
+def test_an_extension_can_die_at_any_step(
+    step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
 ) -> None:
-    path = copy(undisturbed[10], place / "dataset")
+    path = copy(undisturbed[10], scratch / "dataset")
+    crash_and_resume(path, 18, step, forks, config, undisturbed[18])
+
+
+def test_unfinished_shards_are_removed_if_the_next_run_makes_fewer_samples(
+    undisturbed: dict[int, Path], forks: Forks, config: Config, scratch: Path
+) -> None:
+    path = copy(undisturbed[10], scratch / "dataset")
     died = forks.generate(path, "--samples", "18", POSEGEN_CRASH_AT="files_durable@4")
     assert died.code == -signal.SIGKILL, died.printed
     assert any("c.4." in name for name in files_of(path))
     result = posegen.generate(config, samples=1, workers=1, out=path)
     assert not any("c.4." in name or "00004" in name for name in files_of(path))
     assert verify(path) == []
-    # Complete shards stay, those behind the ten first samples among them.
+    # Complete shards are kept, including those after the first ten samples.
     assert result.samples == 16
     assert content_of(path) == content_of(undisturbed[18])[:16]
 
 
-def test_a_bad_shard_before_complete_ones_is_made_again_whatever_readers_see(
-    config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path
+def test_a_damaged_shard_before_complete_ones_is_made_again(
+    config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
 ) -> None:
-    path = place / "dataset"
+    path = scratch / "dataset"
     posegen.generate(config, samples=1, workers=1, out=path)
-    # It makes shard 0 again, so that readers see no sample until it ends, and dies in the last shard.
+    # It makes shard 0 again, so that no sample is visible until it ends, and dies in the last shard.
     assert forks.generate(path, "--samples", "18", POSEGEN_CRASH_AT="file_written@4#1").code == -signal.SIGKILL
     hurt = path / "motion.zarr" / "contact" / "c.0.0.0.0.0"
     hurt.write_bytes(hurt.read_bytes()[:-1] + b"?")

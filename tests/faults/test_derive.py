@@ -1,4 +1,4 @@
-"""Deriving that dies at any step, or whose files are damaged, ends as if nothing had happened."""
+"""Deriving that dies at any step, or whose files are damaged, gives the same result when it is run again."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from tests.faults.truth import assert_same, content_of, copy, files_of
 
 LAYER = "velocity"
 STEPS = ["description_placed@10#2", "layer_described", "file_placed@1#1", "receipt_placed@1"]
-"""Of making a layer known, and of the commit of one shard of it, which the tests of crashes go through step by step."""
+"""Steps of adding a layer and of the commit of one of its shards; test_crashes.py tests each step of a commit."""
 
 
 @pytest.fixture(scope="session")
 def derived(undisturbed: dict[int, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The dataset of 10 samples with velocities. To be read only."""
-    place = copy(undisturbed[10], tmp_path_factory.mktemp("derived") / "10")
-    posegen.derive(place, [LAYER], workers=1)
-    return place
+    """The dataset of 10 samples with velocities. Read-only."""
+    scratch = copy(undisturbed[10], tmp_path_factory.mktemp("derived") / "10")
+    posegen.derive(scratch, [LAYER], workers=1)
+    return scratch
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_death_loses_nothing(step: str, place: Path, forks: Forks, undisturbed: dict[int, Path], derived: Path) -> None:
-    path = copy(undisturbed[10], place / "motion")
+def test_deriving_can_die_at_any_step(
+    step: str, scratch: Path, forks: Forks, undisturbed: dict[int, Path], derived: Path
+) -> None:
+    path = copy(undisturbed[10], scratch / "motion")
     died = forks.run("derive", str(path), "--add", LAYER, "--workers", "1", POSEGEN_CRASH_AT=step)
     assert died.code == -signal.SIGKILL, died.printed
     seen = posegen.open(path)
@@ -50,8 +52,8 @@ def test_a_death_loses_nothing(step: str, place: Path, forks: Forks, undisturbed
 
 
 @pytest.fixture
-def path(place: Path, derived: Path) -> Path:
-    return copy(derived, place / "motion")
+def path(scratch: Path, derived: Path) -> Path:
+    return copy(derived, scratch / "motion")
 
 
 def flip(file: Path) -> None:
@@ -62,38 +64,40 @@ def flip(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["motion.zarr/velocity/c.1.0.0.0.0.0", "receipts/velocity/00001.json"])
 @pytest.mark.parametrize("harm", [flip, Path.unlink])
-def test_damage_is_named_and_only_it_is_derived_again(name: str, harm: object, path: Path, derived: Path) -> None:
+def test_damage_is_reported_and_only_the_damaged_shard_is_derived_again(
+    name: str, harm: object, path: Path, derived: Path
+) -> None:
     before = {file: (path / file).stat().st_mtime_ns for file in files_of(path) if "receipts" in file}
     harm(path / name)  # type: ignore[operator]
-    found = verify(path)
-    assert [(problem.shard, problem.file, problem.layer) for problem in found] == [(1, name, LAYER)]
+    problems = verify(path)
+    assert [(problem.shard, problem.file, problem.layer) for problem in problems] == [(1, name, LAYER)]
     with pytest.raises(PosegenError, match=r"shard 1.*(posegen derive|--repair)"):
         posegen.open(path).arrays(LAYER)
     assert posegen.open(path).arrays("joints").shape[0] == 10
-    done = repair(path, found, workers=1)
+    done = repair(path, problems, workers=1)
     assert (done.made, done.derived, done.left) == ((), (LAYER,), ())
     assert_same(path, derived)
     changed = [file for file in before if (path / file).stat().st_mtime_ns != before[file]]
     assert changed == ["receipts/velocity/00001.json"]
 
 
-def test_what_was_derived_from_other_joints_is_stale(path: Path, place: Path, config: Config) -> None:
-    """As if the samples had been damaged, with receipts that fit them, when velocities were derived from them."""
-    other = place / "other"
+def test_fields_derived_from_other_joints_are_reported(path: Path, scratch: Path, config: Config) -> None:
+    """The velocities were derived while the samples were other ones, with matching receipts."""
+    other = scratch / "other"
     posegen.generate(config.model_copy(update={"seed": 1}), samples=10, workers=1, out=other)
     receipt = json.loads((other / "receipts/00001.json").read_bytes())
     own = json.loads((path / "receipts/velocity/00001.json").read_bytes())
     del own["hash"]
     own["content"]["joints"] = receipt["content"]["joints"]
     (path / "receipts/velocity/00001.json").write_bytes(seal(own))
-    found = verify(path)
-    assert [(problem.shard, problem.layer) for problem in found] == [(1, LAYER)]
-    assert "other joints" in found[0].what
+    problems = verify(path)
+    assert [(problem.shard, problem.layer) for problem in problems] == [(1, LAYER)]
+    assert "other joints" in problems[0].what
     assert posegen.derive(path, workers=1).shards_made == 1
     assert verify(path) == []
 
 
-def test_an_extension_says_what_to_do_and_the_same_command_goes_on(
+def test_an_extension_asks_to_derive_again(
     path: Path, config: Config, undisturbed: dict[int, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = posegen.generate(config, samples=18, workers=1, out=path)
@@ -103,7 +107,7 @@ def test_an_extension_says_what_to_do_and_the_same_command_goes_on(
     raw = zarr.open_group(str(path / "motion.zarr"), mode="r")[LAYER]
     assert raw.shape[0] == 18  # type: ignore[union-attr]
     assert np.isnan(np.asarray(raw[12:])).all()  # type: ignore[index]
-    # Shards 0 and 1 are as they were; shard 2 was partial.
+    # Shards 0 and 1 are unchanged; shard 2 was partly filled.
     assert posegen.derive(path, workers=1).shards_made == 3
     assert verify(path) == []
     whole = content_of(path)
@@ -112,13 +116,13 @@ def test_an_extension_says_what_to_do_and_the_same_command_goes_on(
     assert "Nothing to do" in capsys.readouterr().out
 
 
-def test_a_header_that_is_lost_comes_back_with_its_layers(path: Path, derived: Path) -> None:
+def test_a_lost_header_is_recovered_with_its_layers(path: Path, derived: Path) -> None:
     (path / "dataset.json").unlink()
     repair(path, verify(path), workers=1)
     assert_same(path, derived)
 
 
-def test_a_shard_that_is_made_again_keeps_what_was_derived_from_it(path: Path, derived: Path) -> None:
+def test_a_shard_that_is_made_again_keeps_its_derived_fields(path: Path, derived: Path) -> None:
     flip(path / "motion.zarr/joints/c.1.0.0.0.0.0")
     done = repair(path, verify(path), workers=1)
     assert (done.made, done.left) == ((1,), ())

@@ -1,4 +1,4 @@
-"""A disk that fails, fills up or may not be written: no shard is believed that may not be on it, and the user is told."""
+"""A disk that fails, fills up or is read-only: no shard counts as complete unless it is on disk, and the error is reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PART = "part-00001.parquet"
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         ("EIO:syncing@c.1.0.0.0.0.0", "shard 1 could not be stored (Input/output error)"),
         (f"EIO:syncing@{PART}", "shard 1 could not be stored (Input/output error)"),
@@ -33,12 +33,12 @@ PART = "part-00001.parquet"
     ],
 )
 def test_a_shard_that_may_not_be_on_the_disk_gets_no_receipt(
-    fault: str, told: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path
+    fault: str, message: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
 ) -> None:
-    path = place / "dataset"
+    path = scratch / "dataset"
     ended = forks.generate(path, "--samples", "10", POSEGEN_FAIL_AT=fault)
     assert ended.code == 1
-    assert told in ended.printed
+    assert message in ended.printed
     assert "run the same command again" in ended.printed
     assert "Traceback" not in ended.printed
     assert [name for name in files_of(path) if name.startswith(("receipts", "."))] == ["receipts/00000.json"]
@@ -48,7 +48,7 @@ def test_a_shard_that_may_not_be_on_the_disk_gets_no_receipt(
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         ("ENOSPC:writing@dataset.json#2", "the disk is full"),
         ("ENOSPC:writing@zarr.json#5", "the disk is full"),
@@ -58,13 +58,13 @@ def test_a_shard_that_may_not_be_on_the_disk_gets_no_receipt(
         ("EIO:syncing@zarr.json#1", "Input/output error"),
     ],
 )
-def test_what_tells_readers_may_fail(
-    fault: str, told: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path
+def test_publishing_can_fail(
+    fault: str, message: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
 ) -> None:
-    path = place / "dataset"
+    path = scratch / "dataset"
     ended = forks.generate(path, "--samples", "10", POSEGEN_FAIL_AT=fault)
     assert (ended.code, ended.printed.count("\n")) == (1, 1)
-    assert told in ended.printed
+    assert message in ended.printed
     assert "run the same command again" in ended.printed
     posegen.generate(config, samples=10, workers=1, out=path)
     assert_same(path, undisturbed[10])
@@ -72,19 +72,19 @@ def test_what_tells_readers_may_fail(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk in memory, of 80 MB: a run wants to see 64 MB free before it starts."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(place)]
+    """A disk in memory with 80 MB: a run requires 64 MB of free space before it starts."""
+    scratch = tmp_path / "disk"
+    scratch.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(scratch)]
     mounted = shutil.which("mount") and subprocess.run(command, capture_output=True, text=True, check=False)
     if not mounted or mounted.returncode:
         pytest.skip(f"this user may not mount a disk in memory: {mounted.stderr.strip() if mounted else 'no mount command'}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    yield scratch
+    subprocess.run(["umount", str(scratch)], check=True)
 
 
 def fill_up_later(path: Path, filler: Path) -> None:
-    """Once two shards are complete, take all the room that is left."""
+    """Fill the remaining space once two shards are complete."""
     limit = time.monotonic() + 60
     while not (path / "receipts" / "00001.json").exists() and time.monotonic() < limit:
         time.sleep(0.002)
@@ -96,7 +96,7 @@ def fill_up_later(path: Path, filler: Path) -> None:
             return
 
 
-def test_a_disk_that_fills_up_costs_nothing_that_is_complete(
+def test_a_full_disk_keeps_complete_shards(
     small_disk: Path, config: Config, undisturbed: dict[int, Path], forks: Forks
 ) -> None:
     path, filler = small_disk / "dataset", small_disk / "filler"
@@ -117,7 +117,7 @@ def test_a_disk_that_fills_up_costs_nothing_that_is_complete(
     assert_same(path, undisturbed[18])
 
 
-def test_a_place_that_may_not_be_written_is_refused(small_disk: Path, undisturbed: dict[int, Path], forks: Forks) -> None:
+def test_a_read_only_folder_is_refused(small_disk: Path, undisturbed: dict[int, Path], forks: Forks) -> None:
     path = copy(undisturbed[10], small_disk / "dataset")
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     for folder in (path, small_disk / "new", small_disk / "deep" / "new"):
@@ -128,8 +128,8 @@ def test_a_place_that_may_not_be_written_is_refused(small_disk: Path, undisturbe
     assert content_of(path) == content_of(undisturbed[10])
 
 
-def test_an_extension_leaves_complete_shards_alone(undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
-    path = copy(undisturbed[10], place / "dataset")
+def test_an_extension_keeps_complete_shards(undisturbed: dict[int, Path], forks: Forks, scratch: Path) -> None:
+    path = copy(undisturbed[10], scratch / "dataset")
     kept = [path / name for name in files_of(path) if not name.endswith("zarr.json") and ".2" not in name and "2." not in name]
     kept.remove(path / "dataset.json")
     assert len(kept) == 2 * 5 + 1  # files of two shards, and the copy of the header

@@ -1,4 +1,4 @@
-"""A shard that takes too long, or more memory than there is, stops no other."""
+"""A shard that takes too long or too much memory does not stop other shards."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, files_of
 
 
-def test_a_worker_that_hangs_is_replaced(undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
-    path = place / "dataset"
-    # Long enough to load everything on a busy machine, which a worker does in its first shard.
+def test_a_worker_that_hangs_is_replaced(undisturbed: dict[int, Path], forks: Forks, scratch: Path) -> None:
+    path = scratch / "dataset"
+    # Long enough for a worker to load everything in its first shard on a busy machine.
     options = ("--samples", "10", "--workers", "2", "--shard-timeout", "10")
-    ended = forks.generate(path, *options, POSEGEN_FAULT=f"hang:sample=6:once={place / 'hung'}")
+    ended = forks.generate(path, *options, POSEGEN_FAULT=f"hang:sample=6:once={scratch / 'hung'}")
     assert ended.code == 0, ended.printed
     assert ended.printed == ""
-    assert (place / "hung").exists()
+    assert (scratch / "hung").exists()
     assert_same(path, undisturbed[10])
 
 
-def test_too_little_memory_is_named(config: Config, undisturbed: dict[int, Path], forks: Forks, place: Path) -> None:
-    path = place / "dataset"
+def test_too_little_memory_is_reported(config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path) -> None:
+    path = scratch / "dataset"
     ended = forks.generate(path, "--samples", "10", POSEGEN_FAULT="memory:sample=6")
     assert ended.code == 1
     assert "1 of 3 shards could not be made" in ended.printed
@@ -34,8 +34,8 @@ def test_too_little_memory_is_named(config: Config, undisturbed: dict[int, Path]
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
-def test_a_limit_must_be_one(seconds: str, forks: Forks, place: Path) -> None:
-    ended = forks.generate(place / "dataset", "--samples", "10", "--shard-timeout", seconds)
+def test_an_invalid_timeout_is_refused(seconds: str, forks: Forks, scratch: Path) -> None:
+    ended = forks.generate(scratch / "dataset", "--samples", "10", "--shard-timeout", seconds)
     assert (ended.code, ended.printed.count("\n")) == (2, 1)
     assert "shard_timeout must be more than 0 seconds" in ended.printed
-    assert files_of(place) == []
+    assert files_of(scratch) == []

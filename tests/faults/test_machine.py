@@ -1,4 +1,4 @@
-"""Whatever is done to a dataset, in any order: nobody reads what is not true, damage is named, and it can be put right.
+"""A dataset under attacks in any order: wrong data is never read, damage is reported, and it can be repaired.
 
 The model is a list of what each sample is, taken once from a dataset that nobody disturbed, and three things known of the
 dataset under attack: how many samples it must have, whether a run may have died in it, and which files were damaged.
@@ -35,7 +35,7 @@ MOST = 18
 HEADER = "dataset.json"
 
 counts = st.integers(1, MOST)
-# Taken modulo what there is: how large a file is, Hypothesis does not know.
+# Reduced modulo the size of the file, which Hypothesis does not know.
 places = st.integers(0, 2**24)
 steps = st.one_of(
     st.tuples(st.sampled_from(STEPS), st.integers(0, 4)),
@@ -53,11 +53,11 @@ class Attack(RuleBasedStateMachine):
     header: ClassVar[Header]
     truth: ClassVar[Content]
     forks: ClassVar[Forks]
-    place: ClassVar[Path]
+    scratch: ClassVar[Path]
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(dir=self.place))
+        self.folder = Path(tempfile.mkdtemp(dir=self.scratch))
         self.path = self.folder / "dataset"
         self.least = 0
         self.died = False
@@ -80,7 +80,7 @@ class Attack(RuleBasedStateMachine):
         assert ended.code in (0, -signal.SIGKILL) or (ended.code == 1 and self.damaged), ended.printed
         if ended.code == 0:
             self.least = max(self.least, samples)
-            self.forget_what_was_made_again()
+            self.forget_regenerated_files()
         else:
             self.died = True
 
@@ -92,8 +92,8 @@ class Attack(RuleBasedStateMachine):
         for touched in {name, other} if kind == "exchange" else {name}:
             self.damaged.setdefault(touched, (self.path / touched).read_bytes())
         self.hurt(self.path / name, self.path / other, kind, at)
-        # What is damaged twice may be as it was.
-        self.damaged = {name: sound for name, sound in self.damaged.items() if not has(self.path / name, sound)}
+        # Two damages may cancel out.
+        self.damaged = {name: intact for name, intact in self.damaged.items() if not has(self.path / name, intact)}
         problems = verify(self.path)
         for name in self.damaged:
             assert self.died or any(self.names(problem, name) for problem in problems), f"{kind} of {name} is not named"
@@ -115,13 +115,13 @@ class Attack(RuleBasedStateMachine):
             file.write_bytes(bytes_there[: at % len(bytes_there)])
 
     def names(self, problem: Problem, name: str) -> bool:
-        """Tell whether a problem is what became of a file: of a shard without a sound receipt no other file is looked at."""
+        """Return whether a problem results from damage to a file: other files of its shard may not be checked."""
         shard = shard_of(self.header, name)
         return problem.file in (name, HEADER) or (shard is not None and problem.shard == shard)
 
     @precondition(lambda self: self.least and (self.damaged or self.died))
     @rule()
-    def mend(self) -> None:
+    def repair_all(self) -> None:
         problems = verify(self.path)
         if any(problem.file == HEADER for problem in problems):
             self.make(max(self.least, 1))
@@ -131,7 +131,7 @@ class Attack(RuleBasedStateMachine):
             assert repair(self.path, problems, workers=1).left == ()
         assert verify(self.path) == []
         self.damaged.clear()
-        # What died while it extended the dataset may have told readers of fewer samples, and lost the shard that it made again.
+        # A run that died while it extended the dataset may have reduced the header, and lost the shard that it made again.
         self.make(self.least)
 
     @rule()
@@ -145,7 +145,7 @@ class Attack(RuleBasedStateMachine):
             assert len(seen) >= self.least or self.died or self.damaged
 
     @invariant()
-    def nobody_reads_what_is_not_true(self) -> None:
+    def wrong_data_is_never_read(self) -> None:
         try:
             seen = content_of(self.path)
         except PosegenError:
@@ -157,7 +157,7 @@ class Attack(RuleBasedStateMachine):
             assert len(seen) == self.least
 
     def make(self, samples: int) -> None:
-        """Generate; where the header is damaged, do first what the error says."""
+        """Generate; if the header is damaged, first follow the hint of the error."""
         try:
             result = posegen.generate(self.config, samples=samples, workers=1, out=self.path)
         except PosegenError as error:
@@ -169,17 +169,17 @@ class Attack(RuleBasedStateMachine):
         assert result.samples <= max(self.least, samples) or self.died
         self.least = result.samples
         self.died = False
-        self.forget_what_was_made_again()
+        self.forget_regenerated_files()
 
-    def forget_what_was_made_again(self) -> None:
-        """After a run, only files whose bytes nobody looked at can still be damaged."""
+    def forget_regenerated_files(self) -> None:
+        """After a run, only files whose bytes were not read can still be damaged."""
         wrong = {problem.file for problem in verify(self.path)}
         assert wrong <= self.damaged.keys(), wrong
-        self.damaged = {name: sound for name, sound in self.damaged.items() if name in wrong}
+        self.damaged = {name: intact for name, intact in self.damaged.items() if name in wrong}
 
 
-def has(file: Path, sound: bytes) -> bool:
-    return file.exists() and file.read_bytes() == sound
+def has(file: Path, intact: bytes) -> bool:
+    return file.exists() and file.read_bytes() == intact
 
 
 @pytest.fixture(scope="module")
@@ -187,8 +187,10 @@ def truth(config: Config, undisturbed: dict[int, Path]) -> Content:
     return content_of(undisturbed[MOST])
 
 
-def test_attacks_in_any_order(config: Config, undisturbed: dict[int, Path], truth: Content, forks: Forks, place: Path) -> None:
+def test_attacks_in_any_order(
+    config: Config, undisturbed: dict[int, Path], truth: Content, forks: Forks, scratch: Path
+) -> None:
     header = load_header(undisturbed[MOST])
-    known: dict[str, Any] = {"config": config, "header": header, "truth": truth, "forks": forks, "place": place}
-    chosen = settings(max_examples=ATTACKS, stateful_step_count=8, deadline=None)
-    run_state_machine_as_test(type("AttackHere", (Attack,), known), settings=chosen)
+    known: dict[str, Any] = {"config": config, "header": header, "truth": truth, "forks": forks, "scratch": scratch}
+    selected = settings(max_examples=ATTACKS, stateful_step_count=8, deadline=None)
+    run_state_machine_as_test(type("AttackHere", (Attack,), known), settings=selected)

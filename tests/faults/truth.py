@@ -1,4 +1,4 @@
-"""What must be true of a dataset, whatever happened to it."""
+"""Assertions about a dataset after any fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from posegen.dataset.receipts import DIGITS
 from posegen.dataset.verify import verify
 
 Content = list[dict[str, str]]
-"""For each sample the content hashes of its fields and rows."""
+"""Content hashes of the fields and rows of each sample."""
 
 
 def files_of(path: Path) -> list[str]:
@@ -20,7 +20,7 @@ def files_of(path: Path) -> list[str]:
 
 
 def shards_to_make(path: Path, samples: int, shard: int = 4) -> int:
-    """Count the shards that no receipt says to hold as many samples as they are to hold in the end."""
+    """Count the shards that do not yet have all of their samples, according to receipts."""
     receipts = [json.loads(file.read_bytes()) for file in (path / "receipts").glob("*.json")]
     there = {receipt["shard"]: receipt["count"] for receipt in receipts}
     firsts = range(0, samples, shard)
@@ -28,7 +28,7 @@ def shards_to_make(path: Path, samples: int, shard: int = 4) -> int:
 
 
 def content_of(path: Path) -> Content:
-    """Read every sample that a reader sees, and hash its values."""
+    """Read every visible sample and hash its values."""
     dataset = posegen.open(path)
     content: Content = []
     for shard in range(dataset.header.shards()):
@@ -41,8 +41,8 @@ def content_of(path: Path) -> Content:
 
 
 def assert_same(path: Path, whole: Path) -> None:
-    """The dataset is whole, holds what the other one does, and not a file besides."""
-    assert verify(path) == []  # so receipts can be believed
+    """Assert that a dataset is complete, has the content of another one, and no other file."""
+    assert verify(path) == []  # so the receipts are valid
     assert differences(path, whole) == []
     assert files_of(path) == files_of(whole)
 

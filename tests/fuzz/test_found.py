@@ -1,4 +1,4 @@
-"""What fuzzing found once, so that it does not come back."""
+"""Regression tests for what fuzzing found."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def test_a_number_of_thousands_of_digits() -> None:
         load_config("smoke", samples=10**5000)
 
 
-def test_a_file_out_of_which_nothing_comes() -> None:
-    """Some files of the kernel's say that they are plain ones, and have nothing to give and no end."""
+def test_a_file_that_cannot_be_read() -> None:
+    """Some kernel files claim to be plain files, but reading them blocks or fails."""
     file = Path("/proc/kmsg")
     if not file.exists():
         pytest.skip("there is no such file here")
-    # Whether it may be opened depends on who asks, and now and then the kernel has something to say after all.
+    # Whether it can be opened depends on the user, and sometimes it has content.
     with suppress(UsageError):
         said = read_yaml(file)
         assert said is None or str(said).startswith(("<", "{'<"))
 
 
-def test_a_hundred_thousand_unknown_keys_are_told_of_at_once(tmp_path: Path) -> None:
-    """Guesses for each of them took a minute: now there are ten, whatever the file."""
+def test_a_hundred_thousand_unknown_keys_are_reported_fast(tmp_path: Path) -> None:
+    """Guessing a known key for each took a minute; now only ten are guessed."""
     guesses: list[str] = []
     file = tmp_path / "a.yaml"
     file.write_text("\n".join(f"k{number}: 1" for number in range(50_000)))
@@ -67,7 +67,7 @@ def test_a_hundred_thousand_unknown_keys_are_told_of_at_once(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not is_possible(), reason="atheris is not installed")
-def test_atheris_leads(tmp_path: Path) -> None:
+def test_atheris_finds_inputs(tmp_path: Path) -> None:
     tally = guided(tmp_path, "configs", 200)
     assert tally.inputs == 200
     assert tally.crashes == []

@@ -1,4 +1,4 @@
-"""The page on reliability is what its text and the committed results make."""
+"""docs/reliability.md is generated from its template and the committed results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks.figures import Figure
 from benchmarks.keep import page
 
 
-def test_the_committed_page_is_the_one_that_the_results_make() -> None:
+def test_the_committed_page_is_up_to_date() -> None:
     assert page.PAGE.read_text("utf-8") == page.page(), "run: python -m benchmarks.keep.page"
 
 
-def test_figures_get_into_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_contains_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = dict.fromkeys(("processor", "cores", "python", "numpy", "numba", "zarr", "pyarrow"), "x")
     figures = [{"name": "300 kills", "value": "299 equal", "target": "300 equal", "passed": False, "detail": ["not shown"]}]
     (tmp_path / "keep.json").write_text(json.dumps({"section": "keep", "seconds": 120, "machine": machine, "figures": figures}))
@@ -27,7 +27,7 @@ def test_figures_get_into_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "{{" not in page.page()
 
 
-def test_a_figure_is_measured_in_a_re_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_re_run_replaces_its_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     monkeypatch.setattr(page, "RESULTS", tmp_path)
     results.write(
