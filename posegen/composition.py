@@ -116,15 +116,15 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
         actors = [{"seat_height": float(scenes.seat_height[0, 0]), "segments": rows[0][0]}]
         captions = [asked, *write_captions(scenes, library, config, segments)[0]]
         row = {"sample": 0, "variant": "base", "captions": captions, "actors": actors}
-        notes += _missing(parsed, scene, motion.joints, actors, segments.slot.tolist(), library, fps)
+        notes += _missing(parsed, scene, motion.joints, actors, segments.planned.tolist(), library, fps)
     return Composition(text, *arrays, library.actions, fps, row, tuple(parsed.unknown), tuple(notes))
 
 
 def _missing(
-    parsed: ParsedCaption, scene: ScriptScene, joints: Array, actors: Any, slots: list[int], library: Library, fps: int
+    parsed: ParsedCaption, scene: ScriptScene, joints: Array, actors: Any, planned: list[int], library: Library, fps: int
 ) -> list[str]:
     """Return a message for each statement of the text that the joints do not show."""
-    number_of = {scene.numbers[slot]: number for number, slot in enumerate(slots)}
+    number_of = {scene.numbers[index]: number for number, index in enumerate(planned)}
     observed = observe_actors(np.ascontiguousarray(joints), [actors], library, fps)[0]
     messages = []
     for statement in parsed.statements:

@@ -69,10 +69,10 @@ _SUBJECT_PICKS = 3
 
 _Text = tuple[str, list[Statement]]
 
-_TEMPLATE, _SUBJECT, _WHO, _JOINING, _PLACE, _TENSE, _FIRST_SLOT = range(7)
-"""What each random number of a caption decides; those from the last index on word the slots."""
-_SLOTS = 10
-_DRAWS = _FIRST_SLOT + _SLOTS
+_TEMPLATE, _SUBJECT, _WHO, _JOINING, _PLACE, _TENSE, _FIRST_SEGMENT = range(7)
+"""What each random number of a caption decides; those from the last index on word the segments."""
+_SEGMENT_NUMBERS = 10
+_DRAWS = _FIRST_SEGMENT + _SEGMENT_NUMBERS
 """Random numbers of a caption."""
 
 _GROWN, _OLDER = 16.0, 60.0
@@ -102,19 +102,19 @@ class _CaptionInputs(NamedTuple):
     Attributes
     ----------
     bounds : where the segments of each sequence begin
-    facts, slot : of each segment
+    facts, planned : of each segment; see :class:`posegen.captions.segments.Segments`
     key : of each segment; see :func:`posegen.captions.statements.segment_keys`
     over : for each segment, the number of the one that overlays it and is stated in the same clause; -1 for none
     during : for each segment, the number of the one that continues meanwhile without being stated again; -1 for none
     styled : whether a style is visible in each sequence
     scene : of each sequence, what its words depend on in addition to its segments, as bytes
-    shape, whole : of each segment, 8 bytes: its slot and its role in an event; and these with its facts
+    shape, whole : of each segment, 8 bytes: its planned segment and its role in an event; and these with its facts
     people : actors of all sequences, each of which has room for `most` and has `present`
     """
 
     bounds: list[int]
     facts: SegmentFacts
-    slot: Array
+    planned: Array
     key: list[int]
     over: list[int]
     during: list[int]
@@ -184,10 +184,10 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
     choices = _choices(config, scenes, 0, len(KINDS) * _DRAWS).reshape(-1, len(KINDS), _DRAWS)
     wordings = []
     for number, kind in enumerate(KINDS):
-        own = choices[sequence, number, _FIRST_SLOT + inputs.slot % _SLOTS]
+        own = choices[sequence, number, _FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
         clauses = grammar.clauses(inputs.facts, _DETAILS[kind], own)
         wordings.append(_Wording(grammar, kind, _DETAILS[kind], inputs, clauses, own.tolist()))
-    chosen, themes = choices[:, :, :_FIRST_SLOT].tolist(), list(library.themes)
+    chosen, themes = choices[:, :, :_FIRST_SEGMENT].tolist(), list(library.themes)
     # Most variants of a sample show what the base shows, and most of the others have the same words.
     by_contents: dict[bytes, list[Caption]] = {}
     written: dict[Any, Caption] = {}
@@ -243,7 +243,9 @@ def label_segments(rows: list[list[list[Row]]], scenes: Scenes, library: Library
     """
     grammar, most = grammar_of(library), scenes.action.shape[1]
     owner = segments.owner
-    choices = _choices(config, scenes, len(KINDS) * _DRAWS, _SLOTS)[owner // most, segments.slot % _SLOTS]
+    choices = _choices(config, scenes, len(KINDS) * _DRAWS, _SEGMENT_NUMBERS)[
+        owner // most, segments.planned % _SEGMENT_NUMBERS
+    ]
     clauses = grammar.clauses(segment_facts(segments, library), "all", choices)
     frames, keys = (choices % len(grammar.labels)).tolist(), segment_keys(segments, owner, most).tolist()
     flat = [segment for cast in rows for actor in cast for segment in actor]
@@ -440,7 +442,7 @@ def _caption_inputs(scenes: Scenes, library: Library, segments: Segments) -> _Ca
     cast = np.stack([who, style, segments.complete], axis=-1).reshape(len(scenes), most * 3)
     scene = np.stack([scenes.sample, scenes.theme, scenes.actors], axis=1).astype(np.int64)
     facts, names = segment_facts(segments, library, unfinished), ["", *list(library.styles)[1:]]
-    shape = (((segments.slot * most + owner % most) * 2 + opens) * 2 + (over >= 0)) * 2 + (during >= 0)
+    shape = (((segments.planned * most + owner % most) * 2 + opens) * 2 + (over >= 0)) * 2 + (during >= 0)
     opening = np.flatnonzero(opens)
     begins, events = np.searchsorted(opening, segments.bounds).tolist(), opening.tolist()
     people = map(
@@ -455,7 +457,7 @@ def _caption_inputs(scenes: Scenes, library: Library, segments: Segments) -> _Ca
     return _CaptionInputs(
         bounds=segments.bounds[::most].tolist(),
         facts=facts,
-        slot=segments.slot,
+        planned=segments.planned,
         key=segment_keys(segments, owner, most).tolist(),
         over=over.tolist(),
         during=during.tolist(),

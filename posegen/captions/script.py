@@ -181,14 +181,14 @@ _WORDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
 
 @dataclass(frozen=True)
 class ScriptScene:
-    """A scene of one person, and for each slot the number of its segment in the text, or -1."""
+    """A scene of one person, and for each planned segment the number of its segment in the text, or -1."""
 
     scenes: Scenes
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class _Slot:
+class _Segment:
     """One action over a time interval, in the terms of :class:`posegen.scene.Scenes`; `number` as in :class:`Part`."""
 
     action: int
@@ -202,20 +202,20 @@ class _Slot:
 
 @dataclass(frozen=True)
 class _TimedPart:
-    """A base slot and the slots that overlay it, one after another from `lead` seconds on.
+    """A base segment and the segments that overlay it, one after another from `lead` seconds on.
 
     It may take `least` to `most` seconds. `stays` is whether its pose is kept until another action begins.
     """
 
-    slot: _Slot
-    over: tuple[_Slot, ...]
+    segment: _Segment
+    over: tuple[_Segment, ...]
     lead: float
     least: float
     most: float
     stays: bool
 
 
-_TimedSlots = list[tuple[float, float, _Slot]]
+_TimedSegments = list[tuple[float, float, _Segment]]
 
 
 def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: float | None) -> ScriptScene:
@@ -244,7 +244,7 @@ def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: 
     style = list(library.styles.values())[int(who.style[0])]
     timer = _Timer(library, style, float(leg_height(who)[0]), LEFT if who.left_handed[0] else RIGHT)
     parts = [timer.time_part(part) for part in script.parts]
-    ends = not (parts[-1].stays or parts[-1].slot.number < 0)
+    ends = not (parts[-1].stays or parts[-1].segment.number < 0)
     parts, left = _fit_duration(parts, None if seconds is None else seconds - (_LAST if ends else 0.0))
     base, over, length = _timeline(parts, library, left, ends)
     frames = round(length * fps)
@@ -253,9 +253,9 @@ def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: 
         raise UsageError(msg)
     scenes = empty_scenes(1, 1, len(base) + len(over))
     scenes.length[:], scenes.persons.index[:] = frames, who.index
-    for k, (start, end, slot) in enumerate((*base, *over)):
-        values = {"start": start, "end": end, "action": slot.action, "side": slot.side, "speed": slot.speed}
-        values |= {"turn": slot.turn * np.pi / 180.0, "repetitions": slot.repetitions, "layered": k >= len(base)}
+    for k, (start, end, segment) in enumerate((*base, *over)):
+        values = {"start": start, "end": end, "action": segment.action, "side": segment.side, "speed": segment.speed}
+        values |= {"turn": segment.turn * np.pi / 180.0, "repetitions": segment.repetitions, "layered": k >= len(base)}
         values |= {"tempo": style.tempo, "amplitude": style.amplitude}
         for name, value in values.items():
             getattr(scenes, name)[0, 0, k] = value
@@ -267,7 +267,7 @@ def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: 
         seat_height=seat_height(who, np.array([0.5]))[None],
         draws=np.asarray(np.floor(drawn * _SINGLE_STEPS) / _SINGLE_STEPS, np.float32),
     )
-    return ScriptScene(scene, tuple(slot.number for _, _, slot in (*base, *over)))
+    return ScriptScene(scene, tuple(segment.number for _, _, segment in (*base, *over)))
 
 
 def _find_person(script: Script, library: Library, seed: int) -> Persons:
@@ -286,30 +286,32 @@ def _select(people: Persons, index: np.ndarray | None) -> Persons:
     return Persons(**{field.name: getattr(people, field.name)[index] for field in fields(Persons)})
 
 
-def _timeline(parts: list[_TimedPart], library: Library, left: float, ends: bool) -> tuple[_TimedSlots, _TimedSlots, float]:
-    """Return start, end and slot of all base and layered slots, longer than shown, and the seconds that are shown."""
+def _timeline(
+    parts: list[_TimedPart], library: Library, left: float, ends: bool
+) -> tuple[_TimedSegments, _TimedSegments, float]:
+    """Return start, end and segment of all base and layered segments, longer than shown, and the seconds that are shown."""
     actions = repertoire(library)
-    base: _TimedSlots = []
-    over: _TimedSlots = []
+    base: _TimedSegments = []
+    over: _TimedSegments = []
     now = 0.0
     for part in parts:
         begin = now + part.lead
-        for slot in part.over:
-            over.append((begin, begin + slot.seconds, slot))
-            begin += slot.seconds + _BETWEEN
-        base.append((now, now + part.slot.seconds, part.slot))
-        now += part.slot.seconds
+        for segment in part.over:
+            over.append((begin, begin + segment.seconds, segment))
+            begin += segment.seconds + _BETWEEN
+        base.append((now, now + part.segment.seconds, part.segment))
+        now += part.segment.seconds
     length = now + left + (_LAST if ends else 0.0)
-    start, end, slot = base[-1]
+    start, end, segment = base[-1]
     if parts[-1].stays:
         # An actor who sits down last is still seated at the end.
-        rest = float(actions.exit[slot.action]) + 0.5
-        base[-1] = (start, end + left + rest, slot)
+        rest = float(actions.exit[segment.action]) + 0.5
+        base[-1] = (start, end + left + rest, segment)
         now = end + left + rest
-    elif slot.action == actions.standing:
-        base[-1] = (start, end + left + _SPARE, slot)
+    elif segment.action == actions.standing:
+        base[-1] = (start, end + left + _SPARE, segment)
         return base, over, length
-    base.append((now, max(now, length) + _SPARE, _Slot(library.index(STANDING), -1, 0.0)))
+    base.append((now, max(now, length) + _SPARE, _Segment(library.index(STANDING), -1, 0.0)))
     return base, over, length
 
 
@@ -336,8 +338,8 @@ class _Timer:
     def time_part(self, part: Part) -> _TimedPart:
         """Time one part."""
         actions, kind = repertoire(self.library), self.library.index(part.action)
-        slot = self._slot(part)
-        over = tuple(self._slot(upper) for upper in part.over)
+        segment = self._segment(part)
+        over = tuple(self._segment(upper) for upper in part.over)
         seated = bool(actions.seated[kind])
         lead = float(actions.enter[kind]) / self.style.tempo if seated else BEFORE
         tail = float(actions.exit[kind]) / self.style.tempo if seated else AFTER
@@ -345,14 +347,14 @@ class _Timer:
         counted, gait = bool(actions.counted[kind]), int(actions.gait[kind])
         elastic = not counted and gait != STEP
         if part.number < 0:
-            slot = replace(slot, seconds=needed)
-        least = max(needed, float(actions.shortest[kind]) if elastic and part.number >= 0 else slot.seconds)
-        seconds = max(slot.seconds, needed)
+            segment = replace(segment, seconds=needed)
+        least = max(needed, float(actions.shortest[kind]) if elastic and part.number >= 0 else segment.seconds)
+        seconds = max(segment.seconds, needed)
         most = _LONGER * seconds if elastic and part.number >= 0 else seconds
         stays = elastic and gait == NO_GAIT and bool(actions.exit[kind] > 0) and not part.finished
-        return _TimedPart(replace(slot, seconds=seconds), over, lead, min(least, seconds), most, stays)
+        return _TimedPart(replace(segment, seconds=seconds), over, lead, min(least, seconds), most, stays)
 
-    def _slot(self, part: Part) -> _Slot:
+    def _segment(self, part: Part) -> _Segment:
         actions, kind = repertoire(self.library), self.library.index(part.action)
         gait, counted = int(actions.gait[kind]), bool(actions.counted[kind])
         shortest, tempo = float(actions.shortest[kind]), self.style.tempo
@@ -371,7 +373,7 @@ class _Timer:
             mean = 0.5 * float(actions.shortest[kind] + actions.longest[kind])
             seconds = max(min(mean, _MOST_SECONDS), shortest / tempo)
         sided = bool(actions.sided[kind]) or gait != NO_GAIT
-        return _Slot(kind, part.number, seconds, own if sided else BOTH, self._speed(part), turn, repetitions)
+        return _Segment(kind, part.number, seconds, own if sided else BOTH, self._speed(part), turn, repetitions)
 
     def _turn(self, part: Part) -> float:
         """Return degrees, left positive."""
@@ -412,7 +414,7 @@ def _fit_duration(parts: list[_TimedPart], seconds: float | None) -> tuple[list[
     UsageError
         If the actions take longer.
     """
-    natural = sum(part.slot.seconds for part in parts)
+    natural = sum(part.segment.seconds for part in parts)
     if seconds is None or seconds == natural:
         return parts, 0.0
     least, most = sum(part.least for part in parts), sum(part.most for part in parts)
@@ -421,9 +423,9 @@ def _fit_duration(parts: list[_TimedPart], seconds: float | None) -> tuple[list[
         raise UsageError(msg)
     if seconds < natural:
         share = (natural - seconds) / (natural - least)
-        new = [part.slot.seconds - share * (part.slot.seconds - part.least) for part in parts]
+        new = [part.segment.seconds - share * (part.segment.seconds - part.least) for part in parts]
     else:
         share = min(1.0, (seconds - natural) / (most - natural)) if most > natural else 0.0
-        new = [part.slot.seconds + share * (part.most - part.slot.seconds) for part in parts]
-    done = [replace(part, slot=replace(part.slot, seconds=length)) for part, length in zip(parts, new, strict=True)]
+        new = [part.segment.seconds + share * (part.most - part.segment.seconds) for part in parts]
+    done = [replace(part, segment=replace(part.segment, seconds=length)) for part, length in zip(parts, new, strict=True)]
     return done, max(0.0, seconds - sum(new))

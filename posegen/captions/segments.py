@@ -1,8 +1,8 @@
-"""Visible segments: which parts of the planned slots the shown frames contain, as the rows of a dataset list them.
+"""Visible segments: which planned segments the shown frames contain, as the rows of a dataset list them.
 
-A slot that is cut by the end of the clip counts only as far as it is visible. A jump that has only begun is not a jump, an
-incomplete turn has no direction, and of seven waves only the finished ones are counted. Whether the joints show what a segment
-states is checked in :mod:`posegen.checks.segments`.
+A planned segment that is cut by the end of the clip counts only as far as it is visible. A jump that has only begun is not a
+jump, an incomplete turn has no direction, and of seven waves only the finished ones are counted. Whether the joints show what a
+segment states is checked in :mod:`posegen.checks.segments`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Segments:
     bounds : int64 [sequences * actors + 1]
         Where the segments of each actor begin.
     complete : bool [sequences * actors]
-        Whether no slot begins after an actor's last visible segment, so that this segment is the last one.
+        Whether no planned segment begins after an actor's last visible segment, so that this segment is the last one.
     action : index into the library's actions
-    slot : number of the slot among those of the actor
+    planned : number of the planned segment among those of the actor
     layered : whether it overlays the base segment before it
     start, end : frames; the end is not included
     side : LEFT, RIGHT or BOTH; BOTH for actions without a side
@@ -53,15 +53,15 @@ class Segments:
     repetitions : number of completed repetitions
     pace, path, direction : index into SPEEDS, PATHS, DIRECTIONS; 0 for none
     exact : whether `repetitions` is all that is visible, with no further one begun
-    finished : whether the slot ends within the clip
-    covered : whether a layered slot overlays it
+    finished : whether the planned segment ends within the clip
+    covered : whether a layered segment overlays it
     together : whether it is done with the partner
     """
 
     bounds: Array
     complete: Array
     action: Array
-    slot: Array
+    planned: Array
     layered: Array
     start: Array
     end: Array
@@ -119,13 +119,15 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
     visible = used & _is_visible(actions, scenes, seconds, finished, completed, leg)
     turn = scenes.turn * DEGREES * np.where(finished, 1.0, seconds / np.where(used, end - start, 1.0))
     gait = actions.gait[scenes.action]
-    sample, actor, slot = np.nonzero(visible)
-    order = np.lexsort((scenes.layered[sample, actor, slot], start[sample, actor, slot], sample * visible.shape[1] + actor))
-    where = (sample[order], actor[order], slot[order])
+    sample, actor, planned = np.nonzero(visible)
+    order = np.lexsort(
+        (scenes.layered[sample, actor, planned], start[sample, actor, planned], sample * visible.shape[1] + actor)
+    )
+    where = (sample[order], actor[order], planned[order])
     owner = where[0] * visible.shape[1] + where[1]
     columns = {
         "action": scenes.action,
-        "slot": np.cumsum(scenes.action != NOTHING, axis=2) - 1,
+        "planned": np.cumsum(scenes.action != NOTHING, axis=2) - 1,
         "layered": scenes.layered,
         "start": np.ceil(start * fps - _SLACK).astype(np.int64),
         "end": np.ceil(np.minimum(end, shown) * fps - _SLACK).astype(np.int64),
@@ -201,7 +203,7 @@ def _completed(actions: Repertoire, scenes: Scenes, seconds: Array) -> tuple[Arr
 
 
 def _is_visible(actions: Repertoire, scenes: Scenes, seconds: Array, finished: Array, completed: Array, leg: Array) -> Array:
-    """Decide whether enough of each slot is visible for it to be described."""
+    """Decide whether enough of each planned segment is visible for it to be described."""
     action = scenes.action
     gait, enter = actions.gait[action], actions.enter[action] / scenes.tempo
     held = seconds >= enter + np.where(actions.seated[action], _MIN_SEATED, _MIN_HOLD)
@@ -233,9 +235,9 @@ def _direction(gait: Array, turn: Array) -> Array:
 
 def _covered(scenes: Scenes, used: Array) -> Array:
     covered = np.zeros(scenes.action.shape, bool)
-    for slot in np.flatnonzero(scenes.layered.any(axis=(0, 1))):
-        over = used[..., slot] & scenes.layered[..., slot]
-        start = scenes.start[..., slot]
+    for layer in np.flatnonzero(scenes.layered.any(axis=(0, 1))):
+        over = used[..., layer] & scenes.layered[..., layer]
+        start = scenes.start[..., layer]
         inside = (scenes.start <= start[..., None]) & (start[..., None] < scenes.end) & ~scenes.layered
         covered |= over[..., None] & inside
     return covered

@@ -26,22 +26,9 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
 from posegen.errors import PosegenError, UsageError
 from posegen.library.load import Library, load_library
+from posegen.paraphrase import storage
 from posegen.paraphrase.comparison import paraphrase_difference
 from posegen.paraphrase.endpoint import PROMPT, Client, Server, connect
-from posegen.paraphrase.storage import (
-    ANSWERS,
-    SCHEMA,
-    Answers,
-    Provenance,
-    Receipt,
-    check_provenance,
-    hash_bytes,
-    model_folder,
-    open_answers,
-    part_path,
-    read_receipt,
-    receipt_path,
-)
 from posegen.progress import Progress, SilentProgress
 from posegen.validation import validated
 
@@ -78,7 +65,7 @@ class Paraphrases:
     asked: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
-    def add(self, receipt: Receipt) -> None:
+    def add(self, receipt: storage.Receipt) -> None:
         """Count a shard."""
         self.shards += 1
         self.captions += receipt.captions
@@ -118,28 +105,28 @@ def paraphrase(
             msg = f"{name} must be at least 1 (got {value})"
             raise UsageError(msg)
     dataset, run = open_dataset(path), current_run()
-    folder = model_folder(path, server.model)
+    folder = storage.model_folder(path, server.model)
     samples = min(limit or len(dataset), len(dataset))
     config = validated(Config, dataset.header.config, lambda key: f"{path}: in the config of its dataset.json: ")
     library = load_library(config.story.library)
-    begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), hash_bytes(PROMPT.encode())
-    asked = Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
-    check_provenance(folder, asked, run)
+    begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), storage.hash_bytes(PROMPT.encode())
+    asked = storage.Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
+    storage.check_provenance(folder, asked, run)
     display = progress or SilentProgress()
     found, size = Paraphrases(folder), dataset.header.shard
-    with locked(folder, run), open_answers(folder / ANSWERS) as answers, connect(server) as client:
+    with locked(folder, run), storage.open_answers(folder / storage.ANSWERS) as answers, connect(server) as client:
         remove_temporary_files(folder)
         display.start("paraphrase", samples)
         for shard in range(-(-samples // size)):
             count = min(size, samples - shard * size)
-            receipt = read_receipt(folder, shard)
+            receipt = storage.read_receipt(folder, shard)
             source = dataset.receipt(shard).files[rows_path(shard)].xxh3
             if receipt is None or receipt.source != source or receipt.samples < count:
                 rows = _read_rows(dataset, shard, count)
                 for _ in _ask_missing(rows, answers, client, in_flight):
                     found.asked += 1
                     display.update(shard * size, f"{found.asked:,} captions asked for")
-                new = Receipt(shard, count, 0, source, 0, "", 0, {})
+                new = storage.Receipt(shard, count, 0, source, 0, "", 0, {})
                 receipt = _write_part(folder, new, _compare(rows, answers, library), run)
                 found.written += 1
             found.add(receipt)
@@ -158,7 +145,7 @@ def _distinct_captions(rows: Sequence[_Row]) -> list[str]:
     return list(dict.fromkeys(caption["text"] for row in rows for caption in row["captions"]))
 
 
-def _ask_missing(rows: Sequence[_Row], answers: Answers, client: Client, in_flight: int) -> Iterator[str | None]:
+def _ask_missing(rows: Sequence[_Row], answers: storage.Answers, client: Client, in_flight: int) -> Iterator[str | None]:
     """Ask for all captions without an answer, store the answers, and yield them on arrival."""
     distinct = _distinct_captions(rows)
     known = answers.find(distinct)
@@ -200,7 +187,7 @@ def _request_all(
             yield waiting.pop(future), future.result()
 
 
-def _compare(rows: Sequence[_Row], answers: Answers, library: Library) -> list[_Row]:
+def _compare(rows: Sequence[_Row], answers: storage.Answers, library: Library) -> list[_Row]:
     """Return a row for each caption, with its paraphrase if that states the same, otherwise with the reason."""
     known = answers.find(_distinct_captions(rows))
     compared = []
@@ -223,18 +210,18 @@ def _compare(rows: Sequence[_Row], answers: Answers, library: Library) -> list[_
     return compared
 
 
-def _write_part(folder: Path, receipt: Receipt, compared: list[_Row], run: str) -> Receipt:
+def _write_part(folder: Path, receipt: storage.Receipt, compared: list[_Row], run: str) -> storage.Receipt:
     """Write a part, and then its receipt."""
-    data = encode_table(pa.Table.from_pylist(compared, schema=SCHEMA))
-    write_durably(part_path(folder, receipt.shard), data, run)
+    data = encode_table(pa.Table.from_pylist(compared, schema=storage.SCHEMA))
+    write_durably(storage.part_path(folder, receipt.shard), data, run)
     reasons = Counter(row["reason"] for row in compared if row["reason"])
     complete = replace(
         receipt,
         captions=len(compared),
         size=len(data),
-        xxh3=hash_bytes(data),
+        xxh3=storage.hash_bytes(data),
         kept=len(compared) - reasons.total(),
         refused=dict(sorted(reasons.items())),
     )
-    write_durably(receipt_path(folder, receipt.shard), complete.to_bytes(), run)
+    write_durably(storage.receipt_path(folder, receipt.shard), complete.to_bytes(), run)
     return complete

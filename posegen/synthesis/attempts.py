@@ -182,7 +182,7 @@ def _describe(
 
 
 def concatenate_scenes(parts: Sequence[Scenes]) -> Scenes:
-    """Concatenate scenes with room for the same actors and slots along the axis of samples."""
+    """Concatenate scenes with room for the same actors and planned segments along the axis of samples."""
     persons = {field.name: np.concatenate([getattr(part.persons, field.name) for part in parts]) for field in fields(Persons)}
     columns = {
         field.name: np.concatenate([getattr(part, field.name) for part in parts])

@@ -46,7 +46,7 @@ def some_evidence(random: np.random.Generator) -> Evidence:
 def some_segments(**columns: NDArray[Any]) -> Segments:
     """Segments of one actor whose other columns are zero."""
     none = np.zeros(ROWS, np.int64)
-    rest = dict.fromkeys(("slot", "start", "end", "speed", "turn", "repetitions", "pace", "path", "direction"), none)
+    rest = dict.fromkeys(("planned", "start", "end", "speed", "turn", "repetitions", "pace", "path", "direction"), none)
     flags = dict.fromkeys(("layered", "finished", "covered", "together"), none.astype(bool))
     own = {"side": none + BOTH, "exact": none == 0, "action": none}
     return Segments(bounds=np.array([0, ROWS]), complete=np.array([True]), **(rest | flags | own | columns))
