@@ -1,4 +1,4 @@
-"""Shuffled reading of batches: posegen beside its peers, one epoch after another in turns, warm, in one process.
+"""Shuffled reading of batches by posegen and its peers, one epoch after another in turns, warm, in one process.
 
 ``python -m benchmarks.reading`` prints the result as JSON. That each epoch of each reader has every sequence once is checked.
 """
@@ -34,7 +34,7 @@ Epoch = Callable[[int], Iterator[Array]]
 
 
 def measure(samples: int, rounds: int, folder: Path) -> dict[str, Any]:
-    """Write the sequences of a dataset for every reader, and read them in turns; `folder` is on the disk that is meant."""
+    """Write the sequences of a dataset for every reader, and read them in turns; `folder` is on the disk to measure."""
     path = generate(folder / "posegen", "--samples", str(samples))
     dataset = posegen.open(path)
     joints = dataset.arrays("joints")
@@ -86,14 +86,14 @@ def own(batches: Batches, epoch: int) -> Iterator[Array]:
 
 
 class Turn(NamedTuple):
-    """Seconds that an epoch took, and seconds that processors worked for it, in all threads."""
+    """Wall-clock seconds of an epoch, and processor seconds of all threads."""
 
     taken: float
     work: float
 
 
 def in_turns(readers: dict[str, Epoch], rounds: int, marks: Array) -> dict[str, list[Turn]]:
-    """Time an epoch of each reader, round after round, beginning with another one each time. The first round is not counted."""
+    """Time an epoch of each reader per round, with rotating order. The first round is not counted."""
     names = list(readers)
     seconds: dict[str, list[Turn]] = {name: [] for name in names}
     for epoch in range(rounds + 1):
@@ -112,7 +112,7 @@ def in_turns(readers: dict[str, Epoch], rounds: int, marks: Array) -> dict[str, 
 
 
 def marked(sequences: Array) -> Array:
-    """A number by which a sequence is known: the sum of what the pelvis does at some moments."""
+    """Return a number that identifies a sequence: the sum of pelvis coordinates at some frames."""
     return sequences[:, 0, ::50, 0].astype(np.float64).reshape(len(sequences), -1) @ np.array([1.0, 3.0, 7.0] * 5)
 
 

@@ -1,4 +1,4 @@
-"""How it is judged that nothing is lost, nothing changed, and nothing believed unchecked."""
+"""Measure that no data is lost, changed, or read unchecked."""
 
 from benchmarks.keep import attacks, damages, faults, fuzz
 

@@ -1,4 +1,4 @@
-"""Attacks in any order, beside a model of what a dataset must be: the state machine of the tests, with many more sequences."""
+"""Attacks in any order, compared with a model: the state machine of tests/faults, with many more sequences."""
 
 from __future__ import annotations
 

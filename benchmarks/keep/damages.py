@@ -1,4 +1,4 @@
-"""Damaged in a thousand ways, a dataset is never believed: verify names what is damaged, and reading it raises.
+"""A thousand damages of a dataset: verify reports each, and reading the damaged part is an error.
 
 Each damage is done to a sound dataset, and undone again. It counts as found if `verify` names the damaged file or its shard and
 nothing else, if reading what is damaged through `posegen.open` raises in words, and if what can still be read is equal to what
@@ -35,12 +35,12 @@ SHARDS, SHARD = 24, 4
 RUN = ("--samples", str(SHARDS * SHARD), "--workers", "1", "--set", f"store.shard={SHARD}", "--set", "store.chunk=2")
 SHORT = ("--set", "frames=40")
 COPY = "dataset.copy.json"
-"""Not read by who opens a dataset, so damage to it keeps nobody from reading."""
+"""Not read on opening, so damage to it does not prevent reading."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """What damages work on: a dataset, another one of the same sizes, and the files of the first."""
+    """Input of damages: a dataset, another one of the same sizes, and the files of the first."""
 
     path: Path
     other: Path
@@ -48,7 +48,7 @@ class Place:
 
 
 Damage = Callable[[Place, random.Random], list[str]]
-"""Does some damage, and lists the files that are not what they were."""
+"""Function that damages a dataset and returns the files that have changed."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -85,7 +85,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 @dataclass(frozen=True)
 class Read:
-    """How reading a damaged dataset went: what did not raise, and what was not equal."""
+    """Result of reading a damaged dataset: reads without an error, and reads of other values."""
 
     unraised: list[str]
     unequal: list[str]
@@ -101,7 +101,7 @@ def _damaged(
 
 
 class _Undoing:
-    """Puts back what a damage has changed."""
+    """Restores what a damage has changed."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -127,7 +127,7 @@ def _remove(file: Path) -> None:
 
 
 def _unnamed(where: list[str], problems: list[Problem]) -> Iterator[str]:
-    """Say which damaged files, or their shards, no problem names, and which problems name something sound."""
+    """Return damaged files that no problem reports, and problems that report undamaged files."""
     shards = {_shard(name) for name in where} - {None}
     files = {problem.file for problem in problems}
     named = {problem.shard for problem in problems}
@@ -140,7 +140,7 @@ def _unnamed(where: list[str], problems: list[Problem]) -> Iterator[str]:
 
 
 def _read(place: Place, where: list[str], sound: dict[str, Any]) -> Read:
-    """Read all that can be read, file by file, in a dataset opened anew."""
+    """Open the dataset and read everything, file by file."""
     touched = {name for name in where if name != COPY}
     try:
         dataset = posegen.open(place.path)
@@ -165,7 +165,7 @@ def _equal(values: Any, wanted: Any) -> bool:
 
 
 def _content(dataset: Any, name: str) -> Any:
-    """Read what a file of a shard holds."""
+    """Read the content of a file of a shard."""
     shard = _shard(name)
     if name.startswith("sequences/"):
         return dataset.table(shard).to_pylist()
@@ -178,7 +178,7 @@ def _shard(name: str) -> int | None:
 
 
 def _any_file(place: Place, moments: random.Random) -> str:
-    """Choose a file: of each kind as often, though there are few headers and many shards."""
+    """Choose a file, each kind with the same probability, although there are few headers and many shards."""
     kinds = ("dataset.json", COPY, "/zarr.json", "receipts/", "sequences/", "joints/c.", "action/c.", "contact/c.")
     kind = moments.choice(kinds)
     return moments.choice([name for name in place.files if kind in name and (kind != "dataset.json" or name == kind)])
@@ -212,7 +212,7 @@ def _lengthened(place: Place, moments: random.Random) -> list[str]:
 
 
 def _zeros(place: Place, moments: random.Random) -> list[str]:
-    """A bad sector: a stretch of it is zeros."""
+    """Replace a range by zeros, as a bad sector does."""
     name = _any_file(place, moments)
     data = bytearray((place.path / name).read_bytes())
     start = moments.randrange(len(data))
@@ -238,7 +238,7 @@ def _folder(place: Place, moments: random.Random) -> list[str]:
 
 
 def _link(place: Place, moments: random.Random) -> list[str]:
-    """A link to the very bytes that ought to be there."""
+    """Replace a file by a link to the same content."""
     name = _any_file(place, moments)
     (place.path / name).unlink()
     (place.path / name).symlink_to(place.path.with_name("whole") / name)
@@ -254,13 +254,13 @@ def _exchange(place: Place, one: str, two: str) -> list[str]:
 
 
 def _exchanged_files(place: Place, moments: random.Random) -> list[str]:
-    """The files of one kind of two shards."""
+    """Exchange the files of one kind between two shards."""
     kind = moments.choice(["sequences/", "joints/c.", "action/c.", "contact/c."])
     return _exchange(place, *moments.sample([name for name in place.files if kind in name], 2))
 
 
 def _exchanged_shards(place: Place, moments: random.Random) -> list[str]:
-    """All files of two shards with their receipts."""
+    """Exchange all files and receipts of two shards."""
     one, two = moments.sample(range(SHARDS), 2)
     pairs = zip(_files_of(place, one), _files_of(place, two), strict=True)
     return [name for pair in pairs for name in _exchange(place, *pair)]
@@ -275,9 +275,9 @@ def _exchanged_descriptions(place: Place, moments: random.Random) -> list[str]:
 
 
 def _foreign_file(place: Place, moments: random.Random) -> list[str]:
-    """The file of the same name of another dataset: a receipt, a header, a description or a part of a shard."""
+    """Replace a file by that of another dataset: a receipt, a header, metadata or a file of a shard."""
     while (name := _any_file(place, moments)).endswith("/zarr.json") and name != "motion.zarr/zarr.json":
-        pass  # those of arrays are the same in both
+        pass  # the metadata of arrays is the same in both
     shutil.copy(place.other / name, place.path / name)
     return [name]
 
@@ -309,11 +309,11 @@ KINDS: dict[Damage, int] = {
     _foreign_file: 2,
     _foreign_shard: 1,
 }
-"""How often each kind is done, among so many."""
+"""Share of each kind."""
 
 
 def _through_the_command_line(place: Place, moments: random.Random, kinds: list[Damage]) -> Iterator[Figure]:
-    """`posegen verify` itself: it names the file, ends with 1, and there is no traceback."""
+    """Run `posegen verify`: it must report the file and end with code 1, without a traceback."""
     bad = []
     for number in range(THROUGH_THE_COMMAND_LINE):
         kind = moments.choice(kinds)

@@ -1,4 +1,4 @@
-"""300 seeded faults over real runs of 20 shards: after one more run each dataset is the one that nobody disturbed.
+"""300 seeded faults during real runs of 20 shards: after one more run, each dataset equals that of an undisturbed run.
 
 Besides, what an extension does to complete shards.
 POSEGEN_JUDGE_SCALE=0.1 takes a tenth of everything, to try the measure itself.
@@ -35,7 +35,7 @@ Times = dict[str, tuple[int, int]]
 
 @dataclass
 class Tally:
-    """What was found over all faults; an entry names the fault."""
+    """Deviations over all faults; each entry names the fault."""
 
     struck: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
@@ -65,7 +65,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def _schedule(mountable: bool) -> list[Callable[..., Struck]]:
-    """Draw the order of the faults, the same each time."""
+    """Return the faults in a reproducible random order."""
     chosen = {
         strike: max(1, round(times * SCALE)) for strike, times in STRIKES.items() if mountable or strike is not disk_filled
     }
@@ -77,7 +77,7 @@ def _schedule(mountable: bool) -> list[Callable[..., Struck]]:
 def _strike(
     place: Path, name: str, strike: Callable[..., Struck], draw: Random, config: Config, whole: Path, tally: Tally
 ) -> None:
-    """Have a fault strike, run once more, and take down what is not as it must be."""
+    """Cause a fault, run once more, and record deviations."""
     place.mkdir()
     path = place / "dataset"
     with small_disk(place) if strike is disk_filled else nullcontext():
@@ -99,7 +99,7 @@ def _strike(
 
 
 def _times(path: Path) -> Times:
-    """Take inode and time of every file of the shards that have a receipt."""
+    """Return inode and modification time of every file of the shards with a receipt."""
     complete = {int(file.stem) for file in (path / "receipts").glob("[0-9]*.json")}
     return {
         name: ((path / name).lstat().st_ino, (path / name).lstat().st_mtime_ns)
@@ -110,7 +110,7 @@ def _times(path: Path) -> Times:
 
 
 def _shard(name: str) -> int | None:
-    """Tell of which shard a file is, by its name: `c.3.0.0`, `part-00003.parquet` or `00003.json`."""
+    """Return the shard of a file, by its name: `c.3.0.0`, `part-00003.parquet` or `00003.json`."""
     number = name.rpartition("/")[2].removeprefix("part-").removeprefix("c.").partition(".")[0]
     return int(number) if number.isdigit() else None
 
@@ -144,7 +144,7 @@ def _figures(tally: Tally) -> Iterator[Figure]:
 
 
 def _extension(folder: Path, config: Config) -> Figure:
-    """Extend a dataset whose last shard is partial, in processes."""
+    """Extend a dataset whose last shard is partly filled, with several workers."""
     path = folder / "extended"
     posegen.generate(config, samples=SAMPLES // 2 + 2, workers=1, out=path)
     partial_shard = SAMPLES // 8

@@ -1,4 +1,4 @@
-"""100,000 broken configs, libraries and dataset headers: each is taken or clearly refused, in bounded time and memory."""
+"""100,000 fuzzed configs, libraries and dataset files: each is accepted or clearly refused, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["fuzz", "measure"]
 
 INPUTS = 100_000
 GUIDED_INPUTS = 2_500
-"""For each kind that atheris fuzzes, too."""
+"""Number of inputs for each kind that atheris fuzzes."""
 
 SEED = 3
 MORE_BYTES = 400_000_000
-"""By how much the memory of this process may grow over all inputs."""
+"""Largest growth of this process over all inputs, in bytes."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -43,7 +43,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def fuzz(kind: Kind, inputs: int, chance: int) -> Tally:
-    """Have posegen read broken files of a kind: half of them changed as documents, half as bytes.
+    """Read fuzzed files of a kind: half of them changed as documents, half as bytes.
 
     Parameters
     ----------

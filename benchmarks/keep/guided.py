@@ -1,4 +1,4 @@
-"""Fuzzing led by what the inputs reach in posegen, with atheris.
+"""Coverage-guided fuzzing with atheris.
 
 Atheris takes over the process that it works in, so that it gets one of its own; what came of the inputs is left in a file.
 """
@@ -21,7 +21,7 @@ __all__ = ["KINDS", "guided", "is_possible", "work"]
 KINDS = ("configs", "action files", "word files", "dataset.json files")
 RESULT = "tally.json"
 
-# Atheris changes modules while they are imported, so that this comes first of all. Numba could not compile what it has changed.
+# Atheris instruments modules during import, so this comes first. Numba cannot compile instrumented modules.
 START = """
 import sys, atheris
 from pathlib import Path
@@ -36,12 +36,12 @@ work(*sys.argv[1:])
 
 
 def is_possible() -> bool:
-    """Tell whether atheris is installed."""
+    """Return whether atheris is installed."""
     return find_spec("atheris") is not None
 
 
 def guided(folder: Path, name: str, inputs: int) -> Tally:
-    """Fuzz a kind in a process of its own.
+    """Fuzz a kind in a separate process.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def guided(folder: Path, name: str, inputs: int) -> Tally:
 
 
 def work(place: str, name: str, wanted: str) -> None:
-    """Do what :func:`guided` asks for; this process ends with it."""
+    """Run the fuzzer of :func:`guided`; this ends the process."""
     import atheris
 
     from benchmarks.keep.inputs import kinds
@@ -80,7 +80,7 @@ def work(place: str, name: str, wanted: str) -> None:
         if tally.inputs == inputs:
             (folder / RESULT).write_text(json.dumps(asdict(tally)), "utf-8")
 
-    # A few more than asked for, because the examples may count.
+    # A few more than requested, because the examples may count.
     options = [f"-runs={inputs + len(kind.documents) + 10}", "-seed=3", "-max_len=20000", "-rss_limit_mb=4000", "-verbosity=0"]
     with time_limit():
         atheris.Setup(["fuzz", *options, str(examples)], one)

@@ -1,4 +1,4 @@
-"""What is fuzzed: each kind of file that posegen reads, with good examples, and what reads it."""
+"""Inputs of fuzzing: each kind of file that posegen reads, with valid examples and its reader."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def _parsed(file: Path) -> Any:
 def _libraries(folder: Path) -> list[Kind]:
     base, mine = folder / "base", folder / "mine"
     words = _parsed(LIBRARY / "words/en.yaml")
-    # All examples of actions are called wave here, one that is done on a seat among them.
+    # All examples of actions are named wave here, including one for seated actors.
     waves = words["actions"]["wave"] | {"during": ["while seated"]}
     some = words | {"actions": {"stand": words["actions"]["stand"], "wave": waves}}
-    # A small library to begin with, because it is read anew each time.
+    # A small library, because it is read each time.
     standing, gestures = _parsed(LIBRARY / "actions/standing.yaml"), _parsed(LIBRARY / "actions/gestures.yaml")
     gaits = _parsed(LIBRARY / "actions/locomotion.yaml")["actions"]
     _put(base / "actions/a.yaml", {"family": "still", "actions": {"stand": standing["actions"]["stand"]}})
@@ -88,7 +88,7 @@ def _libraries(folder: Path) -> list[Kind]:
     for name, document in good.items():
         _put(mine / name, document)
 
-    # What is taken must also do: captions are made of it, which takes all of its actions and words.
+    # What is accepted must also work: all of its actions and words are used to write captions.
     config = load_config("smoke", ["frames=60", "variants={speed: null, position: null, scale: null, mirror: false}"])
 
     def reader(name: str) -> Callable[[bytes], None]:
@@ -100,7 +100,7 @@ def _libraries(folder: Path) -> list[Kind]:
                 library_tables(library)
                 scenes = plan_scenes(config, library, range(4))
                 write_captions(scenes, library, config, find_segments(scenes, library, config.fps))
-                if name == "a.yaml" and not xxhash.xxh32_intdigest(data) % 10:  # which takes much longer
+                if name == "a.yaml" and not xxhash.xxh32_intdigest(data) % 10:  # takes much longer
                     _make_samples(mine, folder / f"taken-{xxhash.xxh3_128_hexdigest(data)}")
             finally:
                 _put(mine / name, good[name])
@@ -112,7 +112,7 @@ def _libraries(folder: Path) -> list[Kind]:
 
 
 def _make_samples(mine: Path, place: Path) -> None:
-    """Make samples with a library that was taken; libraries are read once, so that each needs a place of its own."""
+    """Synthesize samples with an accepted library; libraries are cached by path, so each needs its own."""
     shutil.copytree(mine, place, dirs_exist_ok=True)
     batch = synthesize(load_config("smoke", [f"story.library={place}", "story.themes={yard: 1}", "frames=60"]), [0, 1])
     if not np.isfinite(batch.joints).all():
@@ -147,11 +147,11 @@ def _of_dataset(sound: Path, path: Path, name: str, what: str, share: int) -> Ki
     plain = written_json(document)
 
     def read(data: bytes) -> None:
-        # With a good seal, so that what the file says is looked at; only every eighth is refused for its seal.
+        # With a valid seal, so that the content is checked; only every eighth is refused because of its seal.
         reseal = sealed and (data == plain or xxhash.xxh32_intdigest(data) % 8)
         (path / name).write_bytes(_sealed(data) if reseal else data)
         try:
-            if not xxhash.xxh32_intdigest(data, seed=1) % 16:  # which takes much longer
+            if not xxhash.xxh32_intdigest(data, seed=1) % 16:  # takes much longer
                 list(find_problems(path))
             dataset = open_dataset(path)
             _ = [dataset[index] for index in range(min(len(dataset), 2))]

@@ -1,4 +1,4 @@
-"""Bad input from good: documents with values, keys and types changed by Hypothesis, texts with bytes changed by chance."""
+"""Mutate valid input: Hypothesis changes values, keys and types of documents; random bytes of texts are changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKENS = [
     b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xc2\x85", b"\xe2\x80\xa8", b"\\ud800", b"\\u0000", b".nan", b".inf", b"NaN", b"-1",
     b"0", b"1e400", b"1e-400", b"9" * 45, b"99999999999999999999", b"[" * 40, b"null", b"true", b"../",
 ]  # fmt: skip
-"""What means something to YAML, JSON, file systems or terminals."""
+"""Tokens with a meaning in YAML, JSON, file systems or terminals."""
 
 TEXTS = st.sampled_from(
     ["", "..", "a/../b", "/", "~nobody", "a\0b", "x" * 300, "\x1b[2J", "\u202e", "a\nb", "x" * 2000, "1e400", "walk"]
@@ -37,7 +37,7 @@ Place = tuple[Any, Any]
 
 
 def _places(document: Any) -> Iterator[Place]:
-    """All containers in a document with all their keys."""
+    """List all containers in a document with all their keys."""
     keys = document.keys() if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ()
     for key in list(keys):
         yield document, key
@@ -63,14 +63,14 @@ def _changed(draw: st.DrawFn, documents: Sequence[Document]) -> Document:
             del container[key]
         elif change == "wrap":
             container[key] = draw(st.sampled_from([[container[key]], {"a": container[key]}]))
-        else:  # a part of the document where another one was
+        else:  # replace a part of the document by another part
             source, other = places[draw(st.integers(0, len(places) - 1))]
             container[key] = copy.deepcopy(source[other])
     return document
 
 
 def changed_documents(documents: Sequence[Document], count: int, chance: int, use: Callable[[Document], None]) -> None:
-    """Let Hypothesis change documents, and `use` each that comes out.
+    """Let Hypothesis change documents, and call `use` with each result.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def changed_documents(documents: Sequence[Document], count: int, chance: int, us
         It must not raise.
     """
 
-    # A wrapper of its own would be called by Hypothesis as often as by us; there is nothing to shrink, as nothing raises.
+    # Called without Hypothesis's own runner; there is nothing to shrink, because nothing raises.
     @seed(chance)
     @settings(
         max_examples=count, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
@@ -97,7 +97,7 @@ def changed_documents(documents: Sequence[Document], count: int, chance: int, us
 
 
 def changed_bytes(texts: Sequence[bytes], draw: random.Random) -> bytes:
-    """Change some bytes of one of several texts: flipped, cut, doubled, spliced, or with a strange token put in."""
+    """Change some bytes of one of several texts: flip, cut, duplicate, splice, or insert a token."""
     data = bytearray(draw.choice(texts))
     for _ in range(draw.choice((1, 1, 2, 3, 8))):
         start = draw.randrange(len(data) + 1)
@@ -127,5 +127,5 @@ def written_yaml(document: Document, flow: bool) -> bytes:
 
 
 def written_json(document: Document) -> bytes:
-    """Write a document as JSON, or nearly: NaN and halves of characters are left in."""
+    """Write a document as JSON, with NaN and lone surrogates if it has any."""
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")

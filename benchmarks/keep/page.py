@@ -1,4 +1,4 @@
-"""``docs/reliability.md``, made from its text and from the committed results: ``python -m benchmarks.keep.page``."""
+"""Write ``docs/reliability.md`` from its template and the committed results: ``python -m benchmarks.keep.page``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real disk that is small: in memory, mounted for a while by who may mount."""
+"""A small disk in memory, mounted temporarily if the user may mount."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZE = 96 << 20
 
 @contextmanager
 def small_disk(place: Path) -> Iterator[None]:
-    """Mount a disk in memory: a run wants to see 64 MB free before it starts."""
+    """Mount a disk in memory; a run requires 64 MB of free space before it starts."""
     place.mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", place], check=True, capture_output=True)
     try:
@@ -25,7 +25,7 @@ def small_disk(place: Path) -> Iterator[None]:
 
 
 def can_mount(folder: Path) -> bool:
-    """Tell whether this user may mount a disk in memory."""
+    """Return whether this user may mount a disk in memory."""
     try:
         with small_disk(folder / "trial"):
             return True
@@ -34,7 +34,7 @@ def can_mount(folder: Path) -> bool:
 
 
 def fill_up(filler: Path, room: int) -> None:
-    """Take all the room of the disk but `room` bytes."""
+    """Fill the disk except `room` bytes."""
     with suppress(OSError), filler.open("wb", buffering=0) as file:
         while file.write(b"\0" * 2**16):
             pass

@@ -1,4 +1,4 @@
-"""Faults that strike a real run: each is a function that makes a run, disturbs it, and tells what was not as it should be.
+"""Faults in real runs: each function starts a run, disturbs it, and returns deviations.
 
 What holds after any of them is checked in :mod:`benchmarks.keep.faults`.
 """
@@ -35,7 +35,7 @@ CLEAR = "run the same command again"
 
 @dataclass
 class Struck:
-    """What came of a fault: whether it struck before the run was over, and what was wrong already then."""
+    """Result of a fault: whether it happened before the run ended, and deviations found at once."""
 
     struck: bool
     complaints: list[str] = field(default_factory=list)
@@ -43,25 +43,25 @@ class Struck:
 
 @dataclass(frozen=True)
 class Run:
-    """A run at work, and where its words go."""
+    """A running process and the file with its output."""
 
     process: subprocess.Popen[bytes]
     path: Path
     words: Path
 
     def wait_for(self, shards: int) -> None:
-        """Wait until so many shards are complete, or the run is over."""
+        """Wait until `shards` shards are complete, or the run has ended."""
         while self.process.poll() is None and len(receipts(self.path)) < shards:
             time.sleep(0.002)
 
     def workers(self) -> list[psutil.Process]:
-        """Find the worker processes."""
+        """Return the worker processes."""
         with suppress(psutil.NoSuchProcess):
             return [c for c in psutil.Process(self.process.pid).children() if "popen_loky" in " ".join(c.cmdline())]
         return []
 
     def end(self) -> tuple[int, str]:
-        """Wait for the end; gives exit code and words. A run that does not end is killed, which no fault asks for."""
+        """Wait for the end and return exit code and output. A run that does not end is killed, which is a deviation."""
         try:
             code = self.process.wait(timeout=MOST_SECONDS)
         except subprocess.TimeoutExpired:
@@ -72,12 +72,12 @@ class Run:
 
 
 def receipts(path: Path) -> list[Path]:
-    """List the receipts that are there."""
+    """List the receipts."""
     return sorted((path / "receipts").glob("[0-9]*.json"))
 
 
 def start(path: Path, workers: int = 1, *options: str, **environment: str) -> Run:
-    """Start a run in a group of processes of its own."""
+    """Start a run in its own process group."""
     settings = [part for setting in SETTINGS for part in ("--set", setting)]
     command = posegen("generate", "--config", "smoke", *settings, "--samples", str(SAMPLES), "--quiet", "--out", path)
     words = path.parent / "words"
@@ -89,7 +89,7 @@ def start(path: Path, workers: int = 1, *options: str, **environment: str) -> Ru
             stdout=file,
             stderr=file,
             start_new_session=True,
-            # A judge in the background ignores Ctrl-C, which its children would inherit.
+            # A background process ignores Ctrl-C, and its children would inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
         )
     return Run(process, path, words)
@@ -101,7 +101,7 @@ def _moment(run: Run, draw: Random) -> None:
 
 
 def killed(path: Path, draw: Random, workers: int = 1) -> Struck:
-    """kill -9 of the run with all its workers, at a random moment."""
+    """Kill the run with all its workers (SIGKILL) at a random moment."""
     run = start(path, workers)
     _moment(run, draw)
     with suppress(ProcessLookupError):
@@ -110,12 +110,12 @@ def killed(path: Path, draw: Random, workers: int = 1) -> Struck:
 
 
 def killed_with_workers(path: Path, draw: Random) -> Struck:
-    """The same with two workers."""
+    """Kill a run with two workers."""
     return killed(path, draw, 2)
 
 
 def orphaned(path: Path, draw: Random) -> Struck:
-    """kill -9 of the parent alone; its workers have to leave before a new command could be at work."""
+    """Kill only the parent process; its workers must end before another command can start."""
     run = start(path, 2)
     _moment(run, draw)
     workers = run.workers()
@@ -126,7 +126,7 @@ def orphaned(path: Path, draw: Random) -> Struck:
 
 
 def worker_killed(path: Path, draw: Random) -> Struck:
-    """kill -9 of one worker: the run goes on and ends well."""
+    """Kill one worker: the run continues and succeeds."""
     run = start(path, 2)
     _moment(run, draw)
     workers = run.workers()
@@ -138,7 +138,7 @@ def worker_killed(path: Path, draw: Random) -> Struck:
 
 
 def worker_stopped(path: Path, draw: Random) -> Struck:
-    """One worker is stopped for ever: it is replaced, and the run ends well."""
+    """Stop one worker (SIGSTOP): it is replaced, and the run succeeds."""
     run = start(path, 2, "--shard-timeout", LIMIT)
     run.wait_for(draw.randrange(1, SHARDS - 2))
     workers = run.workers()
@@ -150,7 +150,7 @@ def worker_stopped(path: Path, draw: Random) -> Struck:
 
 
 def hung(path: Path, draw: Random) -> Struck:
-    """A shard hangs the first time that it is made."""
+    """Let a shard hang the first time that it is made."""
     mark = path.parent / "mark"
     fault = f"hang:sample={draw.randrange(SAMPLES)}:once={mark}"
     code, words = start(path, draw.choice([1, 2]), "--shard-timeout", LIMIT, POSEGEN_FAULT=fault).end()
@@ -158,7 +158,7 @@ def hung(path: Path, draw: Random) -> Struck:
 
 
 def died_at_a_step(path: Path, draw: Random) -> Struck:
-    """Death at a step of the commit of some shard, or of telling readers."""
+    """Die at a step of a commit, or of publishing."""
     shard, time = draw.randrange(SHARDS), draw.randrange(1, 5)
     step = draw.choice([*STEPS, "description_placed", "descriptions_written", "header_written"])
     if step in STEPS:
@@ -170,9 +170,9 @@ def died_at_a_step(path: Path, draw: Random) -> Struck:
 
 
 def terminated(path: Path, draw: Random) -> Struck:
-    """SIGTERM to the run, to one worker's or two workers' parent."""
+    """Send SIGTERM to a run with one or two workers."""
     run = start(path, draw.choice([1, 1, 2]))
-    # Before the first shard it may not have come to the point where it listens.
+    # Before the first shard, the signal handler may not be installed yet.
     run.wait_for(draw.randrange(1, SHARDS - 2))
     time.sleep(draw.uniform(0.0, 0.05))
     run.process.terminate()
@@ -180,7 +180,7 @@ def terminated(path: Path, draw: Random) -> Struck:
 
 
 def interrupted_twice(path: Path, draw: Random) -> Struck:
-    """Ctrl-C twice, which a terminal sends to the workers too."""
+    """Send SIGINT twice, to the workers too, as a terminal does."""
     run = start(path, draw.choice([1, 1, 2]))
     run.wait_for(draw.randrange(1, SHARDS - 2))
     for _ in range(2):
@@ -198,9 +198,9 @@ def _stopped(run: Run) -> Struck:
 
 
 def sync_failed(path: Path, draw: Random) -> Struck:
-    """An fsync fails, of a file, a receipt or a folder: the run says so, and that shard has no receipt."""
+    """Let an fsync of a file, a receipt or a folder fail: the run reports it, and the shard has no receipt."""
     shard = draw.randrange(SHARDS)
-    # Of a folder that is made with the dataset, the first fsync is not of a shard.
+    # The first fsync of a folder that is created with the dataset does not belong to a shard.
     place = draw.choice(
         [
             f"syncing@part-{shard:05}.parquet",
@@ -219,7 +219,7 @@ def sync_failed(path: Path, draw: Random) -> Struck:
 
 
 def disk_filled(path: Path, draw: Random) -> Struck:
-    """A disk fills up while a run works, to the last byte or almost."""
+    """Fill the disk during a run, to the last byte or almost."""
     run = start(path, draw.choice([1, 1, 1, 2]))
     _moment(run, draw)
     there = {file: file.read_bytes() for file in receipts(path)}
@@ -235,7 +235,7 @@ def disk_filled(path: Path, draw: Random) -> Struck:
 
 
 def damaged(path: Path, draw: Random, whole: Path) -> Struck:
-    """A whole dataset is damaged; `posegen verify --repair` names and mends it, or says how to."""
+    """Damage a complete dataset; `posegen verify --repair` reports and repairs it, or states how to."""
     shutil.copytree(whole, path)
     files = sorted(file for file in path.rglob("*") if file.is_file())
     file, kind = draw.choice(files), draw.choice(["flip", "truncate", "delete", "exchange"])
@@ -244,7 +244,7 @@ def damaged(path: Path, draw: Random, whole: Path) -> Struck:
     mended = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
     if name in mended.stdout and mended.returncode == 0:
         return Struck(True)
-    if "dataset.json" in mended.stdout and mended.returncode == 1:  # it says that it is to be deleted
+    if "dataset.json" in mended.stdout and mended.returncode == 1:  # the message asks to delete it
         (path / "dataset.json").unlink(missing_ok=True)
         code, words = start(path).end()
         mended = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
@@ -282,4 +282,4 @@ STRIKES: Mapping[Callable[..., Struck], int] = {
     disk_filled: 20,
     damaged: 25,
 }
-"""How often each fault strikes: 300 in all."""
+"""Number of each fault: 300 in all."""

@@ -1,4 +1,4 @@
-"""What came of fuzzed inputs: each is read under a limit of time, and what breaks is kept with what reproduces it."""
+"""Results of fuzzed inputs: each is read with a time limit, and crashes are recorded with the input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from posegen.errors import PosegenError, UsageError
 __all__ = ["SECONDS", "Kind", "Tally", "read", "time_limit", "written"]
 
 SECONDS = 10.0
-"""How long reading an input may take."""
+"""Time limit for reading an input, in seconds."""
 
 LONGEST_MESSAGE = 20_000
 NOTE = 10_000
@@ -53,7 +53,7 @@ class Kind:
 
 @dataclass
 class Tally:
-    """What came of the inputs of one kind."""
+    """Results of the inputs of one kind."""
 
     taken: int = 0
     refused: int = 0
@@ -62,17 +62,17 @@ class Tally:
 
     @property
     def inputs(self) -> int:
-        """How many there were."""
+        """Number of inputs."""
         return self.taken + self.refused + len(self.crashes)
 
 
 def written(kind: Kind, document: dict[str, object], draw: random.Random) -> bytes:
-    """Write a document in the language of its kind."""
+    """Write a document in the format of its kind."""
     return written_yaml(document, draw.random() < 0.5) if kind.is_yaml else written_json(document)
 
 
 def read(kind: Kind, data: bytes, tally: Tally) -> None:
-    """Have posegen read one input, and take down what came of it."""
+    """Read one input and record the result."""
     start = time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
@@ -84,7 +84,7 @@ def read(kind: Kind, data: bytes, tally: Tally) -> None:
             tally.crashes.append(_crash(data, fault))
         else:
             tally.refused += 1
-    # Whatever else comes out is what we are looking for.
+    # Any other exception is a defect.
     except (Exception, _TooSlowError):
         tally.crashes.append(_crash(data, traceback.format_exc(limit=-6)))
     finally:
@@ -95,7 +95,7 @@ def read(kind: Kind, data: bytes, tally: Tally) -> None:
 
 
 def _message_fault(kind: Kind, error: PosegenError) -> str | None:
-    """Say what keeps an error from being a clear one."""
+    """Describe why an error message is not clear."""
     message = str(error)
     if kind.is_yaml and not isinstance(error, UsageError):
         return f"exit code 1 for bad input: {message:.500}"
@@ -107,17 +107,17 @@ def _message_fault(kind: Kind, error: PosegenError) -> str | None:
 
 
 def _crash(data: bytes, what: str) -> dict[str, str]:
-    """Keep what reproduces a crash."""
+    """Record the input of a crash."""
     return {"input": base64.b85encode(data).decode(), "what": what}
 
 
 class _TooSlowError(BaseException):
-    """Reading took longer than it may; not an Exception, so that nothing on the way can take it for its own."""
+    """The time limit was exceeded; not an Exception, so that no handler catches it."""
 
 
 @contextmanager
 def time_limit() -> Iterator[None]:
-    """While this holds, the alarm that :func:`read` sets raises."""
+    """Raise an error when the alarm of :func:`read` fires, within the context."""
 
     def ring(_number: int, _frame: FrameType | None) -> None:
         raise _TooSlowError

@@ -1,9 +1,9 @@
-"""The store's choices, on real joints: codec and its settings, size of chunks and shards, who encodes, how files are synced.
+"""Benchmarks of the dataset format on real joints: codec and settings, chunk and shard sizes, encoders, fsync.
 
-``python -m benchmarks.packing`` measures all of it in turns, and writes `benchmarks/results/packing.md` and `.json`:
+``python -m benchmarks.packing`` measures everything in turns and writes `benchmarks/results/packing.md` and `.json`:
 
-- `choices`: codecs and chunks, in memory: how fast joints are encoded and decoded, how long it takes to get at one sequence,
-  how many bytes are left;
-- `pipelines`: posegen's own writer beside zarr's and zarrs', all with the same codecs, and the same ways to read;
-- `syncing`: what fsync costs, file by file, all at the end, and behind the work.
+- `choices`: codecs and chunks, in memory: time to encode and decode joints, time to read one sequence,
+  compressed size;
+- `pipelines`: writers and readers of posegen, zarr and zarrs, all with the same codecs;
+- `syncing`: cost of fsync file by file, at the end, and in the background.
 """

@@ -1,4 +1,4 @@
-"""Codecs and chunks, in memory, on one thread: what each choice takes to encode and to decode, and what it leaves."""
+"""Codecs and chunk sizes in memory, on one thread: time to encode and decode, and compressed size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHUFFLES = {"noshuffle": Blosc.NOSHUFFLE, "shuffle": Blosc.SHUFFLE, "bitshuffle"
 
 @dataclass(frozen=True)
 class Choice:
-    """What can be chosen of the packing; `block` 0 leaves it to Blosc."""
+    """Settings of compression and chunks; `block` 0 is Blosc's default."""
 
     name: str
     level: int
@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Packing:
-    """What a choice comes to.
+    """Measurements of a choice.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class Packing:
 
 
 def today(chunk: int) -> Choice:
-    """Give what posegen does."""
+    """Return the settings of posegen."""
     return Choice(COMPRESSION.name, COMPRESSION.level, COMPRESSION.shuffle, COMPRESSION.block, chunk)
 
 
 def choices(now: Choice) -> Iterator[Choice]:
-    """Go through the choices: each setting for itself, and the codecs with what suits them."""
+    """Yield choices: each setting separately, and codecs with suitable settings."""
     yield now
     for name, levels in {"lz4": (1, 3, 9), "lz4hc": (3,), "blosclz": (5,), "zstd": (1, 3, 5)}.items():
         yield from (replace(now, name=name, level=level) for level in levels)
@@ -76,7 +76,7 @@ def choices(now: Choice) -> Iterator[Choice]:
 
 
 def measure(array: Array, now: Choice, rounds: int) -> list[Packing]:
-    """Take all choices in turns; figures are medians over the rounds, of processor time."""
+    """Measure all choices in turns; figures are medians of processor time over the rounds."""
     blosc.set_nthreads(1)
     every = [*choices(now)]
     seconds: list[list[tuple[float, float, float]]] = [[] for _ in every]
@@ -85,7 +85,7 @@ def measure(array: Array, now: Choice, rounds: int) -> list[Packing]:
     for round_number in range(rounds + 1):
         for number, choice in enumerate(every):
             *spent, sizes[number] = _once(cut[choice.chunk], choice)
-            if round_number:  # in the first, memory is new to everybody
+            if round_number:  # the first round allocates memory
                 seconds[number].append((spent[0], spent[1], spent[2]))
     megabytes = sum(part.nbytes for part in cut[now.chunk]) / 1e6
     found = []
@@ -102,7 +102,7 @@ def _medians(rounds: Sequence[tuple[float, float, float]]) -> tuple[float, float
 
 
 def _once(chunks: Sequence[Array], choice: Choice) -> tuple[float, float, float, float]:
-    """Encode and decode all chunks; give seconds of both and of a chunk's decoding, and the share of bytes that is left."""
+    """Encode and decode all chunks; return the seconds of both and of decoding a chunk, and the compression ratio."""
     codec = Blosc(choice.name, choice.level, SHUFFLES[choice.shuffle], choice.block, typesize=4)
     began = time.process_time()
     packed = [(data, google_crc32c.value(data)) for data in map(codec.encode, chunks)]
@@ -118,5 +118,5 @@ def _once(chunks: Sequence[Array], choice: Choice) -> tuple[float, float, float,
 
 
 def better(found: Sequence[Packing], slack: float) -> list[Packing]:
-    """Find what beats the first, today's choice, in something, by more than `slack`, and is behind in nothing by more."""
+    """Return choices that beat the first, the current one, by more than `slack` in one measure and lose as much in none."""
     return [other for other in found[1:] if max(other.gains) > 1 + slack and min(other.gains) > 1 / (1 + slack)]

@@ -1,4 +1,4 @@
-"""The joints that everything is tried on: those of the first samples of the default config."""
+"""Joints for the benchmarks: those of the first samples of the default config."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from posegen.synthesis import synthesize
 Array = NDArray[Any]
 
 SAMPLES = 200
-"""As many as a shard has."""
+"""Number of samples in a shard."""
 
 
 def config() -> Config:
@@ -25,7 +25,7 @@ def config() -> Config:
 
 
 def header_and_field() -> tuple[Header, ArrayField]:
-    """Give how datasets of the default config are laid out, and their joints among that."""
+    """Return the header of a dataset of the default config, and its field of joints."""
     loaded = config()
     library = load_library(loaded.story.library)
     header = new_header(loaded, library)
@@ -33,12 +33,12 @@ def header_and_field() -> tuple[Header, ArrayField]:
 
 
 def joints(samples: int = SAMPLES) -> Array:
-    """Make float32 [sample, variant, actor, frame, joint, axis]."""
+    """Return float32 [sample, variant, actor, frame, joint, axis]."""
     return np.ascontiguousarray(synthesize(config(), range(samples)).joints)
 
 
 def chunks_of(array: Array, size: int) -> list[Array]:
-    """Cut joints into chunks of so many samples, of one variant and one actor, without those of which all is absent."""
+    """Split joints into chunks of `samples` samples, one variant and one actor, without absent ones."""
     parts = [
         np.ascontiguousarray(array[first : first + size, variant, actor])
         for first in range(0, len(array), size)

@@ -1,4 +1,4 @@
-"""All of it together, as plain data."""
+"""Run all benchmarks of packing and return plain data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from benchmarks.packing import choices, pipelines, syncing
 from benchmarks.packing.joints import header_and_field, joints
 
 SLACK = 0.1
-"""By how much something must differ to count: less is the noise of a machine."""
+"""Smallest relative difference that counts; less is noise of the machine."""
 
 
 def measure(folder: Path, rounds: int) -> dict[str, Any]:
-    """Measure everything; `folder` is on the disk that is meant."""
+    """Measure everything; `folder` is on the disk to measure."""
     header, _ = header_and_field()
     found = choices.measure(joints(), choices.today(header.chunk), rounds)
     return {

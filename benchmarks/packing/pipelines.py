@@ -1,4 +1,4 @@
-"""Who encodes and who decodes: posegen's own writer and reader, zarr's pipeline, and zarrs', all with the same codecs.
+"""Encoders and decoders: posegen's own, zarr's pipeline, and zarrs', all with the same codecs.
 
 A pipeline is chosen when a process starts, so each runs in one of its own: ``python -m benchmarks.packing.pipelines NAME``.
 """
@@ -23,12 +23,12 @@ from benchmarks.packing.joints import Array, header_and_field, joints
 
 FUSED, ZARRS = "zarr.core.codec_pipeline.FusedCodecPipeline", "zarrs.ZarrsCodecPipeline"
 PIPELINES = {"posegen": "", "zarr": "", "zarr, fused": FUSED, "zarrs": ZARRS}
-"""Each by the class that zarr is told to use; zarr's usual one where it is empty. The fused one is in newer zarrs only."""
+"""Pipelines by the class in zarr's configuration; empty for zarr's default. The fused one exists only in newer versions."""
 READS = 30
 
 
 def measure(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
-    """Run each pipeline that there is, in turns; give medians over the rounds."""
+    """Run each installed pipeline in turns; return medians over the rounds."""
     found: dict[str, list[dict[str, float]]] = {}
     for _ in range(rounds):
         for name, path in PIPELINES.items():
@@ -57,14 +57,14 @@ def _apart(name: str, path: str, folder: Path) -> dict[str, float]:
 
 
 def _timed(work: Callable[[], object]) -> float:
-    # What another thread of this process does counts as well: zarr and zarrs have some even when told to use one.
+    # Other threads of this process count as well: zarr and zarrs have some even if configured to use one.
     began = time.process_time()
     work()
     return time.process_time() - began
 
 
 def run(name: str, folder: Path) -> dict[str, float]:
-    """Write a shard of joints, read all of it, and read sequences here and there; megabytes a second and milliseconds."""
+    """Write a shard of joints, read all of it, and read random sequences; return MB/s and milliseconds."""
     import zarr
 
     use_one_core()
@@ -89,7 +89,7 @@ def run(name: str, folder: Path) -> dict[str, float]:
 
 
 def zarr_writer(folder: Path) -> Callable[[Array], object]:
-    """Give zarr's way to write a shard, with the codecs that posegen's arrays have."""
+    """Return zarr's writer of a shard, with the codecs of posegen's arrays."""
     import zarr
     from zarr.codecs import BloscCodec, Crc32cCodec
 
@@ -117,7 +117,7 @@ def zarr_writer(folder: Path) -> Callable[[Array], object]:
 
 
 def own_writer(folder: Path) -> Callable[[Array], object]:
-    """Give posegen's way; zarr describes the array, once."""
+    """Return posegen's writer; zarr writes the metadata once."""
     from posegen.dataset.shard_codec import encode_shard
 
     header, field = header_and_field()

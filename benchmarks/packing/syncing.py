@@ -1,4 +1,4 @@
-"""What fsync costs: the files of shards written without, synced one by one, all together at the end, and behind the work.
+"""Cost of fsync: files of shards written without it, synced one by one, all at the end, and in the background.
 
 The files are of the sizes that a shard of the default config has. Wall time, since a disk is waited for; in turns.
 """
@@ -19,18 +19,18 @@ from posegen.dataset.shard_codec import encode_shard
 
 SHARDS = 8
 SIZES = (60, 100, 200, 400)
-"""Samples in a shard that are tried, all multiples of a chunk."""
+"""Shard sizes to measure, multiples of a chunk."""
 SMALL = (400_000, 250_000, 450_000, 5_000)
-"""Bytes of a shard's other files: labels, contacts, rows, receipt."""
+"""Sizes of a shard's other files in bytes: labels, contacts, rows, receipt."""
 WORK = 0.05
-"""Seconds that a core has to do before each large file, as it has to encode it."""
+"""Seconds of work before each large file, as for encoding it."""
 
 
 Way = Callable[[Path, Sequence[bytes]], None]
 
 
 def of_ways(folder: Path, rounds: int) -> dict[str, float]:
-    """Give for each way the milliseconds that a shard takes more than its work, in the median over the rounds."""
+    """Return for each method the milliseconds of a shard besides its work, the median over the rounds."""
     pieces = _pieces(SAMPLES)
     ways: dict[str, Way] = {
         "no sync": _without,
@@ -46,7 +46,7 @@ def of_ways(folder: Path, rounds: int) -> dict[str, float]:
 
 
 def of_shards(folder: Path, rounds: int) -> dict[str, float]:
-    """Give for each shard size the milliseconds for as many samples as a usual one has, besides their work."""
+    """Return for each shard size the milliseconds per default number of samples, besides their work."""
     pieces = {size: _pieces(size) for size in SIZES}
     spent: dict[int, list[float]] = {size: [] for size in SIZES}
     for _ in range(rounds):
@@ -63,7 +63,7 @@ def _pieces(samples: int) -> list[bytes]:
 
 
 def _milliseconds(folder: Path, shards: int, way: Callable[[Path], None], share: float = 1.0) -> float:
-    os.sync()  # what was left to be written is not paid by this one
+    os.sync()  # earlier writes are not part of the measurement
     place = folder / "shards"
     place.mkdir()
     began = time.perf_counter()
@@ -122,7 +122,7 @@ def _together(place: Path, pieces: Sequence[bytes]) -> None:
 
 
 def _behind(place: Path, pieces: Sequence[bytes], share: float = 1.0) -> None:
-    # As posegen's writer does: a thread writes and syncs the large file while the core works, and all are waited for.
+    # As posegen's writer: a thread writes and syncs the large file while the core works; then wait for all.
     with ThreadPoolExecutor(1) as thread:
         large, *small = _files(place, pieces, share)
         writing = [thread.submit(_write, *large, sync=True)]

@@ -1,4 +1,4 @@
-"""The figures as tables."""
+"""Write the figures as tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD = "| {} | write, MB/s | read all, MB/s | one sequence, ms | bytes, % |\n|--
 
 
 def write(found: dict[str, Any]) -> Path:
-    """Write JSON and tables; give the path of the tables."""
+    """Write JSON and tables; return the path of the tables."""
     machine, load = described_machine(), round(os.getloadavg()[0], 1)
     RESULTS.mkdir(exist_ok=True)
     document = json.dumps({"machine": machine, "load": load, **found}, indent=1) + "\n"
@@ -25,7 +25,7 @@ def write(found: dict[str, Any]) -> Path:
 
 
 def lines(found: dict[str, Any], machine: str) -> Iterator[str]:
-    """Write the page, line by line."""
+    """Yield the lines of the page."""
     yield "# The store's choices"
     yield ""
     yield f"`python -m benchmarks.packing` on {machine}."
