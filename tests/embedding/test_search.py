@@ -147,7 +147,7 @@ def test_errors_contain_a_hint(dataset: Path, tmp_path: Path, capsys: pytest.Cap
     header = dataset / "embeddings"
     header.rename(tmp_path / "away")
     assert main(["search", str(dataset), "x"]) == 2
-    assert f"Run `posegen embed {dataset}`" in capsys.readouterr().err
+    assert f"Run: posegen embed {dataset}" in capsys.readouterr().err
 
 
 def test_phrases_of_the_benchmark_share_no_content_word_with_captions(dataset: Path) -> None:
