@@ -19,8 +19,7 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import SEED, Captured, captured, scaled, segments
 from posegen.dataset.read import open_dataset
 from posegen.evaluation.joint_angles import TOLERANCE, joint_angles, range_excess
-from posegen.evaluation.overlap import body_overlap
-from posegen.evaluation.plausibility import FAST, LOW, contact_speeds, flight_errors, floor_depth, foot_skate
+from posegen.evaluation.plausibility import FAST, LOW, body_overlap, contact_speeds, flight_errors, floor_depth, foot_skate
 from posegen.evaluation.recording import Recording, dataset_recordings
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.library.load import Library, load_library

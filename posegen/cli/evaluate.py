@@ -128,7 +128,7 @@ def _document(evaluation: Evaluation) -> dict[str, Any]:
     from dataclasses import asdict
 
     from posegen.evaluation.captions import HUMANML3D
-    from posegen.evaluation.clip_measures import MEASURES
+    from posegen.evaluation.plausibility import MEASURES
 
     walks = [asdict(w) | {"ratio_error": w.ratio_error, "stance_error": w.stance_error} for w in evaluation.walks]
     document: dict[str, Any] = _plain(

@@ -125,7 +125,7 @@ class Side:
     diversity : float
         Mean distance between two motions.
     figures : dict of str to float
-        Means over the clips for which they are defined; see :data:`posegen.evaluation.clip_measures.MEASURES`. Empty for the
+        Means over the clips for which they are defined; see :data:`posegen.evaluation.plausibility.MEASURES`. Empty for the
         mean motion.
     """
 
@@ -239,7 +239,7 @@ def _by_actions(vectors: NDArray[Any], made: GeneratedSet) -> dict[str, float]:
 def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
     import numpy as np
 
-    from posegen.evaluation.clip_measures import MEASURES, measure_clip
+    from posegen.evaluation.plausibility import MEASURES, measure_clip
     from posegen.evaluation.recording import Recording
 
     found = [

@@ -6,7 +6,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from posegen.evaluation.captions import HUMANML3D
-from posegen.evaluation.clip_measures import MEASURES
+from posegen.evaluation.plausibility import MEASURES
 
 if TYPE_CHECKING:
     from posegen.evaluation.captions import StatementCounts, Variety

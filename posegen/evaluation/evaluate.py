@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from posegen.dataset.read import content_errors, open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
-from posegen.evaluation.clip_measures import LOWER_IS_WORSE, MEASURES, measure_clip
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
 from posegen.evaluation.people import People, PeopleTally
+from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_clip
 from posegen.evaluation.realism import (
     Comparison,
     FamilyComparison,
@@ -75,7 +75,7 @@ class Realism:
 class Evaluation:
     """All measures of a dataset.
 
-    `measures` and `reference` are keyed by the names in :data:`posegen.evaluation.clip_measures.MEASURES`, `statements` by
+    `measures` and `reference` are keyed by the names in :data:`posegen.evaluation.plausibility.MEASURES`, `statements` by
     kind of statement.
     """
 

@@ -1,7 +1,7 @@
-"""Measure from joint positions whether motion is physically plausible: bones, floor contact, foot skating, flight, balance.
+"""Measure from joint positions whether motion is physically plausible: bones, floor, skating, overlap, flight, balance.
 
 The measures do not depend on how the motion was made, so they apply to mocap as well. Absent frames (NaN) are ignored.
-:mod:`posegen.evaluation.clip_measures` combines the measures of one clip.
+:func:`measure_clip` combines them for one clip. Overlap between people is measured in :mod:`posegen.checks`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from posegen.checks.capsules import DEEPEST, PAIRS
 from posegen.constants import GRAVITY
-from posegen.evaluation.body import centre_of_mass, longest_present, true_intervals
-from posegen.evaluation.signals import REACH, low_pass
-from posegen.skeleton import JOINTS, PARENTS, sole_points
+from posegen.evaluation.body import centre_of_mass, longest_present, point, stature, true_intervals
+from posegen.evaluation.joint_angles import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.recording import Recording
+from posegen.evaluation.signals import REACH, log_dimensionless_jerk, low_pass, sparc
+from posegen.skeleton import CAPSULES, JOINTS, PARENTS, sole_points
 
 __all__ = [
+    "LOWER_IS_WORSE",
+    "MEASURES",
     "Skate",
     "balance_margin",
+    "body_overlap",
     "bone_length_error",
     "contact_speeds",
     "flight_errors",
@@ -28,10 +34,39 @@ __all__ = [
     "foot_skate",
     "frozen_frames",
     "hull_distance",
+    "measure_clip",
+    "segment_distance",
     "sole_depth",
 ]
 
 Array = NDArray[Any]
+
+MEASURES = {
+    "skate, GMD": "share of steps with a toe below 5 cm faster than .5 m/s",
+    "skate, strict": "share of steps of toes below 5 cm faster than .2 m/s",
+    "speed of low toes": "m/s, mean while below 5 cm",
+    "skate of contacts": "share of labelled sole contacts faster than .2 m/s",
+    "penetration": "mm, greatest depth of a sole or a joint below the floor",
+    "bone length": "mm, greatest deviation of a bone from its mean length",
+    "limits": f"share of frames with any angle more than {TOLERANCE:.0f} degrees outside its range for the action",
+    "limits, farthest": "degrees outside the range, the farthest angle",
+    "overlap": "share of frames with capsules overlapping by more than 2 cm",
+    "overlap, deepest": "mm",
+    "flight": "relative error of the acceleration in the air against 9.81 m/s^2, the worst flight of up to 1 s",
+    "balance": "share of quiet standing with the extrapolated centre of mass over 5 cm outside the feet",
+    "SPARC, wrists": "spectral arc length of their speed, 5 Hz low pass, mean of windows of 1.6 s",
+    "log jerk, wrists": "log dimensionless jerk of their speed, 5 Hz low pass, mean of windows of 1.6 s",
+    "jerk": "m/s^3, root mean square over joints, 5 Hz low pass",
+}
+"""Names of the measures and what they mean. For most of them 0 is best."""
+
+LOWER_IS_WORSE = frozenset({"SPARC, wrists", "log jerk, wrists"})
+OFF_BALANCE = 0.05
+"""Metres outside the base of support."""
+WINDOW = 1.6
+"""Seconds over which smoothness is measured."""
+LONGEST_FLIGHT = 1.0
+"""Seconds. A body that is off the ground for longer hangs, swims or climbs."""
 
 TOUCHING = 1
 SOLE_CONTACTS = 4
@@ -301,3 +336,108 @@ def balance_margin(joints: ArrayLike, fps: float) -> Array:
     quiet = (soles[..., 1] < LOW).all(-1) & (stepping < SLOW) & (np.sqrt((speed**2).sum(-1)) < SLOW) & tall
     ahead = centre + speed / np.sqrt(GRAVITY / np.maximum(centre[:, 1:2], 0.1))
     return hull_distance(soles[quiet][..., [0, 2]], ahead[quiet][:, [0, 2]])
+
+
+def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -> Array:
+    """Return the shortest distance between two line segments (Ericson, Real-Time Collision Detection, 5.1.9).
+
+    Parameters
+    ----------
+    first, second, third, fourth : float [..., 3]
+        Ends of the first and of the second segment; the ends of a segment may coincide.
+
+    Returns
+    -------
+    float [...]
+    """
+    one, other, apart = second - first, fourth - third, first - third
+    a, e, b = (one * one).sum(-1), (other * other).sum(-1), (one * other).sum(-1)
+    c, f = (one * apart).sum(-1), (other * apart).sum(-1)
+    tiny = 1e-12
+    crossing = a * e - b * b
+    s = np.where(crossing > tiny, np.clip((b * f - c * e) / np.maximum(crossing, tiny), 0, 1), 0.0)
+    t = np.where(e > tiny, (b * s + f) / np.maximum(e, tiny), 0.0)
+    inside = np.clip(t, 0, 1)
+    # Where the nearest point of the second line lies beyond its end, take the nearest point of the first to that end.
+    s = np.where((t != inside) | (e <= tiny) | (crossing <= tiny), np.clip((b * inside - c) / np.maximum(a, tiny), 0, 1), s)
+    s = np.where(a > tiny, s, 0.0)
+    gap = apart + s[..., None] * one - inside[..., None] * other
+    return np.asarray(np.sqrt((gap * gap).sum(-1)))
+
+
+def body_overlap(joints: ArrayLike) -> Array:
+    """Return the depth to which parts of one body penetrate each other.
+
+    Parameters
+    ----------
+    joints : float [..., 22, 3]
+        Metres.
+
+    Returns
+    -------
+    float64 [...]
+        Depth of the deepest of 12 pairs of capsules in metres; 0 where none overlap, NaN where the body is absent.
+    """
+    positions = np.asarray(joints, np.float64)
+    height = stature(positions)
+    deepest = np.where(np.isnan(height), np.nan, 0.0)
+    for one, other in PAIRS:
+        (a, b, radius), (c, d, other_radius) = CAPSULES[one], CAPSULES[other]
+        distance = segment_distance(*(point(positions, name) for name in (a, b, c, d)))
+        deepest = np.maximum(deepest, (radius + other_radius) * height - distance)
+    return np.asarray(deepest)
+
+
+def measure_clip(recording: Recording) -> dict[str, float]:
+    """Measure one clip.
+
+    Returns
+    -------
+    dict of str to float
+        By the names of :data:`MEASURES`; NaN for what does not occur in the clip (no flight, no standing, no labels).
+    """
+    joints, fps = recording.joints, recording.fps
+    skate = foot_skate(joints, fps)
+    angles = range_excess(joint_angles(joints), recording.ranges)
+    excess = np.stack([np.nan_to_num(values) for values in angles.values()]).max(0)
+    overlap = body_overlap(joints)
+    flight = flight_errors(joints, fps, recording.contact, round(LONGEST_FLIGHT * fps))
+    margin = balance_margin(joints, fps)
+    contact = np.zeros(0) if recording.contact is None else contact_speeds(joints, recording.contact, fps)
+    measured = {
+        "skate, GMD": skate.gmd,
+        "skate, strict": skate.strict,
+        "speed of low toes": skate.speed,
+        "skate of contacts": _mean(contact > STRICT),
+        "penetration": 1000 * float(floor_depth(joints)),
+        "bone length": 1000 * float(bone_length_error(joints)),
+        "limits": _mean(excess > TOLERANCE),
+        "limits, farthest": float(excess.max()),
+        "overlap": _mean(overlap > DEEPEST),
+        "overlap, deepest": 1000 * float(overlap.max()),
+        "flight": float(flight.max()) if len(flight) else np.nan,
+        "balance": _mean(margin > OFF_BALANCE),
+    }
+    return measured | _smoothness(recording)
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _smoothness(recording: Recording) -> dict[str, float]:
+    fps = recording.fps
+    filtered = low_pass(recording.joints, fps)
+    names = ("SPARC, wrists", "log jerk, wrists", "jerk")
+    length = round(WINDOW * fps)
+    if len(filtered) < 4:
+        return dict.fromkeys(names, float("nan"))
+    jerk = np.diff(filtered, 3, axis=0) * fps**3
+    arcs, logs = [], []
+    for wrist in ("left_wrist", "right_wrist"):
+        speed = np.sqrt((np.diff(point(filtered, wrist), axis=0) ** 2).sum(-1)) * fps
+        for start in range(0, len(speed) - length + 1, length):
+            arcs.append(sparc(speed[start : start + length], fps))
+            logs.append(log_dimensionless_jerk(speed[start : start + length], fps))
+    means = [_mean(values[np.isfinite(values)]) for values in (np.array(arcs), np.array(logs))]
+    return dict(zip(names, [*means, float(np.sqrt((jerk * jerk).sum(-1).mean()))], strict=True))

@@ -16,7 +16,7 @@ from posegen.checks.limits import CROSSES, LEAVES, beyond_limits
 from posegen.checks.ranges import STRICTER, TOLERANCE, ranges_of
 from posegen.constants import GRID
 from posegen.evaluation.joint_angles import frame_ranges, joint_angles, range_excess
-from posegen.evaluation.overlap import body_overlap
+from posegen.evaluation.plausibility import body_overlap
 from posegen.library.actions import Range
 from posegen.library.load import Library, load_library
 from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS

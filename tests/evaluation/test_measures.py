@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 from posegen.evaluation.body import centre_of_mass, longest_present
 from posegen.evaluation.features import geometric_features, kinetic_features
 from posegen.evaluation.joint_angles import frame_ranges, joint_angles, library_of_config, range_excess
-from posegen.evaluation.overlap import body_overlap, segment_distance
-from posegen.evaluation.plausibility import balance_margin, flight_errors, flights, foot_skate, hull_distance
+from posegen.evaluation.plausibility import (
+    balance_margin,
+    body_overlap,
+    flight_errors,
+    flights,
+    foot_skate,
+    hull_distance,
+    segment_distance,
+)
 from posegen.evaluation.signals import CUT_OFF, log_dimensionless_jerk, low_pass, sparc
 from posegen.library.actions import Range
 from posegen.library.load import load_library

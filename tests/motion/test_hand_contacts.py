@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.overlap import body_overlap
+from posegen.evaluation.plausibility import body_overlap
 from posegen.library.actions import Action
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import Person

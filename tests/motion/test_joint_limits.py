@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION
 from posegen.evaluation.joint_angles import TOLERANCE, frame_ranges, joint_angles, range_excess
-from posegen.evaluation.overlap import body_overlap
-from posegen.evaluation.plausibility import floor_depth
+from posegen.evaluation.plausibility import body_overlap, floor_depth
 from posegen.motion.engine import animate
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import JOINTS, PARTS
