@@ -1,4 +1,4 @@
-"""Takes all ways in turns and prints what each needs for a pose, as JSON."""
+"""Measure all implementations in turns and print the time per pose as JSON."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from benchmarks.kinematics.poses import FRAMES, Poses, Work, drawn
 from benchmarks.measure import use_one_core
 from posegen.skeleton import JOINTS
 
-WAYS: dict[str, tuple[str, Callable[[Poses], Work]]] = {
+IMPLEMENTATIONS: dict[str, tuple[str, Callable[[Poses], Work]]] = {
     "posegen": ("numba", own),
     "NumPy": ("numpy", numpy_matrices),
     "torch by matrices": ("torch", torch_matrices),
     "torch by rows": ("torch", torch_rows),
     "MuJoCo": ("mujoco", mujoco_kinematics),
 }
-"""Each way, with the package that it needs."""
+"""Implementations, with the package that each needs."""
 
 SEQUENCES = (1, 4, 16, 64)
-"""At a time: small ones stay in the core's own memory, large ones pay what a call costs once."""
+"""Batch sizes: small batches fit into the cache of the core, large ones have less overhead per call."""
 TOLERANCE = 1e-5
-"""Metres by which ways may differ: float32 over a chain of nine joints."""
+"""Largest difference in metres: float32 over a chain of nine joints."""
 
 
 def measure(rounds: int, poses_a_round: int) -> dict[str, dict[str, float]]:
-    """Give for each way the nanoseconds of processor time for a pose, at the number of sequences that suits it best.
+    """Return the nanoseconds of processor time per pose of each implementation, at its best batch size.
 
-    In each round every way has its turn at every number. It is processor time, since each works on one thread and waits for
-    nothing: what others do on the core meanwhile does not count.
+    Each round measures every implementation at every batch size. Processor time excludes other processes on the core; each
+    implementation uses one thread and does not wait.
     """
-    ways = {name: make for name, (package, make) in WAYS.items() if find_spec(package)}
+    ways = {name: make for name, (package, make) in IMPLEMENTATIONS.items() if find_spec(package)}
     works = {(name, count): make(drawn(count)) for name, make in ways.items() for count in SEQUENCES}
     for (_, count), work in works.items():
         np.testing.assert_allclose(work().reshape(-1, len(JOINTS), 3), works["NumPy", count](), atol=TOLERANCE)
@@ -59,7 +59,7 @@ def measure(rounds: int, poses_a_round: int) -> dict[str, dict[str, float]]:
 
 
 def _ratio(seconds: list[float], spent: dict[tuple[str, int], list[float]], name: str) -> float:
-    """Median over the rounds of one way's time by another's, which takes the number that suits it best."""
+    """Return the median over the rounds of the ratio to the time of another implementation at its best batch size."""
     other = min((each for which, each in spent.items() if which[0] == name), key=statistics.median)
     return statistics.median(one / two for one, two in zip(seconds, other, strict=True))
 
@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument(
-        "--poses", type=int, default=64 * FRAMES, help="that each way finds in a round, at each number at a time"
+        "--poses", type=int, default=64 * FRAMES, help="Poses per round, implementation and batch size (default: 16000)"
     )
     options = parser.parse_args()
     use_one_core()

@@ -1,21 +1,21 @@
-"""Posegen's own way: its kernels over rows of frames, a sequence at a time."""
+"""Forward kinematics by the kernels of posegen over rows of frames, one sequence at a time."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.kinematics.poses import FRAMES, Array, Poses, Work, way_down
+from benchmarks.kinematics.poses import FRAMES, Array, Poses, Work, computation_order
 from posegen.kernels import aligned_zeros, kernel
 from posegen.motion.trunk import compose_rotations, place_child
 from posegen.skeleton import JOINTS
 
 ROW = 256
-"""Frames of a row: as in synthesis, where those of the default config have 320, a row is a whole number of vectors."""
+"""Frames of a row: a whole number of vectors, as in synthesis (320 in the default config)."""
 
 
 @kernel
 def _kinematics(local: Array, roots: Array, offsets: Array, steps: Array, turns: Array, joints: Array) -> None:
-    """Go down the tree; rotations are float32 [sequence, joint, 9, frame], `turns` [slot, 9, frame] is scratch."""
+    """Walk the tree; rotations are float32 [sequence, joint, 9, frame], `turns` [buffer, 9, frame] is scratch."""
     for i in range(len(local)):
         for k in range(3):
             for f in range(local.shape[3]):
@@ -29,12 +29,12 @@ def _kinematics(local: Array, roots: Array, offsets: Array, steps: Array, turns:
 
 
 def own(poses: Poses) -> Work:
-    """Give posegen's way; joints come out as float32 [sequence, joint, 3, frame], of which a view is given."""
+    """Return the implementation of posegen; its result is a view of float32 [sequence, joint, 3, frame]."""
     local = _rows(poses.matrices.reshape(-1, FRAMES, len(JOINTS), 9).transpose(0, 2, 3, 1))
     roots = _rows(poses.roots.reshape(-1, FRAMES, 3).transpose(0, 2, 1))
-    steps, slots = way_down()
+    steps, buffers = computation_order()
     order, offsets = np.array(steps), poses.offsets.astype(np.float32)
-    turns = aligned_zeros((slots, 9, ROW), np.float32)
+    turns = aligned_zeros((buffers, 9, ROW), np.float32)
     joints = aligned_zeros((len(local), len(JOINTS), 3, ROW), np.float32)
 
     def work() -> Array:
@@ -45,7 +45,7 @@ def own(poses: Poses) -> Work:
 
 
 def _rows(values: Array) -> Array:
-    """Put frames into rows that are a little longer; what is behind them is worked out with them."""
+    """Return rows that are padded behind the frames; the padding is computed as well."""
     rows = aligned_zeros((*values.shape[:-1], ROW), np.float32)
     rows[..., :FRAMES] = values
     return rows

@@ -1,4 +1,4 @@
-"""The same by NumPy, torch and MuJoCo: the fastest way that is known of each."""
+"""Forward kinematics by NumPy, torch and MuJoCo: the fastest known implementation of each."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.kinematics.poses import INNER, Array, Poses, Work, levels, way_down
+from benchmarks.kinematics.poses import INNER, Array, Poses, Work, computation_order, levels
 from posegen.skeleton import JOINTS, PARENTS
 
 
 def numpy_matrices(poses: Poses) -> Work:
-    """Give the way of stacks of matrices, float32 [joint, pose, 3, 3]."""
+    """Return the implementation by stacks of matrices, float32 [joint, pose, 3, 3]."""
     local = np.ascontiguousarray(poses.matrices.swapaxes(0, 1), np.float32)
     offsets = np.ascontiguousarray(poses.offsets[:, None, :, None], np.float32)
     turns, joints = np.zeros_like(local), np.zeros((*local.shape[:2], 3, 1), np.float32)
@@ -29,7 +29,7 @@ def numpy_matrices(poses: Poses) -> Work:
 
 
 def torch_matrices(poses: Poses) -> Work:
-    """Give the way of `torch.matmul`, level by level; what hangs on one joint side by side is turned at once."""
+    """Return the implementation by `torch.matmul`, one level of the tree at a time."""
     import torch
 
     torch.set_num_threads(1)
@@ -54,15 +54,15 @@ def torch_matrices(poses: Poses) -> Work:
 
 
 def torch_rows(poses: Poses) -> Work:
-    """Give the way of whole rows, float32 [joint, 3, 3, pose], multiplied and added in place, joint by joint."""
+    """Return the implementation by whole rows, float32 [joint, 3, 3, pose], multiplied and added in place, joint by joint."""
     import torch
 
     torch.set_num_threads(1)
-    # torch's own memory begins at a line of the cache, which NumPy's does not.
+    # Memory of torch is aligned to cache lines; memory of NumPy is not.
     local = torch.from_numpy(np.ascontiguousarray(poses.matrices.transpose(1, 2, 3, 0), np.float32)).clone()
     offsets = poses.offsets.tolist()
-    steps, slots = way_down()
-    turns, joints = torch.empty((slots, *local.shape[1:])), torch.empty((len(JOINTS), 3, local.shape[-1]))
+    steps, buffers = computation_order()
+    turns, joints = torch.empty((buffers, *local.shape[1:])), torch.empty((len(JOINTS), 3, local.shape[-1]))
     joints[0] = torch.from_numpy(poses.roots.T).float()
 
     @torch.inference_mode()
@@ -80,7 +80,7 @@ def torch_rows(poses: Poses) -> Work:
 
 
 def mujoco_kinematics(poses: Poses) -> Work:
-    """Give MuJoCo's way: a ball joint for each joint that others hang on, a free one for the first."""
+    """Return the implementation of MuJoCo: a ball joint for each inner joint, a free joint for the root."""
     import ctypes
 
     import mujoco
@@ -91,7 +91,7 @@ def mujoco_kinematics(poses: Poses) -> Work:
     function = ctypes.CDLL(str(next(Path(mujoco.__file__).parent.glob("libmujoco*")))).mj_kinematics
     function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_void_p), None
     bodies = np.array([mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, name) for name in JOINTS])
-    # Turns stand in the order of the bodies, which goes down one branch after another.
+    # Rotations are in the order of the bodies, one branch after the other.
     order = sorted(INNER, key=lambda joint: bodies[joint])
     asked = np.concatenate([poses.roots, poses.quaternions[:, order].reshape(len(poses.roots), -1)], -1)
     joints = np.zeros((len(asked), len(JOINTS), 3))
@@ -112,7 +112,7 @@ def mujoco_kinematics(poses: Poses) -> Work:
 
 
 def _model(offsets: Array) -> str:
-    """Describe the tree as MuJoCo reads it."""
+    """Return the tree as a MuJoCo model."""
 
     def body(joint: int) -> str:
         place = " ".join(map(str, offsets[joint] if joint else (0, 0, 0)))

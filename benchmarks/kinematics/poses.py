@@ -1,4 +1,4 @@
-"""Turns of the joints of many poses, and the tree that they hang on."""
+"""Random poses, and the tree of joints."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from posegen.skeleton import JOINTS, PARENTS
 
 Array: TypeAlias = NDArray[Any]
 Work: TypeAlias = Callable[[], Array]
-"""Finds all joints, float [pose, joint, 3] or [sequence, frame, joint, 3]; the answer is a view of memory that the next call
-writes again.
-"""
+"""Computes all joints, float [pose, joint, 3] or [sequence, frame, joint, 3]; the next call overwrites the result."""
 
 FRAMES = 250
-"""Of a sequence: what posegen works on at once."""
+"""Frames of a sequence, which posegen computes at once."""
 
 INNER = sorted(set(PARENTS) - {-1})
-"""Joints that others hang on; the rotations of the rest turn nothing."""
+"""Joints with children; only their rotations have an effect."""
 
 
 @dataclass(frozen=True)
 class Poses:
-    """Turns of joints in their parents' axes, and where the first joint is.
+    """Rotations of the joints relative to their parents, and positions of the root.
 
     Attributes
     ----------
@@ -35,7 +33,7 @@ class Poses:
     matrices : float64 [pose, joint, 3, 3]
     roots : float64 [pose, 3]
     offsets : float64 [joint, 3]
-        Of each joint from its parent, at rest.
+        Offset of each joint from its parent in the rest pose.
     """
 
     quaternions: Array
@@ -45,7 +43,7 @@ class Poses:
 
 
 def drawn(sequences: int) -> Poses:
-    """Draw turns about any axis."""
+    """Return poses with random rotations."""
     draw = np.random.default_rng(1)
     q = draw.normal(size=(sequences * FRAMES, len(JOINTS), 4))
     q /= np.linalg.norm(q, axis=-1, keepdims=True)
@@ -60,7 +58,7 @@ def drawn(sequences: int) -> Poses:
 
 
 def levels() -> list[list[int]]:
-    """Joints by how many lie above them, without the first."""
+    """Return the joints by their depth in the tree, without the root."""
     depth = [0] * len(JOINTS)
     for joint, parent in enumerate(PARENTS[1:], 1):
         depth[joint] = depth[parent] + 1
@@ -68,14 +66,13 @@ def levels() -> list[list[int]]:
 
 
 class Step(NamedTuple):
-    """One joint on the way down the tree.
+    """One joint in the order of computation.
 
     Attributes
     ----------
     joint, parent : int
     above, own : int
-        Where the rotations of the parent and of the joint are kept; -1 for the first joint's, which is given, and for one that
-        turns nothing.
+        Buffers of the rotations of the parent and of the joint; -1 for the root and for a joint without children.
     """
 
     joint: int
@@ -84,8 +81,8 @@ class Step(NamedTuple):
     own: int
 
 
-def way_down() -> tuple[list[Step], int]:
-    """Give the joints in an order in which few rotations must be kept at a time, and how many: small memory is quick memory."""
+def computation_order() -> tuple[list[Step], int]:
+    """Return an order of the joints that needs few buffers for rotations, and their number."""
     steps: list[Step] = []
     free = list(range(len(JOINTS), -1, -1))
     branches = [(0, -1)]

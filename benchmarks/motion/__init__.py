@@ -1,9 +1,9 @@
-"""How it is judged that motion moves as people do.
+"""Measures of how human generated motion is.
 
-Every figure comes from joints as they are stored and from contact labels, never from what made them. Captured motion is read
-from the folder that POSEGEN_REFERENCE names; where it names none, what needs it is "not measured". POSEGEN_JUDGE_SCALE=0.1
-takes a tenth of the samples, to try the measures themselves. Samples are drawn with a seed of their own (`clips.SEED`),
-with which nobody looks for what to mend: what is judged is not what motion was tuned on.
+All measures use stored joints and contact labels only. Mocap is read from the folder POSEGEN_REFERENCE; without it, measures
+that need mocap are "not measured". POSEGEN_JUDGE_SCALE=0.1 takes a tenth of the samples, to test the measures themselves. The
+samples have a seed of their own (`clips.SEED`), which is not used in development, so that motion is not tuned on the measured
+samples.
 """
 
 from benchmarks.motion import classifier, families, plausible, running, walking

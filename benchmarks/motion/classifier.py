@@ -1,9 +1,9 @@
-"""Whether a classifier that has seen generated motion only knows what captured people do.
+"""Accuracy on mocap of a classifier that is trained on generated motion alone.
 
-It is trained on stretches of generated clips, and on the same mirrored, and asked for the family of each captured clip whose
-family the library has too. Which figures it sees, which classifier it is, and whether its training clips are roughened is
-chosen by the captured clips of one half of the persons; what is reported is found with the other half. Beside it stands the
-same classifier trained on captured clips of other persons: what could be had.
+It is trained on excerpts of generated clips and their mirror images, and predicts the family of each mocap clip whose family
+is in the library. Features, classifier and noise of the training clips are chosen on the mocap clips of one half of the
+subjects; the reported accuracy is measured on the other half. The reference is the same classifier trained on mocap clips of
+other subjects.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from posegen.library.load import Library, load_library
 
 Array = NDArray[Any]
 
-WANTED = 0.60
+TARGET = 0.60
 SAMPLES = 200
 MOST = 100
-"""Generated stretches of a family, before mirroring."""
+"""Number of generated excerpts of a family, before mirroring."""
 LONGEST = 2.0
-"""Seconds of the longest pieces that clips are cut into."""
+"""Longest duration in seconds of the pieces that clips are cut into."""
 TRAINING = ("as made", "roughened")
 SEED = 4
 
 Design = tuple[str, str, str]
-"""Classifier, figures, training."""
+"""Classifier, features, training."""
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces of clips: their figures by set, families, clips and persons."""
+    """Pieces of clips: their features by set, families, clips and subjects."""
 
     figures: Mapping[str, Array]
     families: Array
@@ -53,32 +53,32 @@ class Pieces:
         return Pieces(figures, self.families[chosen], self.clips[chosen], self.persons[chosen])
 
     def seen_as(self, features: str) -> Array:
-        """Figures of the sets that a classifier is shown."""
+        """Return the features of the sets that a classifier uses."""
         return np.hstack([self.figures[name] for name in FEATURES[features]])
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was said of clips, beside what they are."""
+    """Predicted and true families of clips."""
 
     said: Array
     families: Array
 
     @property
     def balanced(self) -> float:
-        """Mean over the families of the share of their clips that are known."""
+        """Return the balanced accuracy: the mean over the families of the share of their clips that are recognised."""
         return float(np.mean([(self.said == name)[self.families == name].mean() for name in np.unique(self.families)]))
 
 
 Answers = tuple[Answer, Answer]
-"""To the clips by which a design is chosen, and to those that are held back."""
+"""Names of the clips used to choose a design, and of the held-out clips."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
     name = "captured clips known to a classifier trained on generated motion"
     clips = captured()
     if clips is None:
-        yield Figure(name, "not measured: POSEGEN_REFERENCE is not set", f"balanced accuracy {WANTED:.2f}")
+        yield Figure(name, "not measured: POSEGEN_REFERENCE is not set", f"balanced accuracy {TARGET:.2f}")
         return
     library = load_library()
     families = fit(clips)
@@ -87,7 +87,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     real = [clip for of_it in shared.values() for clip in of_it]
     ours = generated(shared, library)
     shared_names = f"{len(shared)} families: {', '.join(shared)}"
-    yield Figure("families that a classifier is asked for", f"{shared_names}; the library lacks {', '.join(missing) or 'none'}")
+    yield Figure("families of the classifier", f"{shared_names}; the library lacks {', '.join(missing) or 'none'}")
     asked, truth = described(real), np.array([clip.family for clip in real])
     first = first_half([clip.person for clip in real], truth.tolist())
     found = dict(_designs(ours, asked, truth, first))
@@ -95,19 +95,19 @@ def measure(folder: Path) -> Iterator[Figure]:
     kind, features, training = best = max(found, key=lambda design: found[design][0].balanced)
     chosen, held = found[best]
     beside = f"{chosen.balanced:.2f} where it was chosen; chance is {1 / len(shared):.2f}"
-    told = f"{held.balanced:.2f} of {len(held.said)} clips, {beside}"
+    measured = f"{held.balanced:.2f} of {len(held.said)} clips, {beside}"
     used = f"{kind}, {features}, {training}"
-    yield Figure(f"{name}: {used}", told, f"balanced accuracy {WANTED:.2f}", held.balanced >= WANTED)
+    yield Figure(f"{name}: {used}", measured, f"balanced accuracy {TARGET:.2f}", held.balanced >= TARGET)
     among = cross_validated(classifiers()[kind], features, asked, truth)
     half = Answer(among.said[~first], among.families[~first])
-    told = f"{half.balanced:.2f}; {among.balanced:.2f} of the clips of both halves"
-    yield Figure("the same trained on captured clips of other persons", told)
+    measured = f"{half.balanced:.2f}; {among.balanced:.2f} of the clips of both halves"
+    yield Figure("the same trained on captured clips of other persons", measured)
     yield from _confusion(held, "generated")
     yield from _confusion(half, "captured")
 
 
 def _designs(ours: Sequence[Captured], asked: Pieces, families: Array, first: Array) -> Iterator[tuple[Design, Answers]]:
-    """Try each design on the clips of both halves."""
+    """Evaluate each design on the clips of both halves."""
     for training in TRAINING:
         seen = described(ours, rough=training == "roughened", mirror=True)
         for features in FEATURES:
@@ -117,7 +117,7 @@ def _designs(ours: Sequence[Captured], asked: Pieces, families: Array, first: Ar
 
 
 def classifiers() -> Mapping[str, Callable[[], Any]]:
-    """Make those that are tried; each scales what it is shown, and gives each family the same weight."""
+    """Return the classifiers; each scales its features and gives each family the same weight."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
@@ -138,7 +138,7 @@ def classifiers() -> Mapping[str, Callable[[], Any]]:
 
 
 def generated(shared: Mapping[str, object], library: Library) -> list[Captured]:
-    """Stretches of each family, as many of each of its actions."""
+    """Return excerpts of each family, with the same number for each of its actions."""
     found = []
     for family in shared:
         actions = [name for name in ACTIONS[family] if name in library.actions]
@@ -149,7 +149,7 @@ def generated(shared: Mapping[str, object], library: Library) -> list[Captured]:
 
 
 def described(clips: Sequence[Captured], *, rough: bool = False, mirror: bool = False) -> Pieces:
-    """Cut clips into pieces and describe each."""
+    """Cut clips into pieces and compute the features of each."""
     draws = np.random.default_rng(SEED)
     figures: dict[str, list[Array]] = {name: [] for name in SETS}
     families, numbers, persons = [], [], []
@@ -166,18 +166,18 @@ def described(clips: Sequence[Captured], *, rough: bool = False, mirror: bool = 
 
 
 def answered(classifier: Any, features: str, seen: Pieces, asked: Pieces, clips: int) -> Array:
-    """Train on the one, and say of each clip of the other what most of its pieces are taken for."""
+    """Train on the first set, and predict each clip of the second one by the majority of its pieces."""
     classifier.fit(seen.seen_as(features), seen.families)
     said = classifier.predict(asked.seen_as(features))
     names = np.unique(np.concatenate([seen.families, asked.families]))
     votes = np.zeros((clips, len(names)))
     np.add.at(votes, (asked.clips, np.searchsorted(names, said)), 1.0)
-    # A clip too short for any piece is not known.
+    # A clip that is too short for a piece has no prediction.
     return np.where(votes.any(-1), names[votes.argmax(-1)], "")
 
 
 def cross_validated(make: Callable[[], Any], features: str, asked: Pieces, truth: Array) -> Answer:
-    """Ask of each person's clips a classifier trained on all other persons'."""
+    """Predict the clips of each subject by a classifier trained on all other subjects."""
     said = np.full(len(truth), "", dtype=object)
     for person in np.unique(asked.persons):
         theirs = asked.persons == person
@@ -188,19 +188,19 @@ def cross_validated(make: Callable[[], Any], features: str, asked: Pieces, truth
 
 
 def _tried(found: Mapping[Design, float]) -> Iterator[Figure]:
-    """Tell what each choice is worth with the best of all others; every design is in the detail."""
+    """Report the best accuracy of each choice over all other choices; the detail has every design."""
     detail = {", ".join(design): round(accuracy, 3) for design, accuracy in found.items()}
     for place, choice in enumerate(("classifier", "figures", "training")):
         best: dict[str, float] = {}
         for design, accuracy in found.items():
             best[design[place]] = max(best.get(design[place], 0.0), accuracy)
-        told = ", ".join(f"{name} {accuracy:.2f}" for name, accuracy in sorted(best.items(), key=lambda item: -item[1]))
-        yield Figure(f"choice of the {choice}: the best of its {len(found)} designs, first half", told, "", None, detail)
+        measured = ", ".join(f"{name} {accuracy:.2f}" for name, accuracy in sorted(best.items(), key=lambda item: -item[1]))
+        yield Figure(f"choice of the {choice}: the best of its {len(found)} designs, first half", measured, "", None, detail)
 
 
 def _confusion(answer: Answer, trained: str) -> Iterator[Figure]:
     for family in np.unique(answer.families):
         names, counts = np.unique(answer.said[answer.families == family].astype(str), return_counts=True)
         order = np.argsort(-counts, kind="stable")
-        told = ", ".join(f"{names[k] or 'nothing'} {counts[k]}" for k in order)
-        yield Figure(f"trained on {trained} motion, takes {family} for", told)
+        measured = ", ".join(f"{names[k] or 'nothing'} {counts[k]}" for k in order)
+        yield Figure(f"trained on {trained} motion, takes {family} for", measured)

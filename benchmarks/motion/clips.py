@@ -1,4 +1,4 @@
-"""Clips to be judged: samples made on the spot, the very joints that are stored, and captured clips by family."""
+"""Clips to measure: generated samples with their stored joints, and mocap clips by family."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Array = NDArray[Any]
 
 SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
 SEED = 20261121
-"""Of the samples that are judged. Whoever mends motion looks at those of other seeds, mostly 0, the default config's."""
+"""Random seed of the measured samples. Motion is developed with other seeds, mostly 0, that of the default config."""
 AT_ONCE = 20
 ONE_VARIANT = "variants={speed: null, position: null, scale: null, mirror: false}"
 OLDEST = 65.0
 NEUTRAL = 0.35
-"""Energy runs from -1, tired, to 1, energetic; within this nobody would remark on it."""
+"""Energy is -1 (tired) to 1 (energetic); values within this are inconspicuous."""
 
 
 @dataclass(frozen=True)
 class Captured:
-    """A captured clip: its source, its family as the source's table has it, who moves, and float32 [frame, 22, 3]."""
+    """A mocap clip: source, family in the table of the source, subject, and joints, float32 [frame, 22, 3]."""
 
     name: str
     family: str
@@ -45,12 +45,12 @@ class Captured:
 
 
 def scaled(count: int, least: int = 1) -> int:
-    """As many as POSEGEN_JUDGE_SCALE asks for."""
+    """Return the number scaled by POSEGEN_JUDGE_SCALE."""
     return max(least, round(count * SCALE))
 
 
 def captured() -> list[Captured] | None:
-    """Read the captured clips; None where POSEGEN_REFERENCE names no folder."""
+    """Read the mocap clips; None if POSEGEN_REFERENCE names no folder."""
     folder = os.environ.get("POSEGEN_REFERENCE")
     if not folder:
         return None
@@ -58,14 +58,14 @@ def captured() -> list[Captured] | None:
     for file in sorted(Path(folder).glob("*.npz")):
         with np.load(file, allow_pickle=False) as archive:
             joints, offsets, fps = archive["joints"], archive["offsets"], float(archive["fps"])
-            told = zip(archive["names"], archive["classes"], archive["subjects"], strict=True)
-        for (name, family, person), (start, stop) in zip(told, pairwise(offsets), strict=True):
+            measured = zip(archive["names"], archive["classes"], archive["subjects"], strict=True)
+        for (name, family, person), (start, stop) in zip(measured, pairwise(offsets), strict=True):
             clips.append(Captured(str(name), str(family), str(person), joints[start:stop], fps))
     return clips
 
 
 def made(overrides: Sequence[str], samples: int) -> Iterator[tuple[Config, Recording]]:
-    """Make samples of the default config with some keys changed, one variant of each, few at a time."""
+    """Generate the base variant of samples of the default config with some keys changed, in small batches."""
     config = load_config("default", [f"seed={SEED}", ONE_VARIANT, *overrides])
     for first in range(0, samples, AT_ONCE):
         batch = synthesize(config, range(first, min(first + AT_ONCE, samples)))
@@ -79,7 +79,7 @@ def made(overrides: Sequence[str], samples: int) -> Iterator[tuple[Config, Recor
 
 
 def segments(recording: Recording, actions: Sequence[str]) -> Iterator[Recording]:
-    """Cut out what a clip shows of some actions, from begin to end, transitions included."""
+    """Return the excerpts of a clip that show some actions, from begin to end, with transitions."""
     for segment in recording.segments:
         if segment["action"] in actions:
             shown = slice(segment["start"], segment["end"])
@@ -89,6 +89,6 @@ def segments(recording: Recording, actions: Sequence[str]) -> Iterator[Recording
 
 
 def is_neutral_adult(config: Config, recording: Recording) -> bool:
-    """Whether who moves is an adult of neutral style, not old, and neither tired nor energetic."""
+    """Return whether the actor is an adult of neutral style, not old, and neither tired nor energetic."""
     person = persons(config, load_library(config.story.library), np.array([int(recording.person)]))
     return bool(person.style[0] == 0 and person.age[0] <= OLDEST and person.age[0] >= 18 and abs(person.energy[0]) <= NEUTRAL)

@@ -1,7 +1,7 @@
-"""For each family with enough captured clips: whether generated stretches of it are as lively as captured ones.
+"""Acceleration and jerk of generated excerpts, compared with mocap, for each family with enough mocap clips.
 
 Acceleration and jerk are root mean squares over joints and frames, after the same low pass (5 Hz) on both sides. Clips and
-stretches longer than 4 s are cut into equal pieces, so that long and short ones compare.
+excerpts longer than 4 s are cut into equal pieces, so that durations are comparable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 LONGEST = 4.0
 SAMPLES = 200
 MOST = 300
-"""Stretches of a family, as many of each of its actions."""
+"""Number of excerpts of a family, the same for each of its actions."""
 FEWEST = 10
 MEASURES = ("acceleration", "jerk")
 UNITS = {"acceleration": "m/s^2", "jerk": "m/s^3"}
@@ -39,8 +39,8 @@ def measure(folder: Path) -> Iterator[Figure]:
         return
     families = fit(clips)
     library = load_library()
-    told = f"{len(families)}: {', '.join(families)}"
-    yield Figure(f"families with {FEWEST_CLIPS} captured clips of {FEWEST_PERSONS} persons", told)
+    measured = f"{len(families)}: {', '.join(families)}"
+    yield Figure(f"families with {FEWEST_CLIPS} captured clips of {FEWEST_PERSONS} persons", measured)
     missing = lacking(families, library.actions)
     yield Figure("of them without an action in the library", ", ".join(missing) or "none", "none", not missing)
     untold = [a for family in families for a in ACTIONS[family] if a in library.actions and not in_stories(library, a)]
@@ -63,9 +63,11 @@ def _family(family: str, clips: Sequence[Captured], library: Library) -> Iterato
         return
     for k, name in enumerate(MEASURES):
         (low, high), median = np.percentile(real[:, k], [5, 95]), float(np.median(ours[:, k]))
-        told = f"{median:.3g} {UNITS[name]}, median of {len(ours)} pieces; captured {np.median(real[:, k]):.3g} of {len(real)}"
-        wanted = f"{low:.3g} to {high:.3g}"
-        yield Figure(f"{name} of {family} ({', '.join(actions)})", told, wanted, bool(low <= median <= high))
+        measured = (
+            f"{median:.3g} {UNITS[name]}, median of {len(ours)} pieces; captured {np.median(real[:, k]):.3g} of {len(real)}"
+        )
+        target = f"{low:.3g} to {high:.3g}"
+        yield Figure(f"{name} of {family} ({', '.join(actions)})", measured, target, bool(low <= median <= high))
 
 
 def _liveliness(clips: Iterator[tuple[Array, float]]) -> Array:
@@ -79,7 +81,7 @@ def _liveliness(clips: Iterator[tuple[Array, float]]) -> Array:
 
 
 def liveliness(joints: Array, fps: float) -> tuple[float, float] | None:
-    """Filtered acceleration and jerk of a clip; None where it is too short to be filtered."""
+    """Return filtered acceleration and jerk of a clip; None if it is too short for the filter."""
     filtered = low_pass(joints, fps)
     if len(filtered) < 4:
         return None

@@ -1,4 +1,4 @@
-"""What a classifier is shown of a clip: root-relative, heading-free joints in leg lengths, and figures of them.
+"""Features of a clip for a classifier: root-relative, heading-free joints in leg lengths, and statistics of them.
 
 No set knows where a clip is, which way it faces, how long it takes, how tall who moves is, nor any caption or label.
 """
@@ -21,39 +21,39 @@ __all__ = ["FEATURES", "SETS", "SHORTEST", "mirrored", "pieces", "roughened"]
 Array = NDArray[Any]
 
 SHORTEST = 2 * REACH + 4
-"""Frames that a piece needs."""
+"""Smallest number of frames of a piece."""
 ENDS = [
     JOINTS.index(name)
     for name in ("head", *(f"{s}_{j}" for s in ("left", "right") for j in ("wrist", "elbow", "knee", "ankle")))
 ]
 OFF, TREMBLING = 0.03, 0.003
-"""Metres by which a roughened joint is off, in the whole clip and from frame to frame (standard deviations)."""
+"""Noise of a joint in metres, constant over the clip and per frame (standard deviations)."""
 RATES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-"""Hertz at which the spectrum is taken: of the piece as it is, so that pieces of any length compare."""
+"""Frequencies of the spectrum in hertz, independent of the length of the piece."""
 
 
 def pieces(joints: Array, fps: float, seconds: float) -> list[Array]:
-    """Cut a clip into equal pieces that are no longer than so many seconds."""
+    """Cut a clip into equal pieces of limited duration."""
     parts = np.array_split(joints, -(-len(joints) // round(seconds * fps)))
     return [part for part in parts if len(part) >= SHORTEST]
 
 
 def mirrored(joints: Array) -> Array:
-    """Left and right exchanged."""
+    """Return the joints with left and right exchanged."""
     return joints[:, list(MIRROR_JOINTS)] * np.array([-1.0, 1.0, 1.0])
 
 
 def roughened(joints: Array, draws: np.random.Generator) -> Array:
-    """Put each joint somewhat off, the same way in all frames of a clip, and a little more from frame to frame.
+    """Add noise to each joint: one offset for all frames of a clip, and a smaller one per frame.
 
-    Captured joints are where software puts the centres of somebody's joints, by a skeleton of its own: a classifier that takes
-    the place of a joint to the centimetre for a mark of what is done has learnt the wrong thing.
+    Mocap joints follow the skeleton of the capture software, so a classifier must not depend on positions of joints to the
+    centimetre.
     """
     return np.asarray(joints + draws.normal(0, OFF, (1, *joints.shape[1:])) + draws.normal(0, TREMBLING, joints.shape))
 
 
 def _relative(joints: Array) -> Array:
-    """Joints seen from the pelvis, turned so that the mean heading of the hips is ahead, in leg lengths."""
+    """Return the joints relative to the pelvis and to the mean heading of the hips, in leg lengths."""
     joints = np.asarray(joints, np.float64)
     left = unit((point(joints, "left_hip") - point(joints, "right_hip"))[:, [0, 2]].mean(0))
     turn = np.array([[left[0], -left[1]], [left[1], left[0]]])
@@ -65,7 +65,7 @@ def _relative(joints: Array) -> Array:
 
 
 def _statistics(series: Array) -> Array:
-    """Mean, spread, 5th and 95th percentile over time of each column."""
+    """Return mean, spread, 5th and 95th percentile over time of each column."""
     flat = series.reshape(len(series), -1)
     return np.concatenate([flat.mean(0), flat.std(0), *np.percentile(flat, [5, 95], axis=0)])
 
@@ -76,7 +76,7 @@ def ends(joints: Array, fps: float) -> Array:
 
 def angles(joints: Array, fps: float) -> Array:
     found = joint_angles(joints)
-    # A turn beyond straight up has no angle of its own; the trunk's lean against the vertical is no joint's, but is seen.
+    # Rotations beyond upright have no angle of their own; the lean of the trunk is no joint angle, but is included.
     series = np.stack([np.nan_to_num(found[name], nan=90.0) for name in sorted(found)], axis=-1)
     lean = unit(point(joints, "neck") - point(joints, "pelvis"))[:, 1:2]
     return np.concatenate([_statistics(series / 90), _statistics(lean)])
@@ -97,7 +97,7 @@ def spectra(joints: Array, fps: float) -> Array:
 
 
 SETS: Mapping[str, Callable[[Array, float], Array]] = {"ends": ends, "angles": angles, "speeds": speeds, "spectra": spectra}
-"""Sets of figures of a piece, by name."""
+"""Feature sets of a piece, by name."""
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in SETS},
@@ -105,4 +105,4 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "angles and speeds": ("angles", "speeds"),
     "ends, speeds, spectra": ("ends", "speeds", "spectra"),
 }
-"""Which sets a classifier is shown, by name."""
+"""Feature sets that a classifier uses, by name."""

@@ -1,7 +1,7 @@
-"""2,000 default samples and all their variants: feet, floor, joint ranges, falls, and limbs in one another; the worst by name.
+"""Plausibility of 2,000 default samples in all variants: feet, floor, joint ranges, free fall, overlap; with the worst clips.
 
-They are of a seed of their own, so that actions mended until no sample of the usual seed was bad are not judged by those.
-Samples are read from a dataset few at a time; of each clip a few numbers are kept.
+The samples have a seed that is not used in development. They are generated in small batches; a few numbers are kept of each
+clip.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUSPENDED = "floor"
 SLIDE, SLIDING = 0.2, 0.01
 DEPTH, FALL, OVERLAP = 0.005, 0.02, 0.02
 COMPARED = ("walk", "run")
-"""Families whose skating by positions is told beside that of captured clips of the same name."""
+"""Families whose skating is compared with that of mocap clips of the same name."""
 NAMED = 5
 
 PER_CLIP = ("skate of contacts", "depth, mm", "limits, degrees", "fall, relative", "overlap, mm", "skate by positions")
@@ -39,13 +39,13 @@ PER_CLIP = ("skate of contacts", "depth, mm", "limits, degrees", "fall, relative
 
 @dataclass
 class Skating:
-    """Frames, and frames that skate by the detector from positions alone."""
+    """Number of frames, and of frames in which the detector finds skating from positions alone."""
 
     frames: int = 0
     skating: float = 0.0
 
     def add(self, joints: Array, fps: float) -> float:
-        """Take a clip down, and give its own share."""
+        """Count a clip and return its own share."""
         share = foot_skate(joints, fps).gmd
         if len(joints) > 1 and np.isfinite(share):
             self.frames += len(joints) - 1
@@ -59,7 +59,7 @@ class Skating:
 
 @dataclass
 class Found:
-    """What is kept of all clips."""
+    """Values collected from all clips."""
 
     spread: SpreadTally = field(default_factory=lambda: SpreadTally(PER_CLIP))
     contacts: int = 0
@@ -84,18 +84,18 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield _limits(found, spreads["limits, degrees"])
     yield _falls(found, spreads["fall, relative"])
     overlap = spreads["overlap, mm"]
-    told = f"{overlap.worst_clips[0][1]:.0f} mm at most, worst 1 % of clips {overlap.worst:.0f}; {_worst(overlap)}"
+    measured = f"{overlap.worst_clips[0][1]:.0f} mm at most, worst 1 % of clips {overlap.worst:.0f}; {_worst(overlap)}"
     good = overlap.worst_clips[0][1] <= 1000 * OVERLAP
-    yield Figure("limbs in one another, the deepest", told, f"at most {1000 * OVERLAP:.0f} mm", good, overlap.worst_clips)
+    yield Figure("limbs in one another, the deepest", measured, f"at most {1000 * OVERLAP:.0f} mm", good, overlap.worst_clips)
 
 
 def held_up(library: Library) -> frozenset[str]:
-    """Actions in which water, a wall or the floor holds a body up at whatever height: swimming is no flight."""
+    """Return the actions in which water, a wall or the floor supports the body at any height: swimming is no flight."""
     return frozenset(name for name in library.actions if library.action(name).support == SUSPENDED)
 
 
 def take_down(recording: Recording, found: Found, held: frozenset[str] = frozenset()) -> None:
-    """Measure a clip and add it to what was found."""
+    """Measure a clip and add the values."""
     joints, fps, contact = recording.joints, recording.fps, recording.contact
     assert contact is not None
     speeds = contact_speeds(joints, contact, fps)
@@ -135,48 +135,48 @@ def _worst(spread: Spread) -> str:
 
 def _contacts(found: Found, spread: Spread, samples: int) -> Figure:
     share = found.sliding / max(found.contacts, 1)
-    told = f"{100 * share:.3f} % of {found.contacts:,}, worst 1 % of clips {100 * spread.worst:.1f} %; {_worst(spread)}"
+    measured = f"{100 * share:.3f} % of {found.contacts:,}, worst 1 % of clips {100 * spread.worst:.1f} %; {_worst(spread)}"
     name = f"sole points labelled as touching that move over {SLIDE} m/s, {samples:,} samples of seed {SEED}"
-    return Figure(name, told, f"under {100 * SLIDING:.0f} %", share < SLIDING, spread.worst_clips)
+    return Figure(name, measured, f"under {100 * SLIDING:.0f} %", share < SLIDING, spread.worst_clips)
 
 
 def _skating(found: Found, real: list[Captured] | None) -> Iterator[Figure]:
     detector = f"steps with a toe below {100 * LOW:.0f} cm faster than {FAST} m/s"
     for family, skating in found.skating.items():
-        name, told = f"{detector}, {family}", f"{100 * skating.share:.2f} %"
+        name, measured = f"{detector}, {family}", f"{100 * skating.share:.2f} %"
         if real is None:
-            yield Figure(name, f"{told}; captured: not measured, POSEGEN_REFERENCE is not set")
+            yield Figure(name, f"{measured}; captured: not measured, POSEGEN_REFERENCE is not set")
             continue
         theirs = Skating()
         for clip in real:
             if family in ("all", clip.family):
                 theirs.add(clip.joints, clip.fps)
-        yield Figure(name, told, f"at most {100 * theirs.share:.2f} %, as captured", skating.share <= theirs.share)
+        yield Figure(name, measured, f"at most {100 * theirs.share:.2f} %, as captured", skating.share <= theirs.share)
 
 
 def _depth(spread: Spread) -> Figure:
-    # Of each clip its deepest frame: stricter than the percentile of all frames.
+    # The deepest frame of each clip: stricter than the percentile over all frames.
     deep = spread.percentile99
-    told = f"{deep:.1f} mm, {spread.worst_clips[0][1]:.1f} at most; {_worst(spread)}"
-    wanted = f"under {1000 * DEPTH:.0f} mm"
+    measured = f"{deep:.1f} mm, {spread.worst_clips[0][1]:.1f} at most; {_worst(spread)}"
+    target = f"under {1000 * DEPTH:.0f} mm"
     return Figure(
-        "deepest joint or sole under the floor, 99th percentile", told, wanted, deep < 1000 * DEPTH, spread.worst_clips
+        "deepest joint or sole under the floor, 99th percentile", measured, target, deep < 1000 * DEPTH, spread.worst_clips
     )
 
 
 def _limits(found: Found, spread: Spread) -> Figure:
     order = sorted(found.violations.items(), key=lambda item: -item[1])
     which = ", ".join(f"{where} ({count} clips)" for where, count in order[:NAMED]) or "none"
-    told = f"{spread.worst_clips[0][1]:.1f} degrees at most; {which}; {_worst(spread)}"
-    wanted = f"none over {TOLERANCE:.0f} degrees, to which angles come back from positions"
+    measured = f"{spread.worst_clips[0][1]:.1f} degrees at most; {which}; {_worst(spread)}"
+    target = f"none over {TOLERANCE:.0f} degrees, to which angles come back from positions"
     return Figure(
-        "joint ranges left by", told, wanted, not found.violations, {"where": dict(order), "worst": spread.worst_clips}
+        "joint ranges left by", measured, target, not found.violations, {"where": dict(order), "worst": spread.worst_clips}
     )
 
 
 def _falls(found: Found, spread: Spread) -> Figure:
     if not found.flights:
         return Figure("fall in flight", "no flights", "some", False)
-    told = f"{100 * spread.worst_clips[0][1]:.2f} % off at most in {found.flights} flights; {_worst(spread)}"
+    measured = f"{100 * spread.worst_clips[0][1]:.2f} % off at most in {found.flights} flights; {_worst(spread)}"
     good = spread.worst_clips[0][1] < FALL
-    return Figure("fall in flight, 9.81 m/s^2", told, f"under {100 * FALL:.0f} % off", good, spread.worst_clips)
+    return Figure("fall in flight, 9.81 m/s^2", measured, f"under {100 * FALL:.0f} % off", good, spread.worst_clips)

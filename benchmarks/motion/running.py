@@ -1,4 +1,4 @@
-"""Steady running and jumping, made at 120 frames a second to be measured, against published times, rises and falls."""
+"""Steady running and jumping at 120 frames per second, compared with published times and vertical movement."""
 
 from __future__ import annotations
 
@@ -46,35 +46,35 @@ def _running(library: Library, speed: float) -> Iterator[Figure]:
     recordings = _runners(library, int(kind), speed)
     runs = [run for run in map(measure_run, recordings) if run is not None]
     if not runs:
-        yield Figure(f"running at {speed} m/s", "nobody leaves the ground", "flight", False)
+        yield Figure(f"running at {speed} m/s", "no flight", "flight", False)
         return
     yield from _times(runs, speed)
     rises = np.array([run.rise for run in runs])
-    told = f"{100 * rises.mean():.1f} cm, {100 * rises.min():.1f} to {100 * rises.max():.1f} over {len(runs)} people"
+    measured = f"{100 * rises.mean():.1f} cm, {100 * rises.min():.1f} to {100 * rises.max():.1f} over {len(runs)} people"
     good = bool(RISE[0] <= rises.mean() <= RISE[1])
-    yield Figure(f"oscillation of the centre of mass, {speed} m/s", told, "6.5 to 13 cm", good)
+    yield Figure(f"oscillation of the centre of mass, {speed} m/s", measured, "6.5 to 13 cm", good)
     falls = np.array([fall for recording in recordings for fall in early_falls(recording)])
-    told = f"{100 * falls.mean():.1f} cm in the mean, {100 * falls.min():.1f} at least, in {len(falls)} stances"
-    yield Figure(f"centre of mass falls in early stance, {speed} m/s", told, "over 0 in each", bool(falls.min() > 0))
+    measured = f"{100 * falls.mean():.1f} cm in the mean, {100 * falls.min():.1f} at least, in {len(falls)} stances"
+    yield Figure(f"centre of mass falls in early stance, {speed} m/s", measured, "over 0 in each", bool(falls.min() > 0))
 
 
 def _times(runs: list[Run], speed: float) -> Iterator[Figure]:
-    yield Figure(f"speed when {speed} m/s is asked for", f"{np.mean([run.speed for run in runs]):.2f} m/s")
+    yield Figure(f"mean speed at a demand of {speed} m/s", f"{np.mean([run.speed for run in runs]):.2f} m/s")
     yield Figure(f"cadence at {speed} m/s", f"{np.mean([run.cadence for run in runs]):.0f} steps a minute")
-    for name, wanted, values in (
+    for name, target, values in (
         ("contact", TIMES[speed][0], [run.contact for run in runs]),
         ("flight", TIMES[speed][1], [run.flight for run in runs]),
     ):
         found = float(np.mean(values))
-        told = (
-            f"{1000 * found:.0f} ms, {100 * (found / wanted - 1):+.0f} %; {1000 * min(values):.0f} to {1000 * max(values):.0f}"
+        measured = (
+            f"{1000 * found:.0f} ms, {100 * (found / target - 1):+.0f} %; {1000 * min(values):.0f} to {1000 * max(values):.0f}"
         )
-        allowed = f"{1000 * wanted:.0f} ms, within {100 * CLOSE:.0f} %"
-        yield Figure(f"{name} time at {speed} m/s", told, allowed, bool(abs(found / wanted - 1) <= CLOSE))
+        allowed = f"{1000 * target:.0f} ms, within {100 * CLOSE:.0f} %"
+        yield Figure(f"{name} time at {speed} m/s", measured, allowed, bool(abs(found / target - 1) <= CLOSE))
 
 
 def early_falls(recording: Recording) -> Iterator[float]:
-    """How far the centre of mass falls from each touch-down on until it is lowest in that stance, in metres."""
+    """Return the fall of the centre of mass from each touch-down to its lowest point in that stance, in metres."""
     assert recording.contact is not None
     height = centre_of_mass(recording.joints)[:, 1]
     down = foot_contacts(recording.contact)
@@ -109,14 +109,14 @@ def _jumping(library: Library) -> Iterator[Figure]:
                 falls.append(abs(2 * fitted[0] + GRAVITY) / GRAVITY)
                 off.append(float(np.abs(np.polyval(fitted, times) - height[flight]).max()))
                 heights.append(GRAVITY * (times[-1] / 2) ** 2 / 2)
-        wanted = f"within {100 * FALL:.0f} %"
+        target = f"within {100 * FALL:.0f} %"
         if not falls:
-            yield Figure(f"fall in the flight of {name}", "no flight found", wanted, False)
+            yield Figure(f"fall in the flight of {name}", "no flight found", target, False)
             continue
-        told = f"{100 * max(falls):.2f} % off at most in {len(falls)} flights, {1000 * max(off):.1f} mm off the parabola"
-        yield Figure(f"fall in the flight of {name}", told, f"9.81 m/s^2 {wanted}", max(falls) <= FALL)
-        told = f"{100 * min(heights):.0f} to {100 * max(heights):.0f} cm"
-        yield Figure(f"height of {name}, by time in the air", told)
+        measured = f"{100 * max(falls):.2f} % off at most in {len(falls)} flights, {1000 * max(off):.1f} mm off the parabola"
+        yield Figure(f"fall in the flight of {name}", measured, f"9.81 m/s^2 {target}", max(falls) <= FALL)
+        measured = f"{100 * min(heights):.0f} to {100 * max(heights):.0f} cm"
+        yield Figure(f"height of {name}, by time in the air", measured)
 
 
 def _jumpers(library: Library, name: str) -> list[Recording]:

@@ -1,4 +1,4 @@
-"""Which captured families and which actions of posegen show the same thing, and which of them are fit to be compared."""
+"""Mocap families and actions of posegen with the same content, and the families with enough clips for a comparison."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ ACTIONS: Mapping[str, Sequence[str]] = {
     "punch": ("punch",),
     "swing": ("batting",),
 }
-"""Class of the reference: the actions that show what its clips show, as far as the library has them.
+"""Actions of the library for each class of the reference, as far as they exist.
 
-Its clips called crouch are quick, deep squats, pick_up sets something down on the floor, throw is a shot at a basket, kick is
-a kick to the front, jump hops with both legs, reach grabs something high up, exercise is elbows to knees, turning arms and a
-medley, and its dances are salsa and ballet.
-Acrobatics, balance, martial (whole kata) and wash have no counterpart in the list of actions that is asked for.
+Clips of the class crouch are quick, deep squats; pick_up puts an object on the floor; throw is a basketball shot; kick is a
+front kick; jump hops with both legs; reach grasps an object overhead; exercise is elbows to knees, arm circles and a medley;
+the dances are salsa and ballet. Acrobatics, balance, martial (whole kata) and wash have no counterpart in the library.
 """
 
 FEWEST_CLIPS, FEWEST_PERSONS = 10, 3
 
 
 def fit(clips: Sequence[Captured]) -> dict[str, list[Captured]]:
-    """Families with enough captured clips of enough persons, and a counterpart by name."""
+    """Return the families with enough mocap clips of enough subjects, and a counterpart by name."""
     families: dict[str, list[Captured]] = {}
     for clip in clips:
         families.setdefault(clip.family, []).append(clip)
@@ -53,23 +52,23 @@ def fit(clips: Sequence[Captured]) -> dict[str, list[Captured]]:
 
 
 def lacking(families: Mapping[str, object], library: Sequence[str]) -> list[str]:
-    """Families of which the library has no action."""
+    """Return the families without an action in the library."""
     return [family for family in families if not set(ACTIONS[family]) & set(library)]
 
 
 def first_half(persons: Sequence[str], families: Sequence[str]) -> NDArray[np.bool_]:
-    """Part clips into two halves that share no person, and both have some of each family where two persons have.
+    """Split clips into two halves without common subjects; both contain each family with at least two subjects.
 
     Parameters
     ----------
     persons, families : sequence of str
-        Who moves in each clip, and what it shows.
+        Subject and family of each clip.
 
     Returns
     -------
     bool [clip]
-        True for clips of the first half. Persons of many clips are put first, each into the half that has the smaller share of
-        what they show.
+        True for clips of the first half. Subjects are assigned by decreasing number of clips, each to the half with the smaller
+        share of their families.
     """
     who, shown = np.array(persons), np.array(families)
     names, counts = np.unique(who, return_counts=True)

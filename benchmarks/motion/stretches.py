@@ -1,4 +1,4 @@
-"""Stretches of one action: out of default samples in which it is favoured, or, where no theme has it, out of written scenes."""
+"""Excerpts of one action: from default samples that prefer it, or from scripted scenes if no theme contains it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FPS = 25
 
 
 def in_stories(library: Library, action: str) -> list[str]:
-    """Themes in which samples can show an action."""
+    """Return the themes that contain an action."""
     return [name for name, theme in library.themes.items() if theme.actions.get(action, 0.0) > 0]
 
 
 def stretches(library: Library, action: str, samples: int) -> Iterator[Recording]:
-    """Give stretches of an action, from its begin to its end."""
+    """Yield excerpts of an action, from its begin to its end."""
     themes = in_stories(library, action)
     if themes:
         where = ", ".join(f"{name}: 1" for name in themes)

@@ -1,4 +1,4 @@
-"""Steady straight walking of neutral adults at 1.03 to 1.8 m/s against what is published of it."""
+"""Steady straight walking of neutral adults at 1.03 to 1.8 m/s, compared with published values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from posegen.skeleton import sole_points
 SAMPLES = 1500
 FAVOURED = "story.actions={walk: 20}"
 SPEEDS = (1.03, 1.2, 1.4, 1.6, 1.8)
-"""Ends of the bands of speed, m/s; what holds must hold in each."""
+"""Ends of the speed bands, m/s; each target must be met in each band."""
 FEWEST = 5
 HIGH_RATE, FREE, PEOPLE, SECONDS = 120, 1.3, 20, 6.0
 STANCE_POINTS, RATIO, FLAT = 2.0, 0.05, 0.01
@@ -48,7 +48,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def _at_high_rate() -> Iterator[Figure]:
-    """Tell the curves of written scenes at 120 frames a second, beside which those of samples show what 25 hide."""
+    """Report the curves of scripted scenes at 120 frames per second, for comparison with those of samples at 25."""
     library = load_library()
     scenes = people(scaled(PEOPLE, 2), 1, neutral=True)
     scenes.length[:] = round(SECONDS * HIGH_RATE)
@@ -69,12 +69,12 @@ def _curves(tally: GaitTally) -> Iterator[Figure]:
     curves = {(curve.angle, curve.speed): curve for curve in tally.curves()}
     for angle in ANGLES:
         words = angle.replace("_", " ")
-        name, wanted = f"{words} at free speed, farthest from the published curve", "within 1 SD at every phase"
+        name, target = f"{words} at free speed, farthest from the published curve", "within 1 SD at every phase"
         free = curves.get((angle, "free"))
         if free is None or free.farthest is None:
-            yield Figure(name, "no walking at free speed", wanted, False)
+            yield Figure(name, "no walking at free speed", target, False)
             continue
-        yield Figure(name, _farthest(free), wanted, free.farthest <= 1, free.mean)
+        yield Figure(name, _farthest(free), target, free.farthest <= 1, free.mean)
         others = [c for c in curves.values() if c.angle == angle and c.speed != "free" and c.farthest is not None]
         for curve in sorted(others, key=lambda curve: curve.speed):
             yield Figure(f"{words}, {curve.speed}", _farthest(curve), "", None, curve.mean)
@@ -93,9 +93,9 @@ def _laws(found: list[Walk]) -> Iterator[Figure]:
             continue
         stance = np.array([walk.stance_error for walk in band], np.float64)
         close = 100 * np.mean(np.abs(stance) <= STANCE_POINTS)
-        told = f"{stance.mean():+.2f} points; {close:.0f} % of {len(band)} stretches within {STANCE_POINTS:g}"
-        wanted = f"within {STANCE_POINTS:g} points"
-        yield Figure(f"stance share less (64.2 - 3.5 v), {where}", told, wanted, bool(abs(stance.mean()) <= STANCE_POINTS))
+        measured = f"{stance.mean():+.2f} points; {close:.0f} % of {len(band)} stretches within {STANCE_POINTS:g}"
+        target = f"within {STANCE_POINTS:g} points"
+        yield Figure(f"stance share less (64.2 - 3.5 v), {where}", measured, target, bool(abs(stance.mean()) <= STANCE_POINTS))
         both = np.mean([walk.double_support for walk in band if walk.double_support is not None])
         yield Figure(f"double support, {where}", f"{both:.1f} % of the cycle")
         yield from _ratio(band, where)
@@ -104,13 +104,13 @@ def _laws(found: list[Walk]) -> Iterator[Figure]:
 
 def _ratio(band: list[Walk], where: str) -> Iterator[Figure]:
     errors = np.array([walk.ratio_error for walk in band])
-    # The law's cadence at this speed goes with the root of the walk ratio, and so does its step.
+    # At this speed, published cadence and step length scale with the square root of the walk ratio.
     cadence, step = 1 / np.sqrt(1 + errors) - 1, np.sqrt(1 + errors) - 1
     for name, values in (("walk ratio", errors), ("cadence", cadence), ("step length", step)):
         close = 100 * np.mean(np.abs(values) <= RATIO)
-        told = f"{100 * values.mean():+.1f} %; {close:.0f} % of {len(band)} stretches within {100 * RATIO:.0f} %"
+        measured = f"{100 * values.mean():+.1f} %; {close:.0f} % of {len(band)} stretches within {100 * RATIO:.0f} %"
         good = bool(abs(values.mean()) <= RATIO)
-        yield Figure(f"{name}, off the law for the leg, {where}", told, f"within {100 * RATIO:.0f} %", good)
+        yield Figure(f"{name}, off the law for the leg, {where}", measured, f"within {100 * RATIO:.0f} %", good)
 
 
 def _mass(band: list[Walk], where: str) -> Iterator[Figure]:
@@ -120,13 +120,13 @@ def _mass(band: list[Walk], where: str) -> Iterator[Figure]:
     ):
         mean, spread = law(float(np.mean([walk.speed for walk in band])))
         found = float(np.nanmean(values))
-        wanted = f"{100 * (mean - spread):.1f} to {100 * (mean + spread):.1f} cm"
-        told = f"{100 * found:.1f} cm"
-        yield Figure(f"{name} of the centre of mass, {where}", told, wanted, abs(found - mean) <= spread)
+        target = f"{100 * (mean - spread):.1f} to {100 * (mean + spread):.1f} cm"
+        measured = f"{100 * found:.1f} cm"
+        yield Figure(f"{name} of the centre of mass, {where}", measured, target, abs(found - mean) <= spread)
 
 
 def flat_foot_slides(stretch: Recording) -> list[float]:
-    """How far heel and toe get from where they were while both are labelled as touching: metres, for each such stance."""
+    """Return the largest displacement of heel and toe while both are labelled as touching, in metres for each such stance."""
     if stretch.contact is None:
         return []
     soles = sole_points(stretch.joints)[..., [0, 2]]
@@ -145,7 +145,7 @@ def _slides(slides: list[tuple[float, str]]) -> Iterator[Figure]:
         yield Figure("flat stance foot moves", "no flat foot", f"under {100 * FLAT:.0f} cm", False)
         return
     values = np.array([slide for slide, _ in slides])
-    told = f"{1000 * values.max():.1f} mm at most, 99th percentile {1000 * np.percentile(values, 99):.1f}"
+    measured = f"{1000 * values.max():.1f} mm at most, 99th percentile {1000 * np.percentile(values, 99):.1f}"
     worst = [f"{name}: {1000 * slide:.1f} mm" for slide, name in sorted(slides, reverse=True)[: max(1, len(slides) // 100)]]
-    wanted = f"under {1000 * FLAT:.0f} mm"
-    yield Figure(f"flat stance foot moves, {len(slides)} stances", told, wanted, bool(values.max() < FLAT), worst)
+    target = f"under {1000 * FLAT:.0f} mm"
+    yield Figure(f"flat stance foot moves, {len(slides)} stances", measured, target, bool(values.max() < FLAT), worst)

@@ -1,4 +1,4 @@
-"""Scenes written by hand, for what samples hardly show: speeds that are asked for, frame rates, actions of no theme."""
+"""Scripted scenes for conditions that are rare in samples: given speeds, frame rates, actions without a theme."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from posegen.scene import BOTH, LEFT, RIGHT, Persons, Scenes, empty_scenes
 __all__ = ["animated", "people", "shown"]
 
 BEFORE, AFTER = 0.5, 1.0
-"""Seconds of standing that are seen before and behind an action."""
+"""Seconds of standing before and behind an action."""
 LONGEST = 5.0
 SEED = 4
 
 
-def people(count: int, slots: int, *, neutral: bool = False) -> Scenes:
-    """Scenes with one person of the default population in each, neutral adults only if asked for."""
+def people(count: int, buffers: int, *, neutral: bool = False) -> Scenes:
+    """Return scenes with one person of the default population each, optionally neutral adults only."""
     config = load_config("default")
     everybody = persons(config, load_library(), np.arange(config.population.persons))
     calm = (np.abs(everybody.energy) <= NEUTRAL) & (everybody.age <= OLDEST) & (everybody.style == 0)
     chosen = calm if neutral else np.isfinite(everybody.age)
     numbers = np.resize(np.flatnonzero(chosen), count)[:, None]
     draws = np.random.default_rng(SEED)
-    scenes = empty_scenes(count, 1, slots)
+    scenes = empty_scenes(count, 1, buffers)
     for name in Persons.__dataclass_fields__:
         getattr(scenes.persons, name)[:] = getattr(everybody, name)[numbers]
     scenes.phase[:, 0] = draws.random(count)
@@ -40,7 +40,7 @@ def people(count: int, slots: int, *, neutral: bool = False) -> Scenes:
 
 
 def shown(library: Library, name: str, count: int, fps: int, *, neutral: bool = False) -> Scenes:
-    """Scenes in which somebody stands, does an action, and stands: parameters are drawn as its ranges have them."""
+    """Return scenes of standing, an action, and standing, with parameters drawn from the ranges of the action."""
     known, kind, draws = repertoire(library), library.index(name), np.random.default_rng(SEED)
     scenes = people(count, 3, neutral=neutral)
     stand = library.index(STANDING)
@@ -56,7 +56,7 @@ def shown(library: Library, name: str, count: int, fps: int, *, neutral: bool = 
     for k, (what, start, stop) in enumerate(((stand, -2.0, BEFORE), (kind, BEFORE, end), (stand, end, last))):
         scenes.action[:, 0, k], scenes.start[:, 0, k], scenes.end[:, 0, k] = what, start, stop
     if not known.base[kind]:
-        # What lies over standing: standing goes on below it.
+        # A layer: standing continues below it.
         scenes.action[:, 0, 0], scenes.end[:, 0, 0] = stand, last
         scenes.action[:, 0, 2] = -1
         scenes.layered[:, 0, 1] = True
@@ -68,7 +68,7 @@ def shown(library: Library, name: str, count: int, fps: int, *, neutral: bool = 
 
 
 def animated(scenes: Scenes, library: Library, fps: int) -> list[Recording]:
-    """Animate scenes; what the second slot does is told as a segment."""
+    """Animate scenes; the second segment is listed as the segment of the recording."""
     motion = animate(scenes, library, int(scenes.length.max()), fps)
     slot = min(1, scenes.action.shape[-1] - 1)
     recordings = []

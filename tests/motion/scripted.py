@@ -16,14 +16,14 @@ from posegen.motion.workspace import SEGMENT, Person, Segment
 from posegen.scene import BOTH, Persons, Scenes, empty_scenes
 from posegen.skeleton import PROPORTIONS
 
-__all__ = ["LIBRARY", "Slot", "animated", "leg_length", "person", "pick", "scripted", "scripted_slot", "slot"]
+__all__ = ["LIBRARY", "SegmentSpec", "animated", "leg_length", "person", "pick", "scripted", "segment", "segment_of_kind"]
 
 Array = NDArray[Any]
 
 LIBRARY = load_library()
 
 
-class Slot(NamedTuple):
+class SegmentSpec(NamedTuple):
     """One action over a stretch of time, in seconds; the turn in degrees, positive to the left."""
 
     action: str
@@ -38,16 +38,16 @@ class Slot(NamedTuple):
 
 
 def scripted(
-    *slots: Slot, frames: int, stature: float = 1.7, phase: float = 0.0, seat: float = 0.0, library: Library = LIBRARY
+    *segments: SegmentSpec, frames: int, stature: float = 1.7, phase: float = 0.0, seat: float = 0.0, library: Library = LIBRARY
 ) -> Scenes:
     """One sample: an actor of average proportions starts at the origin, faces +z and performs the segments."""
-    scenes = empty_scenes(1, 1, len(slots))
+    scenes = empty_scenes(1, 1, len(segments))
     scenes.length[:], scenes.persons.stature[:], scenes.phase[:], scenes.seat_height[:] = frames, stature, phase, seat
-    for k, slot in enumerate(slots):
-        scenes.action[0, 0, k] = library.index(slot.action)
-        scenes.turn[0, 0, k] = np.radians(slot.turn)
+    for k, segment in enumerate(segments):
+        scenes.action[0, 0, k] = library.index(segment.action)
+        scenes.turn[0, 0, k] = np.radians(segment.turn)
         for name in ("start", "end", "speed", "side", "repetitions", "layered", "amplitude"):
-            getattr(scenes, name)[0, 0, k] = getattr(slot, name)
+            getattr(scenes, name)[0, 0, k] = getattr(segment, name)
     return scenes
 
 
@@ -67,12 +67,12 @@ def pick(scenes: Scenes, samples: Array) -> Scenes:
     return replace(scenes, persons=persons, **arrays)
 
 
-def slot(action: str, start: float, end: float, *, right: bool = False, **numbers: float) -> Segment:
+def segment(action: str, start: float, end: float, *, right: bool = False, **numbers: float) -> Segment:
     """Return a segment as kernels read it; `numbers` are its tempo, amplitude, repetitions and speed."""
-    return scripted_slot(library_tables(LIBRARY).actions, 2 * LIBRARY.index(action) + right, start, end, **numbers)
+    return segment_of_kind(library_tables(LIBRARY).actions, 2 * LIBRARY.index(action) + right, start, end, **numbers)
 
 
-def scripted_slot(tables: ActionTables, kind: int, start: float, end: float, **numbers: float) -> Segment:
+def segment_of_kind(tables: ActionTables, kind: int, start: float, end: float, **numbers: float) -> Segment:
     """Return a segment of the action in row `kind` of the tables."""
     record = np.zeros(1, SEGMENT).view(np.recarray)[0]
     own = {name: tables.numbers[name][kind] for name in tables.numbers.dtype.names or ()}

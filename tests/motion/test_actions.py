@@ -12,7 +12,7 @@ from posegen.evaluation.body import centre_of_mass
 from posegen.motion.engine import Motion
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import CONTACTS, JOINTS, PROPORTIONS
-from tests.motion.scripted import LIBRARY, Slot, animated, scripted
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ def landings(motion: Motion, side: str) -> Array:
 @pytest.mark.parametrize("speed", [0.7, 1.0, 1.3, 1.6])
 @pytest.mark.parametrize("stature", [1.55, 1.85])
 def test_steady_walking(speed: float, stature: float) -> None:
-    motion = act(scripted(Slot("walk", -3, 23, speed=speed), frames=20 * FPS, stature=stature, phase=0.3))
+    motion = act(scripted(SegmentSpec("walk", -3, 23, speed=speed), frames=20 * FPS, stature=stature, phase=0.3))
     for side in ("left", "right"):
         frames = landings(motion, side)
         way = place(motion, "pelvis")[frames[[0, -1]]]
@@ -51,7 +51,7 @@ def test_steady_walking(speed: float, stature: float) -> None:
 
 @pytest.mark.parametrize("speed", [2.5, 3.3])
 def test_steady_running_leaves_the_ground(speed: float) -> None:
-    motion = act(scripted(Slot("run", -3, 13, speed=speed), frames=10 * FPS))
+    motion = act(scripted(SegmentSpec("run", -3, 13, speed=speed), frames=10 * FPS))
     way = place(motion, "pelvis")
     assert (way[-1, 2] - way[0, 2]) / (len(way) - 1) * FPS == pytest.approx(speed, rel=0.02)
     in_air = (motion.contact[0, 0, :, SOLES] == 0).all(-1)
@@ -60,8 +60,8 @@ def test_steady_running_leaves_the_ground(speed: float) -> None:
 
 @pytest.mark.parametrize("turn", [-120, 90])
 def test_a_curve_turns_the_body(turn: int) -> None:
-    slots = (Slot("stand", -2, 1), Slot("walk", 1, 6, speed=1.2, turn=turn), Slot("stand", 6, 12))
-    motion = act(scripted(*slots, frames=10 * FPS))
+    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("walk", 1, 6, speed=1.2, turn=turn), SegmentSpec("stand", 6, 12))
+    motion = act(scripted(*segments, frames=10 * FPS))
     assert facing(motion, 0) == pytest.approx(0, abs=0.03)
     assert facing(motion, -1) == pytest.approx(np.radians(turn), abs=0.06)
     moved = place(motion, "pelvis")[-1]
@@ -70,7 +70,11 @@ def test_a_curve_turns_the_body(turn: int) -> None:
 
 @pytest.mark.parametrize("turn", [-170, 100])
 def test_turning_on_the_spot(turn: int) -> None:
-    motion = act(scripted(Slot("stand", -2, 1), Slot("turn", 1, 3.2, turn=turn), Slot("stand", 3.2, 8), frames=6 * FPS))
+    motion = act(
+        scripted(
+            SegmentSpec("stand", -2, 1), SegmentSpec("turn", 1, 3.2, turn=turn), SegmentSpec("stand", 3.2, 8), frames=6 * FPS
+        )
+    )
     assert facing(motion, -1) == pytest.approx(np.radians(turn), abs=0.06)
     assert np.abs(place(motion, "pelvis")[:, [0, 2]]).max() < 0.12
     assert len(landings(motion, "left")) > 0
@@ -85,8 +89,8 @@ def facing(motion: Motion, frame: int) -> float:
 
 @pytest.mark.parametrize("lead", [LEFT, RIGHT])
 def test_the_named_foot_steps_first(lead: int) -> None:
-    slots = (Slot("stand", -2, 1), Slot("walk", 1, 7, speed=1.1, side=lead), Slot("stand", 7, 12))
-    motion = act(scripted(*slots, frames=10 * FPS))
+    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("walk", 1, 7, speed=1.1, side=lead), SegmentSpec("stand", 7, 12))
+    motion = act(scripted(*segments, frames=10 * FPS))
     first = {side: int(landings(motion, side)[0]) for side in ("left", "right")}
     assert (first["left"] < first["right"]) == (lead == LEFT)
     ankles = np.stack([place(motion, "left_ankle"), place(motion, "right_ankle")])
@@ -97,8 +101,12 @@ def test_the_named_foot_steps_first(lead: int) -> None:
 @pytest.mark.parametrize("amplitude", [0.8, 1.0, 1.2])
 def test_a_jump_falls_freely(amplitude: float) -> None:
     fps = 120
-    slots = (Slot("stand", -2, 1), Slot("jump", 1, 5.4, repetitions=2, amplitude=amplitude), Slot("stand", 5.4, 9))
-    motion = act(scripted(*slots, frames=7 * fps), fps)
+    segments = (
+        SegmentSpec("stand", -2, 1),
+        SegmentSpec("jump", 1, 5.4, repetitions=2, amplitude=amplitude),
+        SegmentSpec("stand", 5.4, 9),
+    )
+    motion = act(scripted(*segments, frames=7 * fps), fps)
     in_air = (motion.contact[0, 0, :, SOLES] == 0).all(-1)
     edges = np.flatnonzero(np.diff(in_air.astype(int))) + 1
     assert len(edges) == 4
@@ -114,8 +122,8 @@ def test_a_jump_falls_freely(amplitude: float) -> None:
 @pytest.mark.parametrize("seat", [0.38, 0.5])
 @pytest.mark.parametrize("stature", [1.6, 1.85])
 def test_sitting_puts_the_pelvis_on_the_seat(seat: float, stature: float) -> None:
-    slots = (Slot("stand", -2, 1), Slot("sit", 1, 8), Slot("stand", 8, 12))
-    motion = act(scripted(*slots, frames=10 * FPS, seat=seat, stature=stature))
+    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("sit", 1, 8), SegmentSpec("stand", 8, 12))
+    motion = act(scripted(*segments, frames=10 * FPS, seat=seat, stature=stature))
     on = motion.contact[0, 0, :, CONTACTS.index("seat")] == 1
     pelvis, knee = place(motion, "pelvis"), place(motion, "left_knee")
     assert on.sum() > 3 * FPS
@@ -129,8 +137,8 @@ def test_sitting_puts_the_pelvis_on_the_seat(seat: float, stature: float) -> Non
 @pytest.mark.parametrize("below", ["walk", "stand"])
 def test_a_layered_wave(side: int, named: str, other: str, below: str) -> None:
     speed = 1.2 if below == "walk" else 0.0
-    slots = (Slot(below, -3, 12, speed=speed), Slot("wave", 2, 7, side=side, repetitions=5, layered=True))
-    motion = act(scripted(*slots, frames=9 * FPS))
+    segments = (SegmentSpec(below, -3, 12, speed=speed), SegmentSpec("wave", 2, 7, side=side, repetitions=5, layered=True))
+    motion = act(scripted(*segments, frames=9 * FPS))
     waving = slice(int(3.2 * FPS), int(5.8 * FPS))
     high = {s: place(motion, f"{s}_wrist")[:, 1] - place(motion, f"{s}_shoulder")[:, 1] for s in (named, other)}
     assert (high[named][waving] > 0).all()
@@ -143,15 +151,19 @@ def test_a_layered_wave(side: int, named: str, other: str, below: str) -> None:
 
 
 def test_a_layer_leaves_the_legs_alone() -> None:
-    walk = Slot("walk", -3, 12, speed=1.2)
+    walk = SegmentSpec("walk", -3, 12, speed=1.2)
     alone = act(scripted(walk, frames=9 * FPS))
-    waving = act(scripted(walk, Slot("wave", 2, 7, side=RIGHT, repetitions=5, layered=True), frames=9 * FPS))
+    waving = act(scripted(walk, SegmentSpec("wave", 2, 7, side=RIGHT, repetitions=5, layered=True), frames=9 * FPS))
     legs = [j for j, name in enumerate(JOINTS) if any(part in name for part in ("pelvis", "hip", "knee", "ankle", "foot"))]
     np.testing.assert_array_equal(waving.joints[:, :, :, legs], alone.joints[:, :, :, legs])
 
 
 def test_labels_follow_the_segments() -> None:
-    motion = act(scripted(Slot("stand", -2, 1), Slot("squat", 1, 6, repetitions=2), Slot("stand", 6, 12), frames=8 * FPS))
-    wanted = np.full(8 * FPS, LIBRARY.index("stand"))
-    wanted[FPS : 6 * FPS] = LIBRARY.index("squat")
-    np.testing.assert_array_equal(motion.action[0, 0], np.repeat(wanted[:, None], 5, 1))
+    motion = act(
+        scripted(
+            SegmentSpec("stand", -2, 1), SegmentSpec("squat", 1, 6, repetitions=2), SegmentSpec("stand", 6, 12), frames=8 * FPS
+        )
+    )
+    expected = np.full(8 * FPS, LIBRARY.index("stand"))
+    expected[FPS : 6 * FPS] = LIBRARY.index("squat")
+    np.testing.assert_array_equal(motion.action[0, 0], np.repeat(expected[:, None], 5, 1))

@@ -20,7 +20,7 @@ from posegen.motion.scene_arrays import segment_records
 from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
 from posegen.scene import Scenes
 from posegen.skeleton import PARENTS
-from tests.motion.scripted import LIBRARY, Slot, person, scripted, slot
+from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted, segment
 
 Array = NDArray[Any]
 
@@ -52,16 +52,21 @@ def joints_of(work: Workspace) -> Array:
 
 
 SCENES = [
-    scripted(Slot("stand", -2, 2), Slot("walk", 2, 7, speed=1.5, turn=100), Slot("sit", 7, 13), frames=FRAMES),
     scripted(
-        Slot("run", -3, 4, speed=3.4),
-        Slot("turn", 4, 6, turn=-170),
-        Slot("jump", 6, 9, repetitions=1),
-        Slot("wave", 1, 6, repetitions=5, layered=True),
+        SegmentSpec("stand", -2, 2), SegmentSpec("walk", 2, 7, speed=1.5, turn=100), SegmentSpec("sit", 7, 13), frames=FRAMES
+    ),
+    scripted(
+        SegmentSpec("run", -3, 4, speed=3.4),
+        SegmentSpec("turn", 4, 6, turn=-170),
+        SegmentSpec("jump", 6, 9, repetitions=1),
+        SegmentSpec("wave", 1, 6, repetitions=5, layered=True),
         frames=FRAMES,
     ),
     scripted(
-        Slot("squat", -3, 4, repetitions=3), Slot("bow", 4, 7, repetitions=1), Slot("walk", 7, 14, speed=0.7), frames=FRAMES
+        SegmentSpec("squat", -3, 4, repetitions=3),
+        SegmentSpec("bow", 4, 7, repetitions=1),
+        SegmentSpec("walk", 7, 14, speed=0.7),
+        frames=FRAMES,
     ),
 ]
 
@@ -74,8 +79,8 @@ def test_bones_keep_their_length(scenes: Scenes, stature: float, seed: int, x: f
     for joint, parent in enumerate(PARENTS):
         if parent >= 0:
             lengths = np.sqrt(((joints[joint] - joints[parent]) ** 2).sum(0))
-            wanted = np.sqrt((someone.offsets[joint].astype(np.float64) ** 2).sum())
-            np.testing.assert_allclose(lengths, wanted, atol=1e-5)
+            expected = np.sqrt((someone.offsets[joint].astype(np.float64) ** 2).sum())
+            np.testing.assert_allclose(lengths, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("scenes", SCENES)
@@ -119,13 +124,13 @@ def test_the_head_leads_a_turn() -> None:
 
 def test_airborne_frames_are_those_of_the_flight() -> None:
     someone, clock = person(seed=4), Clock(-1.0, 0.01)
-    jump = slot("jump", 1.0, 6.0, repetitions=3)
+    jump = segment("jump", 1.0, 6.0, repetitions=3)
     airborne = np.zeros(900, np.bool_)
     mark_airborne(jump, someone.draws, clock, airborne)
     seconds = clock.first + clock.step * np.arange(900)
-    wanted = np.zeros(900, bool)
+    expected = np.zeros(900, bool)
     for number in range(3):
         lift = flight_begin(jump, someone.draws, number, 0)
-        wanted |= (seconds > lift) & (seconds < lift + flight_seconds(jump))
-    assert wanted.sum() > 120
-    np.testing.assert_array_equal(airborne, wanted)
+        expected |= (seconds > lift) & (seconds < lift + flight_seconds(jump))
+    assert expected.sum() > 120
+    np.testing.assert_array_equal(airborne, expected)

@@ -23,7 +23,7 @@ from posegen.motion.trigonometry import smooth_step
 from posegen.motion.workspace import Clock, Workspace, empty_workspace
 from posegen.skeleton import JOINT_LIMITS
 from tests import naive
-from tests.motion.scripted import LIBRARY, leg_length, person, scripted_slot, slot
+from tests.motion.scripted import LIBRARY, leg_length, person, segment, segment_of_kind
 
 Array = NDArray[Any]
 
@@ -72,12 +72,12 @@ def test_gait_at_free_speed_is_the_published_table(channel: str) -> None:
         series = series_of(f"{side}_{channel}") / DEGREE
         # The other leg runs half a cycle later: its odd harmonics change their sign.
         turned = np.array([sign if k % 2 else 1 for k in range(1, HARMONICS + 1)])
-        wanted = np.zeros(1 + 2 * HARMONICS)
-        wanted[0] = constant
-        wanted[1 : 1 + len(cosines)], wanted[1 + HARMONICS : 1 + HARMONICS + len(sines)] = cosines, sines
-        wanted[1 : 1 + HARMONICS] *= turned
-        wanted[1 + HARMONICS :] *= turned
-        np.testing.assert_allclose(series, wanted, atol=1e-4)
+        expected = np.zeros(1 + 2 * HARMONICS)
+        expected[0] = constant
+        expected[1 : 1 + len(cosines)], expected[1 + HARMONICS : 1 + HARMONICS + len(sines)] = cosines, sines
+        expected[1 : 1 + HARMONICS] *= turned
+        expected[1 + HARMONICS :] *= turned
+        np.testing.assert_allclose(series, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_the_warp_puts_toe_off_where_the_contact_ends(duty: float) -> None:
 def test_waves_use_the_warped_phase(seed: int) -> None:
     generator = np.random.default_rng(seed)
     phase, warp = generator.uniform(0, 3, (2, 9)).astype(np.float32) * np.array([[1], [0.04]], np.float32)
-    waves, wanted = np.zeros((2, 2 * HARMONICS, 9), np.float32)
+    waves, expected = np.zeros((2, 2 * HARMONICS, 9), np.float32)
     fill_waves(phase, warp, waves)
     fill_waves(
-        np.array([warp_phase(p, w) for p, w in zip(phase, warp, strict=True)], np.float32), np.zeros(9, np.float32), wanted
+        np.array([warp_phase(p, w) for p, w in zip(phase, warp, strict=True)], np.float32), np.zeros(9, np.float32), expected
     )
-    np.testing.assert_allclose(waves, wanted, atol=2e-5)
+    np.testing.assert_allclose(waves, expected, atol=2e-5)
 
 
 @given(SEEDS)
@@ -161,8 +161,8 @@ def test_series_pull_a_channel_by_their_weight(seed: int) -> None:
     row = np.full(frames, neutral, np.float32)
     series = series_of("left_knee_flexion")
     add_series(row, weight, waves, series, neutral, 1, 6, np.zeros(frames, np.float32))
-    wanted = np.array([neutral + w * (degrees(series, p) * DEGREE - neutral) for w, p in zip(weight, phase, strict=True)])
-    np.testing.assert_allclose(row[1:6], wanted[1:6], atol=1e-5)
+    expected = np.array([neutral + w * (degrees(series, p) * DEGREE - neutral) for w, p in zip(weight, phase, strict=True)])
+    np.testing.assert_allclose(row[1:6], expected[1:6], atol=1e-5)
     np.testing.assert_array_equal(row[[0, 6]], np.float32(neutral))
 
 
@@ -174,13 +174,13 @@ SECONDS = CLOCK.step * np.arange(FRAMES)
 def test_harmonics(seed: int, name: str, repetitions: int) -> None:
     generator = np.random.default_rng(seed)
     start, amplitude, wander = generator.uniform(0, 1), generator.uniform(0.7, 1.3), generator.random()
-    doing = slot(name, start, start + generator.uniform(2, 5), amplitude=amplitude, repetitions=repetitions)
-    entered, leaving = stage_bounds(doing)
+    doing = segment(name, start, start + generator.uniform(2, 5), amplitude=amplitude, repetitions=repetitions)
+    enter_end, exit_begin = stage_bounds(doing)
     cosines, sines = generator.uniform(-0.1, 0.1, (2, 4))
     cosines[1] = sines[1] = 0
     row = np.full(FRAMES, 0.5, np.float32)
     add_harmonics(row, cosines, sines, doing, wander, CLOCK)
-    times, cycle = (doing.start, entered, leaving, doing.end), (leaving - entered) / repetitions
+    times, cycle = (doing.start, enter_end, exit_begin, doing.end), (exit_begin - enter_end) / repetitions
     np.testing.assert_allclose(
         row - 0.5, naive.add_harmonics(SECONDS, cosines, sines, amplitude, times, cycle, wander), atol=2e-6
     )
@@ -189,7 +189,7 @@ def test_harmonics(seed: int, name: str, repetitions: int) -> None:
 def layered(below: Array, name: str) -> Array:
     work = empty_workspace(FRAMES, 1)
     work.channels[:] = below
-    add_layer(work, slot(name, 1.0, 5.0, repetitions=4), ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
+    add_layer(work, segment(name, 1.0, 5.0, repetitions=4), ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
     return work.channels
 
 
@@ -207,8 +207,8 @@ def test_a_layer_replaces_the_values_below_it() -> None:
     calm = np.zeros((len(CHANNELS), FRAMES), np.float32)
     wild = np.random.default_rng(6).uniform(-0.1, 0.1, calm.shape).astype(np.float32)
     owned = ACTIONS.owned[2 * LIBRARY.index("wave")] & ~HANDS
-    entered, leaving = stage_bounds(slot("wave", 1.0, 5.0, repetitions=4))
-    on = (entered <= SECONDS) & (leaving >= SECONDS)
+    enter_end, exit_begin = stage_bounds(segment("wave", 1.0, 5.0, repetitions=4))
+    on = (enter_end <= SECONDS) & (exit_begin >= SECONDS)
     assert on.sum() > 50
     np.testing.assert_allclose(layered(calm, "wave")[owned][:, on], layered(wild, "wave")[owned][:, on], atol=1e-6)
 
@@ -218,13 +218,13 @@ def test_a_layer_without_keys_holds_its_pose(amplitude: float) -> None:
     below = np.random.default_rng(7).uniform(-0.1, 0.1, (len(CHANNELS), FRAMES)).astype(np.float32)
     work = empty_workspace(FRAMES, 1)
     work.channels[:] = below
-    pointing = slot("point", 1.0, 5.0, amplitude=amplitude)
+    pointing = segment("point", 1.0, 5.0, amplitude=amplitude)
     add_layer(work, pointing, ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
     a, times = pointing.kind, (pointing.start, *stage_bounds(pointing), pointing.end)
     pose = person().neutral + ACTIONS.pose[a] * (1 + 0.4 * (amplitude - 1))
-    wanted = naive.add_layer(below, SECONDS, pose, ACTIONS.owned[a], times)
-    wanted[HANDS] = below[HANDS]
-    np.testing.assert_allclose(work.channels, wanted, atol=2e-6)
+    expected = naive.add_layer(below, SECONDS, pose, ACTIONS.owned[a], times)
+    expected[HANDS] = below[HANDS]
+    np.testing.assert_allclose(work.channels, expected, atol=2e-6)
 
 
 NOD = {
@@ -244,7 +244,7 @@ NOD = {
 
 def test_a_layer_with_keys_follows_them_while_it_fades_in_and_out() -> None:
     made = library_tables(Library(entries={"nod": Action.model_validate(NOD)}, families={}, themes={}, words={})).actions
-    doing = scripted_slot(made, 0, 1.0, 5.0, repetitions=2)
+    doing = segment_of_kind(made, 0, 1.0, 5.0, repetitions=2)
     work = empty_workspace(FRAMES, 1)
     work.channels[:] = 0.25
     add_layer(work, doing, made, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
@@ -268,7 +268,7 @@ def test_a_layer_with_keys_follows_them_while_it_fades_in_and_out() -> None:
 
 def tracked(name: str, amplitude: float, repetitions: int) -> Array:
     work: Workspace = empty_workspace(FRAMES, 1)
-    doing = slot(name, 1.0, 6.0, amplitude=amplitude, repetitions=repetitions)
+    doing = segment(name, 1.0, 6.0, amplitude=amplitude, repetitions=repetitions)
     add_track(work, doing, ACTIONS, person().draws, leg_length(1.7), 1.0, CLOCK)
     return work.channels
 

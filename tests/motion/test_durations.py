@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from posegen.evaluation.body import centre_of_mass
 from posegen.scene import RIGHT
 from posegen.skeleton import CONTACTS, JOINTS
-from tests.motion.scripted import LIBRARY, Slot, animated, scripted
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
 
 Array = NDArray[Any]
 
@@ -23,13 +23,13 @@ def once(action: str, amplitude: float = 1.0) -> tuple[Array, Array, float, floa
     """Joints and contacts of an action performed once, and the seconds at which it begins and ends."""
     known = LIBRARY.action(action)
     end = BEFORE + (known.enter + known.cycle + known.exit if known.repetitions else 6.0)
-    slots = (
-        Slot("stand", -2, BEFORE),
-        Slot(action, BEFORE, end, side=RIGHT, repetitions=1 if known.repetitions else 0, amplitude=amplitude),
-        Slot("stand", end, end + 3),
+    segments = (
+        SegmentSpec("stand", -2, BEFORE),
+        SegmentSpec(action, BEFORE, end, side=RIGHT, repetitions=1 if known.repetitions else 0, amplitude=amplitude),
+        SegmentSpec("stand", end, end + 3),
     )
     frames = round((end + 1) * FPS)
-    motion = animated(scripted(*slots, frames=frames, seat=0.44), frames, FPS)
+    motion = animated(scripted(*segments, frames=frames, seat=0.44), frames, FPS)
     return motion.joints[0, 0].astype(np.float64), motion.contact[0, 0], BEFORE, end
 
 

@@ -59,9 +59,9 @@ def test_default_samples_are_plausible(motion: Motion) -> None:
 
 def test_bones_have_the_length_of_the_body(scenes: Scenes, motion: Motion) -> None:
     shank = motion.joints[:, :, :, JOINTS.index("left_knee")] - motion.joints[:, :, :, JOINTS.index("left_ankle")]
-    wanted = 0.246 * scenes.persons.stature * scenes.persons.legs
+    expected = 0.246 * scenes.persons.stature * scenes.persons.legs
     lengths = np.sqrt((shank.astype(np.float64) ** 2).sum(-1))
-    np.testing.assert_allclose(lengths, np.broadcast_to(wanted[..., None], lengths.shape), atol=2 * GRID)
+    np.testing.assert_allclose(lengths, np.broadcast_to(expected[..., None], lengths.shape), atol=2 * GRID)
 
 
 def test_even_standing_sways(scenes: Scenes, motion: Motion) -> None:
@@ -83,9 +83,9 @@ def test_values_lie_on_the_grid(motion: Motion) -> None:
 
 @pytest.mark.parametrize("order", [[7], [59, 3, 3, 7], list(range(40, 20, -1))])
 def test_content_is_independent_of_batch_and_order(scenes: Scenes, motion: Motion, order: list[int]) -> None:
-    wanted = Motion(motion.joints[order], motion.action[order], motion.contact[order])
-    assert_equal(animated(pick(scenes, np.array(order)), CONFIG.frames, CONFIG.fps), wanted)
-    assert_equal(animated(plan_scenes(CONFIG, LIBRARY, np.array(order)), CONFIG.frames, CONFIG.fps), wanted)
+    expected = Motion(motion.joints[order], motion.action[order], motion.contact[order])
+    assert_equal(animated(pick(scenes, np.array(order)), CONFIG.frames, CONFIG.fps), expected)
+    assert_equal(animated(plan_scenes(CONFIG, LIBRARY, np.array(order)), CONFIG.frames, CONFIG.fps), expected)
 
 
 def test_stored_frames_do_not_depend_on_the_number_of_frames(scenes: Scenes, motion: Motion) -> None:

@@ -38,8 +38,8 @@ def whole(joints: Array, legs: Array) -> Array:
 @given(SEEDS)
 def test_height_of_the_centre_of_mass(seed: int) -> None:
     joints, legs = body(seed, 3)
-    wanted = centre_of_mass(whole(joints, legs))[:, 1]
-    assert [centre_height(joints, legs, f) for f in range(3)] == pytest.approx(wanted, abs=1e-5)
+    expected = centre_of_mass(whole(joints, legs))[:, 1]
+    assert [centre_height(joints, legs, f) for f in range(3)] == pytest.approx(expected, abs=1e-5)
 
 
 @given(SEEDS, st.integers(3, 25))

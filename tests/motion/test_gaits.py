@@ -14,7 +14,7 @@ from posegen.evaluation.joint_angles import joint_angles
 from posegen.motion.engine import Motion
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import CONTACTS, JOINTS, sole_points
-from tests.motion.scripted import Slot, animated, scripted
+from tests.motion.scripted import SegmentSpec, animated, scripted
 
 Array = NDArray[Any]
 
@@ -24,8 +24,12 @@ HEELS = [CONTACTS.index(f"{side}_heel") for side in ("left", "right")]
 
 
 def act(action: str, speed: float, side: int = LEFT, turn: float = 0.0, fps: int = FPS) -> Motion:
-    slots = (Slot("stand", 0, 0.6), Slot(action, 0.6, 5, speed=speed, side=side, turn=turn), Slot("stand", 5, 9))
-    return animated(scripted(*slots, frames=SECONDS * fps), SECONDS * fps, fps)
+    segments = (
+        SegmentSpec("stand", 0, 0.6),
+        SegmentSpec(action, 0.6, 5, speed=speed, side=side, turn=turn),
+        SegmentSpec("stand", 5, 9),
+    )
+    return animated(scripted(*segments, frames=SECONDS * fps), SECONDS * fps, fps)
 
 
 def place(motion: Motion, joint: str) -> Array:

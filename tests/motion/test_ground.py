@@ -9,7 +9,7 @@ import pytest
 
 from posegen.motion.feet.ground import fill_ground, stair_levels, surface_height
 from posegen.skeleton import PARENTS, sole_points
-from tests.motion.scripted import Slot, animated, scripted
+from tests.motion.scripted import SegmentSpec, animated, scripted
 from tests.variants.applied import apply_variant
 
 HEIGHT = 0.16
@@ -58,7 +58,7 @@ def test_stair_levels_rise_and_the_lowest_is_on_the_floor() -> None:
 
 @pytest.fixture(scope="module")
 def crossing() -> tuple[np.ndarray, np.ndarray]:
-    scenes = replace(scripted(Slot("walk", 0, 12, speed=1.0), frames=FRAMES), steps=STEP)
+    scenes = replace(scripted(SegmentSpec("walk", 0, 12, speed=1.0), frames=FRAMES), steps=STEP)
     motion = animated(scenes, FRAMES, 25)
     return motion.joints[0, 0].astype(np.float64), motion.contact[0, 0]
 
@@ -92,7 +92,7 @@ def test_bones_keep_their_length_on_the_way_up(crossing: tuple[np.ndarray, np.nd
 
 
 def test_variants_transform_the_steps() -> None:
-    scenes = replace(scripted(Slot("walk", 0, 12, speed=1.0), frames=FRAMES), steps=STEP + np.float32(0.25))
+    scenes = replace(scripted(SegmentSpec("walk", 0, 12, speed=1.0), frames=FRAMES), steps=STEP + np.float32(0.25))
     one = np.ones(1, np.float32)
     parameters = {"speed": 1.2 * one, "scale": 0.9 * one, "offset_x": 0.5 * one, "offset_z": -0.25 * one}
     x, z, heading, *size, height = scenes.steps[0, 0]

@@ -17,7 +17,7 @@ from posegen.motion.workspace import Person
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import CONTACTS, JOINTS
 from tests.motion.acted import acted, rotations_of, shown
-from tests.motion.scripted import LIBRARY, Slot, animated, scripted
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
 
 Array = NDArray[Any]
 
@@ -67,10 +67,12 @@ def scene(name: str, side: int, body: tuple[float, float, float], amplitude: flo
     """The action once, standing."""
     action = LIBRARY.action(name)
     end = START + seconds(action)
-    doing = Slot(name, START, end, side=side, repetitions=repetitions(action), layered=action.layered, amplitude=amplitude)
-    apart = (Slot("stand", -2, START), doing, Slot("stand", end, 30))
-    slots = (Slot("stand", -2, 30), doing) if action.layered else apart
-    made = scripted(*slots, frames=round((end + 0.5) * FPS), stature=body[0])
+    doing = SegmentSpec(
+        name, START, end, side=side, repetitions=repetitions(action), layered=action.layered, amplitude=amplitude
+    )
+    apart = (SegmentSpec("stand", -2, START), doing, SegmentSpec("stand", end, 30))
+    segments = (SegmentSpec("stand", -2, 30), doing) if action.layered else apart
+    made = scripted(*segments, frames=round((end + 0.5) * FPS), stature=body[0])
     made.persons.arms[:], made.persons.shoulders[:] = body[1:]
     return made
 
@@ -186,14 +188,14 @@ def test_behind_stairs_the_hand_target_is_on_the_raised_floor(stairs: str) -> No
     for before, speed in (("walk", 1.0), (stairs, 0.5)):
         pick = LIBRARY.action("pick_up")
         end = 6 + pick.enter + pick.cycle + pick.exit
-        slots = (
-            Slot("stand", -2, 1),
-            Slot(before, 1, 5, speed=speed),
-            Slot("stand", 5, 6),
-            Slot("pick_up", 6, end, side=RIGHT, repetitions=1),
-            Slot("stand", end, 20),
+        segments = (
+            SegmentSpec("stand", -2, 1),
+            SegmentSpec(before, 1, 5, speed=speed),
+            SegmentSpec("stand", 5, 6),
+            SegmentSpec("pick_up", 6, end, side=RIGHT, repetitions=1),
+            SegmentSpec("stand", end, 20),
         )
-        motion = animated(scripted(*slots, frames=round(end * FPS)), round(end * FPS), FPS)
+        motion = animated(scripted(*segments, frames=round(end * FPS)), round(end * FPS), FPS)
         joints = motion.joints[0, 0].astype(np.float64)[6 * FPS :]
         floor = joints[0, JOINTS.index("left_ankle"), 1]
         lowest[before] = joints[:, JOINTS.index("right_wrist"), 1].min() - floor

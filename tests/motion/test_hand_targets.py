@@ -16,7 +16,7 @@ from posegen.motion.workspace import Workspace
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import JOINTS
 from tests.motion.acted import MARGIN, acted, rotations_of, shown
-from tests.motion.scripted import LIBRARY, Slot, person, scripted
+from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted
 from tests.naive import about_y
 
 Array = NDArray[Any]
@@ -53,11 +53,11 @@ MADE = library()
 SIDES = ((LEFT, "left", 1), (RIGHT, "right", -1))
 
 
-def act(*slots: Slot, stature: float = 1.7) -> Workspace:
-    return acted(scripted(*slots, frames=FRAMES, stature=stature, library=MADE), MADE, person(stature))
+def act(*segments: SegmentSpec, stature: float = 1.7) -> Workspace:
+    return acted(scripted(*segments, frames=FRAMES, stature=stature, library=MADE), MADE, person(stature))
 
 
-def wanted(work: Workspace, anchor: str, sign: int, stature: float) -> Array:
+def expected(work: Workspace, anchor: str, sign: int, stature: float) -> Array:
     """Target of the wrist in the middle frame."""
     turned = rotations_of(work, MIDDLE)
     apart = np.array(PLACES[anchor]) * [sign, 1, 1] * (0.186 + 0.146) * stature
@@ -72,26 +72,26 @@ def wanted(work: Workspace, anchor: str, sign: int, stature: float) -> Array:
 @pytest.mark.parametrize("stature", [1.5, 1.9])
 def test_the_wrist_is_at_its_target(anchor: str, side: tuple[int, str, int], stature: float) -> None:
     number, name, sign = side
-    base = act(Slot(f"hold_{anchor}", 0.5, 5.5, side=number), stature=stature)
-    standing = Slot("stand", -2, 9)
-    over = act(standing, Slot(f"over_{anchor}", 0.5, 5.5, side=number, layered=True), stature=stature)
+    base = act(SegmentSpec(f"hold_{anchor}", 0.5, 5.5, side=number), stature=stature)
+    standing = SegmentSpec("stand", -2, 9)
+    over = act(standing, SegmentSpec(f"over_{anchor}", 0.5, 5.5, side=number, layered=True), stature=stature)
     for work in (base, over):
         there = shown(work, f"{name}_wrist")[MIDDLE]
-        np.testing.assert_allclose(there, wanted(work, anchor, sign, stature), atol=1e-3)
+        np.testing.assert_allclose(there, expected(work, anchor, sign, stature), atol=1e-3)
 
 
 @pytest.mark.parametrize("anchor", ["chest", "head"])
 def test_in_walking_the_hand_stays_with_the_body(anchor: str) -> None:
-    work = act(Slot("walk", -3, 9, speed=1.2), Slot(f"over_{anchor}", 0.5, 5.5, side=LEFT, layered=True))
+    work = act(SegmentSpec("walk", -3, 9, speed=1.2), SegmentSpec(f"over_{anchor}", 0.5, 5.5, side=LEFT, layered=True))
     there = shown(work, "left_wrist")[MIDDLE]
-    np.testing.assert_allclose(there, wanted(work, anchor, 1, 1.7), atol=1e-3)
+    np.testing.assert_allclose(there, expected(work, anchor, 1, 1.7), atol=1e-3)
 
 
 def test_a_gait_holds_its_hand_and_fades_to_the_target() -> None:
-    slots = (Slot("stand", -2, 1), Slot("carry", 1, 5, speed=1.2, side=LEFT), Slot("stand", 5, 9))
-    work = act(*slots)
-    np.testing.assert_allclose(shown(work, "left_wrist")[MIDDLE], wanted(work, "chest", 1, 1.7), atol=1e-3)
-    free = act(Slot("stand", -2, 9))
+    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("carry", 1, 5, speed=1.2, side=LEFT), SegmentSpec("stand", 5, 9))
+    work = act(*segments)
+    np.testing.assert_allclose(shown(work, "left_wrist")[MIDDLE], expected(work, "chest", 1, 1.7), atol=1e-3)
+    free = act(SegmentSpec("stand", -2, 9))
     for frame in (10, 140):
         np.testing.assert_allclose(shown(work, "left_wrist")[frame, 1], shown(free, "left_wrist")[frame, 1], atol=0.02)
     relative = shown(work, "left_wrist") - shown(work, "spine3")
@@ -99,16 +99,16 @@ def test_a_gait_holds_its_hand_and_fades_to_the_target() -> None:
 
 
 def test_nothing_moves_without_a_hand_target() -> None:
-    work = act(Slot("walk", -3, 9, speed=1.2), Slot("wave", 1, 5, repetitions=4, layered=True, side=RIGHT))
+    work = act(SegmentSpec("walk", -3, 9, speed=1.2), SegmentSpec("wave", 1, 5, repetitions=4, layered=True, side=RIGHT))
     turns, joints = work.turns.copy(), work.joints.copy()
     place_upper_body(work.channels, turns[6], person().offsets, joints, turns)
     np.testing.assert_array_equal(work.joints, joints)
 
 
 def test_a_layer_without_a_target_replaces_the_target_below() -> None:
-    holding, wave = Slot("hold_both", 0.2, 5.8), Slot("wave", 1.5, 4.5, repetitions=3, layered=True, side=LEFT)
+    holding, wave = SegmentSpec("hold_both", 0.2, 5.8), SegmentSpec("wave", 1.5, 4.5, repetitions=3, layered=True, side=LEFT)
     still, waving = act(holding), act(holding, wave)
-    free = act(Slot("stand", -2, 9), wave)
+    free = act(SegmentSpec("stand", -2, 9), wave)
     at = MIDDLE
     np.testing.assert_allclose(shown(waving, "left_wrist")[at], shown(free, "left_wrist")[at], atol=2e-3)
     # The trunk leans away from the waving arm, and the other hand moves with it.
@@ -124,8 +124,8 @@ def test_a_layer_without_a_target_replaces_the_target_below() -> None:
 
 @pytest.mark.parametrize("below", ["stand", "hold_both", "walk"])
 def test_hands_reach_and_leave_targets_without_a_jump(below: str) -> None:
-    slots = (Slot(below, -0.3 if below == "hold_both" else -3, 6.3, speed=1.2 * (below == "walk")),)
-    work = act(*slots, Slot("over_head", 0.6, 5.4, side=LEFT, layered=True))
+    segments = (SegmentSpec(below, -0.3 if below == "hold_both" else -3, 6.3, speed=1.2 * (below == "walk")),)
+    work = act(*segments, SegmentSpec("over_head", 0.6, 5.4, side=LEFT, layered=True))
     for joint in ("left_wrist", "left_elbow"):
         relative = shown(work, joint) - shown(work, "spine3")
         jolt = np.sqrt((np.diff(relative, 2, axis=0) ** 2).sum(-1)).max() * 25**2
@@ -133,8 +133,8 @@ def test_hands_reach_and_leave_targets_without_a_jump(below: str) -> None:
 
 
 def test_the_target_is_constant_while_the_reach_rises() -> None:
-    first, slots = CHANNELS.index("left_hand_aside"), (Slot("hold_chest", 0.5, 5.5, side=LEFT),)
-    rows = act(*slots).channels[first : first + 4, MARGIN : MARGIN + FRAMES]
+    first, segments = CHANNELS.index("left_hand_aside"), (SegmentSpec("hold_chest", 0.5, 5.5, side=LEFT),)
+    rows = act(*segments).channels[first : first + 4, MARGIN : MARGIN + FRAMES]
     on = (np.arange(FRAMES) / 25 >= 0.5) & (np.arange(FRAMES) / 25 < 5.5)
     for row, value in zip(rows[:3], PLACES["chest"], strict=True):
         np.testing.assert_allclose(row[on], value, atol=1e-6)
@@ -142,12 +142,12 @@ def test_the_target_is_constant_while_the_reach_rises() -> None:
     assert rows[3, MIDDLE] == 1
     assert rows[3, on][-1] < 0.01
     assert (np.diff(rows[3, 13:33]) >= 0).all()
-    layer = act(Slot("stand", -2, 9), Slot("over_chest", 0.5, 5.5, side=LEFT, layered=True))
+    layer = act(SegmentSpec("stand", -2, 9), SegmentSpec("over_chest", 0.5, 5.5, side=LEFT, layered=True))
     np.testing.assert_allclose(layer.channels[first + 3, MARGIN : MARGIN + FRAMES][on], 1.0, atol=1e-6)
 
 
 def test_left_and_right_mirror() -> None:
-    left, right = (act(Slot("hold_chest", 0.5, 5.5, side=side)) for side, _, _ in SIDES)
+    left, right = (act(SegmentSpec("hold_chest", 0.5, 5.5, side=side)) for side, _, _ in SIDES)
     heading = about_y(-0.1)
     seen = [
         (shown(work, f"{name}_{joint}") - shown(work, "pelvis")) @ heading.T * [sign, 1, 1]
@@ -160,7 +160,7 @@ def test_left_and_right_mirror() -> None:
 
 
 def test_elbows_and_wrists_are_joints_of_the_arm() -> None:
-    work = act(Slot("hold_floor", 0.5, 5.5, side=LEFT), stature=1.8)
+    work = act(SegmentSpec("hold_floor", 0.5, 5.5, side=LEFT), stature=1.8)
     for name, parent, share in (("left_elbow", "left_shoulder", 0.186), ("left_wrist", "left_elbow", 0.146)):
         bones = np.sqrt(((shown(work, name) - shown(work, parent)) ** 2).sum(-1))
         np.testing.assert_allclose(bones, share * 1.8, atol=1e-5)

@@ -87,13 +87,13 @@ def test_wrist_and_elbow_equal_the_oracle(seed: int) -> None:
     one = arm(seed, reach=1.0)
     goal = place_of(one)
     elbow, wrist = solved(one)
-    wanted_elbow = naive.solve_elbow(one.upper, one.fore, one.shoulder, one.elbow, one.wrist, goal)
+    expected_elbow = naive.solve_elbow(one.upper, one.fore, one.shoulder, one.elbow, one.wrist, goal)
     np.testing.assert_allclose(wrist, goal, atol=NEAR)
     # The shortest rotation to the opposite direction is undefined.
     before, after = one.wrist - one.shoulder, goal - one.shoulder
     cosine = (before * after).sum(0) / (lengths(one.wrist, one.shoulder) * lengths(goal, one.shoulder))
     clear = cosine > -0.95
-    np.testing.assert_allclose(elbow[:, clear], wanted_elbow[:, clear], atol=2e-4)
+    np.testing.assert_allclose(elbow[:, clear], expected_elbow[:, clear], atol=2e-4)
 
 
 @given(SEEDS)
@@ -131,9 +131,9 @@ def test_bones_keep_their_length_and_elbows_their_range(seed: int, reach: float,
 def test_reach_is_the_weight_of_the_target(seed: int, reach: float) -> None:
     one = arm(seed, reach)
     _, wrist = solved(one)
-    wanted = one.wrist + reach * (place_of(one) - one.wrist)
-    roomy = lengths(wanted, one.shoulder) > 0.5 * (one.upper + one.fore)
-    np.testing.assert_allclose(wrist[:, roomy], wanted[:, roomy], atol=NEAR)
+    expected = one.wrist + reach * (place_of(one) - one.wrist)
+    roomy = lengths(expected, one.shoulder) > 0.5 * (one.upper + one.fore)
+    np.testing.assert_allclose(wrist[:, roomy], expected[:, roomy], atol=NEAR)
 
 
 @given(SEEDS)

@@ -89,9 +89,9 @@ def lean(leg: Array) -> Array:
 @given(st.floats(0.45, 0.8), st.floats(-0.2, 0.2), st.floats(-0.5, 0.5))
 def test_the_lean_of_a_shank_equals_that_of_the_solved_knee(lowest: float, ahead: float, yaw: float) -> None:
     leg, _ = sinking(9, lowest, ahead, yaw)
-    wanted = lean(leg)
+    expected = lean(leg)
     found = [float(shank_lean(leg, f, THIGH, SHANK)[0]) for f in range(9)]
-    np.testing.assert_allclose(found, wanted, atol=2e-3)  # the bend is perpendicular to the leg, and legs lean out a little
+    np.testing.assert_allclose(found, expected, atol=2e-3)  # the bend is perpendicular to the leg, and legs lean out a little
 
 
 @given(st.floats(0.55, 0.8), st.floats(-0.05, 0.2), st.floats(-0.5, 0.5))
@@ -108,8 +108,8 @@ def test_a_heel_rises_before_the_ankle_bends_too_far(lowest: float, ahead: float
         turn = about_y(yaw) @ about_x(-float(leg[PITCH, f]))
         toe = leg[ANKLE_X : ANKLE_X + 3, f] + turn @ [0, -ANKLE_HEIGHT, BALL]
         raised = float(rise_on_toes(np.float32(np.sin(2 * np.pi * leg[PITCH, f]))))
-        wanted = [0.3 + BALL * np.sin(2 * np.pi * yaw), raised, -0.2 + BALL * np.cos(2 * np.pi * yaw)]
-        np.testing.assert_allclose(toe, wanted, atol=1e-5)
+        expected = [0.3 + BALL * np.sin(2 * np.pi * yaw), raised, -0.2 + BALL * np.cos(2 * np.pi * yaw)]
+        np.testing.assert_allclose(toe, expected, atol=1e-5)
     # The movement is smooth: second differences are small.
     assert np.abs(np.diff(leg[PITCH], 2)).max() < 0.35 * max(np.ptp(leg[PITCH]), 1e-6)
 
@@ -136,8 +136,8 @@ def test_toes_of_a_swinging_foot_hang_where_its_ankle_would_bend_too_far() -> No
     assert bent[16:].max() > MOST_BEND + 2 * SOFT_BEND
     after = (lean(leg) + leg[PITCH])[16:]
     over = np.maximum(bent[16:] - MOST_BEND, 0)
-    wanted = bent[16:] - HEEL_FOR_BEND * over
-    np.testing.assert_allclose(after, wanted, atol=HEEL_FOR_BEND * 0.26 * SOFT_BEND + 2e-3)
+    expected = bent[16:] - HEEL_FOR_BEND * over
+    np.testing.assert_allclose(after, expected, atol=HEEL_FOR_BEND * 0.26 * SOFT_BEND + 2e-3)
 
 
 @pytest.mark.parametrize("running", [0.0, 1.0])
@@ -154,8 +154,8 @@ def test_the_heels_of_runners_rise_with_the_distance_behind(running: float) -> N
     change = (leg - before)[PITCH].astype(np.float64)
     held = np.arange(20, 40)
     behind = root[PATH_Z, held] - 0.4 + leg[FORWARD, held] - float(roll_forward(np.float32(-0.06), FOOT))
-    wanted = -running * (held - 9) / 30 * TURNS_A_METRE * np.maximum(behind, 0)
-    np.testing.assert_allclose(change[held], wanted, atol=1e-6)
+    expected = -running * (held - 9) / 30 * TURNS_A_METRE * np.maximum(behind, 0)
+    np.testing.assert_allclose(change[held], expected, atol=1e-6)
     assert (change[:20] == 0).all()
     assert (change[held].min() < -0.01) == bool(running)
     share = np.clip((np.arange(40, 60) - 39.25) * step / RETURN_SECONDS, 0, 1)

@@ -25,7 +25,7 @@ from posegen.motion.key_poses import (
 from posegen.motion.library_tables import library_tables
 from posegen.motion.workspace import KNOTS, Clock
 from posegen.scene import DRAWS
-from tests.motion.scripted import LIBRARY, leg_length, person, slot
+from tests.motion.scripted import LIBRARY, leg_length, person, segment
 
 Array = NDArray[Any]
 
@@ -78,35 +78,35 @@ def test_curves_pass_through_their_keys_smoothly(seed: int) -> None:
 
 
 names = st.sampled_from(LIBRARY.actions)
-seconds_of_slot = st.floats(0.3, 9)
+seconds_of_segment = st.floats(0.3, 9)
 
 
-@given(names, seconds_of_slot, st.floats(0.7, 1.5))
+@given(names, seconds_of_segment, st.floats(0.7, 1.5))
 def test_stages_fit_into_their_segment(name: str, seconds: float, tempo: float) -> None:
     action = LIBRARY.action(name)
-    entered, leaving = stage_bounds(slot(name, 3.0, 3.0 + seconds, tempo=tempo))
-    assert 3 <= entered < leaving <= 3 + seconds
+    enter_end, exit_begin = stage_bounds(segment(name, 3.0, 3.0 + seconds, tempo=tempo))
+    assert 3 <= enter_end < exit_begin <= 3 + seconds
     if action.enter + action.exit < 0.9 * seconds * tempo:
-        assert entered - 3 == pytest.approx(action.enter / tempo)
-        assert 3 + seconds - leaving == pytest.approx(action.exit / tempo)
+        assert enter_end - 3 == pytest.approx(action.enter / tempo)
+        assert 3 + seconds - exit_begin == pytest.approx(action.exit / tempo)
 
 
-@given(names, seconds_of_slot, st.integers(1, 9), SEEDS)
+@given(names, seconds_of_segment, st.integers(1, 9), SEEDS)
 def test_repetitions_have_an_irregular_beat(name: str, seconds: float, count: int, seed: int) -> None:
     draws = np.random.default_rng(seed).random(DRAWS)
-    doing = slot(name, 1.0, 1.0 + seconds, repetitions=count)
-    entered, leaving = stage_bounds(doing)
+    doing = segment(name, 1.0, 1.0 + seconds, repetitions=count)
+    enter_end, exit_begin = stage_bounds(doing)
     begins, lengths = np.transpose([repetition_span(doing, draws, number) for number in range(count)])
     np.testing.assert_allclose(begins[1:], (begins + lengths)[:-1])  # without a gap
-    assert begins[0] == pytest.approx(entered)
-    assert begins[-1] + lengths[-1] == pytest.approx(leaving)
-    beats = (begins - entered) / (leaving - entered) * count
+    assert begins[0] == pytest.approx(enter_end)
+    assert begins[-1] + lengths[-1] == pytest.approx(exit_begin)
+    beats = (begins - enter_end) / (exit_begin - enter_end) * count
     assert np.abs(beats - np.arange(count)).max() < 0.0401
 
 
 @given(st.floats(0.8, 4), st.floats(0.5, 1.5))
 def test_a_flight_keeps_its_duration_at_any_tempo(length: float, amplitude: float) -> None:
-    jump = slot("jump", 0.0, 5.0, amplitude=amplitude, repetitions=2)
+    jump = segment("jump", 0.0, 5.0, amplitude=amplitude, repetitions=2)
     begin, end = jump.flight_begin, jump.flight_end
     shares = (0.0, 0.2, begin, 0.5 * (begin + end), end, 0.9, 1.0)
     at = [time_in_cycle(jump, share, length) for share in shares]
@@ -114,11 +114,11 @@ def test_a_flight_keeps_its_duration_at_any_tempo(length: float, amplitude: floa
     assert at[-1] == pytest.approx(length)
     assert at[4] - at[2] == pytest.approx(flight_seconds(jump))
     assert (np.diff(at) > 0).all()
-    assert time_in_cycle(slot("squat", 0.0, 5.0, repetitions=2), 0.3, length) == pytest.approx(0.3 * length)
+    assert time_in_cycle(segment("squat", 0.0, 5.0, repetitions=2), 0.3, length) == pytest.approx(0.3 * length)
 
 
 def test_the_height_of_a_flight_grows_with_the_amplitude() -> None:
-    once, larger = (flight_seconds(slot("jump", 0.0, 3.0, amplitude=a)) for a in (1.0, 1.44))
+    once, larger = (flight_seconds(segment("jump", 0.0, 3.0, amplitude=a)) for a in (1.0, 1.44))
     assert larger == pytest.approx(1.2 * once)  # and height with the square of time
 
 
@@ -126,7 +126,7 @@ def test_the_height_of_a_flight_grows_with_the_amplitude() -> None:
 def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, amplitude: float) -> None:
     someone = person(stature=1.8, seed=seed)
     leg, knots, moving = leg_length(1.8), np.zeros((4, KNOTS)), np.zeros(KNOTS, np.bool_)
-    jump = slot("jump", 1.0, 1.5 + 1.65 * count, amplitude=amplitude, repetitions=count)
+    jump = segment("jump", 1.0, 1.5 + 1.65 * count, amplitude=amplitude, repetitions=count)
     at = np.zeros(KNOTS)
     fill_times(jump, ACTIONS, someone.draws, at)
     n = knots_of_channel(jump, ACTIONS, someone.draws, leg, CHANNELS.index("root_height"), 1.0, at, knots, moving)
@@ -144,6 +144,6 @@ def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, ampl
 
 
 def test_root_height_is_relative_to_seat_and_floor() -> None:
-    assert root_height_unit(slot("sit", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.4)
-    assert root_height_unit(slot("kneel", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.94 / 0.85)
-    assert root_height_unit(slot("squat", 0.0, 5.0), 0.85, 0.6, 0.94) == 1.0
+    assert root_height_unit(segment("sit", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.4)
+    assert root_height_unit(segment("kneel", 0.0, 5.0), 0.85, 0.6, 0.94) == pytest.approx(0.94 / 0.85)
+    assert root_height_unit(segment("squat", 0.0, 5.0), 0.85, 0.6, 0.94) == 1.0

@@ -135,9 +135,9 @@ def test_bones_keep_their_length(seed: int) -> None:
 @given(SEEDS)
 def test_ankles_within_reach_are_unchanged(seed: int) -> None:
     leg = legs_between(seed, 0.4, 0.999)
-    wanted = part(leg, ANKLE_X)
+    expected = part(leg, ANKLE_X)
     solve_knee(0, leg.shape[1], THIGH, SHANK, leg)
-    np.testing.assert_allclose(part(leg, ANKLE_X), wanted, atol=1e-5)
+    np.testing.assert_allclose(part(leg, ANKLE_X), expected, atol=1e-5)
 
 
 @given(SEEDS)

@@ -85,8 +85,8 @@ def test_the_force_of_a_run_carries_the_weight(period: float, share: float) -> N
     seconds = np.linspace(0, contact, 41)
     height = rise(period, contact, seconds)
     push = np.diff(height, 2) / (seconds[1] - seconds[0]) ** 2 + GRAVITY
-    wanted = 0.5 * np.pi * GRAVITY * period / contact * np.sin(np.pi * seconds[1:-1] / contact)  # half a sine
-    np.testing.assert_allclose(push, wanted, atol=0.06 * wanted.max())
+    expected = 0.5 * np.pi * GRAVITY * period / contact * np.sin(np.pi * seconds[1:-1] / contact)  # half a sine
+    np.testing.assert_allclose(push, expected, atol=0.06 * expected.max())
     mean = push.sum() * (seconds[1] - seconds[0]) / period
     assert mean == pytest.approx(GRAVITY, rel=0.02)
     assert height.min() < 0  # the body sinks over the stance leg
@@ -209,8 +209,8 @@ def turned(**degrees: float) -> Array:
 
 @given(*[st.floats(-60, 60)] * 4)
 def test_pelvis_rotation(heading: float, rotation: float, tilt: float, obliquity: float) -> None:
-    wanted = about_y((heading + rotation) / 360) @ about_x(tilt / 360) @ about_z(obliquity / 360)
-    np.testing.assert_allclose(turned(heading=heading, rotation=rotation, tilt=tilt, obliquity=obliquity), wanted, atol=2e-6)
+    expected = about_y((heading + rotation) / 360) @ about_x(tilt / 360) @ about_z(obliquity / 360)
+    np.testing.assert_allclose(turned(heading=heading, rotation=rotation, tilt=tilt, obliquity=obliquity), expected, atol=2e-6)
 
 
 def test_directions_of_positive_pelvis_angles() -> None:

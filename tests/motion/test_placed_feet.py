@@ -19,7 +19,7 @@ from posegen.motion.timeline import glide
 from posegen.motion.workspace import Clock
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
-from tests.motion.scripted import LIBRARY, Slot, animated, person, scripted, slot
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, person, scripted, segment
 
 Array = NDArray[Any]
 
@@ -29,31 +29,31 @@ FORWARD, ASIDE, UP, PITCHED = range(4)
 
 
 def test_a_fraction_of_a_stage_is_a_time() -> None:
-    someone, lunge = person(seed=3), slot("lunge", 2.0, 8.0, repetitions=2)
-    entered, leaving = stage_bounds(lunge)
-    assert interval_seconds(lunge, ENTER, 0.5, 0, someone.draws) == pytest.approx((2.0 + entered) / 2)
+    someone, lunge = person(seed=3), segment("lunge", 2.0, 8.0, repetitions=2)
+    enter_end, exit_begin = stage_bounds(lunge)
+    assert interval_seconds(lunge, ENTER, 0.5, 0, someone.draws) == pytest.approx((2.0 + enter_end) / 2)
     assert interval_seconds(lunge, EXIT, 1.0, 0, someone.draws) == pytest.approx(8.0)
     begin, length = repetition_span(lunge, someone.draws, 1)
     assert interval_seconds(lunge, CYCLE, 0.25, 1, someone.draws) == pytest.approx(begin + 0.25 * length)
-    held = slot("kneel", 0.0, 10.0)
-    entered, leaving = stage_bounds(held)
-    assert interval_seconds(held, CYCLE, 0.5, 0, someone.draws) == pytest.approx((entered + leaving) / 2)
+    held = segment("kneel", 0.0, 10.0)
+    enter_end, exit_begin = stage_bounds(held)
+    assert interval_seconds(held, CYCLE, 0.5, 0, someone.draws) == pytest.approx((enter_end + exit_begin) / 2)
 
 
 @given(st.floats(-3, 3), st.sampled_from([1 / 25, 1 / 30, 1 / 120]), st.booleans())
 def test_interval_frames_lie_within_the_interval(first: float, step: float, right: bool) -> None:
     someone, known = person(seed=4), library_tables(LIBRARY).actions
-    lunge, clock = slot("lunge", 0.0, 6.0, repetitions=2, right=right), Clock(first, step)
+    lunge, clock = segment("lunge", 0.0, 6.0, repetitions=2, right=right), Clock(first, step)
     marks = np.zeros(400, np.bool_)
     mark_intervals(lunge, known, someone.draws, clock, RIGHT_FOOT if right else LEFT_FOOT, marks)
     seconds = first + step * np.arange(400)
-    wanted = np.zeros(400, np.bool_)
+    expected = np.zeros(400, np.bool_)
     for number in range(2):
         for lift in LIBRARY.action("lunge").lifts:
             ends = (interval_seconds(lunge, CYCLE, at, number, someone.draws) for at in (lift.begin, lift.end))
             begin, end = ends
-            wanted |= (seconds >= begin) & (seconds < end)
-    differing = np.flatnonzero(marks != wanted)
+            expected |= (seconds >= begin) & (seconds < end)
+    differing = np.flatnonzero(marks != expected)
     # A time on a frame may round to either side.
     assert len(differing) <= 1
     other = np.zeros(400, np.bool_)
@@ -139,20 +139,20 @@ def test_a_guided_swing_leads_from_footprint_to_footprint() -> None:
 
 
 def test_gliding_travels_between_the_stages() -> None:
-    crawl = slot("crawling", 1.0, 11.0, repetitions=4, speed=0.4)
-    entered, leaving = stage_bounds(crawl)
+    crawl = segment("crawling", 1.0, 11.0, repetitions=4, speed=0.4)
+    enter_end, exit_begin = stage_bounds(crawl)
     speed, seconds = np.zeros(300, np.float32), np.arange(300) / FPS
     glide(crawl, Clock(0.0, 1 / FPS), speed)
-    assert not speed[(seconds <= entered) | (seconds >= leaving)].any()
-    assert speed[(seconds > entered + 0.8) & (seconds < leaving - 0.8)] == pytest.approx(0.4)
+    assert not speed[(seconds <= enter_end) | (seconds >= exit_begin)].any()
+    assert speed[(seconds > enter_end + 0.8) & (seconds < exit_begin - 0.8)] == pytest.approx(0.4)
     assert speed.max() <= np.float32(0.4)
 
 
 def clip(action: str, side: int, repetitions: int, seconds: float) -> tuple[Array, Array]:
     """Joints and contacts of an action between two segments of standing."""
     frames = round((seconds + 2) * FPS)
-    doing = Slot(action, 1.0, 1.0 + seconds, side=side, repetitions=repetitions, speed=speed_of(action))
-    scenes = scripted(Slot("stand", -2.0, 1.0), doing, Slot("stand", 1.0 + seconds, seconds + 4), frames=frames)
+    doing = SegmentSpec(action, 1.0, 1.0 + seconds, side=side, repetitions=repetitions, speed=speed_of(action))
+    scenes = scripted(SegmentSpec("stand", -2.0, 1.0), doing, SegmentSpec("stand", 1.0 + seconds, seconds + 4), frames=frames)
     motion = animated(scenes, frames, FPS)
     return motion.joints[0, 0], motion.contact[0, 0]
 
@@ -198,9 +198,9 @@ def test_knees_that_touch_are_at_the_floor(stature: float) -> None:
     pace = float(np.sqrt(stature / 1.7))
     for action, repetitions, seconds in (("kneel", 0, 6.0), ("crawling", 3, 8.65)):
         frames = round((seconds + 2) * FPS)
-        doing = Slot(action, 1.0, 1.0 + seconds, side=LEFT, repetitions=repetitions, speed=pace * speed_of(action))
-        slots = (Slot("stand", -2.0, 1.0), doing, Slot("stand", 1.0 + seconds, seconds + 4))
-        motion = animated(scripted(*slots, frames=frames, stature=stature), frames, FPS)
+        doing = SegmentSpec(action, 1.0, 1.0 + seconds, side=LEFT, repetitions=repetitions, speed=pace * speed_of(action))
+        segments = (SegmentSpec("stand", -2.0, 1.0), doing, SegmentSpec("stand", 1.0 + seconds, seconds + 4))
+        motion = animated(scripted(*segments, frames=frames, stature=stature), frames, FPS)
         for side in ("left", "right"):
             touching = motion.contact[0, 0, :, CONTACTS.index(f"{side}_knee")] == 1
             height = motion.joints[0, 0, touching, JOINTS.index(f"{side}_knee"), 1]

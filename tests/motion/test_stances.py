@@ -167,8 +167,8 @@ def test_footprints_of_side_steps_are_separate(standing: int | None) -> None:
     separate_footprints(root, stances, np.array([2, 2]), 0.11)
     moved = stances[:, :, PRINT_X] - before[:, :, PRINT_X]
     assert moved[:, 0].tolist() == [0, 0]  # far enough apart
-    wanted = {None: (0.03, -0.03), 0: (0.0, -0.06), 1: (0.06, 0.0)}[standing]
-    assert moved[:, 1] == pytest.approx(wanted, abs=1e-6)
+    expected = {None: (0.03, -0.03), 0: (0.0, -0.06), 1: (0.06, 0.0)}[standing]
+    assert moved[:, 1] == pytest.approx(expected, abs=1e-6)
     root[ASIDE_SPEED] = 0
     again = before.copy()
     separate_footprints(root, again, np.array([2, 2]), 0.11)
@@ -337,16 +337,16 @@ def test_the_correction_fades_before_the_first_and_behind_the_last_stance() -> N
     nominal = np.zeros((4, frames), np.float32)
     nominal[2] = np.linspace(0, 1, frames)
     # Equal to a swing towards a distant stance, when the foot is already on its nominal course.
-    wanted = np.zeros((LEG_ROWS, 3 * frames), np.float32)
-    wanted[:, frames : 2 * frames] = leg
+    expected = np.zeros((LEG_ROWS, 3 * frames), np.float32)
+    expected[:, frames : 2 * frames] = leg
     far = np.zeros((3, 8))
     far[:, :2], far[1, 2:] = [[0, 2], [20 + frames, 40 + frames], [178, 180]], stances[0, 2:]
     long = np.zeros((4, 3 * frames), np.float32)
     long[2] = np.linspace(-1 - 1 / (frames - 1), 2 + 1 / (frames - 1), 3 * frames)
     swing_foot(leg, nominal, stances, 1, np.zeros(frames, np.float32), passing, passing)
-    swing_foot(wanted, long, far, 3, np.zeros(3 * frames, np.float32), passing, passing)
+    swing_foot(expected, long, far, 3, np.zeros(3 * frames, np.float32), passing, passing)
     rows = [ANKLE_X, ANKLE_Z, YAW]
-    np.testing.assert_allclose(leg[rows], wanted[rows, frames : 2 * frames], atol=1e-6)
+    np.testing.assert_allclose(leg[rows], expected[rows, frames : 2 * frames], atol=1e-6)
     np.testing.assert_allclose(leg[ANKLE_Z, [0, 9, 50, 59]], nominal[2, [0, 9, 50, 59]], atol=1e-6)
     assert abs(leg[ANKLE_X, 42]) > 0.2
 

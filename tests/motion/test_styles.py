@@ -33,7 +33,7 @@ from posegen.motion.workspace import Clock, Person, Segment
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import JOINTS, MIRROR_JOINTS, sole_points
 from tests.motion.acted import acted, rotations_of
-from tests.motion.scripted import LIBRARY, Slot, scripted, slot
+from tests.motion.scripted import LIBRARY, SegmentSpec, scripted, segment
 
 Array = NDArray[Any]
 
@@ -42,8 +42,8 @@ STYLES = list(LIBRARY.styles)
 NAMED = STYLES[1:]
 
 
-def in_style(name: str, *slots: Slot, frames: int, **others: Any) -> Scenes:
-    scenes = scripted(*slots, frames=frames, **others)
+def in_style(name: str, *segments: SegmentSpec, frames: int, **others: Any) -> Scenes:
+    scenes = scripted(*segments, frames=frames, **others)
     scenes.persons.style[:] = STYLES.index(name)
     return scenes
 
@@ -57,7 +57,7 @@ class Gait:
 
     def __init__(self, name: str) -> None:
         speed = SPEED * LIBRARY.styles[name].speed
-        scenes = in_style(name, Slot("walk", -3, 11, speed=speed), frames=SECONDS * FPS)
+        scenes = in_style(name, SegmentSpec("walk", -3, 11, speed=speed), frames=SECONDS * FPS)
         motion = animate(scenes, LIBRARY, SECONDS * FPS, FPS)
         joints, contact = motion.joints[0, 0], motion.contact[0, 0]
         walk = measure_walk(Recording(name, "1", joints.astype(np.float64), FPS, contact, []))
@@ -141,7 +141,7 @@ def test_arms_swing_and_bodies_bounce_by_style(gaits: dict[str, Gait]) -> None:
 
 
 def test_the_neutral_style_adds_nothing() -> None:
-    scenes = scripted(Slot("walk", 0, 2, speed=1.0), frames=50)
+    scenes = scripted(SegmentSpec("walk", 0, 2, speed=1.0), frames=50)
     plain, styled = person_arrays(scenes), person_arrays(scenes, style_tables(LIBRARY))
     for one, other in zip(plain, styled, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -150,9 +150,17 @@ def test_the_neutral_style_adds_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["sad", "happy"])
 def test_the_mirrored_walk_of_a_style_is_the_mirror_image(name: str) -> None:
-    slots = (Slot("stand", -2, 0.5), Slot("walk", 0.5, 4, speed=1.0, turn=40, side=LEFT), Slot("stand", 4, 9))
-    other = (Slot("stand", -2, 0.5), Slot("walk", 0.5, 4, speed=1.0, turn=-40, side=RIGHT), Slot("stand", 4, 9))
-    scenes, swapped = (in_style(name, *some, frames=120) for some in (slots, other))
+    segments = (
+        SegmentSpec("stand", -2, 0.5),
+        SegmentSpec("walk", 0.5, 4, speed=1.0, turn=40, side=LEFT),
+        SegmentSpec("stand", 4, 9),
+    )
+    other = (
+        SegmentSpec("stand", -2, 0.5),
+        SegmentSpec("walk", 0.5, 4, speed=1.0, turn=-40, side=RIGHT),
+        SegmentSpec("stand", 4, 9),
+    )
+    scenes, swapped = (in_style(name, *some, frames=120) for some in (segments, other))
     # Without the draws of sway and habits, left and right are mirror images.
     one, two = (animate(some, LIBRARY, 120, 25).joints[0, 0].astype(np.float64) for some in (still(scenes), still(swapped)))
     image = two[:, list(MIRROR_JOINTS)] * [-1, 1, 1]
@@ -165,9 +173,9 @@ def still(scenes: Scenes) -> Scenes:
 
 @pytest.mark.parametrize("name", ["tired", "old"])
 def test_lying_removes_the_posture_of_the_style(name: str) -> None:
-    slots = (Slot("stand", -2, 0.5), Slot("lie_down", 0.5, 7), Slot("stand", 7, 12))
+    segments = (SegmentSpec("stand", -2, 0.5), SegmentSpec("lie_down", 0.5, 7), SegmentSpec("stand", 7, 12))
     lying = [
-        animate(in_style(style, *slots, frames=200), LIBRARY, 200, 25).joints[0, 0, 90:100].astype(np.float64)
+        animate(in_style(style, *segments, frames=200), LIBRARY, 200, 25).joints[0, 0, 90:100].astype(np.float64)
         for style in ("neutral", name)
     ]
     for joint in ("neck", "head", "left_shoulder"):
@@ -177,7 +185,7 @@ def test_lying_removes_the_posture_of_the_style(name: str) -> None:
 
 @pytest.mark.parametrize(("action", "speed"), [("walk", 1.3), ("run", 3.0), ("sprint", 6.0)])
 def test_the_head_is_steadied(action: str, speed: float) -> None:
-    scenes = scripted(Slot(action, -3, 9, speed=speed), frames=3 * FPS)
+    scenes = scripted(SegmentSpec(action, -3, 9, speed=speed), frames=3 * FPS)
     cast = person_arrays(scenes)
     someone = Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
     work = acted(scenes, LIBRARY, someone._replace(sway=np.zeros_like(someone.sway)), FPS)
@@ -193,15 +201,15 @@ def test_the_head_is_steadied(action: str, speed: float) -> None:
 
 def test_stride_parameters_of_a_style() -> None:
     style = style_tables(LIBRARY).steps[STYLES.index("careful")]
-    wanted = LIBRARY.styles["careful"]
+    expected = LIBRARY.styles["careful"]
     manner = np.zeros(STRIDE_PARAMETERS)
     manner[CADENCE], manner[CLEARANCE], manner[WIDTH] = 1.2, 0.02, 0.01
     changed = manner.copy()
     step_in_style(changed, WALK, 1.0, style)
-    assert changed[CADENCE] == pytest.approx(1.2 * wanted.cadence)
-    assert changed[CLEARANCE] == pytest.approx(0.02 + wanted.clearance)
-    assert changed[WIDTH] == pytest.approx(0.01 + wanted.width)
-    assert changed[STANCE] == pytest.approx(0.642 - 0.035 + wanted.stance)
+    assert changed[CADENCE] == pytest.approx(1.2 * expected.cadence)
+    assert changed[CLEARANCE] == pytest.approx(0.02 + expected.clearance)
+    assert changed[WIDTH] == pytest.approx(0.01 + expected.width)
+    assert changed[STANCE] == pytest.approx(0.642 - 0.035 + expected.stance)
     other = manner.copy()
     step_in_style(other, WALK + 1, 1.0, style)
     np.testing.assert_array_equal(other, manner)
@@ -229,34 +237,34 @@ CLOCK = Clock(0.0, 0.04)
 FRAMES = 200
 
 
-def hold(slot: Segment) -> Array:
+def hold(segment: Segment) -> Array:
     """Weight of a layered segment, by minimum jerk."""
     times = CLOCK.first + np.arange(FRAMES) * CLOCK.step
-    rise, fall = (np.clip(x, 0, 1) for x in ((times - slot.start) / slot.enter, (slot.end - times) / slot.exit))
+    rise, fall = (np.clip(x, 0, 1) for x in ((times - segment.start) / segment.enter, (segment.end - times) / segment.exit))
     return np.asarray(np.prod([10 * x**3 - 15 * x**4 + 6 * x**5 for x in (rise, fall)], axis=0))
 
 
 @pytest.mark.parametrize("action", ["squat", "lie_down", "bow"])
 def test_an_action_removes_the_style_posture_of_its_own_channels(action: str) -> None:
     actions = library_tables(LIBRARY).actions
-    doing = slot(action, 1.0, 9.0, repetitions=1)
+    doing = segment(action, 1.0, 9.0, repetitions=1)
     cast = person_arrays(in_style("old", frames=1), style_tables(LIBRARY))
     someone = Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
     channels = np.zeros((len(CHANNELS), FRAMES), np.float32)
     remove_style_posture(channels, doing, actions, someone, CLOCK, np.zeros(FRAMES, np.float32))
-    wanted = np.zeros(channels.shape)
+    expected = np.zeros(channels.shape)
     for c, name in enumerate(CHANNELS):
         arm = any(part in name for part in ("collar", "shoulder", "elbow"))
         if action == "lie_down" or (arm and actions.used[doing.kind, c]):
-            wanted[c] = -hold(doing) * someone.posture[c]
-    np.testing.assert_allclose(channels, wanted, atol=1e-6)
-    assert wanted.any()
+            expected[c] = -hold(doing) * someone.posture[c]
+    np.testing.assert_allclose(channels, expected, atol=1e-6)
+    assert expected.any()
 
 
 @pytest.mark.parametrize(("action", "right"), [("point", True), ("wave", False), ("whisper", True)])
 def test_the_trunk_leans_away_from_a_raised_arm(action: str, right: bool) -> None:
     actions = library_tables(LIBRARY).actions
-    doing = slot(action, 1.0, 6.0, repetitions=3, right=right)
+    doing = segment(action, 1.0, 6.0, repetitions=3, right=right)
     channels = np.zeros((len(CHANNELS), FRAMES), np.float32)
     sides = {"right" if right else "left": (0.24, 0.15), "left" if right else "right": (0.3, 0.02)}
     for side, (flexion, abduction) in sides.items():
@@ -264,10 +272,10 @@ def test_the_trunk_leans_away_from_a_raised_arm(action: str, right: bool) -> Non
         channels[CHANNELS.index(f"{side}_shoulder_abduction")] = abduction
     before, weight = channels.copy(), hold(doing).astype(np.float32)
     counter_lean(channels, doing, actions, CLOCK, weight)
-    wanted = before.astype(np.float64)
+    expected = before.astype(np.float64)
     if action != "whisper":  # it leans by itself
         near = "right" if right else "left"
         flexion, abduction = (np.clip(v - HANGING, 0, 0.25) for v in sides[near])
-        wanted[CHANNELS.index("trunk_lateral")] += weight * LEAN_ASIDE * abduction * (1 if right else -1)
-        wanted[CHANNELS.index("trunk_flexion")] -= weight * LEAN_BACK * flexion
-    np.testing.assert_allclose(channels, wanted, atol=1e-6)
+        expected[CHANNELS.index("trunk_lateral")] += weight * LEAN_ASIDE * abduction * (1 if right else -1)
+        expected[CHANNELS.index("trunk_flexion")] -= weight * LEAN_BACK * flexion
+    np.testing.assert_allclose(channels, expected, atol=1e-6)

@@ -12,13 +12,13 @@ from posegen.motion.arms import WRIST_EASE, clear_thighs, forearm_gap, is_near_t
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
 from posegen.motion.workspace import Person, Workspace, empty_workspace
 from posegen.skeleton import body_offsets
-from tests.motion.scripted import Slot, scripted
+from tests.motion.scripted import SegmentSpec, scripted
 from tests.naive import segment_distance
 
 Array = NDArray[Any]
 
 FRAMES = 80
-OFFSETS = body_offsets(scripted(Slot("stand", 0, 1), frames=1).persons)[0, 0]
+OFFSETS = body_offsets(scripted(SegmentSpec("stand", 0, 1), frames=1).persons)[0, 0]
 LEG = -float(OFFSETS[4, 1] + OFFSETS[7, 1])
 
 
@@ -32,8 +32,8 @@ def lines(seed: int) -> list[Array]:
 def test_the_gap_is_the_shortest_distance(seed: int) -> None:
     elbow, wrist, hip, knee = lines(seed)
     gaps = np.array([forearm_gap(elbow, wrist, hip, knee, f) for f in range(FRAMES)], np.float64)
-    wanted = segment_distance(*(points.T.astype(np.float64) for points in (elbow, wrist, hip, knee)))
-    np.testing.assert_allclose(gaps[:, 3], wanted, atol=2e-6)
+    expected = segment_distance(*(points.T.astype(np.float64) for points in (elbow, wrist, hip, knee)))
+    np.testing.assert_allclose(gaps[:, 3], expected, atol=2e-6)
     on_arm = elbow.T + gaps[:, 4:5] * (wrist - elbow).T
     on_thigh = hip.T + gaps[:, 5:6] * (knee - hip).T
     np.testing.assert_allclose(gaps[:, :3], on_arm - on_thigh, atol=2e-6)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from posegen.scene import RIGHT
 from posegen.skeleton import JOINTS
-from tests.motion.scripted import LIBRARY, Slot, animated, scripted
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
 
 Array = NDArray[Any]
 
@@ -36,9 +36,13 @@ def seen(action: str) -> Array:
     """Joints of the action performed once with the right side, from its first frame to the last of its cycle."""
     known = LIBRARY.action(action)
     end = BEFORE + known.enter + known.cycle + known.exit
-    slots = (Slot("stand", -2, BEFORE), Slot(action, BEFORE, end, side=RIGHT, repetitions=1), Slot("stand", end, end + 3))
+    segments = (
+        SegmentSpec("stand", -2, BEFORE),
+        SegmentSpec(action, BEFORE, end, side=RIGHT, repetitions=1),
+        SegmentSpec("stand", end, end + 3),
+    )
     frames = round((end + 0.5) * FPS)
-    joints = animated(scripted(*slots, frames=frames, stature=STATURE), frames, FPS).joints[0, 0].astype(np.float64)
+    joints = animated(scripted(*segments, frames=frames, stature=STATURE), frames, FPS).joints[0, 0].astype(np.float64)
     return joints[round((BEFORE + known.enter) * FPS) : round((end - known.exit) * FPS)]
 
 

@@ -71,7 +71,7 @@ STAND = 0
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-class Slot(NamedTuple):
+class SegmentSpec(NamedTuple):
     gait: int
     seconds: float
     speed: float = 0.0
@@ -79,54 +79,56 @@ class Slot(NamedTuple):
     manner: tuple[tuple[int, float], ...] = ()
 
 
-def manners(slots: list[Slot]) -> Array:
+def manners(segments: list[SegmentSpec]) -> Array:
     """Stride parameters of plain steps, changed by the segments."""
-    rows = np.zeros((len(slots), STRIDE_PARAMETERS))
+    rows = np.zeros((len(segments), STRIDE_PARAMETERS))
     rows[:, AHEAD] = rows[:, CADENCE] = 1
     rows[:, CLEARANCE] = STANDING_LIFT
-    rows[:, BOUNCES] = [{RUN: 2, HOP: 1}.get(slot.gait, 0) for slot in slots]
-    for row, slot in zip(rows, slots, strict=True):
-        for column, value in slot.manner:
+    rows[:, BOUNCES] = [{RUN: 2, HOP: 1}.get(segment.gait, 0) for segment in segments]
+    for row, segment in zip(rows, segments, strict=True):
+        for column, value in segment.manner:
             row[column] = value
     return rows
 
 
-def run_course(slots: list[Slot], *, fps: int = 25, phase: float = 0.0, left_leads: bool = True) -> Array:
+def run_course(segments: list[SegmentSpec], *, fps: int = 25, phase: float = 0.0, left_leads: bool = True) -> Array:
     """Rows of the root from the begin of the first segment to the end of the last one."""
-    numbers = np.zeros((len(slots), 6))  # the kernels get columns of such an array
-    numbers[:, 1] = np.cumsum([slot.seconds for slot in slots])
+    numbers = np.zeros((len(segments), 6))  # the kernels get columns of such an array
+    numbers[:, 1] = np.cumsum([segment.seconds for segment in segments])
     numbers[1:, 0] = numbers[:-1, 1]
-    numbers[:, 5] = [slot.speed for slot in slots]
+    numbers[:, 5] = [segment.speed for segment in segments]
     start, end, speed = numbers[:, 0], numbers[:, 1], numbers[:, 5]
-    gait, turn = np.array([slot.gait for slot in slots]), np.array([slot.turn for slot in slots])
-    rate, turning, ramps = np.zeros(len(slots)), np.zeros(len(slots)), np.zeros((len(slots), 8))
-    manner = manners(slots)
+    gait, turn = np.array([segment.gait for segment in segments]), np.array([segment.turn for segment in segments])
+    rate, turning, ramps = np.zeros(len(segments)), np.zeros(len(segments)), np.zeros((len(segments), 8))
+    manner = manners(segments)
     segment_rates(gait, manner, start, end, speed, turn, LEG, rate)
     plan_ramps(gait, manner, start, end, speed, rate, ramps)
     phase = plan_rates(gait, manner, start, end, turn, phase, left_leads, ramps, rate, turning)
     frames = int(end[-1] * fps) + 1
-    root, weights = np.zeros((ROOT_ROWS, frames), np.float32), np.zeros((len(slots), frames), np.float32)
+    root, weights = np.zeros((ROOT_ROWS, frames), np.float32), np.zeros((len(segments), frames), np.float32)
     fill_speeds(gait, manner, speed, rate, turning, ramps, 0.0, 1.0 / fps, root, weights)
     integrate_path(root, 0, 1.0 / fps, phase, 0.0, 0.0, 0.0)
     return root
 
 
 @st.composite
-def stories(draw: st.DrawFn) -> list[Slot]:
+def stories(draw: st.DrawFn) -> list[SegmentSpec]:
     """From standing through up to three gaits to standing, perhaps twice."""
-    slots = [Slot(STAND, draw(st.floats(1.5, 3)))]
+    segments = [SegmentSpec(STAND, draw(st.floats(1.5, 3)))]
     for _ in range(draw(st.integers(1, 2))):
         for gait in draw(st.lists(st.sampled_from([WALK, RUN, STEP]), min_size=1, max_size=3)):
             low, high = {WALK: (0.6, 2.1), RUN: (2.4, 3.6), STEP: (0, 0)}[gait]
             shortest = 1.6 if gait == RUN else 1.2  # 2 s at a tempo of 1.25
-            slots.append(Slot(gait, draw(st.floats(shortest, 6)), draw(st.floats(low, high)), draw(st.floats(-0.5, 0.5))))
-        slots.append(Slot(STAND, draw(st.floats(1.5, 3))))
-    return slots
+            segments.append(
+                SegmentSpec(gait, draw(st.floats(shortest, 6)), draw(st.floats(low, high)), draw(st.floats(-0.5, 0.5)))
+            )
+        segments.append(SegmentSpec(STAND, draw(st.floats(1.5, 3))))
+    return segments
 
 
 @given(stories(), st.booleans())
-def test_a_run_of_steps_ends_with_both_feet_on_the_ground(slots: list[Slot], left_leads: bool) -> None:
-    root = run_course(slots, fps=120, left_leads=left_leads).astype(np.float64)
+def test_a_run_of_steps_ends_with_both_feet_on_the_ground(segments: list[SegmentSpec], left_leads: bool) -> None:
+    root = run_course(segments, fps=120, left_leads=left_leads).astype(np.float64)
     resting = (root[GAIT_WEIGHT] == 0) & (root[RATE] == 0)
     halves = 2 * (root[PHASE, resting] - STANDING_PHASE)
     np.testing.assert_allclose(halves, np.rint(halves), atol=5e-3)
@@ -137,22 +139,24 @@ def test_a_run_of_steps_ends_with_both_feet_on_the_ground(slots: list[Slot], lef
 
 
 @given(stories())
-def test_the_heading_turns_as_the_segments_demand(slots: list[Slot]) -> None:
-    root = run_course(slots)
-    total = sum(slot.turn for slot in slots)
-    assert root[HEADING, -1] - root[HEADING, 0] == pytest.approx(total, abs=0.01 * sum(abs(slot.turn) for slot in slots) + 1e-4)
+def test_the_heading_turns_as_the_segments_demand(segments: list[SegmentSpec]) -> None:
+    root = run_course(segments)
+    total = sum(segment.turn for segment in segments)
+    assert root[HEADING, -1] - root[HEADING, 0] == pytest.approx(
+        total, abs=0.01 * sum(abs(segment.turn) for segment in segments) + 1e-4
+    )
 
 
 @given(st.sampled_from([(WALK, 1.3), (RUN, 3.0), (STEP, 0.0)]), st.floats(-0.5, 0.5), st.floats(1.4, 6))
 def test_each_segment_turns_by_its_own_turn(gait: tuple[int, float], turn: float, seconds: float) -> None:
-    root = run_course([Slot(STAND, 2), Slot(gait[0], seconds, gait[1], turn), Slot(STAND, 2)])
+    root = run_course([SegmentSpec(STAND, 2), SegmentSpec(gait[0], seconds, gait[1], turn), SegmentSpec(STAND, 2)])
     assert root[HEADING, -1] == pytest.approx(turn, rel=0.01, abs=1e-5)
 
 
 @given(stories())
-def test_the_path_is_the_integral_of_speed_along_the_heading(slots: list[Slot]) -> None:
+def test_the_path_is_the_integral_of_speed_along_the_heading(segments: list[SegmentSpec]) -> None:
     fps = 50
-    root = run_course(slots, fps=fps).astype(np.float64)
+    root = run_course(segments, fps=fps).astype(np.float64)
     x = integral(root[SPEED] * np.sin(2 * np.pi * root[HEADING]), fps)
     z = integral(root[SPEED] * np.cos(2 * np.pi * root[HEADING]), fps)
     np.testing.assert_allclose(root[PATH_X], x, atol=1e-4)
@@ -187,8 +191,8 @@ def test_the_path_is_integrated_backwards_into_the_margin(margin: int, seed: int
 
 
 @given(stories())
-def test_weights_pass_smoothly_from_segment_to_segment(slots: list[Slot]) -> None:
-    root = run_course(slots, fps=100).astype(np.float64)
+def test_weights_pass_smoothly_from_segment_to_segment(segments: list[SegmentSpec]) -> None:
+    root = run_course(segments, fps=100).astype(np.float64)
     assert root[GAIT_WEIGHT].min() > -1e-5
     assert root[GAIT_WEIGHT].max() < 1 + 1e-5
     assert (root[RUN_WEIGHT] + root[STEP_WEIGHT] <= root[GAIT_WEIGHT] + 1e-5).all()
@@ -198,7 +202,7 @@ def test_weights_pass_smoothly_from_segment_to_segment(slots: list[Slot]) -> Non
 
 
 def test_a_long_segment_reaches_its_speed() -> None:
-    root = run_course([Slot(STAND, 2), Slot(WALK, 6, 1.3), Slot(RUN, 4, 3.0), Slot(STAND, 2)])
+    root = run_course([SegmentSpec(STAND, 2), SegmentSpec(WALK, 6, 1.3), SegmentSpec(RUN, 4, 3.0), SegmentSpec(STAND, 2)])
     walking, running = 25 * 5, 25 * 10
     assert root[SPEED, walking] == pytest.approx(1.3)
     assert root[DUTY, walking] == pytest.approx(0.642 - 0.035 * 1.3)  # Kirtley 1985
@@ -213,7 +217,7 @@ def test_a_long_segment_reaches_its_speed() -> None:
 
 
 def test_a_scene_may_begin_and_end_in_full_gait() -> None:
-    root = run_course([Slot(WALK, 5, 1.2, 0.1)], phase=0.4)
+    root = run_course([SegmentSpec(WALK, 5, 1.2, 0.1)], phase=0.4)
     np.testing.assert_allclose(root[SPEED], 1.2, rtol=1e-6)
     assert root[PHASE, 0] == pytest.approx(0.4)
     assert root[HEADING, -1] == pytest.approx(0.1, rel=0.01)
@@ -246,7 +250,9 @@ LEFTWARD = ((AHEAD, 0.0), (ASIDE, 1.0))
 @given(st.floats(2, 6), st.floats(0.4, 1.0), st.booleans())
 def test_backward_steps_reverse_the_stride_and_end_on_both_feet(seconds: float, speed: float, left_leads: bool) -> None:
     root = run_course(
-        [Slot(STAND, 2), Slot(WALK, seconds, speed, 0.0, BACKWARD), Slot(STAND, 2)], fps=100, left_leads=left_leads
+        [SegmentSpec(STAND, 2), SegmentSpec(WALK, seconds, speed, 0.0, BACKWARD), SegmentSpec(STAND, 2)],
+        fps=100,
+        left_leads=left_leads,
     )
     assert (np.diff(root[PHASE]) <= 1e-6).all()
     assert root[PHASE, 0] == pytest.approx(STANDING_PHASE + 0.5 * (not left_leads))
@@ -256,7 +262,9 @@ def test_backward_steps_reverse_the_stride_and_end_on_both_feet(seconds: float, 
 
 
 def test_side_steps_lead_across_with_wider_feet() -> None:
-    root = run_course([Slot(STAND, 2), Slot(WALK, 5, 0.4, 0.0, (*LEFTWARD, (CADENCE, 1.6))), Slot(STAND, 2)])
+    root = run_course(
+        [SegmentSpec(STAND, 2), SegmentSpec(WALK, 5, 0.4, 0.0, (*LEFTWARD, (CADENCE, 1.6))), SegmentSpec(STAND, 2)]
+    )
     middle = 25 * 4
     rate = float(root[RATE, middle])
     assert root[ASIDE_SPEED, middle] == pytest.approx(0.4)
@@ -267,7 +275,7 @@ def test_side_steps_lead_across_with_wider_feet() -> None:
 
 @pytest.mark.parametrize("then", [BACKWARD, LEFTWARD])
 def test_both_feet_are_in_contact_before_a_change_of_direction(then: tuple[tuple[int, float], ...]) -> None:
-    root = run_course([Slot(WALK, 4, 1.1), Slot(WALK, 4, 0.6, 0.0, then)], fps=100, phase=0.3)
+    root = run_course([SegmentSpec(WALK, 4, 1.1), SegmentSpec(WALK, 4, 0.6, 0.0, then)], fps=100, phase=0.3)
     between = np.flatnonzero(root[RATE] == 0)
     assert between.size > 0
     assert np.abs(between / 100 - 4).max() < 0.2
@@ -277,7 +285,7 @@ def test_both_feet_are_in_contact_before_a_change_of_direction(then: tuple[tuple
 
 def test_a_limp_shortens_the_stance_of_the_affected_leg() -> None:
     plain, lame = (
-        run_course([Slot(WALK, 6, 0.6, 0.0, manner)], fps=100).astype(np.float64) for manner in ((), ((LIMP, 0.06),))
+        run_course([SegmentSpec(WALK, 6, 0.6, 0.0, manner)], fps=100).astype(np.float64) for manner in ((), ((LIMP, 0.06),))
     )
     np.testing.assert_allclose(lame[PHASE] - plain[PHASE], 0.06 * np.sin(2 * np.pi * (plain[PHASE] - 0.32)), atol=1e-4)
     share = {s: ((lame[PHASE] + s) % 1 < 0.6).mean() for s in (0, 0.5)}  # the left leg is affected
@@ -286,12 +294,12 @@ def test_a_limp_shortens_the_stance_of_the_affected_leg() -> None:
 
 
 def test_a_step_length_sets_the_cadence() -> None:
-    root = run_course([Slot(WALK, 6, 0.5, 0.0, ((STEP_LENGTH, 0.28),))])
+    root = run_course([SegmentSpec(WALK, 6, 0.5, 0.0, ((STEP_LENGTH, 0.28),))])
     assert root[RATE, 50] == pytest.approx(0.5 / (2 * 0.28))
 
 
 def test_hopping_is_on_one_foot() -> None:
-    root = run_course([Slot(STAND, 2), Slot(HOP, 4, 0.8, 0.0, ((LONE_SIDE, -1.0),)), Slot(STAND, 2)])
+    root = run_course([SegmentSpec(STAND, 2), SegmentSpec(HOP, 4, 0.8, 0.0, ((LONE_SIDE, -1.0),)), SegmentSpec(STAND, 2)])
     assert (root[LONE_FOOT, 100], root[RUN_WEIGHT, 100]) == (-1, 1)
     assert (root[LONE_FOOT, 0], root[LONE_FOOT, -1]) == (0, 0)
 
@@ -316,5 +324,5 @@ def test_ramps(begin: float, rise: float, hold: float, fall: float) -> None:
     row = np.zeros(400, np.float32)
     fill_ramp(row, begin, finish, down, down + fall, -0.5, 0.02)
     seconds = -0.5 + 0.02 * np.arange(400)
-    wanted = [smooth_step((t - begin) / rise) * (1 - smooth_step((t - down) / fall)) for t in seconds]
-    np.testing.assert_allclose(row, wanted, atol=1e-5)
+    expected = [smooth_step((t - begin) / rise) * (1 - smooth_step((t - down) / fall)) for t in seconds]
+    np.testing.assert_allclose(row, expected, atol=1e-5)

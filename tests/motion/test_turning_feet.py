@@ -28,7 +28,7 @@ from posegen.motion.rows import (
     YAW,
 )
 from posegen.motion.workspace import Clock
-from tests.motion.scripted import LIBRARY, slot
+from tests.motion.scripted import LIBRARY, segment
 from tests.naive import about_x, about_y
 
 Array = NDArray[Any]
@@ -82,8 +82,8 @@ def test_path_and_world_frames_are_inverse(seed: int) -> None:
             (leg[[ANKLE_X, ANKLE_Z], f], before[[ANKLE_X, ANKLE_Z], f]),
             (nominal[[0, 2], f], nominal_before[[0, 2], f]),
         ):
-            wanted = back @ [then[0] - root[PATH_X, f], 0, then[1] - root[PATH_Z, f]]
-            np.testing.assert_allclose(now, wanted[[0, 2]], atol=1e-5)
+            expected = back @ [then[0] - root[PATH_X, f], 0, then[1] - root[PATH_Z, f]]
+            np.testing.assert_allclose(now, expected[[0, 2]], atol=1e-5)
     np.testing.assert_array_equal(nominal[[1, 3]], nominal_before[[1, 3]])
     planted = generator.random(frames) < 0.5
     to_world_frame(root, leg, planted)
@@ -123,7 +123,7 @@ def test_ankles_bend_up_to_the_range_of_the_action() -> None:
         wider = range_.max - 20 if range_ and range_.max else 0
         assert actions.bend[2 * i : 2 * i + 2] * 360 == pytest.approx([0.8 * wider] * 2)
     row, clock = np.zeros(200, np.float32), Clock(0.0, 0.04)
-    widen_ankle_range(slot("squat", 2.0, 5.0), 0.04, clock, row)
+    widen_ankle_range(segment("squat", 2.0, 5.0), 0.04, clock, row)
     seconds = 0.04 * np.arange(200)
     assert row[(seconds > 2.01) & (seconds < 4.99)] == pytest.approx(0.04)
     assert (row[(seconds < 2 - RANGE_SECONDS) | (seconds > 5 + RANGE_SECONDS)] == 0).all()
