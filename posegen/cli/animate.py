@@ -129,6 +129,6 @@ def _write(made: Animation, out: Path) -> None:
                 text_end=np.array(made.ends),
             )
         return
-    from posegen.pipeline.animation import draw
+    from posegen.pipeline.results import draw_animation
 
-    draw(made, out)
+    draw_animation(made, out)

@@ -1,4 +1,4 @@
-"""``posegen generate``: make a dataset."""
+"""``posegen generate``: generate a dataset."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["generate"]
     "--shard-timeout",
     type=float,
     metavar="SECONDS",
-    help="Kill a worker whose shard takes longer, and try again.  [default: far longer than shards take; none with 1 worker]",
+    help="Kill a worker whose shard takes longer, and try again.  [default: at least 5 minutes; none with 1 worker]",
 )
 @json_option
 @quiet_option
@@ -57,9 +57,9 @@ def generate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Make a dataset of labelled human motion.
+    """Generate a dataset of labelled human motion.
 
-    Run again, the same command goes on where it was stopped; with more samples, it extends what is there.
+    The same command resumes an interrupted run; with more samples, it extends the dataset.
     """
     from posegen.config.load import load_config
     from posegen.generation.run import default_path
@@ -67,11 +67,11 @@ def generate(
     from posegen.progress import make_progress
 
     loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
-    place = default_path(loaded) if out is None else out
+    path = default_path(loaded) if out is None else out
     try:
-        result = make(loaded, out=place, progress=make_progress(quiet=quiet), shard_timeout=shard_timeout)
+        result = make(loaded, out=path, progress=make_progress(quiet=quiet), shard_timeout=shard_timeout)
     except KeyboardInterrupt:
-        note(f"stopped; what is complete stays in {place}, and the same command goes on from there", quiet=quiet)
+        note(f"stopped; complete shards stay in {path}; run the same command to resume", quiet=quiet)
         raise
     if as_json:
         print_json(_document(result))
@@ -86,20 +86,20 @@ def _document(result: GenerationResult) -> dict[str, Any]:
 def _summary(result: GenerationResult) -> str:
     from posegen.quantities import human_bytes, human_time
 
-    place = shlex.quote(str(result.path))
+    path = shlex.quote(str(result.path))
     if result.nothing_to_do:
         first = f"Nothing to do: {result.path} is complete."
     else:
         made = f"{result.sequences_made:,} sequences in {human_time(result.seconds)}"
-        first = f"Made {made}, {result.sequences_per_second:,.0f} a second, in {result.path}."
-    behind = f"Not derived of all samples yet: {', '.join(result.incomplete_layers)}. `posegen derive {place}` goes on with it."
+        first = f"Generated {made}, {result.sequences_per_second:,.0f} per second, in {result.path}."
+    missing = f"Incomplete fields: {', '.join(result.incomplete_layers)}. Run: posegen derive {path}"
     return "\n".join(
         [
             first,
-            *([behind] if result.incomplete_layers else []),
+            *([missing] if result.incomplete_layers else []),
             f"It holds {result.samples:,} samples, {result.sequences:,} sequences, {human_bytes(result.bytes)}.",
             "Next:",
-            f"  posegen info {place}",
-            f"  posegen show {place} --sample 0 -o sample.gif",
+            f"  posegen info {path}",
+            f"  posegen show {path} --sample 0 -o sample.gif",
         ]
     )

@@ -1,4 +1,4 @@
-"""``posegen profile``: what a dataset will cost, before it is made; and the whole road from it to trained models."""
+"""``posegen profile``: estimate time, memory and disk of a dataset, and of the pipeline from it to trained models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from posegen.cli.options import (
     config_option,
     example,
     json_option,
-    note,
     out_option,
     print_json,
     quiet_option,
@@ -28,8 +27,7 @@ from posegen.wording import shown
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
-    from posegen.generation.profile.profile import Profile
-    from posegen.pipeline.forecast import Forecast
+    from posegen.pipeline.estimate import PipelineEstimate
     from posegen.pipeline.run import Request
 
 __all__ = ["profile"]
@@ -40,19 +38,19 @@ _PAGE: click.Path = click.Path(path_type=Path, dir_okay=False)
 
 
 def _has_folder(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a place for the page that does not exist, before a minute is spent on what goes there."""
+    """Check that the folder of the page exists, before the measurements."""
     del ctx, parameter
     if path is not None and not path.absolute().parent.is_dir():
-        msg = f"--html {shown(str(path))}: its folder does not exist; make it, or name another"
+        msg = f"--html {shown(str(path))}: its folder does not exist; create it, or choose another"
         raise UsageError(msg)
     return path
 
 
 def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[int, ...]:
-    """Read numbers of samples, one behind the other."""
+    """Parse numbers of samples separated by commas."""
     numbers = [WHOLE.convert(text.strip(), parameter, ctx) for given in texts for text in given.split(",")]
     if len(numbers) > _MOST_TARGETS:
-        msg = f"--target names {len(numbers)} numbers, and {_MOST_TARGETS} are the most; profile them one after another"
+        msg = f"--target has {len(numbers)} numbers; {_MOST_TARGETS} are the most"
         raise UsageError(msg)
     return tuple(numbers)
 
@@ -66,21 +64,21 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     )
 )
 @config_option
-@click.option("--samples", type=WHOLE, default=1000, show_default=True, metavar="N", help="How many samples each run makes.")
+@click.option("--samples", type=WHOLE, default=1000, show_default=True, metavar="N", help="Samples of each measured run.")
 @click.option(
     "--target",
     "targets",
     multiple=True,
     metavar="N,N",
     callback=_targets,
-    help="Samples to tell the cost of.  [default: as the config says]",
+    help="Numbers of samples to estimate.  [default: that of the config]",
 )
-@click.option("--repeats", type=WHOLE, default=5, show_default=True, metavar="R", help="How often it is measured.")
+@click.option("--repeats", type=WHOLE, default=5, show_default=True, metavar="R", help="Number of measured runs.")
 @click.option(
     "--through",
     type=click.Choice(_STAGES),
     metavar="STAGE",
-    help="Also what `posegen run` costs, through this stage: generate, embed, train, evaluate or animate.",
+    help="Also estimate `posegen run` through this stage: generate, embed, train, evaluate or animate.",
 )
 @click.option(
     "--task",
@@ -89,10 +87,10 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     default=("retrieval", "motion"),
     show_default=True,
     metavar="NAME",
-    help="With --through: a model to train; may be repeated.",
+    help="With --through: model to train. May be repeated.",
 )
 @click.option(
-    "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="With --through: how much is spent on each."
+    "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="With --through: preset of the training."
 )
 @workers_option
 @seed_option
@@ -102,7 +100,7 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     "--budget",
     metavar="TIME",
     callback=seconds_of,
-    help="Such as 30m or 2h: exit with 1 if a target may take longer, or has too little room.",
+    help="Duration such as 30m or 2h: exit with 1 if a target may take longer, or disk or memory are too small.",
 )
 @click.option("--html", type=_PAGE, callback=_has_folder, metavar="FILE", help="Write a page with a flame chart.")
 @json_option
@@ -124,10 +122,10 @@ def profile(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Tell what a dataset will cost: time, disk and memory, and what binds.
+    """Estimate time, memory and disk for a dataset.
 
-    The real pipeline makes a small one several times, in a folder that is removed, on the disk that --out is on. With
-    --through, the stages behind are walked once on a few samples, with a few steps of training each.
+    The command generates small datasets, several times, in a folder on the disk of --out, which is removed. With --through, the
+    other stages run once on a few samples, with a few training steps.
     """
     from posegen.config.load import load_config
     from posegen.generation.profile.profile import profile as measure
@@ -135,59 +133,53 @@ def profile(
 
     loaded = load_config(config, overrides, workers=workers, seed=seed)
     progress = make_progress(quiet=quiet)
-    road = None if through is None else _road(loaded, through, tasks, preset, workers, out)
-    found = measure(loaded, samples=samples, targets=targets, workers=workers, repeats=repeats, out=out, progress=progress)
+    pipeline = None if through is None else _pipeline(loaded, through, tasks, preset, workers, out)
+    result = measure(loaded, samples=samples, targets=targets, workers=workers, repeats=repeats, out=out, progress=progress)
     if html is not None:
-        _write_page(html, found, budget)
-    told = [] if road is None else _forecasts(*road, found, quiet=quiet)
+        from posegen.generation.profile.report import profile_page
+
+        html.write_text(profile_page(result, budget), encoding="utf-8")
+    estimates: list[PipelineEstimate] = []
+    if pipeline is not None:
+        from posegen.pipeline.estimate import estimate_pipeline
+
+        estimates = estimate_pipeline(pipeline[0], result, pipeline[1], progress)
     if as_json:
-        print_json(found.to_dict(budget) | ({} if road is None else _as_data(told, budget)))
+        print_json(result.to_dict(budget) | ({} if pipeline is None else _pipeline_data(estimates, budget)))
     else:
-        from posegen.cli.profile_text import print_profile, print_roads
+        from posegen.cli.profile_text import print_pipelines, print_profile
 
-        print_profile(found, budget, quiet=quiet)
-        print_roads(told, budget)
-    good = all(target.fits(budget) for target in found.targets) and all(each.fits(budget) for each in told)
-    return 0 if budget is None or good else 1
+        print_profile(result, budget, quiet=quiet)
+        print_pipelines(estimates, budget)
+    fits = all(target.fits(budget) for target in result.targets) and all(each.fits(budget) for each in estimates)
+    return 0 if budget is None or fits else 1
 
 
-def _road(
+def _pipeline(
     config: Config, through: str, tasks: tuple[str, ...], preset: str, workers: int | None, out: Path | None
 ) -> tuple[Request, list[str]]:
-    """Make the request of the road and name its stages, or refuse it, before anything is measured."""
-    from posegen.pipeline.forecast import road_through
+    """Return the pipeline and the names of its stages, or refuse them before anything is measured."""
+    from posegen.pipeline.estimate import select_stages
     from posegen.pipeline.run import Request
 
-    place = Path("runs") / f"{config.name}-{config.seed}" if out is None else out
-    request = Request(config, place, tasks, preset, workers, ("a person walks forward, then waves",))
+    folder = Path("runs") / f"{config.name}-{config.seed}" if out is None else out
+    request = Request(config, folder, tasks, preset, workers, ("a person walks forward, then waves",))
     if through != "generate" and config.quotas is not None:
-        msg = "--through: quotas say how many samples there are, so no short road tells of them; profile a config without them"
+        msg = "--through: quotas fix the number of samples, so that no pilot run is possible; use a config without quotas"
         raise UsageError(msg)
-    return request, road_through(request, through)
+    return request, select_stages(request, through)
 
 
-def _forecasts(request: Request, names: Sequence[str], found: Profile, *, quiet: bool) -> list[Forecast]:
-    from posegen.pipeline.forecast import forecasts
-
-    return forecasts(request, found, names, lambda told: note(told, quiet=quiet))
-
-
-def _as_data(told: Sequence[Forecast], budget: float | None) -> dict[str, Any]:
-    roads = [
+def _pipeline_data(estimates: Sequence[PipelineEstimate], budget: float | None) -> dict[str, Any]:
+    pipelines = [
         {
             "samples": each.samples,
-            "measured_samples": each.measured,
+            "pilot_samples": each.pilot_samples,
             "stages": [asdict(stage) for stage in each.stages],
             **{name: value for name, value in asdict(each.total).items() if name != "name"},
             "disk_free": each.disk_free,
             "fits": each.fits(budget),
         }
-        for each in told
+        for each in estimates
     ]
-    return {"roads": roads}
-
-
-def _write_page(path: Path, found: Profile, budget: float | None) -> None:
-    from posegen.generation.profile.report import profile_page
-
-    path.write_text(profile_page(found, budget), encoding="utf-8")
+    return {"pipelines": pipelines}

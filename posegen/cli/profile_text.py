@@ -1,4 +1,4 @@
-"""What ``posegen profile`` prints."""
+"""Output of ``posegen profile`` on the terminal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from posegen.quantities import human_bytes, human_time
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.pipeline.forecast import Forecast
+    from posegen.pipeline.estimate import PipelineEstimate
 
-__all__ = ["print_profile", "print_roads"]
+__all__ = ["print_pipelines", "print_profile"]
 
 _BAR = 20
 _LEAST_SECONDS = 0.0005
@@ -26,7 +26,7 @@ _WIDTH = 120
 
 
 def print_profile(found: Profile, budget: float | None, *, quiet: bool) -> None:
-    """Print a profile; with `quiet`, only what the targets cost."""
+    """Print a profile; with `quiet`, only the targets."""
     console = _console()
     if not quiet:
         console.print(_stages(found, "█" if console.encoding.startswith("utf") else "#"))
@@ -37,24 +37,24 @@ def print_profile(found: Profile, budget: float | None, *, quiet: bool) -> None:
         console.print(printable(line))
 
 
-def print_roads(told: Sequence[Forecast], budget: float | None) -> None:
-    """Print what the whole road costs for each target, stage by stage."""
+def print_pipelines(estimates: Sequence[PipelineEstimate], budget: float | None) -> None:
+    """Print the estimated costs of each stage of a pipeline for each target."""
     console = _console()
-    for road in told:
-        table = _table(f"What the road to models will cost: {road.samples:,} samples", "stage", "time", "likely", "disk")
-        for cost in (*road.stages, road.total):
-            likely = f"{human_time(cost.low)} to {human_time(cost.high)}"
-            table.add_row(cost.name, human_time(cost.seconds), likely, human_bytes(cost.bytes))
+    for pipeline in estimates:
+        table = _table(f"Pipeline with {pipeline.samples:,} samples", "stage", "time", "interval", "disk")
+        for cost in (*pipeline.stages, pipeline.total):
+            interval = f"{human_time(cost.low)} to {human_time(cost.high)}"
+            table.add_row(cost.name, human_time(cost.seconds), interval, human_bytes(cost.bytes))
         console.print(table)
-        if road.total.bytes > road.disk_free:
-            console.print(f"It does not fit on this disk, on which {human_bytes(road.disk_free)} are free.")
-        if budget is not None and road.total.high > budget:
-            console.print(f"It may take longer than {human_time(budget)}: up to {human_time(road.total.high)}.")
+        if pipeline.total.bytes > pipeline.disk_free:
+            console.print(f"It does not fit on this disk, which has {human_bytes(pipeline.disk_free)} free.")
+        if budget is not None and pipeline.total.high > budget:
+            console.print(f"It may take longer than {human_time(budget)}: up to {human_time(pipeline.total.high)}.")
 
 
 def _console() -> Console:
     stream = sys.stdout
-    # What is not a terminal has no width: rich would take 80 letters, and cut.
+    # Without a terminal rich would cut lines at 80 letters.
     width = None if stream.isatty() else _WIDTH
     return Console(file=stream, highlight=False, markup=False, width=width)
 
@@ -68,22 +68,24 @@ def _table(title: str, *columns: str) -> Table:
 
 def _stages(found: Profile, block: str) -> Table:
     shard, workers = found.config.store.shard, found.costs.rates[-1].workers
-    table = _table(f"Where the time goes: a shard of {shard} samples, {workers} at once", "", "ms", "share", "", "behind, ms")
+    table = _table(f"Stages of a shard of {shard} samples, {workers} at once", "", "ms", "share", "", "background, ms")
     table.add_column("", justify="left", style="dim")
     for stage in found.stages:
         share = stage.seconds / found.shard_seconds
         if max(stage.seconds, stage.background) < _LEAST_SECONDS:
             continue
-        behind = f"{1000 * stage.background:,.0f}" if stage.background else ""
+        background = f"{1000 * stage.background:,.0f}" if stage.background else ""
         bar = block * round(_BAR * share)
-        what = STAGES.get(stage.name, "")
-        table.add_row(stage.name, f"{1000 * stage.seconds:,.0f}", f"{share:.1%}", bar, behind, what)
+        description = STAGES.get(stage.name, "")
+        table.add_row(stage.name, f"{1000 * stage.seconds:,.0f}", f"{share:.1%}", bar, background, description)
     return table
 
 
 def _once(found: Profile) -> str:
     startup = found.startup
-    compiling = f"; compiling took {human_time(found.compile_seconds)}, once" if found.compile_seconds is not None else ""
+    compiling = (
+        f"; compiling, once per version: {human_time(found.compile_seconds)}" if found.compile_seconds is not None else ""
+    )
     return (
         f"start-up, once per run: {sum(startup.values()):.1f} s (program {startup['program']:.1f} s, "
         f"workers {startup['workers']:.1f} s, longer first shards {startup['first_shard']:.1f} s){compiling}\n"
@@ -91,7 +93,7 @@ def _once(found: Profile) -> str:
 
 
 def _rates(found: Profile) -> Table:
-    table = _table("How fast, in the long run", "workers", "samples/s", "sequences/s", "times 1 worker", "memory each")
+    table = _table("Rates in the long run", "workers", "samples/s", "sequences/s", "times 1 worker", "memory each")
     one, variants = found.costs.rates[0], len(found.config.variants.names)
     for level in found.costs.rates:
         rate = level.samples_per_second
@@ -101,13 +103,13 @@ def _rates(found: Profile) -> Table:
 
 
 def _targets(found: Profile, budget: float | None) -> Table:
-    table = _table("What it will cost", "samples", "time", "9 of 10 runs", "disk", "workers", "memory", "binds")
+    table = _table("Estimated costs", "samples", "time", "9 of 10 runs", "disk", "workers", "memory", "limited by")
     if budget is not None:
         table.add_column(f"in {human_time(budget)}", justify="right")
     for target in found.targets:
         estimate = target.estimate
-        between = f"{human_time(estimate.low)} to {human_time(estimate.high)}"
-        row = [f"{target.samples:,}", human_time(estimate.seconds), between, human_bytes(target.bytes), str(target.workers)]
+        interval = f"{human_time(estimate.low)} to {human_time(estimate.high)}"
+        row = [f"{target.samples:,}", human_time(estimate.seconds), interval, human_bytes(target.bytes), str(target.workers)]
         row += [human_bytes(target.memory_bytes), target.limited_by]
         table.add_row(*row, *([] if budget is None else ["yes" if target.fits(budget) else "no"]))
     return table
@@ -118,7 +120,7 @@ def _advice(found: Profile, budget: float | None) -> Iterator[str]:
     free = f"{human_bytes(found.disk_free)} free on the disk of {found.folder}"
     yield f"{human_bytes(costs.sample_bytes)} a sample; {free}; {human_bytes(costs.memory)} of memory to use."
     if all(target.disk_suffices and target.memory_suffices for target in found.targets):
-        yield "Disk and memory suffice."
+        yield "There is enough disk and memory."
     for target in found.targets:
         yield from _shortages(found, target, budget)
     for workers, shard in dict.fromkeys((target.recommended_workers, target.recommended_shard) for target in found.targets):
@@ -131,8 +133,8 @@ def _shortages(found: Profile, target: Target, budget: float | None) -> Iterator
     if not target.disk_suffices:
         yield f"{target.samples:,} samples do not fit on this disk: they need {human_bytes(target.bytes)}."
     if not target.memory_suffices:
-        yield f"{target.workers} workers need {human_bytes(target.memory_bytes)} of memory: take fewer, or smaller shards."
+        yield f"{target.workers} workers need {human_bytes(target.memory_bytes)} of memory: use fewer, or smaller shards."
     if budget is not None and target.estimate.high > budget:
-        surely = "take" if target.estimate.low > budget else "may take"
+        verb = "take" if target.estimate.low > budget else "may take"
         at_most = f"up to {human_time(target.estimate.high)}"
-        yield f"{target.samples:,} samples {surely} longer than {human_time(budget)}: {at_most}."
+        yield f"{target.samples:,} samples {verb} longer than {human_time(budget)}: {at_most}."

@@ -1,4 +1,4 @@
-"""``posegen run``: the whole road from a config to trained models, in one resumable command."""
+"""``posegen run``: the pipeline from a config to trained models, in one command that resumes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from posegen.cli.options import (
     set_option,
     workers_option,
 )
-from posegen.progress import Progress, make_progress
+from posegen.progress import make_progress
 from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.pipeline.run import Done
-    from posegen.progress import Progress as TrainingProgress
+    from posegen.pipeline.run import CompletedStage
 
 __all__ = ["run"]
 
@@ -34,8 +33,10 @@ __all__ = ["run"]
 @click.command(epilog=example("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion"))
 @click.argument("config", metavar="CONFIG")
 @click.option("--task", "tasks", multiple=True, default=("retrieval", "motion"), show_default=True, metavar="NAME",
-              help="A model to train; may be repeated.")  # fmt: skip
-@click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help="How much is spent on each model.")
+              help="Model to train. May be repeated.")  # fmt: skip
+@click.option(
+    "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="Preset of the training: its size and duration."
+)
 @click.option(
     "--say",
     "texts",
@@ -43,12 +44,12 @@ __all__ = ["run"]
     default=("a person walks forward, then waves",),
     show_default=True,
     metavar="TEXT",
-    help="What a model of the task motion animates; may be repeated.",
+    help="Text to animate with the task motion. May be repeated.",
 )
 @samples_option
 @workers_option
 @seed_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of it all.  [default: runs/CONFIG-SEED]")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Result folder.  [default: runs/CONFIG-SEED]")
 @set_option
 @json_option
 @quiet_option
@@ -67,61 +68,37 @@ def run(
 ) -> None:
     """Generate the dataset of CONFIG, embed its captions, train models on it, and evaluate it.
 
-    Each stage whose result stands is skipped; run again, the same command goes on where it was stopped.
+    Complete stages are skipped. The same command resumes an interrupted run.
     """
     from posegen.config.load import load_config
     from posegen.pipeline.run import Request, run_pipeline
 
     loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
-    place = Path("runs") / f"{loaded.name}-{loaded.seed}" if out is None else out
-    request = Request(loaded, place, tasks, preset, workers, texts)
-    done = []
+    folder = Path("runs") / f"{loaded.name}-{loaded.seed}" if out is None else out
+    request = Request(loaded, folder, tasks, preset, workers, texts)
+    progress, stages = make_progress(quiet=quiet), []
     try:
-        for stage in run_pipeline(request, _View(quiet=quiet)):
-            done.append(stage)
-            note(_line(stage), quiet=quiet)
+        for stage in run_pipeline(request, progress):
+            stages.append(stage)
+            progress.log(_line(stage))
     except KeyboardInterrupt:
-        note(f"stopped; what is complete stays in {place}, and the same command goes on from there", quiet=quiet)
+        note(f"stopped; complete results stay in {folder}; run the same command to resume", quiet=quiet)
         raise
     if as_json:
-        print_json({"path": str(place), "stages": [asdict(stage) for stage in done]})
+        print_json({"path": str(folder), "stages": [asdict(stage) for stage in stages]})
     elif not quiet:
-        click.echo(printable(_summary(place, done)))
+        click.echo(printable(_summary(folder, stages)))
 
 
-class _View:
-    """One view of all stages: a heading for each, and below it how far it is."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-
-    def stage(self, number: int, of: int, name: str) -> None:
-        note(f"[{number}/{of}] {name}", quiet=self._quiet)
-
-    def say(self, text: str) -> None:
-        note(text, quiet=self._quiet)
-
-    def generation(self) -> Progress:
-        return make_progress(quiet=self._quiet)
-
-    def embedding(self) -> Progress:
-        return make_progress(quiet=self._quiet)
-
-    def training(self) -> TrainingProgress:
-        from posegen.progress import make_progress
-
-        return make_progress(quiet=self._quiet)
-
-
-def _line(stage: Done) -> str:
+def _line(stage: CompletedStage) -> str:
     from posegen.quantities import human_time
 
-    how = "stood already" if stage.stood else f"done in {human_time(stage.seconds)}"
-    return f"{stage.name}: {how}: {stage.told}"
+    state = "already complete" if stage.was_complete else f"done in {human_time(stage.seconds)}"
+    return f"{stage.name}: {state}: {stage.summary}"
 
 
-def _summary(place: Path, done: Sequence[Done]) -> str:
-    nothing = all(stage.stood for stage in done)
-    first = f"Nothing to do: {place} is complete." if nothing else f"All of it is in {place}."
-    told = (f"  {stage.name}: {stage.told}" for stage in done)
-    return "\n".join([first, *told, "Next:", f"  posegen runs {shlex.quote(str(place))}"])
+def _summary(folder: Path, stages: Sequence[CompletedStage]) -> str:
+    nothing = all(stage.was_complete for stage in stages)
+    first = f"Nothing to do: {folder} is complete." if nothing else f"All results are in {folder}."
+    lines = (f"  {stage.name}: {stage.summary}" for stage in stages)
+    return "\n".join([first, *lines, "Next:", f"  posegen runs {shlex.quote(str(folder))}"])

@@ -1,1 +1,1 @@
-"""The whole road: generate, embed, train, evaluate, one stage after another, each skipped where its result stands."""
+"""The pipeline: generate, embed, train, evaluate and animate by one command that resumes, and estimates of its costs."""

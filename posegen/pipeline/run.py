@@ -1,15 +1,15 @@
-"""From a config to trained models and what they say of the motion, in one folder, by one command that resumes.
+"""The stages of ``posegen run``: from a config to trained models and an evaluation, in one folder, by one command that resumes.
 
 ::
 
     OUT/
-      dataset/            what `posegen generate` makes, with the vectors of `posegen embed`
-      TASK/               a run of `posegen train` for each task
-      evaluation.json     how plausible the motion is, and how it looks to the trained retrieval model; sealed
-      animation.gif       what the model of the task motion makes of some texts, where there is one
+      dataset/            output of `posegen generate`, with the vectors of `posegen embed`
+      TASK/               output of `posegen train` for each task
+      evaluation.json     measures of the motion, and of the trained retrieval model, with a checksum
+      animation.gif       motion of the task motion's model for some texts
 
-Nothing is kept of how far the road was walked: each stage knows by itself whether its result stands, so that a kill at any
-instant costs what the stage at work would lose alone.
+The state of the pipeline is not stored. Each stage finds out whether its result is complete, so that a kill at any time costs
+no more than the running stage would lose alone.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from pathlib import Path
 
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.pipeline.telling import Telling
+from posegen.progress import Progress
 
-__all__ = ["Done", "Request", "Stage", "run_pipeline", "stages_of"]
+__all__ = ["CompletedStage", "Request", "Stage", "list_stages", "run_pipeline"]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for.
+    """What to run.
 
     Attributes
     ----------
     config : Config
     out : Path
-        Folder of it all.
+        Folder of all results.
     tasks : tuple of str
-        Models that are trained, in this order.
+        Models to train, in this order.
     preset : str
-        How much is spent on each.
+        Preset of the training.
     workers : int or None
     texts : tuple of str
-        That a model of the task motion is to make motion of; they follow one another.
+        Consecutive texts that the model of the task motion animates.
     """
 
     config: Config
@@ -54,52 +54,52 @@ class Request:
 
     @property
     def dataset(self) -> Path:
-        """Where the dataset lies."""
+        """Dataset folder."""
         return self.out / "dataset"
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a stage: whether its result stood already, and what it is in a line."""
+class StageResult:
+    """Result of a stage: whether it was complete before, and a summary of one line."""
 
-    stood: bool
-    told: str
+    was_complete: bool
+    summary: str
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the road: its name, and the work."""
+    """A stage: its name and its function."""
 
     name: str
-    go: Callable[[Telling], Outcome]
+    run: Callable[[Progress], StageResult]
 
 
 @dataclass(frozen=True)
-class Done:
-    """A stage that is over, and the seconds that this sitting spent on it."""
+class CompletedStage:
+    """A completed stage, with the seconds that this session spent on it."""
 
     name: str
-    stood: bool
-    told: str
+    was_complete: bool
+    summary: str
     seconds: float
 
 
-def stages_of(request: Request) -> list[Stage]:
-    """List the stages of a road in order.
+def list_stages(request: Request) -> list[Stage]:
+    """Return the stages of a request in order.
 
     Raises
     ------
     UsageError
-        If a task or the preset is unknown, or a task is named twice: before anything is made.
+        If a task or the preset is unknown, or a task is repeated.
     """
     from posegen.extras import require_extra
-    from posegen.training.settings import load_settings
 
     require_extra("train")
+    from posegen.training.settings import load_settings
     from posegen.training.task import find_task
 
     if len(set(request.tasks)) < len(request.tasks):
-        msg = f"--task names one twice: {', '.join(request.tasks)}"
+        msg = f"--task repeats a name: {', '.join(request.tasks)}"
         raise UsageError(msg)
     tasks = [find_task(name) for name in request.tasks]
     for name in request.tasks:
@@ -114,63 +114,60 @@ def stages_of(request: Request) -> list[Stage]:
     return stages
 
 
-def run_pipeline(request: Request, telling: Telling) -> Iterator[Done]:
-    """Walk the road; gives each stage when it is over.
+def run_pipeline(request: Request, progress: Progress) -> Iterator[CompletedStage]:
+    """Run the stages of a request, and yield each one when it is complete.
 
     Raises
     ------
     UsageError, PosegenError
-        As the stage says that cannot go on. What is complete stays.
+        If a stage fails. Complete results are kept.
     """
-    stages = stages_of(request)
+    stages = list_stages(request)
     for number, stage in enumerate(stages, 1):
-        telling.stage(number, len(stages), stage.name)
-        begun = time.monotonic()
-        outcome = stage.go(telling)
-        yield Done(stage.name, outcome.stood, outcome.told, time.monotonic() - begun)
+        progress.log(f"[{number}/{len(stages)}] {stage.name}")
+        started = time.monotonic()
+        try:
+            result = stage.run(progress)
+        finally:
+            progress.stop()
+        yield CompletedStage(stage.name, result.was_complete, result.summary, time.monotonic() - started)
 
 
-def _generate(request: Request, telling: Telling) -> Outcome:
+def _generate(request: Request, progress: Progress) -> StageResult:
     from posegen.generation.run import generate
 
-    made = generate(request.config, out=request.dataset, workers=request.workers, progress=telling.generation())
-    return Outcome(made.nothing_to_do, f"{made.samples:,} samples, {made.sequences:,} sequences in {made.path}")
+    result = generate(request.config, out=request.dataset, workers=request.workers, progress=progress)
+    return StageResult(result.nothing_to_do, f"{result.samples:,} samples, {result.sequences:,} sequences in {result.path}")
 
 
-def _embed(request: Request, telling: Telling) -> Outcome:
+def _embed(request: Request, progress: Progress) -> StageResult:
     from posegen.embedding.stage import embed
 
-    progress = telling.embedding()
-    try:
-        made = embed(request.dataset, progress=progress)
-    finally:
-        progress.stop()
-    return Outcome(made.nothing_to_do, f"{made.distinct:,} distinct texts by {made.encoder} in {made.path}")
+    result = embed(request.dataset, progress=progress)
+    return StageResult(result.nothing_to_do, f"{result.distinct:,} distinct texts by {result.encoder} in {result.path}")
 
 
-def _train(request: Request, task: str, telling: Telling) -> Outcome:
+def _train(request: Request, task: str, progress: Progress) -> StageResult:
     from posegen.training.settings import load_settings
-    from posegen.training.setup import Request as Asked
+    from posegen.training.setup import Request as TrainingRequest
     from posegen.training.task import find_task
     from posegen.training.train import train
 
-    asked = Asked(str(request.dataset), task, request.preset, load_settings(request.preset, task=task), request.out / task)
-    made = train(asked, telling.training())
-    watched = find_task(task).monitor
-    told = f"{watched} {made.measures[watched]:.3f} on clips of samples that it has never seen, in {made.run}"
-    return Outcome(made.nothing_to_do, told)
+    settings = load_settings(request.preset, task=task)
+    result = train(TrainingRequest(str(request.dataset), task, request.preset, settings, request.out / task), progress)
+    monitor = find_task(task).monitor
+    summary = f"{monitor} {result.measures[monitor]:.3f} on samples not used in training, in {result.run}"
+    return StageResult(result.nothing_to_do, summary)
 
 
-def _evaluate(request: Request, telling: Telling) -> Outcome:
-    from posegen.pipeline.evaluation import evaluated
+def _evaluate(request: Request, progress: Progress) -> StageResult:
+    from posegen.pipeline.results import evaluate_once
 
     encoder = request.out / "retrieval" if "retrieval" in request.tasks else None
-    stood, told = evaluated(request.dataset, encoder, request.out / "evaluation.json", telling.say)
-    return Outcome(stood, told)
+    return StageResult(*evaluate_once(request.dataset, encoder, request.out / "evaluation.json", progress))
 
 
-def _animate(request: Request, telling: Telling) -> Outcome:
-    from posegen.pipeline.animation import animated
+def _animate(request: Request, progress: Progress) -> StageResult:
+    from posegen.pipeline.results import animate_once
 
-    stood, told = animated(request.out / "motion", request.texts, request.out / "animation.gif", telling.say)
-    return Outcome(stood, told)
+    return StageResult(*animate_once(request.out / "motion", request.texts, request.out / "animation.gif", progress))

@@ -1,4 +1,4 @@
-"""The whole road: killed in every stage and run again it ends as if nothing had been, and then there is nothing to do."""
+"""Pipelines that are killed in every stage and resumed end with identical results, and then do nothing."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if not all(find_spec(name) for name in ("torch", "lightning", "safetensors", "se
 
 from posegen.cli.main import main
 from tests.once import made_once
-from tests.pipeline.roads import KILLED_IN
+from tests.pipeline.killed_runs import KILLED_IN
 from tests.running import Programs
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> tuple[Path, dict[str, Any]]:
+def results(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> tuple[Path, dict[str, Any]]:
     def make(folder: Path) -> None:
-        programs.run(folder, "tests.pipeline.roads", folder, POSEGEN_EMBEDDING_CACHE=str(folder / "cache"))
+        programs.run(folder, "tests.pipeline.killed_runs", folder, POSEGEN_EMBEDDING_CACHE=str(folder / "cache"))
 
-    folder = made_once(tmp_path_factory, "roads", make)
+    folder = made_once(tmp_path_factory, "pipelines", make)
     return folder, json.loads((folder / "told.json").read_text())
 
 
-def test_killed_in_every_stage_it_ends_with_the_same(told: tuple[Path, dict[str, Any]]) -> None:
-    folder, found = told
+def test_a_pipeline_killed_in_every_stage_ends_with_the_same_results(results: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = results
     assert found["kills"] == [signal.SIGKILL] * len(KILLED_IN)
     for name in ("retrieval/model.safetensors", "motion/model.safetensors", "animation.gif"):
         assert (folder / "whole" / name).read_bytes() == (folder / "killed" / name).read_bytes()
@@ -38,25 +38,25 @@ def test_killed_in_every_stage_it_ends_with_the_same(told: tuple[Path, dict[str,
     assert main(["diff", str(folder / "whole" / "dataset"), str(folder / "killed" / "dataset")]) == 0
 
 
-def test_what_stands_is_skipped(told: tuple[Path, dict[str, Any]]) -> None:
-    found = told[1]
+def test_complete_stages_are_skipped(results: tuple[Path, dict[str, Any]]) -> None:
+    found = results[1]
     assert [stage["name"] for stage in found["whole"]] == list(KILLED_IN)
-    assert not any(stage["stood"] for stage in found["whole"])
-    # It was killed last when only the animation was left.
-    assert [stage["stood"] for stage in found["killed"]] == [True] * 5 + [False]
-    assert all(stage["stood"] for stage in found["again"])
-    assert [stage["told"].partition(", in ")[0] for stage in found["again"][2:5]] == [
-        stage["told"].partition(", in ")[0] for stage in found["whole"][2:5]
+    assert not any(stage["was_complete"] for stage in found["whole"])
+    # The last kill was in the animation.
+    assert [stage["was_complete"] for stage in found["resumed"]] == [True] * 5 + [False]
+    assert all(stage["was_complete"] for stage in found["again"])
+    assert [stage["summary"].partition(", in ")[0] for stage in found["again"][2:5]] == [
+        stage["summary"].partition(", in ")[0] for stage in found["whole"][2:5]
     ]
 
 
-def test_what_cannot_be_is_refused_before_anything_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    place = str(tmp_path / "road")
+def test_invalid_requests_are_refused_before_anything_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "pipeline")
     for options, reason in (
         (["--task", "acton"], "there is no task 'acton'"),
-        (["--task", "action", "--task", "action"], "names one twice"),
+        (["--task", "action", "--task", "action"], "repeats a name"),
         (["--preset", "quik"], "unknown preset 'quik'"),
     ):
-        assert main(["run", "smoke", "--out", place, *options]) == 2
+        assert main(["run", "smoke", "--out", folder, *options]) == 2
         assert reason in capsys.readouterr().err
-    assert not (tmp_path / "road").exists()
+    assert not (tmp_path / "pipeline").exists()

@@ -1,4 +1,4 @@
-"""What the whole road will cost: how it grows with the samples, what is refused, and a short road that is really walked."""
+"""Estimates of a pipeline: growth with the samples, invalid requests, and a real pilot run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from posegen.cli.main import main
-from posegen.pipeline.scaling import DOUBT, Cost, EmbeddingMeasured, TrainingMeasured, distinct_texts, total_of
+from posegen.pipeline.estimate import UNCERTAINTY, Cost, EmbeddingMeasures, TrainingMeasures, distinct_texts, total_cost
 
 torch = pytest.importorskip("torch")
 
 from posegen.training.hardware import Estimate  # noqa: E402
 from posegen.training.settings import load_settings  # noqa: E402
-from tests.pipeline.roads import PRESET  # noqa: E402
+from tests.pipeline.killed_runs import PRESET  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
 SMALL = ["--config", "smoke", "--workers=1", "--repeats=1", "--samples=30"]
@@ -24,11 +24,11 @@ SETTINGS = ["--set", "frames=40", "--set", "store.shard=4", "--set", "store.chun
 
 
 @pytest.fixture
-def trained() -> TrainingMeasured:
-    """A run that is known: 3 s for itself, .5 s a step, 12 ms for a clip that is judged, .2 s for the features of a sample."""
+def trained() -> TrainingMeasures:
+    """Return a run with 3 s of start-up, 0.5 s per step, 12 ms per tested clip, and 0.2 s for the features of a sample."""
     settings = load_settings("quick", ["steps=600", "batch=10", "checks.times=4", "checks.clips=70"])
     estimate = Estimate(0.36, 1.0, 20, 1, 5, 400, 1000)
-    return TrainingMeasured(
+    return TrainingMeasures(
         task="action",
         settings=settings,
         samples=100,
@@ -45,7 +45,7 @@ def trained() -> TrainingMeasured:
     )
 
 
-def test_texts_repeat_as_a_power_of_the_samples() -> None:
+def test_distinct_texts_grow_as_a_power_of_the_samples() -> None:
     for power in (0.4, 0.75, 1.0):
         found = distinct_texts(round(1e6 * 50**power), round(1e6 * 100**power), 100, 6400)
         assert found == pytest.approx(1e6 * 6400**power, rel=1e-4)
@@ -53,14 +53,14 @@ def test_texts_repeat_as_a_power_of_the_samples() -> None:
     assert distinct_texts(0, 5, 1, 10) == 50
 
 
-def test_embedding_takes_its_start_and_its_texts() -> None:
-    measured = EmbeddingMeasured(100, 500, 1000, 14.0, 100.0, 10**6)
+def test_embedding_cost_is_start_and_texts() -> None:
+    measured = EmbeddingMeasures(100, 500, 1000, 14.0, 100.0, 10**6)
     assert measured.cost(100).seconds == pytest.approx(14.0)
     assert measured.cost(1000).seconds == pytest.approx(4 + 10_000 / 100)
     assert measured.cost(1000).bytes == pytest.approx(10**7)
 
 
-def test_training_takes_what_a_loop_over_its_parts_adds_up_to(trained: TrainingMeasured) -> None:
+def test_training_cost_is_the_sum_of_its_parts(trained: TrainingMeasures) -> None:
     for samples in (20, 100, 5000, 10**6):
         held_out = samples // 10 * 5
         checks, tested = 4 * min(70, held_out), min(10_000, held_out)
@@ -68,67 +68,53 @@ def test_training_takes_what_a_loop_over_its_parts_adds_up_to(trained: TrainingM
         cost = trained.cost(samples)
         assert cost.seconds == pytest.approx(expected)
         assert cost.bytes == pytest.approx(40 * samples + 3 * 700 + 50)
-        assert (cost.low, cost.high) == pytest.approx((expected / (1 + DOUBT), expected * (1 + DOUBT)))
+        assert (cost.low, cost.high) == pytest.approx((expected / (1 + UNCERTAINTY), expected * (1 + UNCERTAINTY)))
     again = replace(trained, settings=load_settings("quick", ["steps=20", "batch=10", "checks.times=1", "checks.clips=70"]))
     assert again.cost(100).seconds == pytest.approx(trained.seconds + trained.feature_seconds)
 
 
-def test_errors_of_stages_have_nothing_to_do_with_one_another() -> None:
-    total = total_of([Cost("a", 100, 70, 140, 5), Cost("b", 10, 6, 40, 7)])
+def test_errors_of_stages_are_independent() -> None:
+    total = total_cost([Cost("a", 100, 70, 140, 5), Cost("b", 10, 6, 40, 7)])
     assert (total.seconds, total.bytes) == (110, 12)
     assert (total.low, total.high) == pytest.approx((110 - math.hypot(30, 4), 110 + math.hypot(40, 30)))
 
 
-def test_who_else_uses_the_cores_may_leave_them_or_want_as_many_again() -> None:
-    cost = Cost.about("a", 60, 1)
-    alone, beside = cost.beside(0.0), cost.beside(0.5)
-    assert (alone.low, alone.high) == pytest.approx((cost.low, cost.high))
-    assert beside.low == pytest.approx(60 / (1 + math.hypot(DOUBT, 1)))
-    assert beside.high == pytest.approx(60 * (1 + math.hypot(DOUBT, 0.5)))
-    assert (beside.seconds, beside.bytes) == (60, 1)
-
-
-def test_what_is_no_stage_of_the_road_is_refused_before_anything_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_requests_are_refused_before_anything_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options, reason in (
-        (["--through", "embed", "--task", "action"], "no task on it takes captions"),
-        (["--through", "animate", "--task", "action"], "no task on it makes motion"),
+        (["--through", "embed", "--task", "action"], "none of its tasks uses captions"),
+        (["--through", "animate", "--task", "action"], "none of its tasks generates motion"),
         (["--through", "train", "--task", "acton"], "there is no task 'acton'"),
         (["--through", "train", "--preset", "quik"], "unknown preset 'quik'"),
         (["--through", "sell"], "sell"),
     ):
         assert main(["profile", *SMALL, "--out", str(tmp_path / "new"), *options]) == 2
-        told = capsys.readouterr()
-        assert reason in told.err
-        assert "measuring" not in told.err
+        error = capsys.readouterr().err
+        assert reason in error
+        assert "measuring" not in error
     quotas = ["profile", "--config", "quotas", "--through", "train", "--out", str(tmp_path / "new")]
     assert main(quotas) == 2
     assert "quotas" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_short_road_is_walked_and_nothing_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("POSEGEN_PROFILE_CACHE", str(tmp_path / "figures"))
+def test_a_pilot_run_gives_estimates_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "disk").mkdir()
     preset = tmp_path / "small.yaml"
     preset.write_text(PRESET)
     options = ["--target", "60,120", "--through", "train", "--task", "action", "--preset", str(preset), "--budget", "1s"]
-    place = ["--out", str(tmp_path / "disk" / "road")]
-    assert main(["profile", *SMALL, *SETTINGS, "--set", f"story.actions={tiny.ACTIONS}", *options, *place, "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    small, large = told["roads"]
-    assert (small["samples"], large["samples"], small["measured_samples"]) == (60, 120, 120)
-    for road, target in zip(told["roads"], told["targets"], strict=True):
-        generated, trained = road["stages"]
+    out = ["--out", str(tmp_path / "disk" / "pipeline")]
+    assert main(["profile", *SMALL, *SETTINGS, "--set", f"story.actions={tiny.ACTIONS}", *options, *out, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    small, large = document["pipelines"]
+    assert (small["samples"], large["samples"], small["pilot_samples"]) == (60, 120, 120)
+    for pipeline, target in zip(document["pipelines"], document["targets"], strict=True):
+        generated, trained = pipeline["stages"]
         assert [generated["name"], trained["name"]] == ["generate", "train action"]
         assert [generated["seconds"], generated["bytes"]] == [target["seconds"], target["bytes"]]
-        assert road["seconds"] == pytest.approx(generated["seconds"] + trained["seconds"])
-        assert road["low"] < road["seconds"] < road["high"]
-        assert road["fits"] is False
-    # Features are nearly all that grows: 40 frames seen every 4th are 10 of 69 numbers and labels, in 5 variants.
+        assert pipeline["seconds"] == pytest.approx(generated["seconds"] + trained["seconds"])
+        assert pipeline["low"] < pipeline["seconds"] < pipeline["high"]
+        assert pipeline["fits"] is False
+    # Most of the growth is features: every 4th of 40 frames, 69 numbers and labels each, in 5 variants.
     grown = (large["stages"][1]["bytes"] - small["stages"][1]["bytes"]) / 60
     assert grown == pytest.approx(5 * 10 * (69 * 2 + 2), rel=0.3)
     assert [*(tmp_path / "disk").iterdir()] == []

@@ -1,0 +1,365 @@
+"""Estimates of the costs of a pipeline, from a profile of its dataset and a pilot run of its other stages.
+
+The pilot run executes the real stages on a few samples, with a few training steps.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from posegen.errors import UsageError
+from posegen.generation.profile.measurement import disk_folder, temporary_folder
+from posegen.generation.profile.profile import Profile, Target
+from posegen.generation.session import explain_disk_errors, interruptible
+from posegen.machine import free_disk
+from posegen.pipeline.run import Request, list_stages
+from posegen.progress import Progress, SilentProgress
+
+if TYPE_CHECKING:
+    from posegen.training.hardware import Estimate
+    from posegen.training.settings import Settings
+
+__all__ = [
+    "Cost",
+    "EmbeddingMeasures",
+    "PipelineEstimate",
+    "TrainingMeasures",
+    "distinct_texts",
+    "estimate_pipeline",
+    "select_stages",
+    "total_cost",
+]
+
+UNCERTAINTY = 0.2
+"""Relative uncertainty of a stage that is measured once. An assumption."""
+
+STEPS = 20
+"""Training steps of the pilot run: the first ones are slow, the others are enough for a median."""
+
+_PILOT_SAMPLES = 300
+_SAMPLES_PER_IDENTITY = 2
+"""With fewer samples for each person, a task about identities has no pairs."""
+
+_HELD_OUT = 0.1
+"""Share of the samples in the validation split, and in the test split."""
+
+_MOST_TESTED = 10_000
+_FORWARD_AND_BACKWARD = 3
+"""Time of a training step divided by that of the forward pass alone."""
+
+_CHECKPOINTS = 3
+"""Checkpoints that a run keeps: the last two and the best."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of a stage: seconds with their interval, and bytes that it adds to the disk."""
+
+    name: str
+    seconds: float
+    low: float
+    high: float
+    bytes: float
+
+    @classmethod
+    def measured_once(cls, name: str, seconds: float, stored: float) -> Cost:
+        """Return the cost of a stage that was measured once."""
+        return cls(name, seconds, seconds / (1 + UNCERTAINTY), seconds * (1 + UNCERTAINTY), stored)
+
+
+def total_cost(costs: Sequence[Cost]) -> Cost:
+    """Return the sum of stages with independent errors."""
+    seconds = sum(cost.seconds for cost in costs)
+    low = seconds - math.hypot(*(cost.seconds - cost.low for cost in costs))
+    high = seconds + math.hypot(*(cost.high - cost.seconds for cost in costs))
+    return Cost("all", seconds, low, high, sum(cost.bytes for cost in costs))
+
+
+@dataclass(frozen=True)
+class PipelineEstimate:
+    """Estimated costs of a pipeline.
+
+    Attributes
+    ----------
+    samples : int
+    stages : tuple of Cost
+        In order.
+    pilot_samples : int
+        Samples of the pilot run.
+    disk_free : int
+        Bytes.
+    """
+
+    samples: int
+    stages: tuple[Cost, ...]
+    pilot_samples: int
+    disk_free: int
+
+    @property
+    def total(self) -> Cost:
+        """All stages together."""
+        return total_cost(self.stages)
+
+    def fits(self, budget: float | None) -> bool:
+        """Return whether the disk suffices and the upper end of the interval is within `budget` seconds."""
+        return self.total.bytes <= self.disk_free and (budget is None or self.total.high <= budget)
+
+
+def select_stages(request: Request, last: str) -> list[str]:
+    """Return the names of the stages of a pipeline up to a stage.
+
+    Raises
+    ------
+    UsageError
+        If the pipeline has no such stage, or the request is invalid.
+    """
+    names = [stage.name for stage in list_stages(request)]
+    positions = [position for position, name in enumerate(names) if name.partition(" ")[0] == last]
+    if not positions:
+        reasons = {
+            "embed": "none of its tasks uses captions. Add one that does: --task retrieval",
+            "animate": "none of its tasks generates motion. Add it: --task motion",
+        }
+        msg = f"--through {last}: the pipeline has no such stage: {reasons.get(last, 'add a --task')}"
+        raise UsageError(msg)
+    return names[: positions[-1] + 1]
+
+
+def estimate_pipeline(request: Request, profile: Profile, names: Sequence[str], progress: Progress) -> list[PipelineEstimate]:
+    """Estimate a pipeline for each target of a profile: the dataset by the profile, other stages by a pilot run.
+
+    Parameters
+    ----------
+    request : Request
+    profile : Profile
+        Of the dataset.
+    names : sequence of str
+        Stages; see :func:`select_stages`.
+    progress : Progress
+
+    Raises
+    ------
+    UsageError, PosegenError
+        If a stage fails.
+    """
+    with interruptible(), explain_disk_errors(disk_folder(request.out)), temporary_folder(request.out) as folder:
+        disk_free = free_disk(folder)
+        samples = min(max(target.samples for target in profile.targets), _pilot_samples(request))
+        config = request.config.model_copy(update={"samples": samples})
+        costs = _run_pilot(replace(request, config=config, out=folder / "pipeline"), names, progress)
+    return [
+        PipelineEstimate(
+            target.samples, (_generation_cost(target), *(cost(target.samples) for cost in costs)), samples, disk_free
+        )
+        for target in profile.targets
+    ]
+
+
+def _pilot_samples(request: Request) -> int:
+    from posegen.training.task import find_task
+
+    by_identity = any(find_task(name).by_identity for name in request.tasks)
+    return max(_PILOT_SAMPLES, _SAMPLES_PER_IDENTITY * request.config.population.persons if by_identity else 0)
+
+
+def _generation_cost(target: Target) -> Cost:
+    seconds = target.estimate
+    return Cost("generate", seconds.seconds, seconds.low, seconds.high, target.bytes)
+
+
+def _run_pilot(request: Request, names: Sequence[str], progress: Progress) -> list[Callable[[int], Cost]]:
+    """Run the stages behind the first; return for each a function from the number of samples to its cost."""
+    from posegen.generation.run import generate
+
+    costs: list[Callable[[int], Cost]] = []
+    if len(names) > 1:
+        progress.log(f"measuring the pipeline with {request.config.samples:,} samples")
+        generate(request.config, out=request.dataset, workers=request.workers)
+    for name in names[1:]:
+        progress.log(f"measuring {name}")
+        stage, _, task = name.partition(" ")
+        if stage == "embed":
+            costs.append(_measure_embedding(request).cost)
+        elif stage == "train":
+            costs.append(_measure_training(request, task).cost)
+        elif stage == "evaluate":
+            costs.append(_measure_evaluation(request))
+        else:
+            costs.append(_measure_animation(request, progress))
+    return costs
+
+
+def distinct_texts(of_half: int, of_all: int, samples: int, target: int) -> float:
+    """Return the expected number of distinct texts in `target` samples.
+
+    It grows as a power of the number of samples (Heaps' law), whose exponent follows from half of the measured samples and all.
+
+    Examples
+    --------
+    >>> distinct_texts(100, 200, 50, 500)
+    2000.0
+    """
+    power = min(1.0, max(0.0, math.log2(of_all / of_half))) if of_half else 1.0
+    return float(of_all * (target / samples) ** power)
+
+
+@dataclass(frozen=True)
+class EmbeddingMeasures:
+    """Measures of embedding a few samples.
+
+    Attributes
+    ----------
+    samples, of_half, of_all : int
+        Number of samples, and of distinct texts in half of them and in all.
+    seconds : float
+    rate : float
+        Texts a second of the encoder.
+    bytes : int
+    """
+
+    samples: int
+    of_half: int
+    of_all: int
+    seconds: float
+    rate: float
+    bytes: int
+
+    def cost(self, samples: int) -> Cost:
+        """Return the cost for a number of samples."""
+        texts = distinct_texts(self.of_half, self.of_all, self.samples, samples)
+        once = max(0.0, self.seconds - self.of_all / self.rate)
+        return Cost.measured_once("embed", once + texts / self.rate, self.bytes * texts / self.of_all)
+
+
+def _measure_embedding(request: Request) -> EmbeddingMeasures:
+    """Embed the captions without the user's cache of vectors."""
+    from posegen.dataset.read import open_dataset
+    from posegen.embedding.stage import embed
+
+    started = time.monotonic()
+    result = embed(request.dataset, cached=False)
+    seconds, dataset = time.monotonic() - started, open_dataset(request.dataset)
+    samples = len(dataset)
+    half = {caption["text"] for sample in range(samples // 2) for row in dataset.rows(sample) for caption in row["captions"]}
+    return EmbeddingMeasures(samples, len(half), result.distinct, seconds, result.texts_per_second, _folder_bytes(result.path))
+
+
+@dataclass(frozen=True)
+class TrainingMeasures:
+    """Measures of a few training steps on a few samples.
+
+    Attributes
+    ----------
+    task : str
+    settings : Settings
+        Of the estimated run.
+    samples, variants : int
+        Samples of the measured run, and variants of a sample that it is tested on.
+    steps, checks : int
+        Of the measured run.
+    feature_seconds : float
+        Time of the features.
+    seconds : float
+        Time of the rest.
+    step_seconds : float
+    estimate : Estimate
+        Estimate of the run before its first step.
+    feature_bytes, checkpoint_bytes, other_bytes : int
+        Of the features, of a checkpoint, and of the other files of the run.
+    """
+
+    task: str
+    settings: Settings
+    samples: int
+    variants: int
+    steps: int
+    checks: int
+    feature_seconds: float
+    seconds: float
+    step_seconds: float
+    estimate: Estimate
+    feature_bytes: int
+    checkpoint_bytes: int
+    other_bytes: int
+
+    def cost(self, samples: int) -> Cost:
+        """Return the cost for a number of samples."""
+        once = max(0.0, self.seconds - self.steps * self.step_seconds - self._test_seconds(self.samples, self.checks))
+        steps = self.settings.steps * self.step_seconds
+        seconds = once + steps + self._test_seconds(samples, self.settings.checks.times)
+        share = samples / self.samples
+        stored = self.feature_bytes * share + _CHECKPOINTS * self.checkpoint_bytes + self.other_bytes
+        return Cost.measured_once(f"train {self.task}", seconds + self.feature_seconds * share, stored)
+
+    def _test_seconds(self, samples: int, checks: int) -> float:
+        clip = self.estimate.step_seconds / self.settings.batch / _FORWARD_AND_BACKWARD
+        held_out = math.ceil(_HELD_OUT * samples) * self.variants
+        return clip * (checks * min(self.settings.checks.clips, held_out) + min(_MOST_TESTED, held_out))
+
+
+def _measure_training(request: Request, name: str) -> TrainingMeasures:
+    """Compute the features of a task, and train a few steps."""
+    from posegen.training.runs.folder import RESULT, read_document
+    from posegen.training.settings import load_settings
+    from posegen.training.setup import Request as TrainingRequest
+    from posegen.training.setup import open_setup
+    from posegen.training.train import train
+
+    settings, out = load_settings(request.preset, task=name), request.out / name
+    bytes_before, started = _folder_bytes(request.dataset / "training"), time.monotonic()
+    setup = open_setup(TrainingRequest(str(request.dataset), name, request.preset, settings))
+    setup.data.prepare(setup.task.recipes, lambda done, total: None)
+    prepared = time.monotonic()
+    features = _folder_bytes(request.dataset / "training") - bytes_before
+    few = load_settings(request.preset, [f"steps={min(STEPS, settings.steps)}", "checks.times=1", "log=[]"], task=name)
+    estimate = train(TrainingRequest(str(request.dataset), name, request.preset, few, out)).estimate
+    assert estimate is not None
+    seconds = time.monotonic() - prepared
+    times = (read_document(out, RESULT) or {}).get("times")
+    checkpoints = list((out / "checkpoints").iterdir())
+    largest = max((file.stat().st_size for file in checkpoints), default=0)
+    kept = sum(file.name.endswith(".safetensors") for file in checkpoints)
+    return TrainingMeasures(
+        task=name,
+        settings=settings,
+        samples=setup.data.samples,
+        variants=1 if setup.task.first_variant_only else len(settings.data.variants or request.config.variants.names),
+        steps=few.steps,
+        checks=1,
+        feature_seconds=prepared - started,
+        seconds=seconds,
+        step_seconds=estimate.step_seconds if times is None else times["seconds"],
+        estimate=estimate,
+        feature_bytes=features,
+        checkpoint_bytes=largest,
+        other_bytes=_folder_bytes(out) - kept * largest,
+    )
+
+
+def _measure_evaluation(request: Request) -> Callable[[int], Cost]:
+    from posegen.pipeline.results import MOST_SAMPLES, evaluate_once
+
+    encoder = request.out / "retrieval" if "retrieval" in request.tasks else None
+    out, started = request.out / "evaluation.json", time.monotonic()
+    evaluate_once(request.dataset, encoder, out, SilentProgress())
+    seconds, stored = time.monotonic() - started, out.stat().st_size
+    each = seconds / min(MOST_SAMPLES, request.config.samples)
+    return lambda samples: Cost.measured_once("evaluate", each * min(MOST_SAMPLES, samples), stored)
+
+
+def _measure_animation(request: Request, progress: Progress) -> Callable[[int], Cost]:
+    from posegen.pipeline.results import animate_once
+
+    out, started = request.out / "animation.gif", time.monotonic()
+    animate_once(request.out / "motion", request.texts, out, progress)
+    cost = Cost.measured_once("animate", time.monotonic() - started, out.stat().st_size)
+    return lambda samples: cost
+
+
+def _folder_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

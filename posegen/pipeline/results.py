@@ -1,0 +1,166 @@
+"""Results of the last stages: an evaluation and an animation, each with a document that states its inputs.
+
+A result is complete if its document is undamaged and its inputs are unchanged. Otherwise it is made again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posegen.dataset.documents import Origin, seal, unseal
+from posegen.dataset.files import write_durably
+from posegen.dataset.read import open_dataset
+from posegen.dataset.runs import current_run
+from posegen.errors import PosegenError
+from posegen.progress import Progress
+
+if TYPE_CHECKING:
+    from posegen.training.animation.animate import Animation
+
+__all__ = ["MOST_SAMPLES", "animate_once", "draw_animation", "evaluate_once"]
+
+MOST_SAMPLES = 1000
+"""Samples that are evaluated: enough for stable measures, within about a minute."""
+
+
+def evaluate_once(dataset: Path, encoder: Path | None, out: Path, progress: Progress) -> tuple[bool, str]:
+    """Evaluate a dataset, unless the evaluation is complete.
+
+    Parameters
+    ----------
+    dataset : Path
+    encoder : Path or None
+        Run of a retrieval model.
+    out : Path
+        The document.
+    progress : Progress
+
+    Returns
+    -------
+    was_complete : bool
+    summary : str
+        The main measures in one line.
+    """
+    opened = open_dataset(dataset)
+    inputs = {
+        "identity": opened.header.identity,
+        "samples": min(MOST_SAMPLES, len(opened)),
+        "model": None if encoder is None else _model_hash(encoder),
+    }
+    document = _read(out, progress)
+    was_complete = document is not None and document.get("inputs") == inputs
+    if document is None or not was_complete:
+        measures, seen = _evaluate_motion(dataset, progress), None
+        if encoder is not None:
+            seen = _evaluate_encoder(dataset, encoder, progress)
+        document = {"inputs": inputs, "evaluation": measures, "encoder": seen}
+        write_durably(out, seal(document, indent=2), current_run())
+    summary = f"{document['evaluation']['clips']:,} clips evaluated"
+    if document["encoder"] is not None:
+        ranking = document["encoder"]["precision"]["text_to_motion"]
+        summary += f"; R@3 {100 * ranking['recall']['3']:.1f} % in pools of {ranking['pool']}"
+    return was_complete, f"{summary}, in {out}"
+
+
+def _evaluate_motion(dataset: Path, progress: Progress) -> dict[str, Any]:
+    from posegen.evaluation.evaluate import evaluate
+
+    progress.start("evaluate motion", MOST_SAMPLES, unit="clips")
+    try:
+        result = evaluate(dataset, None, MOST_SAMPLES, lambda done, total: progress.update(done))
+    finally:
+        progress.stop()
+    document: dict[str, Any] = _json_data(
+        {"clips": result.clips, "figures": {name: asdict(measure) for name, measure in result.measures.items()}}
+    )
+    return document
+
+
+def _evaluate_encoder(dataset: Path, encoder: Path, progress: Progress) -> dict[str, Any]:
+    from posegen.evaluation.distances import encoded_spread
+    from posegen.training.inference import encode_dataset
+
+    progress.start("encode clips", MOST_SAMPLES, unit="clips")
+    try:
+        encoded = encode_dataset(encoder, dataset, MOST_SAMPLES, lambda done, total: progress.update(done))
+    finally:
+        progress.stop()
+    precision = {direction: asdict(ranking) for direction, ranking in encoded.precision().items()}
+    document: dict[str, Any] = _json_data(
+        {**asdict(encoded_spread(encoded.motion)), "precision": precision, "distance": encoded.distance()}
+    )
+    return document
+
+
+def animate_once(run: Path, texts: tuple[str, ...], out: Path, progress: Progress) -> tuple[bool, str]:
+    """Animate texts with a trained model, unless the animation is complete.
+
+    Parameters
+    ----------
+    run : Path
+        Run of the task motion.
+    texts : tuple of str
+        Consecutive texts.
+    out : Path
+        A .gif; the document beside it has the ending .json.
+    progress : Progress
+
+    Returns
+    -------
+    was_complete : bool
+    summary : str
+        One line.
+    """
+    from posegen.training.animation.animate import animate, encoder_for, motion_model
+
+    inputs, file = {"model": _model_hash(run), "texts": list(texts)}, out.with_suffix(".json")
+    was_complete = out.is_file() and (_read(file, progress) or {}).get("inputs") == inputs
+    if not was_complete:
+        trained = motion_model(run)
+        draw_animation(animate(trained, encoder_for(trained), texts), out)
+        write_durably(file, seal({"inputs": inputs}), current_run())
+    return was_complete, f"{'; '.join(texts)}: {out}"
+
+
+def draw_animation(animation: Animation, out: Path) -> None:
+    """Draw an animation as a .gif, or its poses over time as a .png, with its texts below."""
+    from posegen.skeleton import CONTACTS
+    from posegen.viewing.render import render
+
+    figure = animation.figure
+    contacts = np.zeros((len(figure.joints), len(CONTACTS)), np.uint8)
+    contacts[:, : figure.contact.shape[1]] = figure.contact
+    render(figure.joints, "\n".join(animation.texts), animation.fps, out, contacts=contacts, title="animated")
+
+
+def _model_hash(run: Path) -> str | None:
+    """Return the hash of a trained model; None if there is no model."""
+    from posegen.training.runs.folder import MODEL, read_document
+
+    document = read_document(run, MODEL)
+    return None if document is None else str(document["xxh3"])
+
+
+def _read(file: Path, progress: Progress) -> dict[str, Any] | None:
+    """Read a document; None if it is missing or damaged."""
+    if not file.is_file():
+        return None
+    try:
+        return unseal(file.read_bytes(), Origin(str(file), "It is made again"))
+    except PosegenError as error:
+        progress.log(str(error))
+        return None
+
+
+def _json_data(value: Any) -> Any:
+    """Return data for JSON, which has no NaN and no numbers as keys."""
+    if isinstance(value, dict):
+        return {str(key): _json_data(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_data(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
