@@ -116,13 +116,13 @@ def animate_once(run: Path, texts: tuple[str, ...], out: Path, progress: Progres
     summary : str
         One line.
     """
-    from posegen.training.animation.animate import animate, encoder_for, motion_model
+    from posegen.training.animation.animate import animate, load_generator, load_text_encoder
 
     inputs, file = {"model": _model_hash(run), "texts": list(texts)}, out.with_suffix(".json")
     was_complete = out.is_file() and (_read(file, progress) or {}).get("inputs") == inputs
     if not was_complete:
-        trained = motion_model(run)
-        draw_animation(animate(trained, encoder_for(trained), texts), out)
+        trained = load_generator(run)
+        draw_animation(animate(trained, load_text_encoder(trained), texts), out)
         write_durably(file, seal({"inputs": inputs}), current_run())
     return was_complete, f"{'; '.join(texts)}: {out}"
 
@@ -132,10 +132,10 @@ def draw_animation(animation: Animation, out: Path) -> None:
     from posegen.skeleton import CONTACTS
     from posegen.viewing.render import render
 
-    figure = animation.figure
-    contacts = np.zeros((len(figure.joints), len(CONTACTS)), np.uint8)
-    contacts[:, : figure.contact.shape[1]] = figure.contact
-    render(figure.joints, "\n".join(animation.texts), animation.fps, out, contacts=contacts, title="animated")
+    clip = animation.clip
+    contacts = np.zeros((len(clip.joints), len(CONTACTS)), np.uint8)
+    contacts[:, : clip.contact.shape[1]] = clip.contact
+    render(clip.joints, "\n".join(animation.texts), animation.fps, out, contacts=contacts, title="animated")
 
 
 def _model_hash(run: Path) -> str | None:
