@@ -1,4 +1,4 @@
-"""Tasks beside those of the section on training: each learns by `quick` within minutes, and its control learns nothing."""
+"""Benchmarks of the training tasks: each learns with `quick` within minutes, and its control learns nothing."""
 
 from benchmarks.tasks import attribute, identity, kills, motion, road, text
 

@@ -1,4 +1,4 @@
-"""``quick`` of attribute measures from captions and from motion, and by shuffled labels no better than a constant does."""
+"""Errors of the task attribute with ``quick``, from captions and from motion, and a control with shuffled labels."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from benchmarks.train.shared import SAMPLES, dataset
 
 MOST_MINUTES = 6.0
 MOST_STATED = 15.0
-"""Per cent of SMAPE of the speed from captions that state it."""
+"""Largest SMAPE, in per cent, of the speed from captions that state it."""
 FROM_FLOOR = (0.85, 1.1)
-"""Times the entropy floor that SMAPE may be from captions that do not state the speed: with more, something that they say is
-not learned; with less, something gives away what they do not say."""
+"""Range of SMAPE / entropy floor for captions without a stated speed. Above it, statements are not learned; below it, labels leak."""
 LEAST_OF_CONSTANT = 0.95
-"""Times the SMAPE of the best constant that a control must have at least: it gets no better by chance."""
+"""Least SMAPE of a control relative to that of the best constant."""
 ATTRIBUTES = ("speed", "cadence", "energy", "duration")
 
 

@@ -1,4 +1,4 @@
-"""``quick`` of identity tells persons apart that it has never seen, and by shuffled persons nothing."""
+"""The task identity with ``quick`` on unseen identities, and with shuffled identities as a control."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.train.shared import SAMPLES, dataset
 MOST_MINUTES = 6.0
 LEAST_AREA = 0.9
 MOST_FROM_CHANCE = 0.05
-"""How far from .5 the area of a control may be: clips of some hundred persons are not independent of one another."""
+"""Largest distance of a control's AUC from .5: the clips of some hundred identities are not independent."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""Sentences of one thing after another: whether a model that tells actions apart sees both in what is made, in their order."""
+"""Sentences with two actions in sequence: whether an action classifier finds both in the generated motion, in order."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PAIRS = (
     ("crawling", "stand"), ("run", "fight"), ("stand", "jump"), ("pick_up", "walk"), ("wave", "run"),
 )  # fmt: skip
 ALIKE = {"run": {"run", "sprint"}, "fight": {"fight", "punch"}}
-"""What counts as an action as well as the one of that name."""
+"""Actions that also count as the one of that name."""
 SEEDS = (0, 100)
 LEAST_SECONDS = 0.5
-"""Of frames that show an action, for it to be seen."""
+"""Least number of frames that show an action."""
 
 
 def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[str, str]] = PAIRS) -> Iterator[Figure]:
-    """Count in how many animations two actions are seen, and in their order; `watcher` is the run of a model of actions."""
+    """Count the animations in which both actions are found, and in order; `watcher` is a run of the task action."""
     trained, seer = load_generator(run), load_model(watcher)
     encoder = load_text_encoder(trained)
     for whole in (True, False):
@@ -50,7 +50,7 @@ def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[
 
 
 def _frames(seer: TrainedModel, joints: NDArray[np.float32]) -> list[str]:
-    """Tell the action of each frame that the model looks at."""
+    """Return the predicted action of each frame."""
     motion = features_of(np.asarray(joints[:: seer.view.stride], np.float32), seer.view.fps)
     length = torch.tensor([len(motion)])
     with torch.inference_mode():
@@ -60,6 +60,6 @@ def _frames(seer: TrainedModel, joints: NDArray[np.float32]) -> list[str]:
 
 
 def _when(frames: list[str], action: str, fps: float) -> float:
-    """Tell the mean frame that shows an action; NaN, which is before nothing and behind nothing, where it is not seen."""
+    """Return the mean frame that shows an action; NaN, which compares false, if none does."""
     shown = [number for number, name in enumerate(frames) if name in ALIKE.get(action, {action})]
     return float(np.mean(shown)) if len(shown) >= int(LEAST_SECONDS * fps) else float("nan")

@@ -1,4 +1,4 @@
-"""Where one text follows another: whether joints jump there."""
+"""Whether joints jump where one text follows another."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from benchmarks.figures import Figure
 from posegen.training.animation.animate import animate, load_generator, load_text_encoder
 
 MOST_TIMES = 1.5
-"""How large the largest changes of joints' velocities may be where two texts meet, beside those elsewhere."""
+"""Largest accelerations of joints where two texts meet, relative to those elsewhere."""
 LARGEST = 99.0
-"""Per cent of the changes that are smaller than one of the largest."""
+"""Percentile that counts as largest."""
 
 SENTENCES = (
     "a person walks forward", "a man walks slowly in a circle", "a woman runs", "a person jumps twice", "someone sits down",
@@ -27,7 +27,7 @@ SENTENCES = (
 
 
 def figures_of_joins(name: str, run: Path) -> Iterator[Figure]:
-    """Measure the joins of animations of two sentences each."""
+    """Measure the transitions in animations of two sentences each."""
     trained = load_generator(run)
     encoder = load_text_encoder(trained)
     inside, outside = [], []
@@ -46,6 +46,6 @@ def figures_of_joins(name: str, run: Path) -> Iterator[Figure]:
 
 
 def _changes(joints: NDArray[np.float32], fps: float) -> NDArray[np.float64]:
-    """Accelerations of joints [frame - 2, joint], m/s^2."""
+    """Return the accelerations of joints [frame - 2, joint], m/s^2."""
     second = np.diff(joints.astype(np.float64), 2, axis=0) * fps * fps
     return np.asarray(np.sqrt((second * second).sum(axis=-1)))

@@ -1,4 +1,4 @@
-"""Each task is killed and goes on as those of the section on training do."""
+"""Each task is killed and resumed with the same result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KILLS = {"identity": 3, "attribute": 3, "text": 2, "motion": 3}
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    # Few persons, so that each is in several clips.
+    # Few identities, so that each has several clips.
     dataset = generate(folder / "dataset", "--samples", "240", "--set", "population.persons=60")
     subprocess.run(posegen("embed", dataset, "--quiet"), cwd=ROOT, check=True)
     for task, kills in KILLS.items():

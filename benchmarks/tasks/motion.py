@@ -1,6 +1,4 @@
-"""``quick`` of motion makes what captions tell of, better than the mean motion and than shuffled captions; ``balanced`` half as
-well as the real motion goes with its captions, on feet that do not slide.
-"""
+"""The task motion with ``quick`` against the mean motion and shuffled captions, and with ``balanced`` against real motion."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from posegen.cli.evaluation_models import JudgedMotion, judge_motion
 
 QUICK_MINUTES, BALANCED_MINUTES = 6.0, 30.0
 LEAST_OF_REAL = 0.5
-"""Share of the real motion's R-precision that ``balanced`` has at least."""
+"""Least R-precision of ``balanced``, as a share of that of real motion."""
 MOST_SKATE = 0.03
-"""Strict skate of ``balanced``."""
+"""Largest strict foot skate of ``balanced``."""
 MOST_TIMES_CHANCE = 2.0
-"""R-precision that shuffled captions may reach."""
+"""Largest R-precision with shuffled captions."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -66,7 +64,7 @@ def _against_controls(name: str, own: JudgedMotion, control: JudgedMotion) -> It
 
 
 def _told(name: str, own: JudgedMotion) -> Iterator[Figure]:
-    """Tell all there is to tell of the motion that was made, beside the real one."""
+    """Return all measures of the generated motion beside those of the real one."""
     made, real = own.made, own.real
     yield Figure(
         f"{name}: as the retrieval encoder sees it",

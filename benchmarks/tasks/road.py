@@ -1,4 +1,4 @@
-"""``posegen run`` from nothing to an animated sentence: how long it takes, and that kills on the way change nothing."""
+"""``posegen run`` from nothing to an animated sentence: its duration, and that kills change nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ checks: {times: 2, clips: 64}
 saving: {steps: 20}
 machine: {threads: 1, micro_batch: 16, workers: 0, precision: 32-true}
 """
-"""Of the roads that are compared: what is chosen for a machine by measured steps may differ from run to run."""
+"""Preset of the compared pipelines. It fixes the machine settings, which are otherwise chosen by timing and may differ."""
 BEGUN = {
     "generate": "dataset/motion.zarr/zarr.json",
     "embed": "dataset/embeddings/*",
@@ -27,7 +27,7 @@ BEGUN = {
     "train motion": "motion/checkpoints/*.json",
     "evaluate": "motion/result.json",
 }
-"""What there is once a stage has begun, or has come so far that something is lost with it."""
+"""Files that exist once a stage has started and would lose work if killed."""
 SAME = ("retrieval/model.safetensors", "motion/model.safetensors", "animation.gif", "evaluation.json")
 
 
@@ -58,7 +58,7 @@ def _command(place: Path, *options: str | Path) -> list[str]:
 
 
 def _killed(command: list[str], place: Path, begun: str) -> bool:
-    """Kill a road and all its children once a stage has begun; tell whether there was anything to kill."""
+    """Kill a pipeline and all its children once a stage has started; return whether it was still running."""
     with subprocess.Popen(command, cwd=ROOT) as process:
         while process.poll() is None and not any(place.glob(begun)):
             time.sleep(0.005)

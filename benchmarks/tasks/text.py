@@ -1,6 +1,4 @@
-"""``quick`` of text finds paraphrases better than the encoder that it began with, and by shuffled pairs it does not; its
-classifier knows the families of actions that captions tell of.
-"""
+"""The task text with ``quick``: recall of paraphrases against the initial encoder and shuffled pairs, and families of actions."""
 
 from __future__ import annotations
 
@@ -13,17 +11,17 @@ from benchmarks.train.shared import SAMPLES, dataset
 
 MOST_MINUTES = 6.0
 LEAST_GAIN = 0.05
-"""By how much R@1 must be above that of the encoder that training begins with: some hundred scenes are judged by."""
+"""Least gain of R@1 over the initial encoder, on some hundred scenes."""
 LEAST_HARD = 0.8
-"""R@1 among hard negatives: of a caption, its paraphrase beside what differs from the caption in one statement."""
+"""Least R@1 among hard negatives: a caption's paraphrase against captions with one changed statement."""
 LEAST_F1 = 0.9
-"""Macro-F1 of the families of actions."""
+"""Least macro-F1 of the families of actions."""
 MOST_OF_COMMONEST = 1.1
-"""Times what always saying the commonest would get that a classifier by shuffled labels may get right."""
+"""Largest accuracy with shuffled labels, relative to predicting the commonest."""
 
 _UNTRAINED = ("--set", "optimiser.rate=0", "--set", "steps=1")
 _SHUFFLED = ("--set", "data.shuffle_labels=true")
-# One caption of a clip instead of six texts: more clips go into a step.
+# One caption per clip instead of six texts, so more clips fit into a step.
 _FAMILIES = ("--set", "text.goal=families", "--set", "batch=48")
 
 

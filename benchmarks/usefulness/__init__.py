@@ -1,4 +1,4 @@
-"""Usefulness: what pre-training on generated motion gives those who have few real clips; ``python -m benchmarks.usefulness``.
+"""Benchmark of usefulness: the gain of pre-training on generated motion when real clips are few.
 
-A report, not a promise: nothing here is wanted, and it says whatever comes out.
+It is a report without a target. Run it by ``python -m benchmarks.usefulness``.
 """

@@ -1,4 +1,4 @@
-"""Measure it all, keep the results and make the page: ``make usefulness``."""
+"""Run all trials, save the results and render the page: ``make usefulness``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def main() -> int:
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    # Sums of several threads differ in their last bits.
+    # Sums over several threads differ in their last bits.
     torch.set_num_threads(1)
     start = time.monotonic()
     lacking = {
@@ -66,7 +66,7 @@ def _measured(clips: Clips, lacking: Mapping[str, Sequence[Trial]], dataset: Pat
 
 
 def _kept(facts: Mapping[str, Any]) -> tuple[list[Result], float]:
-    """Give the results that there are, and the seconds of processors that they took."""
+    """Return the saved results and their processor seconds."""
     document, results = read()
     if document["facts"] != facts:
         msg = "the kept results are of other captured clips; measure all of it anew, without --missing"
@@ -75,7 +75,7 @@ def _kept(facts: Mapping[str, Any]) -> tuple[list[Result], float]:
 
 
 def _facts(clips: Clips) -> dict[str, Any]:
-    """Tell of the clips what the page tells."""
+    """Return the facts about the clips that the page shows."""
     return {
         "families": dict(Counter(clips.families)),
         "persons": len(set(clips.persons)),

@@ -1,4 +1,4 @@
-"""What somebody does, in captured clips of persons who were never trained on: by real clips, by generated ones, by both."""
+"""Action classification of mocap of unseen subjects, trained on real clips, generated clips, or both."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ Array = NDArray[Any]
 
 TASK = "action"
 _ONE_THREAD = ("machine.threads=1", "machine.micro_batch=32", "machine.precision=32-true", "machine.device=cpu")
-"""So that the same machine finds the same weights, whatever else it does."""
+"""One thread, so that weights are reproducible on a busy machine."""
 
 
 class FamilyScores(nn.Module):
-    """Scores of families by a model of actions: those of the actions that show a family, put together.
+    """Scores of families from a model of actions: the combined scores of the actions of each family.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ class FamilyScores(nn.Module):
 
 
 def pretrained(dataset: Path, folder: Path) -> TrainedModel:
-    """Train on generated motion alone."""
+    """Train on generated motion only."""
     options = [part for option in _ONE_THREAD for part in ("--set", option)]
     return load_model(trained(dataset, TASK, "quick", folder / TASK, *options).place)
 
 
 def measure(clips: Clips, generated: TrainedModel, wanted: Iterable[Trial]) -> Iterator[Result]:
-    """Train and judge."""
+    """Train and test all trials."""
     stride = generated.view.stride
     motion = [features_of(np.asarray(joints[::stride], np.float32), clips.fps / stride) for joints in clips.joints]
     for trial in wanted:
@@ -87,7 +87,7 @@ def measure(clips: Clips, generated: TrainedModel, wanted: Iterable[Trial]) -> I
 
 
 def _kept(generated: TrainedModel, clips: Clips) -> FamilyScores:
-    """Take the model of generated motion as it is, but for its answers, which become families."""
+    """Return the model trained on generated motion, with families instead of actions as outputs."""
     names = generated.view.actions
     groups = [[names.index(action) for action in ACTIONS[family] if action in names] for family in clips.names]
     model = deepcopy(generated.model)
@@ -96,7 +96,7 @@ def _kept(generated: TrainedModel, clips: Clips) -> FamilyScores:
 
 
 def _begun(way: str, generated: TrainedModel, clips: Clips, motion: Sequence[Array], settings: Settings) -> nn.Module:
-    """Make the model that a way begins with."""
+    """Return the initial model of a method."""
     if way == PRETRAINED:
         return _kept(generated, clips)
     torch.manual_seed(settings.seed)
@@ -122,7 +122,7 @@ def _learn(model: nn.Module, motion: Sequence[Array], clips: Clips, own: Array, 
 
 
 def _shown(motion: Sequence[Array], families: Array, which: Array, settings: Settings, step: int) -> dict[str, Tensor]:
-    """Show a stretch of each clip, on other skeletons than it has, as ``posegen train`` does."""
+    """Crop each clip and vary its skeleton, as ``posegen train`` does."""
     draws = np.random.default_rng((settings.seed, step, 1)).random(len(motion))
     length = np.array([min(len(clip), STRETCH) for clip in motion])
     first = [int(draw * (len(clip) - n + 1)) for draw, clip, n in zip(draws, motion, length, strict=True)]
@@ -131,7 +131,7 @@ def _shown(motion: Sequence[Array], families: Array, which: Array, settings: Set
     for place, (clip, begin, n) in enumerate(zip(motion, first, length, strict=True)):
         values[place, :n] = clip[begin : begin + n]
         action[place, :n] = families[place]
-    # A clip that is there twice is on two skeletons: its place in the batch stands for its variant.
+    # A clip that occurs twice gets two skeletons: its index in the batch serves as variant.
     told = {"motion": values, "length": length, "sample": which, "variant": np.arange(len(which))}
     varied = vary_skeletons(told, settings.data.skeleton, settings.seed, step)
     return {
@@ -142,7 +142,7 @@ def _shown(motion: Sequence[Array], families: Array, which: Array, settings: Set
 
 
 def _judged(model: nn.Module, motion: Sequence[Array], families: Array, held: Array) -> dict[str, float]:
-    """Share of held-out clips whose family most of their frames are taken for: mean over families, and over clips."""
+    """Return the accuracy on test clips by majority of frames: mean over families, and over clips."""
     right = np.array([_said(model, motion[clip]) == families[clip] for clip in held], np.float64)
     return {"balanced": balanced(right, families[held]), "top1": float(right.mean())}
 

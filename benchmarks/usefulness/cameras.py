@@ -1,4 +1,4 @@
-"""Poses as a virtual camera sees them: what a model that lifts 2D to 3D is shown, and what it is to answer.
+"""Projections by virtual cameras: inputs and targets of a model that lifts 2D joints to 3D.
 
 The camera goes along with who moves, as the way ``track`` of the field ``camera`` does: at 3 to 5 m, .9 to 1.9 m up, from any
 side, with the picture and the focal length of Human3.6M, and looks at the height of the pelvis. Its 2D joints are
@@ -45,7 +45,7 @@ class Poses:
 
 
 def camera_at(joints: Array, draws: Array) -> tuple[Extrinsics, Intrinsics]:
-    """Place a camera for a clip whose pelvis stays above the origin.
+    """Return a camera for a clip whose pelvis stays above the origin.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def camera_at(joints: Array, draws: Array) -> tuple[Extrinsics, Intrinsics]:
 
 
 def seen(joints: Array, clip: int, draws: Array) -> Poses:
-    """Have a camera see a clip.
+    """Project a clip by a camera.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def seen(joints: Array, clip: int, draws: Array) -> Poses:
 
 
 def joined(poses: list[Poses]) -> Poses:
-    """Put poses one behind the other."""
+    """Concatenate poses."""
     return Poses(
         np.concatenate([each.picture for each in poses]),
         np.concatenate([each.body for each in poses]),

@@ -1,4 +1,4 @@
-"""A picture of the results: what each way gets by how many real clips it has."""
+"""Chart of the results of each method by number of real clips."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLOURS = {
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """Write it as PNG: mean over repetitions, bars of one standard deviation."""
+    """Write the chart as PNG: mean over repetitions, bars of one standard deviation."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

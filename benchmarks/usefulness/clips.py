@@ -1,4 +1,4 @@
-"""The captured clips that are trained on and judged by: those of families that the library's actions show, too."""
+"""Mocap clips for training and test, of the families that the library also contains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Clips:
-    """Captured clips.
+    """Mocap clips.
 
     Attributes
     ----------
@@ -46,15 +46,15 @@ class Clips:
 
     @property
     def numbers(self) -> Array:
-        """Family of each clip as its place in :attr:`names`; int64 [clip]."""
+        """Family of each clip as an index into :attr:`names`; int64 [clip]."""
         return np.array([self.names.index(family) for family in self.families])
 
     def held_out(self, repetition: int) -> Array:
-        """Clips that a repetition is judged by; int64."""
+        """Return the test clips of a repetition; int64."""
         return np.flatnonzero(self.part == repetition % FOLDS)
 
     def trained_on(self, repetition: int, count: int | None) -> Array:
-        """Clips that a repetition trains on, so many of each family; int64."""
+        """Return the training clips of a repetition, `count` of each family; int64."""
         return drawn(self.families, self.part != repetition % FOLDS, count, repetition)
 
 
@@ -88,5 +88,5 @@ def shared_clips() -> Clips:
 
 
 def balanced(values: Array, families: Array) -> float:
-    """Mean over the families of the mean over their clips."""
+    """Return the mean over the families of the mean over their clips."""
     return float(np.mean([values[families == family].mean() for family in np.unique(families)]))

@@ -1,16 +1,16 @@
-"""What is compared with what, how often, and for how long: all that is decided before anything is measured."""
+"""Definition of the experiment: methods, numbers of clips, repetitions, steps and rates, fixed before any measurement."""
 
 from __future__ import annotations
 
 COUNTS = (1, 5, 10, None)
-"""Real clips of a class that are trained on; None: all that there are. The few are among the more."""
+"""Real training clips per class; None: all. Smaller sets are subsets of larger ones."""
 FOLDS = 3
-"""Parts into which persons are put. One is held out, the others are trained on."""
+"""Number of folds by subject. One is the test fold."""
 REPETITIONS = 6
 """Each with a seed of its own, its number, which draws the clips, what the steps see and, where they are fresh, the weights.
 Repetition r holds out part r modulo FOLDS."""
 FEWER_REPETITIONS = 3
-"""Of what is beside the question, what takes longer and FRESH_ANSWERS: one for each part."""
+"""Repetitions of the longer methods and of FRESH_ANSWERS: one per fold."""
 
 REAL_ONLY = "real only"
 PRETRAINED = "generated, then real"
@@ -24,24 +24,24 @@ are trained on longer, too, and pre-trained weights as well, was decided after a
 clips gained more by more steps than by pre-training.
 """
 MEAN_POSE = "the mean pose"
-"""Of lifting alone: always the mean of the real poses that there are to train on, which needs no picture."""
+"""Lifting only: always predict the mean of the real training poses."""
 
 LONGER = 3
 FINE_TUNING = 0.25
-"""Times the rate of learning of fresh weights that pre-trained ones go on with."""
+"""Learning rate of pre-trained weights relative to fresh ones."""
 
 STEPS, BATCH, RATE = 150, 16, 2e-3
-"""Of action with real clips, whether the weights are fresh or pre-trained. The rate and all else are the preset quick's."""
+"""Steps, batch and rate for action on real clips, fresh or pre-trained. Other settings are those of the preset quick."""
 STRETCH = 32
-"""Frames that a step shows of a clip at most, 5 seconds; half of the captured clips are shorter. Clips are judged whole."""
+"""Longest crop in frames, 5 seconds; half of the mocap clips are shorter. Tests use whole clips."""
 PRETRAINING_SAMPLES = 6000
-"""Of the default config; pre-training of action is ``posegen train --task action --preset quick`` on them, once."""
+"""Samples of the default config on which ``posegen train --task action --preset quick`` pre-trains once."""
 
 LIFTING_STEPS, LIFTING_BATCH, LIFTING_RATE = 600, 128, 1e-3
-"""Of lifting with real clips; a batch is of frames."""
+"""Steps and batch for lifting on real clips; a batch consists of frames."""
 PRETRAINING_STEPS = 4000
-"""Of lifting with generated clips, the base variants of the training split."""
+"""Steps for lifting on generated clips, the base variants of the training split."""
 LIFTING_STRIDE = 5
-"""Every so-manieth frame is taken, five a second."""
+"""Every n-th frame is used, five per second."""
 CAMERAS = 4
-"""That see each real clip, whether it is trained on or held out; a generated one is seen by one."""
+"""Cameras per real clip; a generated clip has one."""

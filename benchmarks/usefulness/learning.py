@@ -1,4 +1,4 @@
-"""A small loop of training: step k sees what a function of k gives it, at the rates that ``posegen train`` has."""
+"""A minimal training loop with the learning-rate schedule of ``posegen train``; the batch is a function of the step."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Array = NDArray[Any]
 
 
 def settings_of(steps: int, rate: float, batch: int) -> Settings:
-    """Take the preset quick, but for these."""
+    """Return the settings of the preset quick with some changes."""
     return load_settings("quick", [f"steps={steps}", f"optimiser.rate={rate}", f"batch={batch}"])
 
 
 def shares(*groups: Array) -> Array:
-    """Weigh items so that each of the first groups counts alike, and each of the next ones within these.
+    """Return weights of items by which the first groups count equally, and within them the next ones.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ def shares(*groups: Array) -> Array:
 
 
 def chosen_at(step: int, seed: int, weights: Array, count: int) -> Array:
-    """Draw items for a step by their weights, with replacement."""
+    """Draw the items of a step by their weights, with replacement."""
     draws = np.random.default_rng((seed, step)).random(count)
     edges = np.cumsum(weights)
     return np.asarray(np.searchsorted(edges, draws * edges[-1], side="right"))
 
 
 def train(model: nn.Module, loss_at: Callable[[int], Tensor], settings: Settings) -> None:
-    """Train a model; `loss_at` gives the loss of a step.
+    """Train a model; `loss_at` returns the loss of a step.
 
     What dropout draws is a function of the settings' seed and the step, as all else is.
     """

@@ -1,4 +1,4 @@
-"""From the 2D joints of a picture to 3D: by real clips, by generated ones, by both; judged on persons never trained on.
+"""2D-to-3D lifting of unseen subjects, trained on real clips, generated clips, or both.
 
 The model is a small one of the kind of Martinez et al., A simple yet effective baseline for 3D human pose estimation, 2017:
 frame by frame, residual linear layers, 0.16 million weights. The loss is the error itself, the mean distance of joints.
@@ -46,13 +46,13 @@ Array = NDArray[Any]
 TASK = "lifting"
 WIDTH, BLOCKS, DROPOUT = 256, 1, 0.1
 AT_ONCE = 100
-"""Samples that are read at once."""
+"""Samples read at once."""
 _REAL, _GENERATED = 0, 1
-"""Whose cameras are drawn."""
+"""Seeds of the cameras of generated and real clips."""
 
 
 class Lifter(nn.Module):
-    """Gives the joints [frame, 22 * 3] of pictures [frame, 22 * 2], both as :class:`Poses` have them."""
+    """Predicts joints [frame, 22 * 3] from projections [frame, 22 * 2], both as in :class:`Poses`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Lifter(nn.Module):
 
 
 def pretrained(dataset: Path) -> Lifter:
-    """Train on generated motion alone: base variants of the training split, a camera for each."""
+    """Train on generated motion only: base variants of the training split, one camera each."""
     stored = open_dataset(dataset)
     samples = in_split(stored.header.seed, np.arange(len(stored)), "training")
     poses = []
@@ -91,7 +91,7 @@ def _draws(whose: int, clip: int, camera: int) -> Array:
 
 
 def measure(clips: Clips, generated: Lifter, wanted: Iterable[Trial]) -> Iterator[Result]:
-    """Train and judge."""
+    """Train and test all trials."""
     views = [
         joined([seen(joints[::LIFTING_STRIDE], clip, _draws(_REAL, clip, camera)) for camera in range(CAMERAS)])
         for clip, joints in enumerate(clips.joints)
@@ -107,7 +107,7 @@ def measure(clips: Clips, generated: Lifter, wanted: Iterable[Trial]) -> Iterato
 
 
 def _by_real(trial: Trial, generated: Lifter, poses: Poses, held: Poses, clips: Clips) -> Array:
-    """Answer for what is held out after training on real poses."""
+    """Return predictions for the test clips after training on real poses."""
     weights = shares(clips.numbers[poses.clip], poses.clip)
     if trial.way == MEAN_POSE:
         return np.broadcast_to(weights @ poses.body, held.body.shape)
@@ -118,7 +118,7 @@ def _by_real(trial: Trial, generated: Lifter, poses: Poses, held: Poses, clips: 
 
 
 def _learnt(begun: Lifter | None, poses: Poses, weights: Array, settings: Settings) -> Lifter:
-    """Train on poses, from fresh weights or from those of a model, which stays as it is."""
+    """Train on poses from fresh weights or a copy of a model."""
     torch.manual_seed(settings.seed)
     model = Lifter() if begun is None else deepcopy(begun)
     picture, body = torch.from_numpy(poses.picture), torch.from_numpy(poses.body)
@@ -139,10 +139,10 @@ def _answers(model: Lifter, poses: Poses) -> Array:
 
 
 def _judged(answers: Array, held: Poses, clips: Clips) -> dict[str, float]:
-    """Mean error of joints in mm, as they are and aligned: over a clip's frames, over a family's clips, over the families."""
+    """Return the mean error of joints in mm, plain and aligned: over frames, then a family's clips, then families."""
     found, true = (np.asarray(values, np.float64).reshape(-1, len(JOINTS), 3) for values in (answers, held.body))
     found = found - found[:, :1]
-    # Clips are in order, so each one's frames lie together.
+    # Clips are in order, so the frames of each are consecutive.
     which, first = np.unique(held.clip, return_index=True)
     counts = np.diff([*first, len(held.clip)])
     errors = {"mpjpe": distances(found, true), "pa_mpjpe": distances(aligned(found, true), true)}
@@ -152,19 +152,19 @@ def _judged(answers: Array, held: Poses, clips: Clips) -> dict[str, float]:
 
 
 def distances(found: Array, true: Array) -> Array:
-    """Mean distance of joints in each frame [n], of joints [n, joint, 3]."""
+    """Return the mean distance of joints [n, joint, 3] in each frame [n]."""
     return np.asarray(np.sqrt(((found - true) ** 2).sum(axis=-1)).mean(axis=-1))
 
 
 def aligned(found: Array, true: Array) -> Array:
-    """Shift, turn and scale each frame [n, joint, 3] so that squared distances from the true one are least.
+    """Align each frame [n, joint, 3] to the true one by translation, rotation and scale (least squares).
 
     Umeyama, Least-squares estimation of transformation parameters between two point patterns, 1991.
     """
     middle = true.mean(axis=1, keepdims=True)
     own, wanted = found - found.mean(axis=1, keepdims=True), true - middle
     u, values, v = np.linalg.svd(np.swapaxes(own, 1, 2) @ wanted)
-    # A mirror image is no rotation.
+    # A reflection is not a rotation.
     sign = np.ones_like(values)
     sign[:, -1] = np.sign(np.linalg.det(u @ v))
     size = (values * sign).sum(axis=-1) / np.maximum((own**2).sum(axis=(1, 2)), 1e-12)

@@ -1,4 +1,4 @@
-"""The measures of the page: of which task, in which unit, and which way is better."""
+"""Measures of the page: task, unit, and whether higher is better."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Measure:
     gained: str
 
     def told(self, values: Iterable[float]) -> str:
-        """Mean and spread."""
+        """Format mean and standard deviation."""
         mean, spread = summed_up([self.times * value for value in values])
         return f"{mean:.1f} ± {spread:.1f} {self.unit}"
 
     def told_gain(self, values: Sequence[float]) -> str:
-        """Mean and spread of gains."""
+        """Format mean and standard deviation of gains."""
         mean, spread = summed_up([self.times * value for value in values])
         return f"{mean:+.1f} ± {spread:.1f} {self.gained}"
 
     def gain(self, value: float) -> str:
-        """One gain."""
+        """Format one gain."""
         return f"{self.times * value:+.1f} {self.gained}"
 
 

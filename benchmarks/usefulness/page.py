@@ -1,4 +1,4 @@
-"""``docs/usefulness.md``, made from its text and from the committed results: ``python -m benchmarks.usefulness.page``."""
+"""Render ``docs/usefulness.md`` from its template and the committed results: ``python -m benchmarks.usefulness.page``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNMEASURED = "not measured yet: `make usefulness`"
 
 
 def page(folder: Path = RESULTS) -> str:
-    """Put the measured figures into the text."""
+    """Return the page with the measured values."""
     document, results = read(folder)
     parts = {
         "machine": _took(document, results),
@@ -53,7 +53,7 @@ def page(folder: Path = RESULTS) -> str:
 
 
 def write() -> list[Path]:
-    """Write the page and its picture, and give their paths."""
+    """Write the page and its chart and return their paths."""
     PAGE.write_text(page(), encoding="utf-8")
     draw(read()[1], PICTURE)
     return [PAGE, PICTURE]
@@ -79,42 +79,42 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _verdict(results: Sequence[Result], measure: Measure) -> str:
-    """Tell in a machine_sentence for which counts pre-training gained in all repetitions, and for which it did not."""
-    told = []
+    """Return a sentence with the gain of pre-training for each number of clips."""
+    gained = []
     for count in COUNTS:
         gains = _gains(results, measure, PRETRAINED, count)
         if gains:
             mean, _ = summed_up(gains)
             name = "all clips" if count is None else f"{count} clip{'s' if count > 1 else ''} a class"
             better = sum(gain > 0 for gain in gains)
-            told.append(f"{measure.gain(mean)} with {name} (better in {better} of {len(gains)})")
-    if not told:
+            gained.append(f"{measure.gain(mean)} with {name} (better in {better} of {len(gains)})")
+    if not gained:
         return f"**{measure.name}**: {UNMEASURED}"
     return (
-        f"**{measure.name}**: generated motion first, then real clips, rather than real clips only, gains {'; '.join(told)}."
+        f"**{measure.name}**: pre-training on generated motion gains {'; '.join(gained)} over real clips only."
         f"{_longer(results, measure)}"
     )
 
 
 def _longer(results: Sequence[Result], measure: Measure) -> str:
-    """Tell what more steps gain without generated motion, beside what generated motion gains."""
-    told = []
+    """Return a sentence with the gain of more steps on real clips, beside that of generated motion."""
+    gained = []
     for count in COUNTS:
         gains, same = (_gains(results, measure, way, count) for way in (REAL_LONGER, PRETRAINED))
         if gains:
-            # Longer ones are of the first repetitions.
+            # Longer training uses the first repetitions only.
             other = summed_up(same[: len(gains)])[0]
             name = "all" if count is None else str(count)
-            told.append(
-                f"{measure.gain(summed_up(gains)[0])} with {name} (generated motion, in the same: {measure.gain(other)})"
+            gained.append(
+                f"{measure.gain(summed_up(gains)[0])} with {name} (pre-training, same repetitions: {measure.gain(other)})"
             )
-    if not told:
+    if not gained:
         return ""
-    return f" Real clips only in {definitions.LONGER} times as many steps gain {'; '.join(told)}."
+    return f" Real clips only with {definitions.LONGER} times as many steps gain {'; '.join(gained)}."
 
 
 def _gains(results: Sequence[Result], measure: Measure, way: str, count: int | None) -> list[float]:
-    """By how much a way is better than real clips only, in each repetition."""
+    """Return by how much a method is better than real clips only, in each repetition."""
     found, real = (values_of(results, measure.task, each, count, measure.key) for each in (way, REAL_ONLY))
     return [measure.sign * each for each in paired(found, real)]
 
@@ -135,8 +135,8 @@ def _table(results: Sequence[Result], measure: Measure) -> str:
 
 
 def _beside(results: Sequence[Result], measure: Measure) -> list[str]:
-    """Tell of the ways beside the question, each in a line."""
-    lines = ["| besides | real clips of a class (together) | |", "|---|---|---|"]
+    """Return a table row for each of the other methods."""
+    lines = ["| other methods | real clips of a class (together) | |", "|---|---|---|"]
     ways = [
         (GENERATED_ONLY, 0),
         (MEAN_POSE, None),
@@ -153,13 +153,13 @@ def _beside(results: Sequence[Result], measure: Measure) -> list[str]:
 
 
 def _of_same(results: Sequence[Result], measure: Measure, way: str, count: int | None, values: Mapping[int, float]) -> str:
-    """Tell a figure, and what real clips only got in the same repetitions where the way has fewer of them."""
-    told = measure.told(values.values())
+    """Return a value, with that of real clips only in the same repetitions if the method has fewer of them."""
+    text = measure.told(values.values())
     real = values_of(results, measure.task, REAL_ONLY, count, measure.key)
     if way in (FRESH_ANSWERS, REAL_LONGER, PRETRAINED_LONGER):
         same = [real[repetition] for repetition in values]
-        told += f"; {REAL_ONLY} in the same {len(same)} repetitions {measure.told(same)}"
-    return told
+        text += f"; {REAL_ONLY} in the same {len(same)} repetitions {measure.told(same)}"
+    return text
 
 
 def _count(results: Sequence[Result], measure: Measure, count: int | None, way: str = REAL_ONLY) -> str:

@@ -1,4 +1,4 @@
-"""Who is held out, and which clips of the others are trained on."""
+"""Folds by subject, and the choice of training clips."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def parts_of(persons: Sequence[str], families: Sequence[str], parts: int) -> Array:
-    """Part clips so that no person is in two parts, and each has some of each family where enough persons have.
+    """Assign clips to folds: no subject in two folds, and each family in each fold where possible.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def parts_of(persons: Sequence[str], families: Sequence[str], parts: int) -> Arr
 
 
 def drawn(families: Sequence[str], allowed: Array, count: int | None, seed: int) -> Array:
-    """Draw so many clips of each family among those that are allowed, all if it has no more.
+    """Draw `count` clips of each family among those allowed, or all if there are fewer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What was measured, each number for itself, and how it is kept."""
+"""Results of the experiment and their file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECTION = "usefulness"
 
 @dataclass(frozen=True)
 class Result:
-    """What one model got in one repetition.
+    """Measures of one model in one repetition.
 
     `count` is the real clips of a class that it was trained on, None for all, 0 for none; `clips` how many these are together.
     """
@@ -33,7 +33,7 @@ class Result:
 
 
 def write(results: Sequence[Result], facts: Mapping[str, Any], seconds: float, folder: Path = RESULTS) -> Path:
-    """Keep results as JSON; `seconds` are of processors, whatever else the machine did."""
+    """Save results as JSON; `seconds` is processor time."""
     document = {
         "section": SECTION,
         "machine": {**described_machine(), "torch": version("torch")},
@@ -47,26 +47,26 @@ def write(results: Sequence[Result], facts: Mapping[str, Any], seconds: float, f
 
 
 def read(folder: Path = RESULTS) -> tuple[dict[str, Any], list[Result]]:
-    """Give what is kept: the whole document, and the results in it."""
+    """Return the saved document and its results."""
     document = json.loads((folder / f"{SECTION}.json").read_text("utf-8"))
     return document, [Result(**result) for result in document["results"]]
 
 
 def values_of(results: Sequence[Result], task: str, way: str, count: int | None, measure: str) -> dict[int, float]:
-    """Give a measure by repetition."""
+    """Return a measure by repetition."""
     return {r.repetition: r.measures[measure] for r in results if (r.task, r.way, r.count) == (task, way, count)}
 
 
 def have(results: Sequence[Result], task: str) -> set[tuple[str, int | None, int]]:
-    """Tell what there is of a task: ways, counts and repetitions."""
+    """Return the methods, counts and repetitions that a task has."""
     return {(r.way, r.count, r.repetition) for r in results if r.task == task}
 
 
 def paired(one: Mapping[int, float], other: Mapping[int, float]) -> list[float]:
-    """Give one less the other in each repetition that both have."""
+    """Return the difference in each repetition that both have."""
     return [one[repetition] - other[repetition] for repetition in sorted(one.keys() & other.keys())]
 
 
 def summed_up(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation (of a sample) over repetitions."""
+    """Return the mean and the sample standard deviation over repetitions."""
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0

@@ -1,4 +1,4 @@
-"""What is trained and judged: each way on each count in each repetition, as the definitions have it."""
+"""Trials: each method with each number of clips in each repetition."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ TRAINING = {
     REAL_LONGER: (LONGER, 1.0),
     PRETRAINED_LONGER: (LONGER, FINE_TUNING),
 }
-"""Ways that train on real clips: times the steps, and times the rate, of fresh weights."""
+"""Factors on steps and rate for the methods that train on real clips."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One model to be judged: a way, real clips of a class (0: none, None: all), and which repetition."""
+    """One model to test: a method, real clips per class (0: none, None: all), and a repetition."""
 
     way: str
     count: int | None
@@ -41,7 +41,7 @@ class Trial:
 
 
 def trials(task: str, repetitions: int) -> Iterator[Trial]:
-    """Give all trials of a task, those that matter most first."""
+    """Return all trials of a task, the most important first."""
     for repetition in range(repetitions):
         yield Trial(GENERATED_ONLY, 0, repetition)
         if task == "lifting":

@@ -32,7 +32,7 @@ from benchmarks.usefulness.definitions import (
 )
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.lifting import Lifter, aligned, distances
-from benchmarks.usefulness.people import count_micro_batches, drawn
+from benchmarks.usefulness.people import drawn, parts_of
 from benchmarks.usefulness.results import Result, have, write
 from benchmarks.usefulness.trials import Trial, trials
 from posegen.skeleton import JOINTS
@@ -56,7 +56,7 @@ FAMILIES = tuple(family for own in PEOPLE.values() for family, count in own.item
 @pytest.fixture(scope="module")
 def clips() -> Clips:
     joints = [np.zeros((4, len(JOINTS), 3), np.float32)] * len(PERSONS)
-    return Clips(joints, FAMILIES, PERSONS, 25.0, count_micro_batches(PERSONS, FAMILIES, FOLDS))
+    return Clips(joints, FAMILIES, PERSONS, 25.0, parts_of(PERSONS, FAMILIES, FOLDS))
 
 
 def test_training_and_test_subjects_differ(clips: Clips) -> None:
