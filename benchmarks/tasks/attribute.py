@@ -13,7 +13,7 @@ MOST_MINUTES = 6.0
 MOST_STATED = 15.0
 """Largest SMAPE, in per cent, of the speed from captions that state it."""
 FROM_FLOOR = (0.85, 1.1)
-"""Range of SMAPE / entropy floor for captions without a stated speed. Above it, statements are not learned; below it, labels leak."""
+"""Range of SMAPE / entropy floor for captions without a stated speed. Above: statements are not learned; below: labels leak."""
 LEAST_OF_CONSTANT = 0.95
 """Least SMAPE of a control relative to that of the best constant."""
 ATTRIBUTES = ("speed", "cadence", "energy", "duration")

@@ -1,4 +1,4 @@
-"""The task text with ``quick``: recall of paraphrases against the initial encoder and shuffled pairs, and families of actions."""
+"""The task text with ``quick``: recall of paraphrases against the initial encoder and shuffled pairs, and action families."""
 
 from __future__ import annotations
 
