@@ -1,1 +1,1 @@
-"""Configs: schema, presets, YAML files, overrides."""
+"""Configs: schema, loading with overrides, checks of quotas, and identity."""

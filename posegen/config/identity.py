@@ -1,4 +1,4 @@
-"""What makes two datasets the same: canonical text of plain data, and the differences between two such data."""
+"""Canonical JSON and hashes of plain data, from which identities are computed, and differences between mappings."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["canonical", "differences", "digest"]
-
 _EXACT = 2.0**53
 
 
 def canonical(data: object) -> str:
-    """Write plain data as JSON that depends on nothing but its meaning: not on the order of keys, nor on 1 or 1.0.
+    """Return plain data as JSON that does not depend on the order of keys, nor on 1 or 1.0.
 
     Parameters
     ----------
@@ -54,12 +52,12 @@ def digest(data: object) -> str:
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """List where two nested mappings differ.
+    """Return the keys in which two nested mappings differ.
 
     Parameters
     ----------
     first, second : mapping
-        Plain data; a key that is missing counts as None.
+        Plain data; a missing key is the same as None.
 
     Returns
     -------
@@ -71,14 +69,14 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
     >>> differences({"a": 1, "b": {"c": 2}}, {"a": 1.0, "b": {"c": 3}})
     [('b.c', 2, 3)]
     """
-    found: list[tuple[str, Any, Any]] = []
+    different: list[tuple[str, Any, Any]] = []
     for key in dict.fromkeys((*first, *second)):
         one, other = first.get(key), second.get(key)
         if isinstance(one, Mapping) and isinstance(other, Mapping):
-            found += [(f"{key}.{path}", a, b) for path, a, b in differences(one, other)]
+            different += [(f"{key}.{path}", a, b) for path, a, b in differences(one, other)]
         elif canonical(one) != canonical(other):
-            found.append((key, one, other))
-    return found
+            different.append((key, one, other))
+    return different
 
 
 def _plain(data: Any) -> Any:
@@ -86,7 +84,7 @@ def _plain(data: Any) -> Any:
         return {str(key): _plain(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
         return [_plain(value) for value in data]
-    # Beyond 2^53 a float stands for more than one whole number.
+    # Beyond 2^53, a float represents several integers.
     if isinstance(data, float) and data.is_integer() and abs(data) <= _EXACT:
         return int(data)
     return data

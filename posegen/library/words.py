@@ -267,11 +267,11 @@ def _templates(words: _Words) -> Iterator[tuple[str, str, int]]:
 
 
 def _check_template(key_path: str, template: str, forms: list[str], most: int) -> None:
-    found = [name for name in _PLACEHOLDER.findall(template) if name in forms]
+    verbs = [name for name in _PLACEHOLDER.findall(template) if name in forms]
     others = sorted({*_PLACEHOLDER.findall(template)} - {*forms, "subject", "place", "pair"})
     if others:
         msg = f"{key_path}: {{{others[0]}}} is unknown; there are {{subject}}, {{place}} and the forms {{{'}, {'.join(forms)}}}"
         raise UsageError(msg)
-    if not 1 <= len(found) <= most:
+    if not 1 <= len(verbs) <= most:
         msg = f"{key_path}: {shown(template)} must have {'one' if most == 1 else 'one or two'} of {{{'}, {'.join(forms)}}}"
         raise UsageError(msg)

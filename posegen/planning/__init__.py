@@ -1,1 +1,1 @@
-"""Scene planning: population, quotas, segments, interactions, timing."""
+"""Scene planning: population, quotas, segments, tracks, interactions and scenes."""

@@ -168,9 +168,9 @@ def _own_weights(library: Library) -> tuple[Array, Array]:
     return np.array(rows, np.float64), np.array([library.action(name).weight for name in library.actions])
 
 
-def _check_names(key: str, asked: Iterable[str], known: Iterable[str]) -> None:
-    names = tuple(known)
-    for name in asked:
-        if name not in names:
-            msg = f"{key}.{name}: unknown name{did_you_mean(name, names)}"
+def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
+    known = tuple(known)
+    for name in names:
+        if name not in known:
+            msg = f"{key}.{name}: unknown name{did_you_mean(name, known)}"
             raise UsageError(msg)
