@@ -47,17 +47,18 @@ def evaluate_once(dataset: Path, encoder: Path | None, out: Path, progress: Prog
         The main measures in one line.
     """
     opened = open_dataset(dataset)
+    samples = min(MOST_SAMPLES, len(opened))
     inputs = {
         "identity": opened.header.identity,
-        "samples": min(MOST_SAMPLES, len(opened)),
+        "samples": samples,
         "model": None if encoder is None else _model_hash(encoder),
     }
     document = _read(out, progress)
     was_complete = document is not None and document.get("inputs") == inputs
     if document is None or not was_complete:
-        measures, seen = _evaluate_motion(dataset, progress), None
+        measures, seen = _evaluate_motion(dataset, samples, progress), None
         if encoder is not None:
-            seen = _evaluate_encoder(dataset, encoder, progress)
+            seen = _evaluate_encoder(dataset, encoder, samples, progress)
         document = {"inputs": inputs, "evaluation": measures, "encoder": seen}
         write_durably(out, seal(document, indent=2), current_run())
     summary = f"{document['evaluation']['clips']:,} clips evaluated"
@@ -67,10 +68,10 @@ def evaluate_once(dataset: Path, encoder: Path | None, out: Path, progress: Prog
     return was_complete, f"{summary}, in {out}"
 
 
-def _evaluate_motion(dataset: Path, progress: Progress) -> dict[str, Any]:
+def _evaluate_motion(dataset: Path, samples: int, progress: Progress) -> dict[str, Any]:
     from posegen.evaluation.evaluate import evaluate
 
-    progress.start("evaluate motion", MOST_SAMPLES, unit="clips")
+    progress.start("evaluate motion", samples, unit="clips")
     try:
         result = evaluate(dataset, None, MOST_SAMPLES, lambda done, total: progress.update(done))
     finally:
@@ -81,11 +82,11 @@ def _evaluate_motion(dataset: Path, progress: Progress) -> dict[str, Any]:
     return document
 
 
-def _evaluate_encoder(dataset: Path, encoder: Path, progress: Progress) -> dict[str, Any]:
+def _evaluate_encoder(dataset: Path, encoder: Path, samples: int, progress: Progress) -> dict[str, Any]:
     from posegen.evaluation.distances import encoded_spread
     from posegen.training.inference import encode_dataset
 
-    progress.start("encode clips", MOST_SAMPLES, unit="clips")
+    progress.start("encode clips", samples, unit="clips")
     try:
         encoded = encode_dataset(encoder, dataset, MOST_SAMPLES, lambda done, total: progress.update(done))
     finally:
