@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured, scaled
+from benchmarks.motion.excerpts import excerpts
 from benchmarks.motion.features import FEATURES, SETS, mirrored, pieces, roughened
 from benchmarks.motion.shared_families import ACTIONS, first_half, fit, lacking
-from benchmarks.motion.stretches import stretches
 from posegen.library.load import Library, load_library
 
 Array = NDArray[Any]
@@ -143,7 +143,7 @@ def generated(shared: Mapping[str, object], library: Library) -> list[Captured]:
     for family in shared:
         actions = [name for name in ACTIONS[family] if name in library.actions]
         for action in actions:
-            some = islice(stretches(library, action, scaled(SAMPLES, 20)), MOST // len(actions))
+            some = islice(excerpts(library, action, scaled(SAMPLES, 20)), MOST // len(actions))
             found += [Captured(stretch.name, family, stretch.person, stretch.joints, stretch.fps) for stretch in some]
     return found
 

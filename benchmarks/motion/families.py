@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured, scaled
+from benchmarks.motion.excerpts import excerpts, themes_with
 from benchmarks.motion.shared_families import ACTIONS, FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
-from benchmarks.motion.stretches import in_stories, stretches
 from posegen.evaluation.signals import low_pass
 from posegen.library.load import Library, load_library
 
@@ -43,7 +43,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(f"families with {FEWEST_CLIPS} captured clips of {FEWEST_PERSONS} persons", measured)
     missing = lacking(families, library.actions)
     yield Figure("of them without an action in the library", ", ".join(missing) or "none", "none", not missing)
-    untold = [a for family in families for a in ACTIONS[family] if a in library.actions and not in_stories(library, a)]
+    untold = [a for family in families for a in ACTIONS[family] if a in library.actions and not themes_with(library, a)]
     yield Figure(
         "actions of them that no theme has, taken from written scenes", ", ".join(untold) or "none", "none", not untold
     )
@@ -56,7 +56,7 @@ def _family(family: str, clips: Sequence[Captured], library: Library) -> Iterato
     actions = [name for name in ACTIONS[family] if name in library.actions]
     real = _liveliness((clip.joints, clip.fps) for clip in clips)
     each = MOST // len(actions)
-    shown = (s for action in actions for s in islice(stretches(library, action, scaled(SAMPLES, 20)), each))
+    shown = (s for action in actions for s in islice(excerpts(library, action, scaled(SAMPLES, 20)), each))
     ours = _liveliness((stretch.joints, stretch.fps) for stretch in shown)
     if len(ours) < FEWEST:
         yield Figure(f"{family} ({', '.join(actions)})", f"{len(ours)} pieces in the samples", f"at least {FEWEST}", False)

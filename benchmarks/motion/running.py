@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
-from benchmarks.motion.written import animated, people, shown
+from benchmarks.motion.scripted import animated, people, shown
 from posegen.constants import GRAVITY
 from posegen.evaluation.body import centre_of_mass
 from posegen.evaluation.gait import Run, foot_contacts, measure_run

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import is_neutral_adult, made, scaled
-from benchmarks.motion.written import animated, people
+from benchmarks.motion.scripted import animated, people
 from posegen.evaluation.gait import WALKING, Curve, GaitTally, Walk, measure_walk, steady_stretches
 from posegen.evaluation.published_gait import ANGLES, mass_rise, mass_sway
 from posegen.evaluation.recording import Recording
@@ -39,7 +39,7 @@ def measure(folder: Path) -> Iterator[Figure]:
                 found.append(walk)
                 tally.add_cycles(stretch, walk)
                 slides += [(slide, recording.name) for slide in flat_foot_slides(stretch)]
-    people = f"walking, {len(found)} stretches of neutral adults"
+    people = f"walking, {len(found)} excerpts of neutral adults"
     yield Figure(people, f"{np.mean([w.speed for w in found]):.2f} m/s in the mean" if found else "none", "some", bool(found))
     yield from _curves(tally)
     yield from _laws(found)
@@ -89,11 +89,11 @@ def _laws(found: list[Walk]) -> Iterator[Figure]:
         band = [walk for walk in found if low <= walk.speed < high]
         where = f"{low} to {high} m/s"
         if len(band) < FEWEST:
-            yield Figure(f"walking at {where}", f"{len(band)} stretches", f"at least {FEWEST}", False)
+            yield Figure(f"walking at {where}", f"{len(band)} excerpts", f"at least {FEWEST}", False)
             continue
         stance = np.array([walk.stance_error for walk in band], np.float64)
         close = 100 * np.mean(np.abs(stance) <= STANCE_POINTS)
-        measured = f"{stance.mean():+.2f} points; {close:.0f} % of {len(band)} stretches within {STANCE_POINTS:g}"
+        measured = f"{stance.mean():+.2f} points; {close:.0f} % of {len(band)} excerpts within {STANCE_POINTS:g}"
         target = f"within {STANCE_POINTS:g} points"
         yield Figure(f"stance share less (64.2 - 3.5 v), {where}", measured, target, bool(abs(stance.mean()) <= STANCE_POINTS))
         both = np.mean([walk.double_support for walk in band if walk.double_support is not None])
@@ -108,7 +108,7 @@ def _ratio(band: list[Walk], where: str) -> Iterator[Figure]:
     cadence, step = 1 / np.sqrt(1 + errors) - 1, np.sqrt(1 + errors) - 1
     for name, values in (("walk ratio", errors), ("cadence", cadence), ("step length", step)):
         close = 100 * np.mean(np.abs(values) <= RATIO)
-        measured = f"{100 * values.mean():+.1f} %; {close:.0f} % of {len(band)} stretches within {100 * RATIO:.0f} %"
+        measured = f"{100 * values.mean():+.1f} %; {close:.0f} % of {len(band)} excerpts within {100 * RATIO:.0f} %"
         good = bool(abs(values.mean()) <= RATIO)
         yield Figure(f"{name}, off the law for the leg, {where}", measured, f"within {100 * RATIO:.0f} %", good)
 

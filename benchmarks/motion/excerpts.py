@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.motion.clips import made, segments
-from benchmarks.motion.written import animated, shown
+from benchmarks.motion.scripted import animated, shown
 from posegen.evaluation.recording import Recording
 from posegen.library.load import Library
 
-__all__ = ["in_stories", "stretches"]
+__all__ = ["excerpts", "themes_with"]
 
 FAVOUR = 1000
 FPS = 25
 
 
-def in_stories(library: Library, action: str) -> list[str]:
+def themes_with(library: Library, action: str) -> list[str]:
     """Return the themes that contain an action."""
     return [name for name, theme in library.themes.items() if theme.actions.get(action, 0.0) > 0]
 
 
-def stretches(library: Library, action: str, samples: int) -> Iterator[Recording]:
+def excerpts(library: Library, action: str, samples: int) -> Iterator[Recording]:
     """Yield excerpts of an action, from its begin to its end."""
-    themes = in_stories(library, action)
+    themes = themes_with(library, action)
     if themes:
         where = ", ".join(f"{name}: 1" for name in themes)
         for _config, recording in made([f"story.actions={{{action}: {FAVOUR}}}", f"story.themes={{{where}}}"], samples):
