@@ -227,8 +227,9 @@ def disk_filled(path: Path, draw: Random) -> Struck:
     fill_up(filler, draw.randrange(0, 60_000))
     code, words = run.end()
     filler.unlink()
-    told = code == 0 or (code == 1 and CLEAR in words and ("No space" in words or "is full" in words)) or "Free some space" in words
-    complaints = [] if told else [f"ended with {code}: {words}"]
+    is_clear = CLEAR in words and ("No space" in words or "is full" in words)
+    reported = code == 0 or (code == 1 and is_clear) or "Free some space" in words
+    complaints = [] if reported else [f"ended with {code}: {words}"]
     complaints += [f"{file.name} was lost" for file, data in there.items() if not file.exists() or file.read_bytes() != data]
     complaints += [f"left {name}" for name in path.rglob(".*")]
     return Struck(code == 1, complaints)
