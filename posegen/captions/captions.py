@@ -522,11 +522,15 @@ def _actor_phrases(wording: _Wording, actor: _Actor, style: str, pick: int) -> l
     grammar, _, detail, inputs, clauses, choices = wording
     number, first, keys, covers, whiles = actor.number, actor.first, inputs.key, inputs.over, inputs.during
     found: list[_Phrase] = []
-    said = -1
+    described = -1
     claims: Sequence[tuple[str, str]] = ()
     for row in _main_events(wording, actor) if detail == "none" else actor.events:
         clause, choice, over, during = clauses[row], choices[row], covers[row], whiles[row]
-        if clause.number == said and during < 0 and (clause.claims == claims or (over < 0 and _repeats(clause.claims, claims))):
+        if (
+            clause.number == described
+            and during < 0
+            and (clause.claims == claims or (over < 0 and _repeats(clause.claims, claims)))
+        ):
             # Two walks may differ in what is not stated here. The second one is then omitted, or only its overlay is stated.
             if over < 0:
                 continue
@@ -535,7 +539,7 @@ def _actor_phrases(wording: _Wording, actor: _Actor, style: str, pick: int) -> l
             if style and grammar.takes_style[clause.number]:
                 facts = inputs.facts.distinct[int(inputs.facts.number[row])]
                 clause = grammar.clause(with_style(facts, style), detail, choice)
-            texts, said, claims = clause.texts, clause.number, clause.claims
+            texts, described, claims = clause.texts, clause.number, clause.claims
             if style and ("style", style) in claims:
                 # A style is stated once.
                 claims, style = tuple([claim for claim in claims if claim[0] != "style"]), ""
