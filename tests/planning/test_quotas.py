@@ -222,15 +222,15 @@ EXACT = "quotas.exact=[{%s}]"
         ([EXACT % "samples: 4, theme: hom"], "quotas.exact[0].theme: unknown theme 'hom'; did you mean 'home'?"),
         ([EXACT % "samples: 5, left_handed: 0.5"], "left_handed 0.5 of 5 samples are no whole number"),
         ([EXACT % "samples: 4, speed: {min: 1, max: 2}"], "speed is that of an action; name some under actions"),
-        ([EXACT % "samples: 4, actions: [wave], speed: {min: 1, max: 2}"], "'wave' is no way of going"),
+        ([EXACT % "samples: 4, actions: [wave], speed: {min: 1, max: 2}"], "'wave' is not a gait; leave the speed out"),
         ([EXACT % "samples: 4, actions: [walk], speed: {min: 1, max: 3}"], "quotas.exact[0].speed: 1 to 3 m/s is not within"),
         ([EXACT % "samples: 4, actions: [walk], side: left"], "quotas.exact[0].side: 'walk' has no side"),
         ([EXACT % "samples: 4, actions: [typing], theme: dojo"], "'typing' does not occur in the theme 'dojo'"),
         ([EXACT % "samples: 4, theme: home", "story.themes={dojo: 1}"], "'home' does not occur; give it a weight"),
         ([EXACT % "samples: 4, actions: [walk]", "story.actions={walk: 0}"], "'walk' does not occur in any theme"),
         ([EXACT % "samples: 4, style: old", "population.styles={neutral: 1}"], "'old' does not occur; give it a weight"),
-        ([EXACT % "samples: 4, left_handed: 1", "population.left_handed=0"], "asks for left_handed true, which none of 1,000"),
-        ([EXACT % "samples: 4, age: {min: 80, max: 90}"], "asks for age 80 to 90, which none of 1,000 persons is"),
+        ([EXACT % "samples: 4, left_handed: 1", "population.left_handed=0"], "asks for left_handed true, but none of 1,000"),
+        ([EXACT % "samples: 4, age: {min: 80, max: 90}"], "asks for age 80 to 90, but none of 1,000 persons matches"),
         ([EXACT % "samples: 4", "samples=5"], "samples: is 5, and the quotas are of 4; lower it"),
         ([EXACT % "samples: 4", "quotas.samples=3"], "exact asks for 4 samples, and samples is 3"),
         (["quotas={}"], "asks for nothing"),
@@ -247,7 +247,7 @@ EXACT = "quotas.exact=[{%s}]"
         ([EXACT % "samples: 4, actions: [stairs_up]", "frames=25"], "'stairs_up' takes"),
         (
             [EXACT % "samples: 4, interactions: [hug]"],
-            "quotas.exact[0].interactions: need two people; set story.actors.max to 2",
+            "quotas.exact[0].interactions: need two actors; set story.actors.max to 2",
         ),
         ([EXACT % "samples: 4, interactions: [hugg]", TWO], "unknown interaction 'hugg'; did you mean 'hug'?"),
         ([EXACT % "samples: 4, interactions: [hug, hug]", TWO], "interactions has hug twice; name each interaction once"),
@@ -260,7 +260,7 @@ EXACT = "quotas.exact=[{%s}]"
         ([EXACT % "samples: 4, interactions: [throw_and_catch]", TWO, "frames=150"], "'throw_and_catch' may take"),
         (
             [EXACT % "samples: 4, interactions: [hug]", TWO, "quotas.samples=9", "quotas.caps=[{samples: 5, action: walk}]"],
-            "'hug' may have people 'walk', which is capped under quotas.caps",
+            "'hug' may include 'walk', which is capped under quotas.caps",
         ),
         (
             [EXACT % "samples: 4, interactions: [hug]", TWO, "quotas.caps=[{samples: 2, interaction: hug}]"],
@@ -268,7 +268,7 @@ EXACT = "quotas.exact=[{%s}]"
         ),
         (
             [EXACT % "samples: 4, interactions: [hug], age: {min: 6, max: 8}", TWO, "population.age={min: 6, max: 70}"],
-            "of those who may be cast have bodies that fit one another for 'hug'",
+            "of the possible pairs of persons have bodies that fit for 'hug'",
         ),
     ],
 )
