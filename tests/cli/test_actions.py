@@ -1,4 +1,4 @@
-"""`posegen actions`: what there is, and pictures of it."""
+"""`posegen actions`: lists and pictures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_action_is_listed_under_its_family(capsys: pytest.CaptureFixture[s
     assert sorted(line.split()[0] for line in printed if line.startswith(" ")) == sorted(library.actions)
 
 
-def test_json_tells_all_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_lists_every_property(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["actions", "list", "--json"]) == 0
     entries = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
     assert entries["wave"]["layered"]
@@ -43,7 +43,7 @@ def test_json_tells_all_of_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert entries["sit"]["support"] == "seat"
 
 
-def test_ones_own_actions_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_actions_of_an_own_library_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "own"
     (folder / "words").mkdir(parents=True)
     (folder / "greetings.yaml").write_text(NODS, encoding="utf-8")
@@ -62,8 +62,8 @@ def test_an_action_is_drawn_as_an_animation(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["actions", "show", "bow", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["path"] == "bow.gif"
+    message = json.loads(capsys.readouterr().out)
+    assert message["path"] == "bow.gif"
     with Image.open(tmp_path / "bow.gif") as picture:
         assert getattr(picture, "n_frames", 1) > 20
 
@@ -87,7 +87,7 @@ def test_an_unknown_action_is_bad_usage_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_that_cannot_be_written_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("here", encoding="utf-8")
     assert main(["actions", "page", "-o", str(tmp_path / "file" / "docs")]) == 1
     assert "cannot be written" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Bad input through the real command line: one clear line each, exit code 2, nothing written, and never a traceback."""
+"""Invalid input on the command line: one clear line, exit code 2, nothing written, no traceback."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LARGE = 10 << 30
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int]]:
-    """Everything in a folder, with kinds and times."""
+    """Return everything in a folder, with types and times."""
     return {str(path): (path.lstat().st_mode, path.lstat().st_mtime_ns) for path in [folder, *folder.rglob("*")]}
 
 
@@ -37,7 +37,7 @@ def assert_one_line(error: str) -> None:
 
 @pytest.fixture
 def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Run a command in an otherwise empty folder that must refuse it; gives the line that it prints."""
+    """Run a command that must fail in an empty folder, and return the printed line."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> str:
@@ -64,7 +64,7 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         ("--samples=0", "samples: must be at least 1 (got 0)"),
         ("--samples=-3", "samples: must be at least 1 (got -3)"),
@@ -124,15 +124,15 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
         ("--out=/dev/null", "is a file or lies in one. Choose a folder with --out"),
     ],
 )  # fmt: skip
-def test_options(option: str, told: str, refused: Refused) -> None:
-    assert told in refused(*GENERATE, "--set=story.actors.max=3", option)
+def test_options(option: str, message: str, refused: Refused) -> None:
+    assert message in refused(*GENERATE, "--set=story.actors.max=3", option)
 
 
 # Config files
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("sampels: 5", "sampels: unknown key; did you mean 'samples'?"),
         ("samples: -5", "samples: must be at least 1 (got -5)"),
@@ -174,29 +174,29 @@ def test_options(option: str, told: str, refused: Refused) -> None:
         ("story: {library: config.yaml}", "there is no such folder of action files"),
     ],
 )  # fmt: skip
-def test_config_files(content: str | bytes, told: str, refused: Refused, tmp_path: Path) -> None:
+def test_config_files(content: str | bytes, message: str, refused: Refused, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     line = refused(*GENERATE, "--config", str(file))
     assert line.startswith(f"posegen: error: {file}: ")
-    assert told in line
+    assert message in line
 
 
-def test_a_folder_is_no_config(refused: Refused, tmp_path: Path) -> None:
+def test_a_folder_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
     assert f"{tmp_path}: is a folder; name a YAML file in it" in refused(*GENERATE, "--config", str(tmp_path))
 
 
-def test_a_pipe_is_no_config(refused: Refused, tmp_path: Path) -> None:
+def test_a_pipe_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "pipe: is not a plain file" in refused(*GENERATE, "--config", str(tmp_path / "pipe"))
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/full"])
-def test_a_device_is_no_config(device: str, refused: Refused) -> None:
+def test_a_device_is_not_a_config(device: str, refused: Refused) -> None:
     assert f"{device}: is not a plain file" in refused(*GENERATE, "--config", device)
 
 
-def test_a_huge_file_is_no_config(refused: Refused, tmp_path: Path) -> None:
+def test_a_huge_file_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
     file = tmp_path / "huge.yaml"
     file.touch()
     os.truncate(file, LARGE)
@@ -204,12 +204,12 @@ def test_a_huge_file_is_no_config(refused: Refused, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["loop.yaml", "nowhere.yaml"])
-def test_a_link_that_leads_nowhere_is_no_config(target: str, refused: Refused, tmp_path: Path) -> None:
+def test_a_broken_link_is_not_a_config(target: str, refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "loop.yaml").symlink_to(target)
     assert "there is no such config file" in refused(*GENERATE, "--config", str(tmp_path / "loop.yaml"))
 
 
-def test_an_unreadable_file_is_no_config(refused: Refused, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
     file = tmp_path / "secret.yaml"
     file.write_text("samples: 5")
     file.chmod(0)
@@ -222,13 +222,13 @@ def test_an_unreadable_file_is_no_config(refused: Refused, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("place", ["notes", "notes/in/it", "link"])
-def test_a_file_is_no_place(place: str, refused: Refused, tmp_path: Path) -> None:
+def test_a_file_is_not_an_output_folder(place: str, refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("mine")
     (tmp_path / "link").symlink_to("link")
     assert f"{place}: is a file or lies in one. Choose a folder with --out" in refused(*GENERATE, "--out", place)
 
 
-def test_a_folder_with_something_else_is_no_place(refused: Refused, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_an_output_folder(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full/notes").write_text("mine")
     # The lock is taken and given back, which changes the time of the folder and nothing else.
@@ -239,7 +239,7 @@ def test_a_folder_with_something_else_is_no_place(refused: Refused, tmp_path: Pa
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a file system that really is read-only; for who is not root, one without the right to write."""
+    """A folder on a read-only file system; for users other than root, a folder without write permission."""
     folder = tmp_path / "read-only"
     folder.mkdir()
     mounts = [["mount", "--bind", folder, folder], ["mount", "-o", "remount,ro,bind", folder]]
@@ -256,7 +256,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("place", ["", "new/folder"])
-def test_a_read_only_place(place: str, read_only: Path, refused: Refused) -> None:
+def test_a_read_only_output_folder(place: str, read_only: Path, refused: Refused) -> None:
     try:
         (read_only / "probe").touch()
     except OSError:
@@ -280,7 +280,7 @@ def with_keys(keys: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("a.yaml", with_keys("enter_keys: [{at: 1}]"), "actions.nod.enter_keys[0].pose: is missing; add it"),
         ("a.yaml", with_keys("pose: {neck_flexoin: 5}"), "unknown channel 'neck_flexoin'; did you mean 'neck_flexion'?"),
@@ -304,17 +304,17 @@ def with_keys(keys: str) -> str:
         ("themes.yaml", BOMB, "has an anchor or alias"),
     ],
 )  # fmt: skip
-def test_libraries(name: str, content: str, told: str, refused: Refused, tmp_path: Path) -> None:
+def test_libraries(name: str, content: str, message: str, refused: Refused, tmp_path: Path) -> None:
     for file, text in {"a.yaml": ACTIONS, "words/en.yaml": WORDS, name: content}.items():
         (tmp_path / "moves" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "moves" / file).write_text(text)
     line = refused(*GENERATE, "--set=story.library=moves")
     assert line.startswith(f"posegen: error: --set story.library: {tmp_path / 'moves' / name}: ")
-    assert told in line
+    assert message in line
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "message"),
     [
         ("missing", "there is no such folder of action files; check the path"),
         ("file", "there is no such folder of action files"),
@@ -325,7 +325,7 @@ def test_libraries(name: str, content: str, told: str, refused: Refused, tmp_pat
         ("crowded", "holds 1,001 action files, more than the 1,000 that posegen takes"),
     ],
 )
-def test_folders_that_are_no_library(kind: str, told: str, refused: Refused, tmp_path: Path) -> None:
+def test_folders_that_are_not_libraries(kind: str, message: str, refused: Refused, tmp_path: Path) -> None:
     moves = tmp_path / "moves"
     if kind == "file":
         moves.write_text(ACTIONS)
@@ -339,7 +339,7 @@ def test_folders_that_are_no_library(kind: str, told: str, refused: Refused, tmp
         os.mkfifo(moves / "a.yaml")
     for number in range(1001 if kind == "crowded" else 0):
         (moves / f"{number}.yaml").touch()
-    assert told in refused(*GENERATE, "--set=story.library=moves")
+    assert message in refused(*GENERATE, "--set=story.library=moves")
 
 
 # Datasets and samples that are not there
@@ -347,14 +347,14 @@ def test_folders_that_are_no_library(kind: str, told: str, refused: Refused, tmp
 
 @pytest.mark.parametrize("place", ["", "nowhere", "notes", "notes/x", "a\0b", "x" * 300, "link", "\x1b[2J", "a\nb", "\udcff"])
 @pytest.mark.parametrize("command", [["info"], ["verify"], ["diff", "."], ["show", "-o", "a.png"]])
-def test_what_is_no_dataset(command: list[str], place: str, refused: Refused, tmp_path: Path) -> None:
+def test_paths_that_are_not_datasets(command: list[str], place: str, refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("mine")
     (tmp_path / "link").symlink_to("link")
     refused(*command, place)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--sample=-1"], "sample -1 does not exist; samples are numbered from 0"),
         (["--sample=" + "9" * 30], "a dataset has at most 1,000,000,000 samples"),
@@ -364,12 +364,12 @@ def test_what_is_no_dataset(command: list[str], place: str, refused: Refused, tm
         (["-o", "x" * 300 + ".gif"], "cannot be used (File name too long)"),
     ],
 )
-def test_pictures(options: list[str], told: str, refused: Refused) -> None:
-    assert told in refused("show", "--config", "smoke", "-o", "a.gif", *options)
+def test_pictures(options: list[str], message: str, refused: Refused) -> None:
+    assert message in refused("show", "--config", "smoke", "-o", "a.gif", *options)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["generat"], "unknown command 'generat'; did you mean 'generate'?"),
         (["\x1b[2J"], r"'\x1b[2J': must be one line"),
@@ -380,14 +380,14 @@ def test_pictures(options: list[str], told: str, refused: Refused) -> None:
         (["show", "-o", "a.gif"], "nothing to draw; pass"),
     ],
 )
-def test_commands(arguments: list[str], told: str, refused: Refused) -> None:
-    assert told in refused(*arguments)
+def test_commands(arguments: list[str], message: str, refused: Refused) -> None:
+    assert message in refused(*arguments)
 
 
 # Real processes
 
 
-def test_a_bomb_takes_no_memory(tmp_path: Path) -> None:
+def test_a_yaml_bomb_takes_no_memory(tmp_path: Path) -> None:
     (tmp_path / "bomb.yaml").write_text(BOMB)
     (tmp_path / "huge.yaml").touch()
     os.truncate(tmp_path / "huge.yaml", LARGE)
@@ -412,8 +412,8 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["info", "\x1b]0;owned\x07"], ["config", "show", "config.yaml"]])
-def test_a_terminal_obeys_no_name(arguments: list[str], tmp_path: Path) -> None:
-    """Click takes such sequences out where it does not write to a terminal, so the message goes to a real one."""
+def test_control_sequences_in_names_are_escaped(arguments: list[str], tmp_path: Path) -> None:
+    """Click strips such sequences if the output is not a terminal, so a pseudo-terminal is used."""
     (tmp_path / "config.yaml").write_text('story: {library: "moves\\e[2J"}')
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "posegen", *arguments]

@@ -1,4 +1,4 @@
-"""`posegen compose`, run as users run it: in a process of its own."""
+"""`posegen compose`, in a separate process as users run it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
-def test_arrays_with_their_words(tmp_path: Path) -> None:
+def test_arrays_with_captions(tmp_path: Path) -> None:
     done = run(TEXT, "-o", tmp_path / "out.npz", "--seconds", 8, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
@@ -37,7 +37,7 @@ def test_arrays_with_their_words(tmp_path: Path) -> None:
         assert {names[i] for i in made["action"][0, 50]} == {"walk"}
 
 
-def test_a_picture_and_what_was_not_understood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_picture_and_words_that_were_not_understood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compose", "a person wlaks, then sits down", "-o", str(tmp_path / "out.png")]) == 0
     assert "not understood: 'wlaks'" in capsys.readouterr().err
     with Image.open(tmp_path / "out.png") as picture:

@@ -21,7 +21,7 @@ def printed_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return printed.out
 
 
-def test_show_prints_a_config_that_leads_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_show_prints_a_config_that_loads(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = printed_by(capsys, "config", "show", "crowd", "--set", "frames=100", "--set", "story.themes.park=2")
     config = load_config("crowd", ["frames=100", "story.themes.park=2"])
     first, _, rest = text.partition("\n")

@@ -1,4 +1,4 @@
-"""The command that compares two datasets: what it shows, and how it ends."""
+"""`posegen diff`: output and exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def config(shard: int = 4, seed: int = 0) -> Config:
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("diff")
     posegen.generate(config(), samples=8, workers=1, out=folder / "a")
     posegen.generate(config(shard=6), samples=8, workers=1, out=folder / "same")
@@ -37,8 +37,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _beside_them(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(places)
+def _beside_them(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folders)
 
 
 def test_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +51,7 @@ def test_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--deep"]])
-def test_what_differs_is_named(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_are_listed(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "a", "changed", *options]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "joints: sample 5, variant position",
@@ -60,7 +60,7 @@ def test_what_differs_is_named(options: list[str], capsys: pytest.CaptureFixture
     ]
 
 
-def test_samples_that_only_one_has_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_samples_in_one_dataset_only_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "a", "shorter", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["samples_different"] == {"samples": 2}
@@ -71,7 +71,7 @@ def test_samples_that_only_one_has_are_named(capsys: pytest.CaptureFixture[str])
     assert out.endswith("shorter and a differ: 2 samples in one dataset only.\n")
 
 
-def test_another_config_is_shown_and_differences_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_different_configs_are_shown_and_differences_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "a", "other"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "The configs differ, A -> B:"
@@ -83,9 +83,9 @@ def test_another_config_is_shown_and_differences_are_counted(capsys: pytest.Capt
     assert len(lines) == 25
 
 
-def test_damage_is_an_error(places: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(places / "a", places / "damaged")
-    (places / "damaged" / "receipts" / "00001.json").unlink()
+def test_damage_is_an_error(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(folders / "a", folders / "damaged")
+    (folders / "damaged" / "receipts" / "00001.json").unlink()
     assert main(["diff", "a", "damaged"]) == 1
     out, error = capsys.readouterr()
     assert out == ""

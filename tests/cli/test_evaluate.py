@@ -1,4 +1,4 @@
-"""The command that evaluates: what it says of a dataset, and which references it refuses."""
+"""`posegen evaluate`: its output, and the references that it refuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def arrays() -> dict[str, Any]:
-    """A reference of four clips of two persons."""
+    """A reference of four clips of two subjects."""
     joints = np.concatenate([wandering(seed, 80) for seed in range(4)]).astype(np.float32)
     return {"joints": joints, "offsets": np.arange(0, 321, 80), "subjects": np.array(list("aabb")), "fps": np.float32(25)}
 
@@ -40,7 +40,7 @@ def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[st
     return document
 
 
-def test_figures_of_a_dataset(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_measures_of_a_dataset(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = evaluated(capsys, dataset)
     assert (document["samples"], document["clips"], document["realism"]) == (4, 20, None)
     assert document["measures"].keys() == document["meanings"].keys()
@@ -56,7 +56,7 @@ def test_figures_of_a_dataset(dataset: Path, capsys: pytest.CaptureFixture[str])
     assert fewer["published"]["captions"] == 44_970
 
 
-def test_closeness_to_a_reference(
+def test_distance_to_a_reference(
     dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.savez(tmp_path / "reference.npz", **arrays)
@@ -87,7 +87,7 @@ def test_a_folder_of_bvh_files(dataset: Path, tmp_path: Path, capsys: pytest.Cap
     assert "bad.bvh, line 2" in capsys.readouterr().err
 
 
-def test_what_unpacks_to_more_than_is_packed_is_refused(
+def test_an_archive_larger_than_declared_is_refused(
     dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "reference.npz"
@@ -102,7 +102,7 @@ def test_what_unpacks_to_more_than_is_packed_is_refused(
     np.savez_compressed(tmp_path / "bomb.npz", **arrays)
     with zipfile.ZipFile(tmp_path / "bomb.npz", "a") as packed:
         packed.getinfo("joints.npy").file_size = 3 * 2**30
-        packed.writestr("more.npy", b"")  # so that the list of what is packed is written anew
+        packed.writestr("more.npy", b"")  # rewrites the central directory
     assert main(["evaluate", str(dataset), "--reference", str(tmp_path / "bomb.npz")]) == 2
     assert "unpacks to 3,221,225,472 bytes; at most 2,147,483,648 are read" in capsys.readouterr().err
 
@@ -133,7 +133,7 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"joints": np.zeros((320, 21, 3))}, "joints must be float [frames, 22, 3]"),
         ({"offsets": np.array([0, 400])}, "increase from 0 to the number of frames"),
@@ -146,21 +146,21 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
         ({"classes": np.array([1, 2, 3, 4])}, "classes must name the action"),
     ],
 )
-def test_bad_references(
-    change: dict[str, Any], told: str, dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_invalid_references(
+    change: dict[str, Any], message: str, dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "reference.npz"
     np.savez(path, **{name: array for name, array in (arrays | change).items() if array is not None})
     assert main(["evaluate", str(dataset), "--reference", str(path), "--samples", "1"]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_what_is_no_reference(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_that_are_not_references(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text.npz").write_text("mine")
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04")
     (tmp_path / "captured").mkdir()
-    for name, told in {"text.npz": "plain arrays", "cut.npz": "plain arrays", "none": "no such", "captured": ".bvh"}.items():
+    for name, message in {"text.npz": "plain arrays", "cut.npz": "plain arrays", "none": "no such", "captured": ".bvh"}.items():
         assert main(["evaluate", str(dataset), "--reference", str(tmp_path / name)]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert main(["evaluate", str(dataset), "--samples", "0"]) == 2
     assert main(["evaluate", str(dataset), "--figure", str(tmp_path / "a.txt")]) == 2

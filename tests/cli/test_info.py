@@ -1,4 +1,4 @@
-"""The command that tells what is in a dataset; its lines of Python are run as they are printed."""
+"""`posegen info`: its output; the printed lines of Python are executed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_it_tells_what_is_there(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_describes_the_content(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(dataset)]) == 0
     out = capsys.readouterr().out
     assert "config smoke, seed 5, identity " in out
@@ -34,7 +34,7 @@ def test_it_tells_what_is_there(dataset: Path, capsys: pytest.CaptureFixture[str
     assert any(f"  0 base      {text}\n" in out for text in captions)
 
 
-def test_its_lines_of_python_read_the_dataset_without_posegen(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_printed_python_reads_the_dataset_without_posegen(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(dataset)]) == 0
     printed = capsys.readouterr().out.partition("Read it in Python:")[2]
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
@@ -44,7 +44,7 @@ def test_its_lines_of_python_read_the_dataset_without_posegen(dataset: Path, cap
     assert result.stdout == f"(1, 40, 22, 3) {first}\n"
 
 
-def test_json_gives_all_as_one_document(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(dataset), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["path"], document["samples"], document["sequences"], document["fps"]) == (str(dataset), 6, 30, 25)
@@ -56,7 +56,7 @@ def test_json_gives_all_as_one_document(dataset: Path, capsys: pytest.CaptureFix
     assert (document["resampled"], document["dropped"]) == (0, 0)
 
 
-def test_it_counts_what_was_planned_again_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_counts_resampled_samples_and_dropped_statements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = {"side": {"less": "hand_height"}}
     library = library_folder(tmp_path / "own", wrong)
     config = posegen.load_config("smoke", [f"story.library={library}", "story.themes={yard: 1}", "variants.scale=null"])
@@ -69,6 +69,6 @@ def test_it_counts_what_was_planned_again_and_dropped(tmp_path: Path, capsys: py
     assert main(["verify", "--deep", str(tmp_path / "there")]) == 0
 
 
-def test_what_is_no_dataset_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_a_dataset_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(tmp_path)]) == 2
     assert "is not a dataset" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The command line as a whole: help, exit codes, and what is imported to answer."""
+"""The command line as a whole: help, exit codes, and lazy imports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEAVY = {"numpy", "numba", "pydantic", "pyarrow", "zarr", "torch", "yaml", "jobl
 
 
 def imported_by(*arguments: str) -> tuple[set[str], str]:
-    """Packages that a command imports, and what it prints."""
+    """Return the packages that a command imports, and its output."""
     command = [sys.executable, "-X", "importtime", "-m", "posegen", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
@@ -42,7 +42,7 @@ def test_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_commands_help_ends_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_every_command_ends_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
     printed = capsys.readouterr().out
     _, example, lines = printed.rpartition("Example:\n")

@@ -1,4 +1,4 @@
-"""`posegen show`: what it draws from a dataset and from a config, and what it says when it cannot."""
+"""`posegen show`: pictures from a dataset and from a config, and its error messages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def field(name: str, inner: dict[str, int], dtype: str, fill: float, **attribute
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three samples of figures in the rest pose that glide ahead; mirrored ones are told as such."""
+    """Three samples of figures that glide forward in the rest pose, with captions that state the variant."""
     path = tmp_path_factory.mktemp("show") / "dataset"
     fields = (
         field("joints", {"joint": len(JOINTS), "axis": 3}, "float32", math.nan),
@@ -148,7 +148,7 @@ def test_a_config_without_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert has_figure(out)
 
 
-def test_a_sample_looks_alike_whatever_is_drawn_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_looks_the_same_on_every_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     alone, beside = tmp_path / "alone.png", tmp_path / "beside.png"
     assert main(["show", "--config", "smoke", *SMALL, "--sample", "7", "-o", str(alone), "--json"]) == 0
     first = json.loads(capsys.readouterr().out)["sequences"]
