@@ -147,7 +147,12 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
     ],
 )
 def test_invalid_references(
-    change: dict[str, Any], message: str, dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: dict[str, Any],
+    message: str,
+    dataset: Path,
+    arrays: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = tmp_path / "reference.npz"
     np.savez(path, **{name: array for name, array in (arrays | change).items() if array is not None})
