@@ -1,4 +1,4 @@
-"""Tables of the variants and derived fields, which other packages extend through Python entry points.
+"""Tables of variants, derived fields and model formats, which other packages extend through Python entry points.
 
 A registry names its own records as ``module:attribute`` and imports one when it is asked for. It imports no module that defines
 records itself, so that the config can validate names without importing what they stand for.
@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-__all__ = ["FIELDS", "STORED_ARRAYS", "VARIANTS", "Registry"]
+__all__ = ["FIELDS", "MODEL_FORMATS", "STORED_ARRAYS", "VARIANTS", "Registry"]
 
 Record = TypeVar("Record")
 
@@ -95,3 +95,9 @@ FIELDS: Registry[Any] = Registry(
     },
 )
 """A :class:`posegen.fields.field.DerivedField` by name. Records are imported when they are used."""
+
+MODEL_FORMATS: Registry[Any] = Registry(
+    "posegen.model_formats",
+    {"onnx": "posegen.training.export:ONNX", "safetensors": "posegen.training.export:SAFETENSORS"},
+)
+"""A :class:`posegen.training.export.ModelFormat` by name, for ``posegen export-model``."""

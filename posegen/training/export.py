@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,17 +25,34 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
 from posegen.extras import require_extra
+from posegen.plugins import MODEL_FORMATS
 from posegen.randomness import Stream, normal
 from posegen.training.data.features import FEATURES
 from posegen.training.model_files import TrainedModel, build_model, load_motion_model
 
-__all__ = ["FORMATS", "ExportedModel", "export_model"]
+__all__ = ["ONNX", "SAFETENSORS", "ExportedModel", "ModelFormat", "export_model"]
 
 Array = NDArray[Any]
 
-FORMATS = ("onnx", "safetensors")
 _CLIPS = 3
 _TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class ModelFormat:
+    """A file format for trained models.
+
+    Attributes
+    ----------
+    serialize : callable
+        Returns the bytes of a file for a :class:`TrainedModel` and its metadata, a JSON text.
+    run : callable
+        Returns the outputs of the exported model for motion [clip, frame, FEATURES] and length [clip]; its first two arguments
+        are the original model and the bytes of the file.
+    """
+
+    serialize: Callable[[TrainedModel, str], bytes]
+    run: Callable[[TrainedModel, bytes, Array, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -53,7 +71,7 @@ def export_model(run: Path, format: str, out: Path) -> ExportedModel:
     ----------
     run : Path
     format : str
-        ``onnx`` or ``safetensors``. The inputs are ``motion`` [clip, frame, FEATURES], as
+        A name in :data:`posegen.plugins.MODEL_FORMATS`. The inputs are ``motion`` [clip, frame, FEATURES], as
         :func:`posegen.training.data.features.features_of` returns it (of joints on one body for the task identity with
         ``identity.by=style``), and ``length`` [clip]. The file's metadata holds task, actions and frame rate under ``posegen``.
     out : Path
@@ -69,8 +87,8 @@ def export_model(run: Path, format: str, out: Path) -> ExportedModel:
     PosegenError
         If the outputs differ.
     """
-    if format not in FORMATS:
-        msg = f"unknown format {format!r}; choose one of: {', '.join(FORMATS)}"
+    if format not in MODEL_FORMATS:
+        msg = f"unknown format {format!r}; choose one of: {', '.join(MODEL_FORMATS.names())}"
         raise UsageError(msg)
     trained = load_motion_model(run)
     if trained.task.describe is None:
@@ -79,15 +97,15 @@ def export_model(run: Path, format: str, out: Path) -> ExportedModel:
     metadata = json.dumps(
         {"task": trained.task.name, **asdict(trained.view), "model": trained.settings.model_dump(mode="json")}
     )
-    data = _to_onnx(trained, metadata) if format == "onnx" else _to_safetensors(trained, metadata)
+    record: ModelFormat = MODEL_FORMATS.load(format)
+    data = record.serialize(trained, metadata)
     difference = 0.0
     # The second shape differs from the one that the model was exported with.
     for clips, frames in ((_CLIPS, trained.view.frames), (1, max(8, trained.view.frames // 2))):
         motion, length = _random_clips(trained, clips, frames)
         with torch.inference_mode():
             expected = trained.model(torch.from_numpy(motion), torch.from_numpy(length)).numpy()
-        run_exported = _run_onnx if format == "onnx" else _run_safetensors
-        difference = max(difference, float(np.abs(expected - run_exported(trained, data, motion, length)).max()))
+        difference = max(difference, float(np.abs(expected - record.run(trained, data, motion, length)).max()))
     if not difference <= _TOLERANCE:
         msg = f"{out}: not written, because the outputs of the exported model differ by {difference:g}"
         raise PosegenError(msg)
@@ -142,3 +160,7 @@ def _run_onnx(trained: TrainedModel, data: bytes, motion: Array, length: Array) 
 
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     return np.asarray(session.run(None, {"motion": motion, "length": length})[0])
+
+
+ONNX = ModelFormat(_to_onnx, _run_onnx)
+SAFETENSORS = ModelFormat(_to_safetensors, _run_safetensors)
