@@ -1,4 +1,4 @@
-"""``posegen verify``: whether every byte of a dataset is as it was written, and whether the config makes just that."""
+"""``posegen verify``: check every byte of a dataset, optionally compare it with its config, and repair it."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 __all__ = ["verify"]
 
 SECONDS_BETWEEN_NOTES = 5.0
-FOUND_BAD = 1
+PROBLEMS_LEFT = 1
 
 
 @click.command(epilog=example("posegen verify data/default-0", "posegen verify data/default-0 --repair"))
 @click.argument("dataset", type=click.Path(path_type=Path))
-@click.option("--deep", is_flag=True, help="Make all samples again, too, and compare them.")
-@click.option("--repair", "mend", is_flag=True, help="Make bad shards again.")
+@click.option("--deep", is_flag=True, help="Also synthesize all samples again and compare them.")
+@click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
 @json_option
 @quiet_option
-def verify(dataset: Path, deep: bool, mend: bool, as_json: bool, quiet: bool) -> int:
-    """Check every byte of DATASET, name each bad shard and what is wrong with it, and repair it if asked to.
+def verify(dataset: Path, deep: bool, repairs: bool, as_json: bool, quiet: bool) -> int:
+    """Check every byte of DATASET, and list each damaged shard with the reason and a fix.
 
-    Ends with 0 if all is well, in the end, and with 1 if not.
+    The exit code is 0 if there is no problem, or none is left after --repair, else 1.
     """
     found = _find(dataset, deep=deep, quiet=quiet)
     if not as_json and (found or not quiet):
-        click.echo(printable("\n".join(_told(dataset, found, deep=deep))))
-    done = _repair(dataset, found, quiet=quiet) if mend and any(problem.repairable for problem in found) else None
+        click.echo(printable("\n".join(_problem_lines(dataset, found, deep=deep))))
+    done = _repair(dataset, found, quiet=quiet) if repairs and any(problem.repairable for problem in found) else None
     if as_json:
         print_json(_document(dataset, found, done))
     else:
-        told = _cures(dataset, found) if done is None else _told_of_repair(dataset, done)
-        click.echo(printable("\n".join(told)), nl=bool(found))
-    return FOUND_BAD if (found if done is None else done.left) else 0
+        lines = _fix_lines(dataset, found) if done is None else _repair_lines(dataset, done)
+        click.echo(printable("\n".join(lines)), nl=bool(found))
+    return PROBLEMS_LEFT if (found if done is None else done.left) else 0
 
 
 def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
@@ -62,24 +62,24 @@ def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
         header = load_header(dataset)
         check_folders(dataset, header)
     except PosegenError:
-        return list(find_problems(dataset))  # which says what is wrong with them
-    stored_config(dataset, header)  # it is refused before the hours of reading, not after them
+        return list(find_problems(dataset))  # which reports the reason
+    stored_config(dataset, header)  # raises an error before hours of reading
     found = list(find_problems(dataset, progress=_progress("read", quiet=quiet)))
-    bad = {problem.shard for problem in found}
-    sound = [shard for shard in complete_shards(dataset, header) if shard not in bad]
-    return found + list(find_content_problems(dataset, sound, progress=_progress("made again and compared", quiet=quiet)))
+    damaged = {problem.shard for problem in found}
+    intact = [shard for shard in complete_shards(dataset, header) if shard not in damaged]
+    return found + list(find_content_problems(dataset, intact, progress=_progress("synthesized and compared", quiet=quiet)))
 
 
-def _progress(doing: str, *, quiet: bool) -> Callable[[int, int], None]:
-    told = time.monotonic()
+def _progress(action: str, *, quiet: bool) -> Callable[[int, int], None]:
+    last = time.monotonic()
 
-    def tell(done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > SECONDS_BETWEEN_NOTES:
-            told = time.monotonic()
-            note(f"{done:,} of {total:,} shards {doing}", quiet=quiet)
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > SECONDS_BETWEEN_NOTES:
+            last = time.monotonic()
+            note(f"{done:,} of {total:,} shards {action}", quiet=quiet)
 
-    return tell
+    return report
 
 
 def _repair(dataset: Path, found: Sequence[Problem], *, quiet: bool) -> RepairResult:
@@ -95,38 +95,38 @@ def _document(dataset: Path, found: Sequence[Problem], done: RepairResult | None
     left = found if done is None else done.left
     return {
         "path": str(dataset),
-        "well": not left,
+        "intact": not left,
         "problems": [asdict(problem) for problem in found],
-        "made_again": None if done is None else done.made,
+        "regenerated": None if done is None else done.made,
         "dropped": None if done is None else done.dropped,
-        "derived_again": None if done is None else done.derived,
+        "derived": None if done is None else done.derived,
         "left": [asdict(problem) for problem in left],
     }
 
 
-def _told(dataset: Path, found: Sequence[Problem], *, deep: bool) -> list[str]:
+def _problem_lines(dataset: Path, found: Sequence[Problem], *, deep: bool) -> list[str]:
     if not found:
-        return [f"{dataset}: all is well, every byte{' and every sample' if deep else ''}."]
+        return [f"{dataset}: no problem found: every byte{' and every sample' if deep else ''} is intact."]
     return [*(str(problem) for problem in found), f"{dataset}: {_count(found)}."]
 
 
-def _told_of_repair(dataset: Path, done: RepairResult) -> list[str]:
-    lines = [f"Made again: {_shards(done.made)}."]
+def _repair_lines(dataset: Path, done: RepairResult) -> list[str]:
+    lines = [f"Regenerated: {_shards(done.made)}."]
     if done.derived:
-        lines.append(f"Derived again what was bad of: {', '.join(done.derived)}.")
+        lines.append(f"Derived again: {', '.join(done.derived)}.")
     if done.dropped:
-        lines.append(f"Removed what was begun behind the dataset's end: {_shards(done.dropped)}.")
+        lines.append(f"Removed beyond the end of the dataset: {_shards(done.dropped)}.")
     if not done.left:
-        return [*lines, "All is well now."]
-    return [*lines, "Still wrong:", *(str(problem) for problem in done.left), *_cures(dataset, done.left)]
+        return [*lines, "No problem is left."]
+    return [*lines, "Remaining problems:", *(str(problem) for problem in done.left), *_fix_lines(dataset, done.left)]
 
 
-def _cures(dataset: Path, problems: Sequence[Problem]) -> list[str]:
-    """Say what to do; a problem that only the user can solve says it itself."""
+def _fix_lines(dataset: Path, problems: Sequence[Problem]) -> list[str]:
+    """Return how to repair; problems that only the user can solve state the fix themselves."""
     if not any(problem.repairable for problem in problems):
         return []
     command = f"posegen verify {shlex.quote(str(dataset))} --repair"
-    return [f"To put it right: `{command}`. It makes just the shards named here again."]
+    return [f"Run: {command} (regenerates only the shards listed here)"]
 
 
 def _count(found: Sequence[Problem]) -> str:

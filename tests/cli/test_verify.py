@@ -58,9 +58,9 @@ def put_other_samples(dataset: Path, shard: int) -> None:
 
 def test_all_is_well(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(dataset)]) == 0
-    assert capsys.readouterr() == (f"{dataset}: all is well, every byte.\n", "")
+    assert capsys.readouterr() == (f"{dataset}: no problem found: every byte is intact.\n", "")
     assert main(["verify", str(dataset), "--deep"]) == 0
-    assert capsys.readouterr() == (f"{dataset}: all is well, every byte and every sample.\n", "")
+    assert capsys.readouterr() == (f"{dataset}: no problem found: every byte and every sample is intact.\n", "")
     assert main(["verify", str(dataset), "--quiet", "--repair"]) == 0
     assert capsys.readouterr() == ("", "")
 
@@ -73,7 +73,7 @@ def test_bad_shards_are_named_with_the_cure(dataset: Path, capsys: pytest.Captur
         "shard 1: motion.zarr/joints/c.1.0.0.0.0.0: checksum mismatch (receipt 00001.json)",
         "shard 2: sequences/part-00002.parquet: is missing",
         f"{dataset}: 2 problems in shards 1, 2.",
-        f"To put it right: `posegen verify '{dataset}' --repair`. It makes just the shards named here again.",
+        f"Run: posegen verify '{dataset}' --repair (regenerates only the shards listed here)",
     ]
 
 
@@ -88,15 +88,15 @@ def test_json_is_one_document(dataset: Path, capsys: pytest.CaptureFixture[str])
     }
     assert main(["verify", str(dataset), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
-    assert document["well"] is False
+    assert document["intact"] is False
     assert document["problems"] == document["left"] == [found]
-    assert document["made_again"] is None
+    assert document["regenerated"] is None
     assert main(["verify", str(dataset), "--json", "--repair"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert (document["well"], document["problems"], document["made_again"], document["left"]) == (True, [found], [1], [])
+    assert (document["intact"], document["problems"], document["regenerated"], document["left"]) == (True, [found], [1], [])
 
 
-def test_just_the_bad_shards_are_made_again(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_damaged_shards_are_regenerated(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
     damage(joints(dataset, 0))
     damage(dataset / "receipts" / "00002.json")
     damage(dataset / "motion.zarr" / "action" / "zarr.json")
@@ -106,8 +106,8 @@ def test_just_the_bad_shards_are_made_again(dataset: Path, sound: Path, capsys: 
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines()[-3:] == [
         f"{dataset}: 4 problems in shards 0, 2.",
-        "Made again: shards 0, 2.",
-        "All is well now.",
+        "Regenerated: shards 0, 2.",
+        "No problem is left.",
     ]
     assert times(dataset, 1) == before
     assert main(["verify", str(dataset)]) == 0
@@ -132,7 +132,7 @@ def test_deep_finds_what_hashes_cannot(dataset: Path, sound: Path, capsys: pytes
         ({"identity": "0" * 32}, "the files of actions, themes or words"),
     ],
 )
-def test_what_cannot_be_made_again_is_refused(
+def test_a_dataset_that_cannot_be_regenerated_is_refused(
     change: dict[str, object], told: str, dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header = dataclasses.replace(load_header(dataset), **change)  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ def test_what_cannot_be_made_again_is_refused(
 def test_what_was_begun_behind_the_end_is_removed(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(joints(dataset, 0), joints(dataset, 5))
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
-    assert "Removed what was begun behind the dataset's end: shard 5.\n" in capsys.readouterr().out
+    assert "Removed beyond the end of the dataset: shard 5.\n" in capsys.readouterr().out
     assert not joints(dataset, 5).exists()
     assert contents_equal(dataset, sound)
 
@@ -158,7 +158,7 @@ def test_what_only_the_user_can_solve_stays(dataset: Path, capsys: pytest.Captur
     damage(joints(dataset, 0))
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
     out = capsys.readouterr().out
-    assert out.endswith("Still wrong:\nnotes.txt: does not belong to the dataset. Remove it\n")
+    assert out.endswith("Remaining problems:\nnotes.txt: does not belong to the dataset. Remove it\n")
     assert (dataset / "notes.txt").read_text() == "mine"
     damage(dataset / "dataset.json")
     for options in ([], ["--deep"], ["--repair"]):
