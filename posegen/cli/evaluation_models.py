@@ -61,10 +61,10 @@ class Seen:
         lines = ["", f"Encoder {self.run}, {spread.clips:,} clips (first variant of each sample):"]
         heads = [f"top {k}" for k in _RANKS if k <= pool]
         lines.append(f"  {f'R-precision, pool of {pool}':<34}" + "".join(f"{head:>9}" for head in heads))
-        for way, told in _WAYS.items():
+        for way, label in _WAYS.items():
             ranking = self.precision[way]
             shares = "".join(f"{100 * ranking.recall[k]:8.1f}%" for k in _RANKS if k in ranking.recall)
-            lines.append(f"  {told:<34}{shares}")
+            lines.append(f"  {label:<34}{shares}")
         chance = self.precision["text_to_motion"].chance
         lines.append(f"  {'chance':<34}" + "".join(f"{100 * chance[k]:8.1f}%" for k in _RANKS if k in chance))
         lines.append(f"  distance of a motion to its captions {self.distance:.3f}; between two motions {spread.diversity:.3f}")
@@ -261,7 +261,7 @@ def reference_at(path: Path, fps: float, log: Callable[[str], None]) -> Referenc
     path : Path
     fps : float
         Frame rate to which .bvh files are resampled.
-    tell : callable
+    log : callable
         Called with the detected joint names and unit of each .bvh file.
 
     Raises

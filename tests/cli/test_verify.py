@@ -1,4 +1,4 @@
-"""The command that verifies: what it names, what it makes again, and how it ends."""
+"""`posegen verify`: reported problems, repairs and exit codes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("verify") / "sound"
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("verify") / "intact"
     posegen.generate(posegen.load_config("smoke", SMALL), samples=10, workers=1, out=path)
     return path
 
 
 @pytest.fixture
-def dataset(sound: Path, tmp_path: Path) -> Path:
+def dataset(intact: Path, tmp_path: Path) -> Path:
     path = tmp_path / "a dataset"
-    shutil.copytree(sound, path)
+    shutil.copytree(intact, path)
     return path
 
 
@@ -49,7 +49,7 @@ def times(dataset: Path, shard: int) -> list[int]:
 
 
 def put_other_samples(dataset: Path, shard: int) -> None:
-    """Commit samples of another seed, so that all on the disk fits, but is not what the config makes."""
+    """Commit samples of another seed: every hash matches, but the content differs from the config."""
     config = posegen.load_config("smoke", SMALL, seed=9)
     batch = synthesize(config, [4 * shard + i for i in range(4)])
     arrays = {"joints": batch.joints, "action": batch.action, "contact": batch.contact}
@@ -96,7 +96,7 @@ def test_json_is_one_document(dataset: Path, capsys: pytest.CaptureFixture[str])
     assert (document["intact"], document["problems"], document["regenerated"], document["left"]) == (True, [found], [1], [])
 
 
-def test_only_damaged_shards_are_regenerated(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_damaged_shards_are_regenerated(dataset: Path, intact: Path, capsys: pytest.CaptureFixture[str]) -> None:
     damage(joints(dataset, 0))
     damage(dataset / "receipts" / "00002.json")
     damage(dataset / "motion.zarr" / "action" / "zarr.json")
@@ -112,28 +112,28 @@ def test_only_damaged_shards_are_regenerated(dataset: Path, sound: Path, capsys:
     assert times(dataset, 1) == before
     assert main(["verify", str(dataset)]) == 0
     assert len(posegen.open(dataset)) == 10
-    assert contents_equal(dataset, sound, deep=True)
+    assert contents_equal(dataset, intact, deep=True)
 
 
-def test_deep_finds_what_hashes_cannot(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_deep_finds_what_hashes_cannot(dataset: Path, intact: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put_other_samples(dataset, 1)
     assert main(["verify", str(dataset), "--quiet"]) == 0
     assert main(["verify", str(dataset), "--deep"]) == 1
-    told = "is sound, but holds other joints than the config makes in samples 4, 5, 6 and 1 more"
-    assert f"shard 1: motion.zarr/joints/c.1.0.0.0.0.0: {told}\n" in capsys.readouterr().out
+    message = "is intact, but holds other joints than the config makes in samples 4, 5, 6 and 1 more"
+    assert f"shard 1: motion.zarr/joints/c.1.0.0.0.0.0: {message}\n" in capsys.readouterr().out
     assert main(["verify", str(dataset), "--deep", "--repair"]) == 0
-    assert contents_equal(dataset, sound, deep=True)
+    assert contents_equal(dataset, intact, deep=True)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"content_version": 0}, "was made by content version 0"),
         ({"identity": "0" * 32}, "the files of actions, themes or words"),
     ],
 )
 def test_a_dataset_that_cannot_be_regenerated_is_refused(
-    change: dict[str, object], told: str, dataset: Path, capsys: pytest.CaptureFixture[str]
+    change: dict[str, object], message: str, dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header = dataclasses.replace(load_header(dataset), **change)  # type: ignore[arg-type]
     (dataset / "dataset.json").write_bytes(header.to_bytes())
@@ -141,16 +141,16 @@ def test_a_dataset_that_cannot_be_regenerated_is_refused(
     for options in (["--deep"], ["--repair"]):
         before = times(dataset, 0)
         assert main(["verify", str(dataset), *options]) == 1
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
         assert times(dataset, 0) == before
 
 
-def test_what_was_begun_behind_the_end_is_removed(dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_beyond_the_end_is_removed(dataset: Path, intact: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(joints(dataset, 0), joints(dataset, 5))
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
     assert "Removed beyond the end of the dataset: shard 5.\n" in capsys.readouterr().out
     assert not joints(dataset, 5).exists()
-    assert contents_equal(dataset, sound)
+    assert contents_equal(dataset, intact)
 
 
 def test_what_only_the_user_can_solve_stays(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
