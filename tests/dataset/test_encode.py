@@ -62,7 +62,7 @@ def fields_and_values(draw: st.DrawFn) -> tuple[Header, list[np.ndarray[Any, Any
         st.sampled_from([("float32", math.nan), ("uint16", 65535), ("uint8", 255), ("float64", 0.5), ("int8", -1)])
     )
     shape = tuple(step * draw(st.integers(1, 3)) for step in chunk)
-    field = ArrayField("x", tuple("abc"[:dims]), shape, tuple(chunk), dtype, fill, {"unit": "µm"})
+    field = ArrayField("x", tuple("abc"[:dims]), shape, tuple(chunk), dtype, fill, {"unit": "°C"})
     samples = draw(st.integers(1, 9))
     header = make_header(chunk=2, shard=4, samples=samples, fields=(field,))
     random = np.random.default_rng(draw(st.integers(0, 99)))
