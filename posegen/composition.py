@@ -27,8 +27,6 @@ from posegen.planning.scenes import plan_scenes
 from posegen.synthesis import Batch, synthesize
 from posegen.wording import shown
 
-__all__ = ["Composition", "compose"]
-
 Array = NDArray[Any]
 
 _SCENES_PLANNED, _MOST_SCENES = 200, 2000

@@ -9,8 +9,6 @@ from importlib.util import find_spec
 
 from posegen.errors import UsageError
 
-__all__ = ["EXTRAS", "install_hint", "require_extra"]
-
 EXTRAS = {
     "view": ("matplotlib", "PIL"),
     "train": ("torch", "lightning", "safetensors", "tensorboard"),

@@ -22,8 +22,6 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
-__all__ = ["is_supported", "link_into_callers", "without_reference_counts"]
-
 _TESTED = ("0.68",)
 
 

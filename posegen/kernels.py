@@ -20,8 +20,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from posegen.kernel_linking import is_supported, link_into_callers, without_reference_counts
 
-__all__ = ["LINE_BYTES", "WITHOUT_KERNELS", "Scalar", "aligned_zeros", "cache_folder", "inline_kernel", "kernel", "processor"]
-
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 

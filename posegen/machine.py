@@ -12,8 +12,6 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["Memory", "available_cores", "available_memory", "free_disk", "process_memory"]
-
 _CGROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
 """Control groups of version 1 report a number of about this size where there is no limit."""

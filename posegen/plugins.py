@@ -12,8 +12,6 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-__all__ = ["FIELDS", "MODEL_FORMATS", "STORED_ARRAYS", "VARIANTS", "Registry"]
-
 Record = TypeVar("Record")
 
 

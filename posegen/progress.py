@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as RichProgress
 
-__all__ = ["LineProgress", "Progress", "SilentProgress", "TerminalProgress", "make_progress"]
 
 SECONDS_BETWEEN_LINES = 5.0
 

@@ -7,8 +7,6 @@ import re
 
 from posegen.wording import shown
 
-__all__ = ["human_bytes", "human_time", "parse_bytes", "parse_duration"]
-
 _NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
 _SIZE = re.compile(rf"({_NUMBER})\s*([KMGT]?)B?", re.IGNORECASE)
 _SIZE_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

@@ -31,7 +31,7 @@ CONTENT = (
     "synthesis",
     "variants",
 )
-"""Packages that decide the content of samples. They use + - * / and sqrt only, so that every processor computes the same bits."""
+"""Packages that decide the content of samples. They use + - * / and sqrt only, which every processor computes alike."""
 
 INEXACT = {
     "acos", "arccos", "arcsin", "arctan", "arctan2", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "dot", "einsum", "exp",

@@ -44,8 +44,6 @@ from posegen.planning.repertoire import NO_GAIT, repertoire
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
 
-__all__ = ["KINDS", "Caption", "kind_of_person", "label_segments", "write_captions"]
-
 Array = NDArray[Any]
 Row = dict[str, Any]
 Caption = dict[str, Any]

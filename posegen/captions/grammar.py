@@ -21,21 +21,6 @@ from posegen.constants import DIRECTIONS, PATHS, SPEEDS
 from posegen.library.load import Library, cached_per_library
 from posegen.scene import LEFT, RIGHT
 
-__all__ = [
-    "CHOICES",
-    "FINITE",
-    "Clause",
-    "Frame",
-    "Grammar",
-    "JointVerbs",
-    "capitalized",
-    "compile_frame",
-    "grammar_of",
-    "joint_verbs",
-    "pair_name",
-    "verb_forms",
-]
-
 Array = NDArray[Any]
 
 CHOICES = 1 << 20

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
 from posegen.library.load import Library, cached_per_library
 
-__all__ = ["ANY", "WORD", "Lexicon", "Meaning", "lexicon_of", "split_words"]
-
 ANY = "*"
 """Any action, as :attr:`Meaning.action` of a detail."""
 

@@ -12,8 +12,6 @@ from posegen.captions.statements import Statement
 from posegen.library.load import Library
 from posegen.wording import nearest, shown
 
-__all__ = ["ParsedCaption", "UnknownPhrase", "explain_unknown", "parse_caption"]
-
 _SENTENCE_ENDS = frozenset(".;!?")
 _MOST_SUGGESTED = 8
 

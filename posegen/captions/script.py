@@ -22,8 +22,6 @@ from posegen.randomness import Stream, uniform
 from posegen.scene import BOTH, DRAWS, LEFT, RIGHT, Persons, Scenes, empty_scenes
 from posegen.wording import shown
 
-__all__ = ["AGES", "GROWN", "Part", "Script", "ScriptScene", "make_script", "plan_script"]
-
 _DETAILS = ("side", "count", "speed", "direction", "path", "style")
 
 

@@ -19,8 +19,6 @@ from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
 
-__all__ = ["SIDES", "Segments", "find_segments", "segment_rows"]
-
 Array = NDArray[Any]
 
 SIDES = {LEFT: "left", RIGHT: "right", BOTH: ""}

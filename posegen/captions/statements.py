@@ -17,20 +17,6 @@ from posegen.library.load import Library
 from posegen.planning.repertoire import repertoire
 from posegen.scene import BOTH
 
-__all__ = [
-    "MOST_SEGMENTS",
-    "Facts",
-    "SegmentFacts",
-    "Statement",
-    "make_statement",
-    "order_statement",
-    "renumber_statements",
-    "same_statements",
-    "segment_facts",
-    "segment_keys",
-    "with_style",
-]
-
 Array = NDArray[Any]
 
 MOST_SEGMENTS = 1 << 12

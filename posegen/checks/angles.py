@@ -15,8 +15,6 @@ from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
 from posegen.kernels import Scalar, kernel
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, JOINTS, PROPORTIONS
 
-__all__ = ["ANGLES", "AXES", "BENT", "DIRECTIONS", "REST", "fill_angles"]
-
 Array = NDArray[Any]
 
 _LEG = ("hip_flexion", "hip_abduction", "knee_flexion", "ankle_dorsiflexion")

@@ -15,18 +15,6 @@ from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
 from posegen.kernels import Scalar, kernel
 from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
 
-__all__ = [
-    "ASIDE",
-    "DEEPEST",
-    "PAIRS",
-    "PARTS",
-    "fill_aside",
-    "limbs_cross",
-    "overlapping",
-    "people_overlap",
-    "stature_of_legs",
-]
-
 Array = NDArray[Any]
 
 DEEPEST = 0.02

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from posegen.kernels import inline_kernel, kernel
 from posegen.skeleton import JOINTS
 
-__all__ = ["BLOCK", "COLUMNS", "X", "Y", "Z", "fill_columns", "joint_column"]
-
 Array = NDArray[Any]
 
 BLOCK = 64

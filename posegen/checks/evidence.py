@@ -19,17 +19,6 @@ from posegen.library.load import Library
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
 
-__all__ = [
-    "STRIDE_SECONDS",
-    "UNKNOWN",
-    "Evidence",
-    "Intervals",
-    "count_peaks",
-    "fill_signal",
-    "measure_evidence",
-    "signal_index",
-]
-
 Array = NDArray[Any]
 
 UNKNOWN = -1

@@ -15,8 +15,6 @@ from posegen.checks.ranges import PASSING_SECONDS, Ranges, leaves_ranges, ranges
 from posegen.kernels import aligned_zeros, kernel
 from posegen.library.load import Library
 
-__all__ = ["CROSSES", "LEAVES", "LimitFailures", "beyond_limits", "check_limits"]
-
 Array = NDArray[Any]
 
 LEAVES, CROSSES = 1, 2

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from posegen.library.load import Library
 from posegen.skeleton import JOINTS
 
-__all__ = ["CONTACT", "LEAST_CONTACT", "find_partners", "partners_by_sight"]
-
 Array = NDArray[Any]
 
 CONTACT, LEAST_CONTACT = 0.05, 3

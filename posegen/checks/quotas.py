@@ -13,8 +13,6 @@ from posegen.library.load import Library
 from posegen.planning.quotas import Allotment
 from posegen.scene import BOTH, NOTHING
 
-__all__ = ["quota_rows", "unmet_quotas"]
-
 Array = NDArray[Any]
 
 

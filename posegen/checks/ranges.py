@@ -19,8 +19,6 @@ from posegen.library.channels import widest
 from posegen.library.load import Library
 from posegen.skeleton import JOINT_LIMITS, PARTS
 
-__all__ = ["PASSING_SECONDS", "TOLERANCE", "Ranges", "angles_of", "leaves_ranges", "ranges_of"]
-
 Array = NDArray[Any]
 
 TOLERANCE = 5.0

@@ -22,8 +22,6 @@ from posegen.planning.repertoire import parts_of
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import mirror_name, mirror_order
 
-__all__ = ["CheckedSegments", "append", "check_segments", "mirror_segments", "remove_false", "restore_parts"]
-
 Array = NDArray[Any]
 Row = dict[str, Any]
 

@@ -20,24 +20,6 @@ from posegen.constants import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
 from posegen.library.load import Library, cached_per_library
 from posegen.scene import BOTH
 
-__all__ = [
-    "BOUNDS",
-    "CURVE",
-    "FACING",
-    "KINDS",
-    "MOST",
-    "Actor",
-    "Shown",
-    "check_statement",
-    "false_statements",
-    "observe_actors",
-    "row_statements",
-    "shown_directions",
-    "shown_paths",
-    "shown_segments",
-    "shown_speeds",
-]
-
 Array = NDArray[Any]
 
 CURVE = 20.0

@@ -14,8 +14,6 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.library.load import Library
 
-__all__ = ["actions"]
-
 
 @click.group(epilog=example("posegen actions show wave -o wave.gif"))
 def actions() -> None:

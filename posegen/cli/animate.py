@@ -13,7 +13,6 @@ from posegen.errors import UsageError
 if TYPE_CHECKING:
     from posegen.training.animation.animate import Animation
 
-__all__ = ["animate"]
 
 _ARRAYS = ".npz"
 _PICTURES = (".gif", ".png")

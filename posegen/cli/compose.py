@@ -13,7 +13,6 @@ from posegen.errors import PosegenError, UsageError
 if TYPE_CHECKING:
     from posegen.composition import Composition
 
-__all__ = ["compose"]
 
 _ARRAYS = ".npz"
 _MOST_SECONDS = 400.0

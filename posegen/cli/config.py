@@ -10,8 +10,6 @@ import click
 from posegen.cli.options import example, json_option, print_json, set_option
 from posegen.wording import printable
 
-__all__ = ["config"]
-
 
 @click.group(epilog=example("posegen config show smoke --set story.actors.max=2"))
 def config() -> None:

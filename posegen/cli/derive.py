@@ -15,8 +15,6 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.generation.derive import DerivationResult
 
-__all__ = ["derive"]
-
 
 @click.command(epilog=example("posegen derive data/default-0 --add velocity", "posegen derive data/default-0"))
 @click.argument("dataset", type=click.Path(path_type=Path))

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from posegen.dataset.compare import Comparison, Difference
     from posegen.dataset.layout import Header
 
-__all__ = ["diff"]
 
 DIFFERENCES_SHOWN = 20
 DIFFERENT = 1

@@ -16,8 +16,6 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.embedding.stage import EmbeddingResult
 
-__all__ = ["embed"]
-
 
 @click.command(epilog=example("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5"))
 @click.argument("dataset", type=click.Path(path_type=Path))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from posegen.cli.evaluation_models import Seen
     from posegen.evaluation.evaluate import Evaluation
 
-__all__ = ["evaluate"]
 
 SECONDS_BETWEEN_NOTES = 5.0
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from posegen.evaluation.recording import Recording
 
-__all__ = ["JudgedMotion", "Seen", "Side", "judge_motion", "reference_at", "seen_by_encoder"]
 
 _RANKS = (1, 2, 3)
 _WAYS = {"text_to_motion": "caption to motion", "motion_to_text": "motion to caption"}

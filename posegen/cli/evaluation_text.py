@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from posegen.evaluation.people import People
     from posegen.evaluation.spread import Spread
 
-__all__ = ["claim_lines", "figure_lines", "gait_lines", "people_lines", "realism_lines", "variety_lines"]
 
 WORST_SHOWN = 3
 LAWFUL_SPEEDS = (1.03, 1.8)

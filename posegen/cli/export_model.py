@@ -9,8 +9,6 @@ import click
 from posegen.cli.options import example, json_option, print_json, quiet_option
 from posegen.plugins import MODEL_FORMATS
 
-__all__ = ["export_model"]
-
 
 @click.command(name="export-model", epilog=example("posegen export-model runs/action-default-0-quick --format onnx"))
 @click.argument("run", type=click.Path(path_type=Path))

@@ -26,8 +26,6 @@ from posegen.cli.options import (
 if TYPE_CHECKING:
     from posegen.generation.run import GenerationResult
 
-__all__ = ["generate"]
-
 
 @click.command(
     epilog=example("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")

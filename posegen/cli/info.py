@@ -14,7 +14,6 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.generation.describe import Description
 
-__all__ = ["info"]
 
 ACTIONS_SHOWN = 30
 

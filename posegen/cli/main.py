@@ -18,8 +18,6 @@ from posegen.extras import install_hint
 from posegen.version import __version__
 from posegen.wording import did_you_mean, printable, shown
 
-__all__ = ["COMMANDS", "FAILURE", "INTERRUPTED", "SUCCESS", "USAGE", "LazyGroup", "main", "run"]
-
 SUCCESS, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 

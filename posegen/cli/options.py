@@ -15,23 +15,6 @@ from posegen.errors import UsageError
 from posegen.quantities import parse_duration
 from posegen.wording import printable, shown
 
-__all__ = [
-    "WHOLE",
-    "check_path_length",
-    "config_option",
-    "example",
-    "json_option",
-    "note",
-    "out_option",
-    "print_json",
-    "quiet_option",
-    "samples_option",
-    "seconds_of",
-    "seed_option",
-    "set_option",
-    "workers_option",
-]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _LONGEST_NAME = 255

@@ -13,8 +13,6 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.paraphrase.paraphrase import Paraphrases
 
-__all__ = ["paraphrase"]
-
 
 @click.command(
     epilog=example("posegen paraphrase data/default-0 --endpoint http://localhost:8000/v1 --model qwen2.5-7b-instruct")

@@ -8,8 +8,6 @@ import click
 
 from posegen.cli.options import example, json_option, print_json, quiet_option
 
-__all__ = ["predict"]
-
 
 @click.command(epilog=example("posegen predict runs/action-default-0-quick data/default-0 -o predictions.parquet"))
 @click.argument("run", type=click.Path(path_type=Path))

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from posegen.pipeline.estimate import PipelineEstimate
     from posegen.pipeline.run import Request
 
-__all__ = ["profile"]
 
 _MOST_TARGETS = 20
 _STAGES = ("generate", "embed", "train", "evaluate", "animate")

@@ -18,7 +18,6 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.pipeline.estimate import PipelineEstimate
 
-__all__ = ["print_pipelines", "print_profile"]
 
 _BAR = 20
 _LEAST_SECONDS = 0.0005

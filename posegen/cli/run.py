@@ -27,8 +27,6 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.pipeline.run import CompletedStage
 
-__all__ = ["run"]
-
 
 @click.command(epilog=example("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion"))
 @click.argument("config", metavar="CONFIG")

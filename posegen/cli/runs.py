@@ -10,8 +10,6 @@ import click
 from posegen.cli.options import example, json_option, print_json, quiet_option
 from posegen.wording import printable
 
-__all__ = ["runs"]
-
 _NOT_CONTENT = ("log", "machine.", "memory.", "saving.")
 """Settings that do not change the result of a run."""
 

@@ -14,8 +14,6 @@ from posegen.wording import printable
 if TYPE_CHECKING:
     from posegen.embedding.search import Match
 
-__all__ = ["search"]
-
 
 @click.command(epilog=example('posegen search data/default-0 "someone kicks a ball"'))
 @click.argument("dataset", type=click.Path(path_type=Path))

@@ -11,8 +11,6 @@ from posegen.cli.options import WHOLE, example, json_option, note, print_json, q
 from posegen.errors import UsageError
 from posegen.wording import printable
 
-__all__ = ["show"]
-
 
 @click.command(
     epilog=example(

@@ -15,8 +15,6 @@ from posegen.cli.options import WHOLE, check_path_length, example, json_option, 
 if TYPE_CHECKING:
     from posegen.training.train import Result
 
-__all__ = ["train"]
-
 
 @click.command(
     epilog=example(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from posegen.dataset.verify import Problem
     from posegen.generation.repair import RepairResult
 
-__all__ = ["verify"]
 
 SECONDS_BETWEEN_NOTES = 5.0
 PROBLEMS_LEFT = 1

@@ -33,8 +33,6 @@ from posegen.dataset.shard_codec import check_shard
 from posegen.dataset.zarr_metadata import check_metadata
 from posegen.errors import PosegenError
 
-__all__ = ["CheckedFiles", "CheckedStore", "hash_file", "open_files"]
-
 _BLOCK_BYTES = 2**20
 
 

@@ -17,8 +17,6 @@ from posegen.dataset.receipts import DIGITS
 from posegen.dataset.tables import hash_rows
 from posegen.hashing import canonical, content_hashes
 
-__all__ = ["Comparison", "Difference", "compare", "contents_equal", "differences", "stored_content"]
-
 Contents = Callable[[int], dict[str, str]]
 
 

@@ -21,8 +21,6 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from posegen.errors import PosegenError
 
-__all__ = ["MAX_BYTES", "STRICT", "Count", "Origin", "parse", "plain_data", "read_sealed", "seal", "unseal"]
-
 MAX_BYTES = 64 * 2**20
 """Largest document that is read, in bytes."""
 

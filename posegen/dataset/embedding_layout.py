@@ -38,33 +38,6 @@ from posegen.dataset.zarr_metadata import encode_array_metadata, encode_group_me
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
 
-__all__ = [
-    "FOLDER",
-    "HEADER_FILE",
-    "KINDS",
-    "MASK",
-    "POSITIONS_PER_CHUNK",
-    "ROWS_SCHEMA",
-    "TEXTS_SCHEMA",
-    "TOKEN",
-    "VECTOR",
-    "EmbeddingHeader",
-    "OverlayReceipt",
-    "embed_hint",
-    "embedding_metadata",
-    "encoder_folder",
-    "encoders_at",
-    "folder_name",
-    "hash_texts",
-    "load_embedding_header",
-    "object_path",
-    "overlay_receipt_path",
-    "read_checked",
-    "read_overlay_receipt",
-    "rows_part",
-    "texts_part",
-]
-
 FOLDER = "embeddings"
 HEADER_FILE = "embeddings.json"
 FORMAT_VERSION = 1

@@ -41,8 +41,6 @@ from posegen.dataset.tables import UNDECODABLE, decode_table
 from posegen.errors import PosegenError, UsageError
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["Embeddings", "Texts", "open_embeddings", "read_array", "read_texts"]
-
 Array = NDArray[Any]
 _CACHE_BYTES = 256 << 20
 

@@ -23,8 +23,6 @@ import os
 import signal
 from collections import Counter
 
-__all__ = ["CRASH_VARIABLE", "FAIL_VARIABLE", "STEPS", "fault_point"]
-
 CRASH_VARIABLE = "POSEGEN_CRASH_AT"
 FAIL_VARIABLE = "POSEGEN_FAIL_AT"
 STEPS = (

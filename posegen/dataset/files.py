@@ -21,18 +21,6 @@ from posegen.dataset.runs import has_ended
 from posegen.errors import PosegenError
 from posegen.stopwatch import stage
 
-__all__ = [
-    "BackgroundWriter",
-    "open_plain",
-    "read_file",
-    "remove_durably",
-    "remove_temporary_files",
-    "sync_folder",
-    "temporary_run",
-    "write_all_durably",
-    "write_durably",
-]
-
 _TEMPORARY = re.compile(r"\.(?P<name>.+)~(?P<run>[A-Za-z0-9_.-]+)~[0-9]+\.temporary")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 

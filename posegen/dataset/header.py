@@ -16,8 +16,6 @@ from posegen.dataset.receipts import complete_shards
 from posegen.dataset.zarr_metadata import described_samples, header_metadata
 from posegen.errors import PosegenError, UsageError
 
-__all__ = ["HeaderState", "inspect_header", "is_dataset", "load_header", "repair_header"]
-
 _MAX_BYTES = 4 * 2**20  # a thousand times the usual size
 
 

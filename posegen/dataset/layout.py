@@ -24,32 +24,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 from posegen.dataset.documents import STRICT, Count, Origin, parse, plain_data, seal
 from posegen.errors import PosegenError
 
-__all__ = [
-    "COPY_FILE",
-    "COPY_KEY",
-    "FORMAT_VERSION",
-    "HEADER_FILE",
-    "MOTION",
-    "OVERLAYS",
-    "RECEIPTS",
-    "REPAIR_FILE",
-    "ROWS",
-    "SEQUENCES",
-    "ArrayField",
-    "Header",
-    "Layer",
-    "array_path",
-    "check_folders",
-    "dataset_folders",
-    "find_bad_folders",
-    "group_path",
-    "receipt_path",
-    "rows_path",
-    "shard_files",
-    "shard_of",
-    "shard_path",
-]
-
 FORMAT_VERSION = 1
 """Version of this format; a reader refuses a later one."""
 

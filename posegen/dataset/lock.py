@@ -17,8 +17,6 @@ from posegen.dataset.files import read_file
 from posegen.dataset.runs import has_ended
 from posegen.errors import PosegenError
 
-__all__ = ["LOCK_FILE", "is_being_written", "lock_holder", "locked"]
-
 LOCK_FILE = ".lock"
 _MAX_BYTES = 1000
 _HOLDER = re.compile(r"process [0-9]+ \(run (.+)\)")

@@ -28,8 +28,6 @@ from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts
 from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError
 
-__all__ = ["Dataset", "Sample", "content_errors", "open_dataset", "open_shard"]
-
 _BLOCK_BYTES = 64 << 20
 _MAX_BLOCK_BYTES = 1 << 30
 _CACHED_TABLES = 4

@@ -36,24 +36,6 @@ from posegen.dataset.layout import (
 from posegen.dataset.tables import max_table_bytes
 from posegen.errors import PosegenError
 
-__all__ = [
-    "DIGITS",
-    "Receipt",
-    "StoredFile",
-    "complete_prefix",
-    "complete_shards",
-    "derive_hint",
-    "find_file_fault",
-    "generate_hint",
-    "is_foreign_receipt",
-    "layer_identity",
-    "list_layer_receipts",
-    "list_receipts",
-    "load_layer_receipt",
-    "load_receipt",
-    "read_receipt",
-]
-
 DIGITS = 32
 """Hexadecimal digits of a content hash."""
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["current_run", "has_ended"]
-
 _RUN = re.compile(r"([A-Za-z0-9.-]+)_([A-Za-z0-9.-]+)_([0-9]{1,10})_([0-9]{1,20})")
 _TOLERANCE_TICKS = 500
 

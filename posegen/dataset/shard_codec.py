@@ -24,18 +24,6 @@ from numpy.typing import NDArray
 
 from posegen.dataset.layout import ArrayField
 
-__all__ = [
-    "ABSENT",
-    "COMPRESSION",
-    "Compression",
-    "check_shard",
-    "decode_chunk",
-    "decode_index",
-    "decode_shard",
-    "encode_shard",
-    "index_bytes",
-]
-
 Array = NDArray[Any]
 
 

@@ -15,8 +15,6 @@ from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["SPLITS", "identities_in_split", "in_split"]
-
 SPLITS = {"test": (0.0, 0.1), "validation": (0.1, 0.2), "training": (0.2, 1.0)}
 """Interval of the random number of a sample in each split."""
 

@@ -22,18 +22,6 @@ from numpy.typing import NDArray
 from posegen.dataset.layout import Header
 from posegen.hashing import canonical
 
-__all__ = [
-    "CAPTION_TEXTS",
-    "UNDECODABLE",
-    "caption_texts",
-    "decode_table",
-    "encode_table",
-    "find_rows_fault",
-    "hash_rows",
-    "max_table_bytes",
-    "to_table",
-]
-
 Array = NDArray[Any]
 
 CAPTION_TEXTS = "captions.list.element.text"

@@ -51,8 +51,6 @@ from posegen.dataset.zarr_metadata import find_metadata_faults, header_metadata
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import canonical, content_hashes
 
-__all__ = ["Problem", "expected_shards", "find_problems", "format_samples", "verify"]
-
 Progress = Callable[[int, int], None]
 FaultFinder = Callable[[Dataset, Receipt], str | None]
 _MAX_NAMED = 3

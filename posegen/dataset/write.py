@@ -57,8 +57,6 @@ from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash, canonical, content_hashes
 from posegen.stopwatch import stage
 
-__all__ = ["add_layer", "commit_layer", "commit_shard", "create", "publish", "unfinished_files"]
-
 Array = NDArray[Any]
 
 

@@ -22,15 +22,6 @@ from posegen.dataset.receipts import complete_prefix
 from posegen.dataset.shard_codec import COMPRESSION
 from posegen.errors import PosegenError
 
-__all__ = [
-    "check_metadata",
-    "described_samples",
-    "encode_array_metadata",
-    "encode_group_metadata",
-    "find_metadata_faults",
-    "header_metadata",
-]
-
 _GROUP_KEYS = ("name", "identity", "content_version", "seed", "fps", "frames", "variants", "skeleton", "licence")
 _EXTRA_DIGITS = 20  # of the number of samples, if an array was extended and the header was not
 

@@ -16,8 +16,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-__all__ = ["VARIABLE", "VectorCache", "cache_folder", "vector_cache"]
-
 Array = NDArray[Any]
 
 VARIABLE = "POSEGEN_EMBEDDING_CACHE"

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from posegen.checks.statements import CURVE, FACING
 from posegen.constants import AROUND
 
-__all__ = ["KINDS", "ClaimCollector", "ClaimIndex", "Claims", "Labels", "extract_labels"]
-
 Array = NDArray[Any]
 
 KINDS = ("action", "side", "direction", "path", "count", "order")

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from posegen.errors import UsageError
 
-__all__ = ["TOKEN_BUDGET", "Backend", "Encoded", "Encoder", "Prepared", "plan_batches", "unit_length"]
-
 Array = NDArray[Any]
 
 TOKEN_BUDGET = 1024

@@ -20,8 +20,6 @@ from typing import Any
 from posegen.embedding.encoder import Encoder
 from posegen.errors import PosegenError, UsageError
 
-__all__ = ["MIN_AGREEMENT", "SAMPLE", "check_agreement", "int8_core", "is_installed"]
-
 MIN_AGREEMENT = 0.985
 """Least accepted cosine between the vectors of a text in int8 and in float32."""
 SAMPLE = 256

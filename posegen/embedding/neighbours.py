@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from posegen.errors import UsageError
 from posegen.machine import available_cores
 
-__all__ = ["EXACT", "Index", "neighbour_index", "rank_candidates"]
-
 Array = NDArray[Any]
 
 EXACT = 20_000

@@ -47,8 +47,6 @@ from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.progress import Progress, SilentProgress
 
-__all__ = ["PairTable", "PairsHeader", "PairsResult", "count_pairs", "mine_pairs", "open_pairs"]
-
 Array = NDArray[Any]
 
 PAIRS = "pairs"

@@ -11,8 +11,6 @@ from posegen.dataset.receipts import StoredFile
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
 
-__all__ = ["commit_part", "intact_receipt"]
-
 
 def commit_part(
     folder: Path,

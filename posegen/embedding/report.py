@@ -23,8 +23,6 @@ from posegen.embedding.neighbours import neighbour_index
 from posegen.embedding.pairs import count_pairs
 from posegen.errors import PosegenError
 
-__all__ = ["Report", "even_rows", "layout_plane", "render_page", "write_report"]
-
 Array = NDArray[Any]
 
 FILE = "report.html"

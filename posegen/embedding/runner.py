@@ -14,8 +14,6 @@ from posegen.embedding.encoder import Encoded, Encoder, Prepared, plan_batches
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores, available_memory
 
-__all__ = ["MAX_CPU_BUDGET", "MIN_BUDGET", "Runner", "batch_budget", "resolve_workers", "threads_per_batch"]
-
 Array = NDArray[Any]
 
 MIN_BUDGET, MAX_CPU_BUDGET, MAX_GPU_BUDGET = 256, 512, 65536

@@ -25,8 +25,6 @@ from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.search_index import SearchIndex, open_index
 from posegen.errors import PosegenError, UsageError
 
-__all__ = ["Match", "Search", "fit_phrases", "open_search"]
-
 Array = NDArray[Any]
 
 NEAREST_CAPTIONS, NEAREST_RELATED = 10, 3

@@ -41,16 +41,6 @@ from posegen.library.load import load_library
 from posegen.validation import validated
 from posegen.yaml_files import read_yaml
 
-__all__ = [
-    "RelatedPhrases",
-    "SearchIndex",
-    "WordEvidence",
-    "action_directions",
-    "count_words",
-    "open_index",
-    "read_related_phrases",
-]
-
 Array = NDArray[Any]
 
 SEARCH = "search"

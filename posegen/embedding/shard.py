@@ -17,8 +17,6 @@ from posegen.embedding.cache import VectorCache
 from posegen.embedding.encoder import Encoder, Prepared
 from posegen.embedding.runner import Runner
 
-__all__ = ["ShardTask", "compute_shard", "prepare_shard"]
-
 Array = NDArray[Any]
 
 

@@ -43,8 +43,6 @@ from posegen.errors import UsageError
 from posegen.progress import Progress, SilentProgress
 from posegen.wording import shown
 
-__all__ = ["EmbeddingResult", "embed"]
-
 SHARD, CHUNK = 2048, 256
 """Texts in a shard and in a chunk."""
 TOKEN_SHARD, TOKEN_CHUNK = 512, 32

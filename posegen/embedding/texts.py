@@ -25,8 +25,6 @@ from posegen.dataset.tables import encode_table
 from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.progress import Progress
 
-__all__ = ["NumberedTexts", "number_texts"]
-
 Array = NDArray[Any]
 
 

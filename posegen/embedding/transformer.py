@@ -20,8 +20,6 @@ from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
 from posegen.embedding.runner import threads_per_batch
 from posegen.errors import UsageError
 
-__all__ = ["TransformerBackend", "is_transformer", "load_model", "load_transformer", "model_prompts"]
-
 Array = NDArray[Any]
 
 _LIMIT = 512

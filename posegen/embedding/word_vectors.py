@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
 from posegen.errors import UsageError
 
-__all__ = ["HASHING", "WORDLLAMA", "hashing_encoder", "load_wordllama", "wordllama_fingerprint"]
-
 Array = NDArray[Any]
 
 HASHING = "hashing-for-tests"

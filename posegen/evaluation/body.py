@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.skeleton import JOINTS, PROPORTIONS
 
-__all__ = ["centre_of_mass", "longest_present", "point", "stature", "true_intervals", "unit"]
-
 Array = NDArray[Any]
 
 # Part: joints at its near and far end, share of the mass, where between them its centre lies (Winter 2009, table 4.1).

@@ -20,19 +20,6 @@ from posegen.dataset.read import Dataset, content_errors
 from posegen.library.load import Library, load_library
 from posegen.validation import validated
 
-__all__ = [
-    "HUMANML3D",
-    "DistinctCount",
-    "PublishedCaptions",
-    "StatementCounts",
-    "StatementTally",
-    "Variety",
-    "VarietyTally",
-    "entropy",
-    "library_of_dataset",
-    "words_of",
-]
-
 Array = NDArray[Any]
 Row = Mapping[str, Any]
 

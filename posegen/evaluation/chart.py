@@ -12,8 +12,6 @@ from posegen.evaluation.evaluate import Evaluation
 from posegen.evaluation.gait import PHASES
 from posegen.evaluation.published_gait import SPREAD, published_curve, stance_share
 
-__all__ = ["check_chart", "draw_chart"]
-
 SHARES = ("skate, GMD", "skate, strict", "skate of contacts", "limits", "overlap", "balance")
 """Measures that are shares of frames; 0 is best."""
 WALKING_SPEEDS = (0.6, 2.0)

@@ -11,17 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "EncodedSpread",
-    "band",
-    "diversity",
-    "encoded_spread",
-    "frechet_distance",
-    "nearest_neighbour_accuracy",
-    "npss",
-    "share_inside",
-]
-
 Array = NDArray[Any]
 
 _MIN_FOR_HALVES = 4

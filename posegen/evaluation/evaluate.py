@@ -30,8 +30,6 @@ from posegen.evaluation.recording import Recording, block_recordings, read_block
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.randomness import Stream, normal
 
-__all__ = ["Evaluation", "Realism", "Reference", "evaluate"]
-
 Array = NDArray[Any]
 
 MAX_COMPARED_SAMPLES = 2000

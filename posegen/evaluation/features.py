@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from posegen.evaluation.body import point, unit
 from posegen.skeleton import JOINTS
 
-__all__ = ["geometric_features", "kinetic_features"]
-
 Array = NDArray[Any]
 
 _KINETIC_WINDOW = 5

@@ -23,28 +23,6 @@ from posegen.evaluation.published_gait import ANGLES, SPREAD, published_curve, s
 from posegen.evaluation.recording import Recording
 from posegen.skeleton import PROPORTIONS, sole_points
 
-__all__ = [
-    "PHASES",
-    "RUNNING",
-    "WALKING",
-    "Curve",
-    "GaitTally",
-    "Heading",
-    "Run",
-    "Walk",
-    "angle_cycles",
-    "foot_contacts",
-    "labelled_stance",
-    "local_maxima",
-    "mass_excursions",
-    "measure_run",
-    "measure_walk",
-    "measure_walk_positions",
-    "steady_stretches",
-    "straight_heading",
-    "touch_downs",
-]
-
 Array = NDArray[Any]
 
 WALKING = ("walk",)

@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.checks.angles import BENT, REST
-from posegen.checks.ranges import PASSING_SECONDS, TOLERANCE, angles_of
+from posegen.checks.ranges import PASSING_SECONDS, angles_of
 from posegen.evaluation.body import point, unit
 from posegen.library.channels import widest
 from posegen.library.load import Library, load_library
 from posegen.skeleton import JOINT_LIMITS, sole_points
-
-__all__ = ["TOLERANCE", "frame_ranges", "joint_angles", "library_of_config", "range_excess"]
 
 Array = NDArray[Any]
 

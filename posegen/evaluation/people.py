@@ -15,8 +15,6 @@ from posegen.checks.partners import CONTACT, LEAST_CONTACT
 from posegen.library.load import Library
 from posegen.skeleton import JOINTS
 
-__all__ = ["Depths", "Hands", "People", "PeopleTally"]
-
 Array = NDArray[Any]
 
 DEPTH_BINS = 1000

@@ -13,31 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.checks.capsules import DEEPEST, PAIRS
+from posegen.checks.ranges import TOLERANCE
 from posegen.constants import GRAVITY
 from posegen.evaluation.body import centre_of_mass, longest_present, point, stature, true_intervals
-from posegen.evaluation.joint_angles import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.joint_angles import joint_angles, range_excess
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.signals import REACH, log_dimensionless_jerk, low_pass, sparc
 from posegen.skeleton import CAPSULES, JOINTS, PARENTS, sole_points
-
-__all__ = [
-    "LOWER_IS_WORSE",
-    "MEASURES",
-    "Skate",
-    "balance_margin",
-    "body_overlap",
-    "bone_length_error",
-    "contact_speeds",
-    "flight_errors",
-    "flights",
-    "floor_depth",
-    "foot_skate",
-    "frozen_frames",
-    "hull_distance",
-    "measure_clip",
-    "segment_distance",
-    "sole_depth",
-]
 
 Array = NDArray[Any]
 

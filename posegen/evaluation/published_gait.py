@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.constants import AVERAGE_LEG, GRAVITY
 
-__all__ = ["ANGLES", "SPREAD", "mass_rise", "mass_sway", "published_curve", "speed_bin", "stance_share", "walk_ratio"]
-
 Array = NDArray[Any]
 
 SPREAD: Mapping[str, float] = {"hip_flexion": 6.1, "knee_flexion": 6.3, "ankle_dorsiflexion": 5.3}

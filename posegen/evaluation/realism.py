@@ -19,19 +19,6 @@ from posegen.evaluation.joint_angles import joint_angles
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.signals import log_dimensionless_jerk, low_pass, power_spectrum, sparc
 
-__all__ = [
-    "SECONDS",
-    "STATISTICS",
-    "Comparison",
-    "FamilyComparison",
-    "Windows",
-    "compare",
-    "compare_families",
-    "concatenate_windows",
-    "describe_windows",
-    "split_by_person",
-]
-
 Array = NDArray[Any]
 
 SECONDS = 1.6

@@ -20,17 +20,6 @@ from posegen.evaluation.body import longest_present
 from posegen.evaluation.joint_angles import frame_ranges, library_of_config
 from posegen.skeleton import JOINTS, PARTS
 
-__all__ = [
-    "Archive",
-    "Block",
-    "Recording",
-    "block_recordings",
-    "dataset_recordings",
-    "read_archive",
-    "read_blocks",
-    "read_reference",
-]
-
 Array = NDArray[Any]
 
 SAMPLES_PER_BLOCK = 20

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CUT_OFF", "REACH", "log_dimensionless_jerk", "low_pass", "power_spectrum", "resample", "sparc"]
-
 Array = NDArray[Any]
 
 CUT_OFF = 5.0

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_KEPT", "Spread", "SpreadTally"]
-
 Array = NDArray[Any]
 
 MAX_KEPT = 50_000

@@ -44,8 +44,6 @@ from posegen.errors import UsageError
 from posegen.skeleton import JOINTS, sole_points
 from posegen.wording import shown
 
-__all__ = ["UNITS", "BvhFigure", "BvhJoint", "BvhMotion", "joint_positions", "read_bvh", "read_bvh_figure"]
-
 Array = NDArray[Any]
 
 

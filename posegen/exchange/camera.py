@@ -20,8 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Extrinsics", "Intrinsics", "intrinsics", "look_at", "project"]
-
 Array = NDArray[Any]
 
 _PARALLEL = 1e-9

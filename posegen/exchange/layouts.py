@@ -30,8 +30,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.skeleton import CONTACTS, JOINTS, sole_points
 
-__all__ = ["LAYOUTS", "Layout", "Source", "convert"]
-
 Array = NDArray[Any]
 Quality = Literal["exact", "approximate", "absent"]
 

@@ -28,8 +28,6 @@ from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import Vector, constant, cosine, cross, dot, minus, sine, unit
 from posegen.randomness import Stream, uniform
 
-__all__ = ["CAMERA", "KINDS", "SIZE", "Views", "views"]
-
 Array = NDArray[Any]
 
 KINDS = ("static", "pan", "zoom", "track", "dolly", "crane", "orbit")

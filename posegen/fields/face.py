@@ -20,8 +20,6 @@ from posegen.fields.vectors import cosine
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import PARTS
 
-__all__ = ["EXPRESSIONS", "FACE", "FACES", "SPEECH"]
-
 Array = NDArray[Any]
 
 EXPRESSIONS = ("neutral", "happy", "sad", "angry", "surprised", "strained", "attentive")

@@ -19,8 +19,6 @@ from posegen.library.load import Library
 from posegen.plugins import FIELDS
 from posegen.wording import did_you_mean
 
-__all__ = ["ABSENT", "AXES", "DerivedField", "FieldArray", "Sequences", "compute_fields", "fields_with_arrays", "select_fields"]
-
 Array = NDArray[Any]
 
 ABSENT = float("nan")

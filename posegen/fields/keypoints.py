@@ -26,8 +26,6 @@ from posegen.fields.vectors import Vector, dot, minus, vector
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PROPORTIONS
 
-__all__ = ["HIDDEN", "KEYPOINTS", "OUTSIDE", "SEEN"]
-
 Array = NDArray[Any]
 
 OUTSIDE, HIDDEN, SEEN, NOBODY = 0, 1, 2, 255

@@ -22,8 +22,6 @@ from posegen.fields.vectors import Vector, cross, length, minus, plus, stacked, 
 from posegen.fields.velocity import differences
 from posegen.skeleton import JOINTS
 
-__all__ = ["BODY_MASS_INDEX", "MOMENTUM", "SEGMENTS", "Segment"]
-
 Array = NDArray[Any]
 
 BODY_MASS_INDEX = 21.7

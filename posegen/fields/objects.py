@@ -32,8 +32,6 @@ from posegen.fields.velocity import differences
 from posegen.library.actions import OBJECTS, Object
 from posegen.skeleton import JOINTS, mirror_name
 
-__all__ = ["FLYING", "HELD", "LYING", "OBJECTS_FIELD", "RADIUS"]
-
 Array = NDArray[Any]
 
 LYING, HELD, FLYING, NOTHING = 0, 1, 2, 255

@@ -23,8 +23,6 @@ from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import length, minus, vector
 from posegen.skeleton import PARENTS, sole_points
 
-__all__ = ["QUALITY", "SCALES"]
-
 Array = NDArray[Any]
 
 SCALES = {"slide": 0.1, "depth": 0.02, "jerk": 1500.0, "stretch": 0.02}

@@ -48,8 +48,6 @@ from posegen.planning.population import persons
 from posegen.scene import Persons
 from posegen.skeleton import JOINTS, PARENTS, body_offsets
 
-__all__ = ["ROTATION", "actor_identities", "bone_offsets", "rotations"]
-
 Array = NDArray[Any]
 Places = dict[str, Vector]
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.skeleton import JOINTS
 
-__all__ = ["STICK"]
-
 _LINES = ("trunk", "left_arm", "right_arm", "left_leg", "right_leg")
 
 

@@ -11,30 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Rotation",
-    "Vector",
-    "across",
-    "angle",
-    "applied",
-    "between",
-    "constant",
-    "cosine",
-    "cross",
-    "dot",
-    "frame",
-    "inverse",
-    "length",
-    "minus",
-    "plus",
-    "product",
-    "sine",
-    "stacked",
-    "times",
-    "unit",
-    "vector",
-]
-
 Array = NDArray[Any]
 Vector = tuple[Array, Array, Array]
 Rotation = tuple[Vector, Vector, Vector]

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.skeleton import JOINTS
 
-__all__ = ["VELOCITY", "differences", "second_differences"]
-
 Array = NDArray[Any]
 
 

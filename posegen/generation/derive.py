@@ -37,8 +37,6 @@ from posegen.plugins import FIELDS, STORED_ARRAYS
 from posegen.progress import Progress, SilentProgress
 from posegen.quantities import human_bytes
 
-__all__ = ["DerivationResult", "derive"]
-
 BLOCK_BYTES = 32 << 20
 """Bytes of arrays that are read at once."""
 

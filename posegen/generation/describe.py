@@ -19,8 +19,6 @@ from posegen.dataset.layout import ArrayField
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.skeleton import PARTS
 
-__all__ = ["ActionShare", "CaptionExample", "Description", "count_actions", "describe", "reading_lines"]
-
 CAPTION_EXAMPLES = 6
 
 

@@ -22,8 +22,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["VARIABLE", "InjectedError", "trip_sample", "trip_shard"]
-
 VARIABLE = "POSEGEN_FAULT"
 
 

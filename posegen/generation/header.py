@@ -24,8 +24,6 @@ from posegen.plugins import STORED_ARRAYS
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, PARTS
 from posegen.validation import validated
 
-__all__ = ["LICENCE", "array_fields", "bytes_per_sample", "check_same_dataset", "field_layer", "new_header", "stored_config"]
-
 LICENCE = "CC0-1.0"
 """Licence of the data: public domain."""
 

@@ -19,8 +19,6 @@ from posegen.errors import PosegenError
 from posegen.generation.header import bytes_per_sample
 from posegen.quantities import human_bytes
 
-__all__ = ["MARGIN", "Plan", "Span", "check_space", "make_plan", "target_samples"]
-
 TYPICAL_COMPRESSION = 0.6
 """Compressed bytes divided by uncompressed ones, for an estimate before any shard exists. Measured: .45."""
 

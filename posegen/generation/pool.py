@@ -28,8 +28,6 @@ import psutil
 
 from posegen.quantities import human_time
 
-__all__ = ["ATTEMPTS", "DIED", "SHORT_OF_MEMORY", "START_SECONDS", "LostJob", "TimeLimit", "run_jobs"]
-
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 

@@ -31,8 +31,6 @@ from posegen.generation.run import generate
 from posegen.generation.verification import useful_workers
 from posegen.progress import Progress
 
-__all__ = ["RepairResult", "repair"]
-
 _REPAIR_BYTES = 1000
 
 

@@ -33,8 +33,6 @@ from posegen.machine import available_cores, free_disk
 from posegen.progress import Progress, SilentProgress
 from posegen.quantities import human_bytes
 
-__all__ = ["GenerationError", "GenerationResult", "default_path", "generate"]
-
 LEAST_SHARD_SECONDS = 300.0
 SLOWEST_BYTES_PER_SECOND = 1e6
 """A core makes and stores more than 100 MB a second. A shard as slow as this hangs."""

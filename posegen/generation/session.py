@@ -17,8 +17,6 @@ from posegen.dataset.files import remove_temporary_files, temporary_run
 from posegen.dataset.lock import locked
 from posegen.errors import PosegenError, UsageError
 
-__all__ = ["explain_disk_errors", "ignore_interrupts", "interruptible", "write_session"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -38,19 +38,6 @@ if TYPE_CHECKING:
     from posegen.config.schema import Config
     from posegen.synthesis import Batch
 
-__all__ = [
-    "CompletedShard",
-    "FailedShard",
-    "SampleError",
-    "ShardJob",
-    "ShardMeasures",
-    "blocks",
-    "compute_arrays",
-    "is_compiled",
-    "make_samples",
-    "make_shard",
-    "warm_up",
-]
 
 BLOCK_BYTES = 96 << 20
 """Bytes of arrays that are made at once. Planning takes about 18 ms a block of any size, so a usual shard is one block."""

@@ -21,8 +21,6 @@ from posegen.library.load import load_library
 from posegen.synthesis import rows_schema, synthesize
 from posegen.wording import shown
 
-__all__ = ["SampleSource", "Stream", "stream"]
-
 Array = NDArray[Any]
 
 _BLOCK = 100

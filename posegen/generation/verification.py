@@ -24,8 +24,6 @@ from posegen.generation.shard import blocks, compute_arrays, make_samples
 from posegen.hashing import canonical, content_hashes
 from posegen.machine import available_cores
 
-__all__ = ["find_content_problems", "useful_workers"]
-
 SHARDS_PER_WORKER = 4
 """Starting a worker takes about as long as making this many small shards."""
 

@@ -22,8 +22,6 @@ from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.yaml_files import read_yaml
 
-__all__ = ["SAME", "Meanings", "WordClaims", "load_meanings", "paraphrase_difference", "word_claims", "word_difference"]
-
 SAME = "same words"
 
 _FOLDER = Path(__file__).parent / "meanings"

@@ -22,8 +22,6 @@ from urllib.parse import urlsplit
 from posegen.errors import PosegenError, UsageError
 from posegen.wording import shown
 
-__all__ = ["KEYS", "PROMPT", "Client", "Server", "api_key", "connect", "parse_endpoint"]
-
 KEYS = ("POSEGEN_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the server's key; the first one that is set is used."""
 

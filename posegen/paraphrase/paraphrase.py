@@ -32,8 +32,6 @@ from posegen.paraphrase.endpoint import PROMPT, Client, Server, connect
 from posegen.progress import Progress, SilentProgress
 from posegen.validation import validated
 
-__all__ = ["NO_ANSWER", "Paraphrases", "paraphrase"]
-
 NO_ANSWER = "no usable answer"
 MOST_USELESS = 20
 """Captions in a row without a usable answer after which the run ends."""

@@ -30,21 +30,6 @@ from posegen.dataset.files import read_file, write_durably
 from posegen.errors import PosegenError, UsageError
 from posegen.wording import shown
 
-__all__ = [
-    "ANSWERS",
-    "SCHEMA",
-    "Answers",
-    "Provenance",
-    "Receipt",
-    "check_provenance",
-    "hash_bytes",
-    "model_folder",
-    "open_answers",
-    "part_path",
-    "read_receipt",
-    "receipt_path",
-]
-
 FOLDER = "paraphrases"
 HEADER = "paraphrases.json"
 ANSWERS = "answers.sqlite"

@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from posegen.training.hardware import Estimate
     from posegen.training.settings import Settings
 
-__all__ = [
-    "Cost",
-    "EmbeddingMeasures",
-    "PipelineEstimate",
-    "TrainingMeasures",
-    "distinct_texts",
-    "estimate_pipeline",
-    "select_stages",
-    "total_cost",
-]
 
 UNCERTAINTY = 0.2
 """Relative uncertainty of a stage that is measured once. An assumption."""

@@ -22,7 +22,6 @@ from posegen.progress import Progress
 if TYPE_CHECKING:
     from posegen.training.animation.animate import Animation
 
-__all__ = ["MOST_SAMPLES", "animate_once", "draw_animation", "evaluate_once"]
 
 MOST_SAMPLES = 1000
 """Samples that are evaluated: enough for stable measures, within about a minute."""

@@ -24,8 +24,6 @@ from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.progress import Progress
 
-__all__ = ["CompletedStage", "Request", "Stage", "list_stages", "run_pipeline"]
-
 
 @dataclass(frozen=True)
 class Request:

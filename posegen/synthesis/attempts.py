@@ -25,8 +25,6 @@ from posegen.stopwatch import stage
 from posegen.synthesis.batch import Array, Batch, Descriptions, Row, actor_rows, sequence_rows
 from posegen.variants.variant import Variant, draw_parameters, enabled_variants, parameter_rows
 
-__all__ = ["MAX_RESAMPLES", "concatenate_scenes", "synthesize"]
-
 MAX_RESAMPLES = 5
 """How often a sample is resampled, at most, after failed caption, limit or quota checks."""
 

@@ -13,8 +13,6 @@ from posegen.library.load import Library
 from posegen.scene import Scenes
 from posegen.variants.variant import neutral_parameters
 
-__all__ = ["Batch", "Descriptions", "Row", "actor_rows", "rows_schema", "sequence_rows"]
-
 Array = NDArray[Any]
 Row = dict[str, Any]
 

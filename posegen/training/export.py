@@ -30,8 +30,6 @@ from posegen.randomness import Stream, normal
 from posegen.training.data.features import FEATURES
 from posegen.training.model_files import TrainedModel, build_model, load_motion_model
 
-__all__ = ["ONNX", "SAFETENSORS", "ExportedModel", "ModelFormat", "export_model"]
-
 Array = NDArray[Any]
 
 _CLIPS = 3

@@ -30,20 +30,6 @@ from posegen.training.resources import matrix_attention
 from posegen.training.settings import Machine, Settings, log_interval, warmup_steps
 from posegen.training.task import Task
 
-__all__ = [
-    "Choices",
-    "Estimate",
-    "Hardware",
-    "Reason",
-    "check_budget",
-    "choose_for_run",
-    "count_micro_batches",
-    "detect_hardware",
-    "evaluation_batch",
-    "given_choices",
-    "split_batch",
-]
-
 _GB = 10**9
 _STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
 _QUICK_STEPS = 1000

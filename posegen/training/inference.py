@@ -34,18 +34,6 @@ from posegen.training.measures.ranking import Ranking, rank_pairs
 from posegen.training.model_files import TrainedModel, load_model, load_motion_model
 from posegen.training.task import Tally, Task
 
-__all__ = [
-    "EVALUATION_BATCH",
-    "PRECISION_POOL",
-    "Encoded",
-    "Predictions",
-    "encode_clips",
-    "encode_dataset",
-    "evaluate_model",
-    "model_outputs",
-    "predict",
-]
-
 Array = NDArray[Any]
 
 EVALUATION_BATCH = 64

@@ -24,8 +24,6 @@ from posegen.training.runs.folder import MODEL, RESULT, WEIGHTS, read_document, 
 from posegen.training.settings import Model
 from posegen.training.task import Task, find_task
 
-__all__ = ["TrainedModel", "build_model", "load_model", "load_motion_model", "save_model"]
-
 
 @dataclass(frozen=True)
 class TrainedModel:

@@ -16,17 +16,6 @@ import torch
 
 from posegen.quantities import human_bytes
 
-__all__ = [
-    "GpuUse",
-    "SwapMonitor",
-    "gpu_use",
-    "is_out_of_memory",
-    "matrix_attention",
-    "release_memory",
-    "restored_torch_settings",
-    "swapped_bytes",
-]
-
 _MIN_UTILISATION = 0.8
 _MIN_SWAPPED = 64 * 2**20
 """Bytes read back between two calls. Every system writes out rarely used memory once, which slows nothing down."""

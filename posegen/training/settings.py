@@ -20,8 +20,6 @@ from posegen.validation import validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
 
-__all__ = ["Settings", "learning_rate", "load_settings", "log_interval", "training_presets", "warmup_steps"]
-
 _MOST_POINTS = 1000
 _FINAL_RATE = 0.01
 """Learning rate of the last step, relative to the highest."""

@@ -28,8 +28,6 @@ from posegen.training.runs.folder import WEIGHTS
 from posegen.training.settings import Settings
 from posegen.training.task import Task, find_task
 
-__all__ = ["ADAPTER", "Initialisation", "Request", "Setup", "open_setup"]
-
 ADAPTER = "adapter.safetensors"
 
 

@@ -23,8 +23,6 @@ from posegen.training.data.features import Recipe, View
 from posegen.training.settings import Model, Settings
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["ENTRY_POINTS", "Clips", "Tally", "Task", "find_task", "task_names"]
-
 Clips = Mapping[str, Tensor]
 """A batch of clips: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of the task's own recipes."""
 

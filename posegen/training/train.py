@@ -37,8 +37,6 @@ from posegen.training.runs.report import write_report
 from posegen.training.settings import Settings
 from posegen.training.setup import Request, Setup, open_setup
 
-__all__ = ["Result", "default_run", "train"]
-
 _MOST_WAITING = 0.05
 _MOST_TESTED = 10_000
 """Largest number of clips of the test split that a finished model is evaluated on."""

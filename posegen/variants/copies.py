@@ -11,8 +11,6 @@ from posegen.kernels import kernel
 from posegen.motion.engine import Motion
 from posegen.skeleton import CONTACTS, JOINTS, MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, PARTS
 
-__all__ = ["mirror", "translate"]
-
 Array = NDArray[Any]
 
 

@@ -13,8 +13,6 @@ from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.variants.copies import mirror
 from posegen.variants.variant import Parameters, Variant
 
-__all__ = ["MIRROR"]
-
 Array = NDArray[Any]
 
 _FIRST_DRAW = 6

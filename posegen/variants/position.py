@@ -14,8 +14,6 @@ from posegen.scene import Scenes, on_grid
 from posegen.variants.copies import translate
 from posegen.variants.variant import Parameters, Variant
 
-__all__ = ["POSITION"]
-
 Array = NDArray[Any]
 
 _LEAST_SHIFT = 0.25

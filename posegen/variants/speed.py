@@ -12,8 +12,6 @@ from posegen.config.schema import SpeedRange
 from posegen.scene import Scenes
 from posegen.variants.variant import Parameters, Variant, factor_between
 
-__all__ = ["SPEED"]
-
 Array = NDArray[Any]
 
 _GAP = 0.05

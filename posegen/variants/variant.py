@@ -15,19 +15,6 @@ from posegen.plugins import VARIANTS
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
 
-__all__ = [
-    "BASE",
-    "Parameters",
-    "Variant",
-    "draw_parameters",
-    "enabled_variants",
-    "factor_between",
-    "largest_bodies",
-    "longest_time",
-    "neutral_parameters",
-    "parameter_rows",
-]
-
 Array = NDArray[Any]
 Parameters = Mapping[str, Array]
 """Drawn parameters by name, each an array [n]."""

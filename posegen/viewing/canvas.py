@@ -19,23 +19,6 @@ from PIL import ImageDraw, ImageFont
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
 from posegen.viewing.clip import Seat
 
-__all__ = [
-    "COLOURS",
-    "INK",
-    "Placement",
-    "View",
-    "draw_figures",
-    "draw_floor",
-    "draw_seats",
-    "facing",
-    "line_height",
-    "middle",
-    "typeface",
-    "view_from",
-    "wrap",
-    "write_lines",
-]
-
 Array = NDArray[Any]
 
 

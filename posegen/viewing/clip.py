@@ -14,20 +14,6 @@ from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.wording import did_you_mean, shown
 
-__all__ = [
-    "ACTION_NAMES",
-    "ALL",
-    "Clip",
-    "Seat",
-    "clip_of_sequence",
-    "clips_of_config",
-    "clips_of_dataset",
-    "make_clip",
-    "seats_of",
-    "tracks_of",
-    "treads_of",
-]
-
 Array = NDArray[Any]
 
 

@@ -16,8 +16,6 @@ from posegen.scene import BOTH, RIGHT, Scenes, empty_scenes
 from posegen.viewing.clip import Clip, make_clip, seats_of, tracks_of, treads_of
 from posegen.viewing.sheet import sheet_of_clip
 
-__all__ = ["demonstrate", "demonstration", "write_gallery"]
-
 FPS = 25
 STANDING_SECONDS = 0.8
 MOST_SECONDS = 5.0

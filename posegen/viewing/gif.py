@@ -26,8 +26,6 @@ from posegen.viewing.canvas import (
 )
 from posegen.viewing.clip import Clip
 
-__all__ = ["save_gif", "shown_frames"]
-
 Array = NDArray[Any]
 
 FINER = 2

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from posegen.errors import UsageError
 from posegen.viewing.clip import Clip, Seat, make_clip
 
-__all__ = ["check_path", "render", "render_all"]
-
 Array = NDArray[Any]
 
 SUFFIXES = (".gif", ".png")

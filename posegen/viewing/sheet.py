@@ -29,8 +29,6 @@ from posegen.viewing.canvas import (
 )
 from posegen.viewing.clip import Clip
 
-__all__ = ["bars_height", "draw_bars", "draw_plan", "label_intervals", "sheet_of_clip", "sheet_of_samples"]
-
 Array = NDArray[Any]
 
 

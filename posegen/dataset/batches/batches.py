@@ -18,8 +18,6 @@ from posegen.dataset.batches.windows import Windows
 from posegen.errors import UsageError
 from posegen.wording import did_you_mean, shown
 
-__all__ = ["WINDOW", "Batches", "SequenceBatch", "make_batches"]
-
 WINDOW = 1280
 """Default number of sequences that are shuffled together."""
 

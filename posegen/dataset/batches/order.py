@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from posegen.randomness import Stream, philox_kernel
 
-__all__ = ["Order", "Piece", "Window"]
-
 Array = NDArray[Any]
 
 _WORD = 2**32 - 1

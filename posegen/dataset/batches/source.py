@@ -12,8 +12,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CAPTIONS", "ArrayShape", "Selection", "Source", "SourceOwner"]
-
 Array = NDArray[Any]
 
 CAPTIONS = "captions"

@@ -26,8 +26,6 @@ from posegen.dataset.shard_codec import ABSENT, decode_chunk, decode_index, inde
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault
 from posegen.errors import PosegenError
 
-__all__ = ["TEXT_EMBEDDING", "StoredSource", "read_table"]
-
 TEXT_EMBEDDING = "text_embedding"
 """Name of the field of batches with the embeddings of a sequence's captions, float32 [caption, dimension]."""
 

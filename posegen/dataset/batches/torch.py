@@ -19,8 +19,6 @@ from posegen.dataset.batches.batches import Batches, SequenceBatch
 from posegen.errors import UsageError
 from posegen.wording import shown
 
-__all__ = ["TorchBatches", "TorchLoader", "as_tensors"]
-
 Tensors = dict[str, Any]
 
 

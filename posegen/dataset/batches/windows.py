@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from posegen.dataset.batches.order import Order, Piece
 from posegen.dataset.batches.source import Selection, Source
 
-__all__ = ["Windows"]
-
 Array = NDArray[Any]
 Key = tuple[int, int]
 """Epoch and window."""

@@ -16,8 +16,6 @@ from itertools import pairwise
 
 from posegen.generation.shard import ShardMeasures
 
-__all__ = ["Costs", "Estimate", "Rate", "Run", "estimate", "measure_rates", "recommended_shard", "recommended_workers"]
-
 BUSY = 0.9
 """Share of a cycle in which all other workers must be at work, too."""
 

@@ -24,8 +24,6 @@ from posegen.generation.shard import ShardMeasures, is_compiled, warm_up
 from posegen.progress import Progress
 from posegen.stopwatch import timing
 
-__all__ = ["command_seconds", "compile_seconds", "disk_folder", "measure_run", "run_samples", "schedule", "temporary_folder"]
-
 LEAST_SHARDS = 6
 """Shards of each worker: its first one is slow, and during the last ones other workers are idle."""
 

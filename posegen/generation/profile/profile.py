@@ -38,8 +38,6 @@ from posegen.machine import available_cores, available_memory, free_disk, proces
 from posegen.progress import Progress, SilentProgress
 from posegen.version import __version__
 
-__all__ = ["Profile", "Target", "profile"]
-
 DEFAULT_SAMPLES, DEFAULT_REPEATS = 1000, 5
 MOST_REPEATS, MOST_WORKERS = 100, 1024
 

@@ -16,8 +16,6 @@ from posegen.generation.shard import ShardMeasures
 from posegen.quantities import human_bytes, human_time
 from posegen.stopwatch import Span
 
-__all__ = ["profile_page"]
-
 WIDTH, LEFT, RIGHT, ROW, GAP = 1100, 80, 30, 18, 10
 LEAST_WIDTH = 0.3
 LETTER = 6.5

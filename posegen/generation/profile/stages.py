@@ -10,8 +10,6 @@ from posegen.generation.profile.estimate import Run
 from posegen.generation.shard import ShardMeasures
 from posegen.stopwatch import seconds_by_stage
 
-__all__ = ["STAGES", "StageTime", "limiting_resource", "mean_seconds", "stage_times", "usual_shards"]
-
 STAGES = {
     "plan": "scenes: actors, actions, times",
     "motion": "joints of each distinct motion",

@@ -37,11 +37,6 @@ from posegen.training.models.poses import (
     root_of,
 )  # fmt: skip
 
-__all__ = [
-    "GUIDANCE", "STEPS", "Animation", "MotionClip", "animate", "generate_poses", "generate_sequence", "interpolate",
-    "load_generator", "load_text_encoder", "split_clauses", "to_clip",
-]  # fmt: skip
-
 Array = NDArray[Any]
 
 GUIDANCE, STEPS = 4.0, 10

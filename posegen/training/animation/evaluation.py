@@ -27,8 +27,6 @@ from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.models.flow_matching import EVALUATION, draw_noise
 from posegen.training.models.poses import body_of
 
-__all__ = ["GeneratedSet", "generate_for_test_captions"]
-
 Array = NDArray[Any]
 
 SAMPLES = 600

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS, sole_points
 
-__all__ = ["lock_feet", "runs_of"]
-
 Array = NDArray[Any]
 
 SHORTEST = 0.1

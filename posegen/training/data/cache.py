@@ -29,8 +29,6 @@ from posegen.errors import PosegenError
 from posegen.machine import available_cores
 from posegen.training.data.features import Recipe, View
 
-__all__ = ["FOLDER", "cached_array", "keep_array", "kept_array", "prepare", "read_field", "view_of"]
-
 Array = NDArray[Any]
 
 FOLDER = "training"

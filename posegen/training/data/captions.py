@@ -29,12 +29,6 @@ from posegen.randomness import integers
 from posegen.training.data.features import Draw, Recipe, View, clip_draws
 from posegen.training.data.hard_negatives import CHANGED, Alternative, alternatives_of
 
-__all__ = [
-    "CHANGES", "FAMILIES", "MOST_CAPTIONS", "SENTENCE", "SPELLED", "STATED_ACTIONS", "TEXT_LENGTH", "VOCABULARY",
-    "CaptionSampler", "Captions", "FreshCaptions", "encoder_of", "family_names", "open_captions", "spell", "texts_of",
-    "word_hash",
-]  # fmt: skip
-
 Array = NDArray[Any]
 
 MOST_CAPTIONS = 8

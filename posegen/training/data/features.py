@@ -22,8 +22,6 @@ from posegen.constants import ABSENT_ACTION
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PARTS
 
-__all__ = ["ABSENT", "ACTION", "FEATURES", "LENGTH", "MOTION", "Draw", "Recipe", "View", "clip_draws", "features_of"]
-
 Array = NDArray[Any]
 
 ABSENT = -1

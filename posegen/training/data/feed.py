@@ -25,8 +25,6 @@ from posegen.training.data.features import ABSENT, Draw, clip_draws
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Skeleton
 
-__all__ = ["Feed", "Loader", "Loading", "to_clips", "vary_skeletons"]
-
 Array = NDArray[Any]
 Tensors = dict[str, Any]
 

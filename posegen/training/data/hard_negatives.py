@@ -18,8 +18,6 @@ import xxhash
 from posegen.captions.grammar import verb_forms
 from posegen.library.load import load_library
 
-__all__ = ["CHANGED", "Alternative", "Statement", "alternatives_of"]
-
 CHANGED = ("action", "side", "direction", "path", "speed", "count")
 """Kinds of statements that are changed."""
 

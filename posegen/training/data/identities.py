@@ -25,11 +25,6 @@ from posegen.skeleton import JOINTS
 from posegen.training.data.cache import FOLDER, cached_array, keep_array, kept_array
 from posegen.training.data.features import Draw, Recipe, View
 
-__all__ = [
-    "ALIKE", "EVALUATED", "IDENTITY_RECIPES", "OTHER", "SAME", "SIZES", "TRAINED_VARIANTS",
-    "Identities", "IdentitySplit", "look_alikes", "open_identities", "partners_of",
-]  # fmt: skip
-
 Array = NDArray[Any]
 
 _LOOKS = ("stature", "legs", "arms", "shoulders", "hips", "age", "male", "style")

@@ -22,8 +22,6 @@ from posegen.constants import ABSENT_ACTION
 from posegen.errors import UsageError
 from posegen.skeleton import JOINTS, PARTS
 
-__all__ = ["OwnClips", "read_own_clips"]
-
 Array = NDArray[Any]
 
 _FOLDER_FPS = 25.0

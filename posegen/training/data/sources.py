@@ -26,8 +26,6 @@ from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import IdentitySplit
 from posegen.training.data.own_clips import OwnClips
 
-__all__ = ["CachedOrigin", "ClipSource", "ConfigOrigin", "DatasetOrigin", "Origin", "OwnOrigin", "Query"]
-
 Array = NDArray[Any]
 Put = Callable[[Recipe, int, Any, Array], None]
 """Stores the values of a recipe for a variant (an index into the variants of the query) and rows of the query's samples."""

@@ -35,8 +35,6 @@ from posegen.training.data.own_clips import OwnClips, read_own_clips
 from posegen.training.data.sources import CachedOrigin, ClipSource, ConfigOrigin, Origin, OwnOrigin
 from posegen.training.settings import Contrast, Data, Settings
 
-__all__ = ["TrainingData", "batches_of", "open_own_clips", "open_training_data", "statistics"]
-
 Array = NDArray[Any]
 
 LANES = 4

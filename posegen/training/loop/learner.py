@@ -28,8 +28,6 @@ from posegen.training.settings import Settings, learning_rate
 from posegen.training.setup import Request, Setup
 from posegen.training.task import Clips, Task
 
-__all__ = ["Learner", "Session", "StepCallback", "apply_in_micro_batches", "make_learner", "parts_per_step", "run_steps"]
-
 _LARGEST_SEED = 2**63
 
 

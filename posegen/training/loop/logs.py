@@ -12,8 +12,6 @@ from posegen.extras import require_extra
 from posegen.training.loop.timing import StepTimes
 from posegen.training.settings import Settings, log_interval
 
-__all__ = ["Logs"]
-
 
 class Logs:
     """The loggers that the settings name.

@@ -28,8 +28,6 @@ from posegen.training.resources import is_out_of_memory
 from posegen.training.runs import checkpoints
 from posegen.training.setup import Request, open_setup
 
-__all__ = ["other_processes"]
-
 _POLL_SECONDS = 0.1
 _FAILURE_SECONDS = 2.0
 """Time in which a process that has failed is expected to end."""

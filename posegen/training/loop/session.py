@@ -28,8 +28,6 @@ from posegen.training.loop.timing import StepTimer, StepTimes
 from posegen.training.resources import SwapMonitor, gpu_use, is_out_of_memory, release_memory
 from posegen.training.runs import checkpoints
 
-__all__ = ["train_session"]
-
 _CHECK_MEMORY_EVERY = 10
 """Steps between two checks of memory use and swapping."""
 _LIMIT_SHARE = 0.95

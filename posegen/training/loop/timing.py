@@ -7,8 +7,6 @@ from collections import deque
 from dataclasses import dataclass
 from statistics import median
 
-__all__ = ["PHASES", "StepTimer", "StepTimes"]
-
 PHASES = ("data", "forward", "backward", "optimiser")
 _RECENT = 200
 _WARMUP = 3

@@ -21,8 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from posegen.randomness import Stream, permuted
 
-__all__ = ["RECALLS", "Ranking", "chance_of", "pools", "rank_pairs", "ranking_of", "ranks_of"]
-
 Array = NDArray[Any]
 
 RECALLS = (1, 2, 3, 5, 10)

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEWEST", "best_constant", "entropy_floor", "errors_of", "smape"]
-
 Array = NDArray[Any]
 
 FEWEST = 3

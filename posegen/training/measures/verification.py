@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Verification", "area_under_curve", "equal_error_rate", "true_accept_rate", "verify_pairs"]
-
 Array = NDArray[Any]
 
 

@@ -20,11 +20,6 @@ from torch.utils.checkpoint import checkpoint
 
 from posegen.training.data.features import FEATURES
 
-__all__ = [
-    "ANY_SKELETON_SPREAD", "MotionEncoder",
-    "add_adapters", "frame_mask", "merge_adapters", "pooled", "projection", "trainable_weights",
-]  # fmt: skip
-
 _SIZES = {"small": (96, 5), "medium": (192, 10), "large": (384, 15)}
 """Width and depth."""
 

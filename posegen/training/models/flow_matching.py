@@ -28,11 +28,6 @@ from torch.utils.checkpoint import checkpoint
 from posegen.training.data.features import Draw, clip_draws
 from posegen.training.models.poses import CONTACTS, POSE_NUMBERS, ROTATIONS
 
-__all__ = [
-    "EVALUATION", "GUIDED_FROM", "Denoiser", "NoiseDraws",
-    "draw_noise", "early_times", "guided", "integrate", "noise_from", "velocity_errors",
-]  # fmt: skip
-
 Array = NDArray[Any]
 Predict = Callable[[Tensor, float], Tensor]
 """Predicts the motion from a noisy motion and its time."""

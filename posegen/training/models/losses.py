@@ -12,8 +12,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["info_nce", "supervised", "triplet", "valid_pairs"]
-
 _EXCLUDED = -1e9
 
 

@@ -31,27 +31,6 @@ from posegen.scene import Persons
 from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS, body_offsets
 from posegen.training.data.features import FEATURES, Recipe, View, features_of
 
-__all__ = [
-    "AVERAGE_BODY",
-    "BODY_MEASURES",
-    "CONTACTS",
-    "HEIGHT",
-    "POSE",
-    "POSE_NUMBERS",
-    "ROTATED",
-    "ROTATIONS",
-    "STYLE_MOTION",
-    "body_of",
-    "joints_of",
-    "leg_length",
-    "local_rotations",
-    "offsets_of",
-    "poses_of",
-    "retarget_to_average_body",
-    "root_of",
-    "rotation_matrices",
-]  # fmt: skip
-
 Array = NDArray[Any]
 
 BODY_MEASURES = ("stature", "legs", "arms", "shoulders", "hips")

@@ -25,8 +25,6 @@ from posegen.errors import UsageError
 from posegen.training.data.captions import VOCABULARY
 from posegen.training.settings import Model
 
-__all__ = ["ENCODER", "CaptionReader", "TextModel", "find_trainable_encoder", "save_encoder"]
-
 ENCODER = "encoder"
 """Folder of a run that holds its text encoder, as sentence-transformers saves it."""
 _AT_ONCE = 32

@@ -23,8 +23,6 @@ from posegen.dataset.files import remove_durably, write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 
-__all__ = ["FOLDER", "RunProgress", "State", "latest", "newest_progress", "read", "remove_old", "write"]
-
 FOLDER = "checkpoints"
 _NAME = re.compile(r"([0-9]{8})\.json")
 _KEPT = 2

@@ -23,8 +23,6 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 
-__all__ = ["MODEL", "RESULT", "RUN", "WEIGHTS", "find_runs", "flatten_settings", "read_document", "write_document"]
-
 _LISTED = {"task", "source", "settings", "rounds"}
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
 

@@ -17,8 +17,6 @@ from posegen.dataset.runs import current_run
 from posegen.quantities import human_time
 from posegen.training.runs.folder import flatten_settings
 
-__all__ = ["write_report"]
-
 _WIDTH, _HEIGHT, _MARGIN = 640, 240, 44
 _MOST_CONFUSED = 12
 _CELL, _LABELS = 10, 110

@@ -19,8 +19,6 @@ from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.settings import Model
 from posegen.training.task import Clips, Tally, Task
 
-__all__ = ["TASK", "ActionModel"]
-
 Array = NDArray[Any]
 
 

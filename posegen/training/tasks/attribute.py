@@ -29,10 +29,6 @@ from posegen.training.models.text_encoders import CaptionReader
 from posegen.training.settings import Model, Settings
 from posegen.training.task import Clips, Tally, Task
 
-__all__ = [
-    "KNOWN", "MEASURED", "MEASURES", "STATED", "TASK", "CaptionModel", "MotionModel", "cadence", "kinetic_energy", "mean_speed",
-]  # fmt: skip
-
 Array = NDArray[Any]
 
 MEASURES = ("speed", "cadence", "energy", "duration")

@@ -26,8 +26,6 @@ from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
 from posegen.training.task import Clips, Tally, Task
 
-__all__ = ["TASK", "IdentityModel"]
-
 Array = NDArray[Any]
 
 _DIMENSION = 128

@@ -21,8 +21,6 @@ from posegen.training.models.poses import POSE
 from posegen.training.settings import Model
 from posegen.training.task import Clips, Tally, Task
 
-__all__ = ["TASK", "MotionModel"]
-
 
 class MotionModel(nn.Module):
     """Generates motion: a :class:`posegen.training.models.flow_matching.Denoiser` as ``encoder``.

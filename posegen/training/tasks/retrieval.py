@@ -25,8 +25,6 @@ from posegen.training.models.losses import info_nce, triplet, valid_pairs
 from posegen.training.settings import Contrast, Model
 from posegen.training.task import Clips, Tally, Task
 
-__all__ = ["DIMENSION", "TASK", "RetrievalModel"]
-
 Array = NDArray[Any]
 
 DIMENSION = 256

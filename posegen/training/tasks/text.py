@@ -40,8 +40,6 @@ from posegen.training.models.text_encoders import TextModel, save_encoder
 from posegen.training.settings import Model, Settings, Text
 from posegen.training.task import Clips, Tally, Task
 
-__all__ = ["TASK", "predict_families", "recall_among_hard_negatives", "recall_in_pools"]
-
 Array = NDArray[Any]
 
 _POOL = 256
