@@ -31,7 +31,7 @@ class Peer:
 
     Attributes
     ----------
-    told : str
+    reported : str
         How it is used, in a few words.
     write : callable
         From an empty folder, the sequences [n, ...] and the window.
@@ -39,7 +39,7 @@ class Peer:
         From the folder, the shape and type of a sequence, the size of a batch, the window and the epoch, to batches.
     """
 
-    told: str
+    reported: str
     write: Callable[[Path, Array, int], None]
     read: Callable[[Path, Any, int, int, int], Batches]
 

@@ -72,7 +72,7 @@ def measure(samples: int, rounds: int, folder: Path) -> dict[str, Any]:
                 "posegen_by_it": statistics.median(a.taken / b.taken for a, b in zip(turns, seconds["posegen"], strict=True)),
                 "megabytes": sizes[name],
                 "written_per_second": writing.get(name),
-                "told": PEERS[name].told if name in PEERS else "chunks, compressed and checked",
+                "reported": PEERS[name].reported if name in PEERS else "chunks, compressed and checked",
                 "seconds": [turn.taken for turn in turns],
             }
             for name, turns in seconds.items()

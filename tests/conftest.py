@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Clip:
-    """A stretch of captured motion: what it shows, and float32 [frame, joint, axis] at 25 FPS."""
+    """A stretch of mocap: what it shows, and float32 [frame, joint, axis] at 25 FPS."""
 
     label: str
     joints: NDArray[np.float32]

@@ -26,13 +26,13 @@ class Programs:
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, folder: Path, module: str, *arguments: str | Path, **environment: str) -> None:
-        """Run ``python -m MODULE``; its standard output is stored as ``FOLDER/told.json``."""
+        """Run ``python -m MODULE``; its standard output is stored as ``FOLDER/reported.json``."""
         if self._process is None:
             self._process = _started()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        printed, errors = folder / "told.json", folder / "errors.txt"
+        printed, errors = folder / "reported.json", folder / "errors.txt"
         request = {
             "module": module,
             "arguments": [str(argument) for argument in arguments],

@@ -62,7 +62,7 @@ class TestMirror:
 
 class TestPosition:
     @given(on_grid, st.tuples(st.floats(-9, 9), st.floats(-9, 9)))
-    def test_stays_on_the_grid_and_comes_back(self, joints, offset):
+    def test_shift_stays_on_the_grid_and_is_reversible(self, joints, offset):
         moved = augment.position(joints, offset)
         steps = moved.astype(np.float64) / GRID
         np.testing.assert_array_equal(steps, np.rint(steps))

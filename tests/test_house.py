@@ -154,7 +154,7 @@ def test_content_is_decided_by_plain_arithmetic() -> None:
 
 
 BANNED = re.compile(
-    r"\b(?:told|tells|telling|retold|untold|roads?|sittings|whoever|mends?|mended|mending|cures?|cured|strays|vacancy|ledger|unasked|parted"
+    r"\b(?:told|tells|telling|retold|caption_dropout|roads?|sittings|whoever|mends?|mended|mending|cures?|cured|strays|vacancy|ledger|unasked|parted"
     r"|goes on|went on|comes back|came back|taken again|measured again|planned again|made anew|who trains|who reads|who makes"
     r"|captured (?:motion|clips?|skeletons?)|steps learned)\b",
     re.IGNORECASE,
@@ -162,9 +162,16 @@ BANNED = re.compile(
 """Words of the left column of the style guide that have no other sense in this repository. Language data (YAML) is exempt."""
 
 WORDS_IN_ANOTHER_SENSE = {
+    "posegen/captions/grammar.py": "goes_on",
+    "posegen/captions/lexicon.py": "goes_on",
+    "posegen/dataset/embedding_layout.py": '"told"',
+    "posegen/library/words.py": "goes_on",
+    "tests/captions/test_captions.py": "went on",
+    "tests/captions/test_language.py": "goes_on",
+    "tests/captions/test_parser.py": "goes on",
     "tests/test_house.py": ".*",
 }
-"""Files and the lines in which a banned word has another sense, for example as a word of a caption."""
+"""Files and lines in which a banned word is a word of a caption, a key of a word file, or a key of stored datasets."""
 
 
 def test_no_file_uses_a_banned_word() -> None:

@@ -1,4 +1,4 @@
-"""Keyed permutations: each number once, whoever asks."""
+"""Keyed permutations: each number exactly once, independent of the order of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages are taken down where somebody asks, by whoever does them, and only once."""
+"""Stages are recorded where requested, in any process, exactly once."""
 
 from __future__ import annotations
 

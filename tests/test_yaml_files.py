@@ -20,7 +20,7 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN)
-def test_what_is_written_as_yaml_comes_back(data: object) -> None:
+def test_yaml_round_trip(data: object) -> None:
     text = yaml.safe_dump(data)
     if "&id" not in text:  # PyYAML writes an anchor where one list occurs twice
         assert parse_yaml(text, "here") == data

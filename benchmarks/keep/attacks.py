@@ -24,6 +24,6 @@ def measure(folder: Path) -> Iterator[Figure]:
     ended = subprocess.run(
         [*command, f"--basetemp={folder / 'attacks'}"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    told = f"all held, {time.monotonic() - start:.0f} s" if ended.returncode == 0 else "broken"
+    reported = f"all held, {time.monotonic() - start:.0f} s" if ended.returncode == 0 else "broken"
     name = f"{wanted} sequences of generate, die, extend, damage, verify and repair, beside a model"
-    yield Figure(name, told, "all held", ended.returncode == 0, ended.stdout[-4000:] if ended.returncode else None)
+    yield Figure(name, reported, "all held", ended.returncode == 0, ended.stdout[-4000:] if ended.returncode else None)

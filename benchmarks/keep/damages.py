@@ -60,11 +60,11 @@ def measure(folder: Path) -> Iterator[Figure]:
     found = [str(problem) for problem in verify(path)]
     yield Figure("verify of the undamaged dataset", f"{len(found)} problems", "0", not found, found)
     moments, kinds = random.Random(3), [kind for kind, weight in KINDS.items() for _ in range(weight)]
-    told, unnamed, unread, wrong = Counter[str](), [], [], []
+    reported, unnamed, unread, wrong = Counter[str](), [], [], []
     for number in range(DAMAGES):
         kind = kinds[number % len(kinds)]
         where, problems, read = _damaged(place, kind, moments, sound)
-        told[kind.__name__.strip("_")] += 1
+        reported[kind.__name__.strip("_")] += 1
         label = f"{number} {kind.__name__.strip('_')} of {', '.join(where)}"
         unnamed += [f"{label}: {fault}" for fault in _unnamed(where, problems)]
         unread += [f"{label}: {fault}" for fault in read.unraised]
@@ -73,11 +73,11 @@ def measure(folder: Path) -> Iterator[Figure]:
             print(f"{number + 1} of {DAMAGES} damages", file=sys.stderr, flush=True)
     what = f"{DAMAGES} damages of {len(place.files)} files in {SHARDS} shards"
     yield Figure(
-        f"{what}: not named by verify, or something else named", str(len(unnamed)), "0", not unnamed, [dict(told), unnamed]
+        f"{what}: not named by verify, or something else named", str(len(unnamed)), "0", not unnamed, [dict(reported), unnamed]
     )
     yield Figure("of them: read through posegen.open without an error", str(len(unread)), "0", not unread, unread)
     yield Figure("of them: read, and another value than was written", str(len(wrong)), "0", not wrong, wrong)
-    yield Figure("kinds of damage", ", ".join(f"{count} {kind}" for kind, count in sorted(told.items())))
+    yield Figure("kinds of damage", ", ".join(f"{count} {kind}" for kind, count in sorted(reported.items())))
     yield from _through_the_command_line(place, moments, kinds)
     left = [str(problem) for problem in verify(path)]
     yield Figure("verify once all is undone", f"{len(left)} problems", "0", not left, left)
@@ -325,5 +325,5 @@ def _through_the_command_line(place: Place, moments: random.Random, kinds: list[
         named = all(name in run.stdout or f"shard {_shard(name)}:" in run.stdout for name in where)
         if run.returncode != 1 or not named or "Traceback" in run.stdout + run.stderr:
             bad.append(f"{number} {kind.__name__} of {where}: {run.returncode} {run.stdout[-500:]} {run.stderr[-500:]}")
-    told = f"{THROUGH_THE_COMMAND_LINE - len(bad)} of {THROUGH_THE_COMMAND_LINE}"
-    yield Figure("by the command: exit code 1, the file named, no traceback", told, "all", not bad, bad)
+    reported = f"{THROUGH_THE_COMMAND_LINE - len(bad)} of {THROUGH_THE_COMMAND_LINE}"
+    yield Figure("by the command: exit code 1, the file named, no traceback", reported, "all", not bad, bad)

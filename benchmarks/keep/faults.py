@@ -40,7 +40,7 @@ class Tally:
     struck: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     unequal: list[str] = field(default_factory=list)
-    strays: list[str] = field(default_factory=list)
+    orphans: list[str] = field(default_factory=list)
     made_twice: list[str] = field(default_factory=list)
     touched: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ def _strike(
         after = _times(path)
         tally.touched += [f"{name}: {file}" for file, stamp in before.items() if after.get(file) != stamp]
         tally.unequal += [f"{name}: {difference}" for difference in differences(whole, path, deep=True)]
-        tally.strays += [f"{name}: {file}" for file in sorted({*files_of(path)} ^ {*files_of(whole)})]
+        tally.orphans += [f"{name}: {file}" for file in sorted({*files_of(path)} ^ {*files_of(whole)})]
     shutil.rmtree(place)
 
 
@@ -128,7 +128,7 @@ def _figures(tally: Tally) -> Iterator[Figure]:
     )
     lists = {
         "after one more run, diff against the run that nobody disturbed": (tally.unequal, "differences"),
-        "files that are left over or missing": (tally.strays, "files"),
+        "files that are left over or missing": (tally.orphans, "files"),
         "files of complete shards that the next run touched": (tally.touched, "files"),
         "runs that ended otherwise than they should, or without a clear word": (tally.complaints, "runs"),
     }
@@ -153,7 +153,7 @@ def _extension(folder: Path, config: Config) -> Figure:
     after = _times(path)
     changed = [name for name, stamp in before.items() if after[name] != stamp]
     changed += [str(difference) for difference in differences(folder / "whole", path, deep=True)]
-    told = f"{len(before) - len(changed)} of {len(before)} the same"
+    reported = f"{len(before) - len(changed)} of {len(before)} the same"
     return Figure(
-        f"files of {partial_shard} complete shards after an extension: time and inode", told, "all", not changed, changed
+        f"files of {partial_shard} complete shards after an extension: time and inode", reported, "all", not changed, changed
     )

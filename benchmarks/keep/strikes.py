@@ -192,9 +192,9 @@ def interrupted_twice(path: Path, draw: Random) -> Struck:
 
 def _stopped(run: Run) -> Struck:
     code, words = run.end()
-    told = [f"ended with {code}: {words}"] if code not in (0, 130) or "Traceback" in words else []
+    reported = [f"ended with {code}: {words}"] if code not in (0, 130) or "Traceback" in words else []
     temporary = [str(file) for file in run.path.rglob(".*")]
-    return Struck(code == 130, told + [f"left {name}" for name in temporary])
+    return Struck(code == 130, reported + [f"left {name}" for name in temporary])
 
 
 def sync_failed(path: Path, draw: Random) -> Struck:
@@ -242,15 +242,15 @@ def damaged(path: Path, draw: Random, whole: Path) -> Struck:
     file, kind = draw.choice(files), draw.choice(["flip", "truncate", "delete", "exchange"])
     name = file.relative_to(path).as_posix()
     _damage(file, kind, draw, [other for other in files if other.read_bytes() != file.read_bytes()])
-    mended = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
-    if name in mended.stdout and mended.returncode == 0:
+    repaired = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
+    if name in repaired.stdout and repaired.returncode == 0:
         return Struck(True)
-    if "dataset.json" in mended.stdout and mended.returncode == 1:  # the message asks to delete it
+    if "dataset.json" in repaired.stdout and repaired.returncode == 1:  # the message asks to delete it
         (path / "dataset.json").unlink(missing_ok=True)
         code, words = start(path).end()
-        mended = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
-        return Struck(True, [] if code == mended.returncode == 0 else [f"{kind} of {name}: {words}{mended.stdout}"])
-    return Struck(True, [f"{kind} of {name}: {mended.returncode}: {mended.stdout}{mended.stderr}"])
+        repaired = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
+        return Struck(True, [] if code == repaired.returncode == 0 else [f"{kind} of {name}: {words}{repaired.stdout}"])
+    return Struck(True, [f"{kind} of {name}: {repaired.returncode}: {repaired.stdout}{repaired.stderr}"])
 
 
 def _damage(file: Path, kind: str, draw: Random, others: list[Path]) -> None:

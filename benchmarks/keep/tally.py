@@ -33,7 +33,7 @@ class Kind:
     Attributes
     ----------
     name : str
-        As a figure tells it.
+        Text of a figure.
     share : int
         How many of 100 inputs are of this kind.
     documents : sequence of dict

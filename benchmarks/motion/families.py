@@ -40,12 +40,17 @@ def measure(folder: Path) -> Iterator[Figure]:
     families = fit(clips)
     library = load_library()
     measured = f"{len(families)}: {', '.join(families)}"
-    yield Figure(f"families with {FEWEST_CLIPS} captured clips of {FEWEST_PERSONS} persons", measured)
+    yield Figure(f"families with {FEWEST_CLIPS} mocap clips of {FEWEST_PERSONS} persons", measured)
     missing = lacking(families, library.actions)
     yield Figure("of them without an action in the library", ", ".join(missing) or "none", "none", not missing)
-    untold = [a for family in families for a in ACTIONS[family] if a in library.actions and not themes_with(library, a)]
+    actions_without_theme = [
+        a for family in families for a in ACTIONS[family] if a in library.actions and not themes_with(library, a)
+    ]
     yield Figure(
-        "actions of them that no theme has, taken from written scenes", ", ".join(untold) or "none", "none", not untold
+        "actions of them that no theme has, taken from written scenes",
+        ", ".join(actions_without_theme) or "none",
+        "none",
+        not actions_without_theme,
     )
     for family, of_it in families.items():
         if family not in missing:

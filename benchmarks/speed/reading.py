@@ -28,7 +28,7 @@ def measure(folder: Path) -> Iterator[Figure]:
         if name == "posegen":
             continue
         value = f"{reader['sequences_per_second']:,.0f}; posegen is {reader['posegen_by_it']:.2f} times as fast"
-        value += f"; {reader['megabytes']:,.0f} MB on disk, {reader['told']}"
+        value += f"; {reader['megabytes']:,.0f} MB on disk, {reader['reported']}"
         is_rival = name in RIVALS
         is_faster = reader["posegen_by_it"] > 1 if is_rival else None
         yield Figure(f"{name}, sequences/s", value, "posegen faster" if is_rival else "", is_faster)

@@ -1,6 +1,6 @@
 """Benchmarks of the training tasks: each learns with `quick` within minutes, and its control learns nothing."""
 
-from benchmarks.tasks import attribute, identity, kills, motion, road, text
+from benchmarks.tasks import attribute, identity, kills, motion, pipeline, text
 
 TITLE = "Tasks"
-MEASURES = [identity, attribute, text, road, kills, motion]
+MEASURES = [identity, attribute, text, pipeline, kills, motion]

@@ -28,27 +28,31 @@ def measure(folder: Path) -> Iterator[Figure]:
         if given == "captions":
             yield from _words_figures(name, run)
         for attribute in ATTRIBUTES:
-            yield Figure(f"{name}: {attribute}", _told(run.measures, attribute))
+            yield Figure(f"{name}: {attribute}", _reported(run.measures, attribute))
         shuffled = ("--set", "data.shuffle_labels=true", "--set", f"attribute.given={given}")
         control = trained(path, "attribute", "quick", folder / f"{given} shuffled", *shuffled).measures
         good = all(control[f"{a}_smape"] >= LEAST_OF_CONSTANT * control[f"{a}_constant"] for a in ATTRIBUTES)
-        told = "; ".join(f"{a} {control[f'{a}_smape']:.1f} %, constant {control[f'{a}_constant']:.1f} %" for a in ATTRIBUTES)
-        yield Figure(f"{name}: with shuffled labels", told, f"at least {LEAST_OF_CONSTANT} of what a constant gets", good)
+        reported = "; ".join(
+            f"{a} {control[f'{a}_smape']:.1f} %, constant {control[f'{a}_constant']:.1f} %" for a in ATTRIBUTES
+        )
+        yield Figure(f"{name}: with shuffled labels", reported, f"at least {LEAST_OF_CONSTANT} of what a constant gets", good)
 
 
 def _words_figures(name: str, run: Run) -> Iterator[Figure]:
     found = run.measures
     error, floor = found["speed_stated_smape"], found["speed_stated_floor"]
-    told = f"SMAPE {error:.1f} %, floor {floor:.1f} %, of {found['speed_stated']:.0f} captions"
+    reported = f"SMAPE {error:.1f} %, floor {floor:.1f} %, of {found['speed_stated']:.0f} captions"
     good = error < MOST_STATED
-    yield Figure(f"{name}: speed, captions that state it", told, f"under {MOST_STATED:.0f} %", good)
+    yield Figure(f"{name}: speed, captions that state it", reported, f"under {MOST_STATED:.0f} %", good)
     error, floor = found["speed_unstated_smape"], found["speed_unstated_floor"]
-    told = f"SMAPE {error:.1f} %, floor {floor:.1f} %, {error / floor:.2f} of it, of {found['speed_unstated']:.0f} captions"
+    reported = f"SMAPE {error:.1f} %, floor {floor:.1f} %, {error / floor:.2f} of it, of {found['speed_unstated']:.0f} captions"
     low, high = FROM_FLOOR
-    yield Figure(f"{name}: speed, captions that do not", told, f"{low} to {high} of the floor", low <= error / floor <= high)
+    yield Figure(
+        f"{name}: speed, captions that do not", reported, f"{low} to {high} of the floor", low <= error / floor <= high
+    )
 
 
-def _told(found: dict[str, float], attribute: str) -> str:
+def _reported(found: dict[str, float], attribute: str) -> str:
     error, constant = found[f"{attribute}_smape"], found[f"{attribute}_constant"]
     absolute, explained = found[f"{attribute}_mae"], found[f"{attribute}_r2"]
     return f"SMAPE {error:.1f} %, constant {constant:.1f} %; MAE {absolute:.3g}; R2 {explained:.3f}"

@@ -22,28 +22,31 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from time_figures(name, run, MOST_MINUTES, "quick identity")
     found = run.measures
     pairs = f"{found['same_pairs']:.0f} pairs of one, {found['other_pairs']:.0f} of two"
-    told = f"{_told(found, '')}; {found['persons']:.0f} persons, {pairs}"
+    reported = f"{_reported(found, '')}; {found['persons']:.0f} persons, {pairs}"
     wanted = f"AUC at least {LEAST_AREA} on persons never trained on"
-    yield Figure(f"{name}: persons", told, wanted, found["auc"] >= LEAST_AREA, {"quick identity": f"AUC {found['auc']:.3f}"})
-    yield Figure(f"{name}: look-alikes", f"{_told(found, 'alike_')}; {found['alike_pairs']:.0f} pairs")
+    yield Figure(
+        f"{name}: persons", reported, wanted, found["auc"] >= LEAST_AREA, {"quick identity": f"AUC {found['auc']:.3f}"}
+    )
+    yield Figure(f"{name}: look-alikes", f"{_reported(found, 'alike_')}; {found['alike_pairs']:.0f} pairs")
     yield Figure(
         f"{name}: lengths of bones alone", f"AUC {found['size_auc']:.3f}, of look-alikes {found['alike_size_auc']:.3f}"
     )
-    for by, told in (("body", ""), ("style", ", by style")):
+    for by, reported in (("body", ""), ("style", ", by style")):
         how = ("--set", f"identity.by={by}")
         if by == "style":
             found = trained(path, "identity", "quick", folder / by, *how).measures
-            yield Figure(f"{name}: persons by style alone", f"{_told(found, '')}; look-alikes {_told(found, 'alike_')}")
+            yield Figure(f"{name}: persons by style alone", f"{_reported(found, '')}; look-alikes {_reported(found, 'alike_')}")
         still = ("--set", "optimiser.rate=0", "--set", "steps=10")
         found = trained(path, "identity", "quick", folder / f"untrained {by}", *how, *still).measures
         yield Figure(
-            f"{name}: an encoder that is not trained{told}", f"{_told(found, '')}; look-alikes {_told(found, 'alike_')}"
+            f"{name}: an encoder that is not trained{reported}",
+            f"{_reported(found, '')}; look-alikes {_reported(found, 'alike_')}",
         )
     control = trained(path, "identity", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true").measures
     near = abs(control["auc"] - 0.5) <= MOST_FROM_CHANCE
-    yield Figure(f"{name}: with shuffled persons", _told(control, ""), f"AUC within {MOST_FROM_CHANCE} of .5", near)
+    yield Figure(f"{name}: with shuffled persons", _reported(control, ""), f"AUC within {MOST_FROM_CHANCE} of .5", near)
 
 
-def _told(found: dict[str, float], kind: str) -> str:
+def _reported(found: dict[str, float], kind: str) -> str:
     area, error, taken = (found[f"{kind}{measure}"] for measure in ("auc", "equal_error", "tar"))
     return f"AUC {area:.3f}, equal error rate {error:.3f}, TAR {100 * taken:.1f} % at FAR 1 %"

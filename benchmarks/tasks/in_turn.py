@@ -45,8 +45,8 @@ def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[
             frames = _frames(seer, made.clip.joints)
             first, second = (_when(frames, action, seer.view.fps) for action in (one, other))
             ordered += first < second
-        told = f"{ordered} of {len(pairs) * len(SEEDS)}"
-        yield Figure(f"{name}: sentences of two actions {'left whole' if whole else 'in parts'}, both seen in order", told)
+        reported = f"{ordered} of {len(pairs) * len(SEEDS)}"
+        yield Figure(f"{name}: sentences of two actions {'left whole' if whole else 'in parts'}, both seen in order", reported)
 
 
 def _frames(seer: TrainedModel, joints: NDArray[np.float32]) -> list[str]:
@@ -55,7 +55,7 @@ def _frames(seer: TrainedModel, joints: NDArray[np.float32]) -> list[str]:
     length = torch.tensor([len(motion)])
     with torch.inference_mode():
         said = seer.model(torch.from_numpy(motion)[None], length)
-    assert seer.task.describe is not None, "a model of actions tells them"
+    assert seer.task.describe is not None, "the model predicts actions"
     return list(seer.task.describe(said, {"length": length}, seer.view)["frames"][0])
 
 

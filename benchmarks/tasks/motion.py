@@ -30,40 +30,40 @@ def measure(folder: Path) -> Iterator[Figure]:
     shuffled = trained(path, "motion", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true")
     own, control = _judged(path, quick, judge), _judged(path, shuffled, judge)
     yield from _against_controls(name, own, control)
-    yield from _told(name, own)
+    yield from _reported(name, own)
     yield from figures_of_turns(name, quick.place, trained(path, "action", "quick", folder / "watcher").place)
     balanced = trained(path, "motion", "balanced", folder / "balanced")
     name = f"balanced, task motion, {SAMPLES:,} samples"
     yield from time_figures(name, balanced, BALANCED_MINUTES, "balanced motion")
     own = _judged(path, balanced, judge)
     share = own.made.precision / own.real.precision
-    told = f"{100 * own.made.precision:.1f} %, {share:.2f} of the real motion's {100 * own.real.precision:.1f} %"
-    yield Figure(f"{name}: R-precision", told, f"at least {LEAST_OF_REAL} of the real", share >= LEAST_OF_REAL)
+    reported = f"{100 * own.made.precision:.1f} %, {share:.2f} of the real motion's {100 * own.real.precision:.1f} %"
+    yield Figure(f"{name}: R-precision", reported, f"at least {LEAST_OF_REAL} of the real", share >= LEAST_OF_REAL)
     skate = own.made.figures["skate, strict"]
-    told = f"{100 * skate:.2f} %; real motion {100 * own.real.figures['skate, strict']:.2f} %"
-    yield Figure(f"{name}: strict skate", told, f"under {100 * MOST_SKATE:.0f} %", skate < MOST_SKATE)
-    yield from _told(name, own)
+    reported = f"{100 * skate:.2f} %; real motion {100 * own.real.figures['skate, strict']:.2f} %"
+    yield Figure(f"{name}: strict skate", reported, f"under {100 * MOST_SKATE:.0f} %", skate < MOST_SKATE)
+    yield from _reported(name, own)
     yield from figures_of_joins(name, balanced.place)
 
 
 def _judged(path: Path, run: Run, judge: Path) -> JudgedMotion:
-    return judge_motion(run.place, path, judge, None, lambda told: None)
+    return judge_motion(run.place, path, judge, None, lambda reported: None)
 
 
 def _against_controls(name: str, own: JudgedMotion, control: JudgedMotion) -> Iterator[Figure]:
     for kind, other in (("the mean motion", own.mean), ("shuffled captions", control.made)):
         nearer = own.made.frechet < other.frechet and own.made.precision > other.precision
-        told = (
+        reported = (
             f"FID {own.made.frechet:.4f} against {other.frechet:.4f}, R-precision {100 * own.made.precision:.1f} % against "
             f"{100 * other.precision:.1f} %"
         )
-        yield Figure(f"{name}: beside {kind}", told, "nearer, and more precise", nearer)
+        yield Figure(f"{name}: beside {kind}", reported, "nearer, and more precise", nearer)
     times = control.made.precision / control.chance
-    told = f"R-precision {100 * control.made.precision:.1f} %, {times:.1f} times chance"
-    yield Figure(f"{name}: with shuffled captions", told, "chance", times <= MOST_TIMES_CHANCE)
+    reported = f"R-precision {100 * control.made.precision:.1f} %, {times:.1f} times chance"
+    yield Figure(f"{name}: with shuffled captions", reported, "chance", times <= MOST_TIMES_CHANCE)
 
 
-def _told(name: str, own: JudgedMotion) -> Iterator[Figure]:
+def _reported(name: str, own: JudgedMotion) -> Iterator[Figure]:
     """Return all measures of the generated motion beside those of the real one."""
     made, real = own.made, own.real
     yield Figure(
@@ -73,7 +73,7 @@ def _told(name: str, own: JudgedMotion) -> Iterator[Figure]:
         f"diversity {made.diversity:.3f} (real {real.diversity:.3f}); multimodality {own.multimodality:.3f}",
     )
     for count, precision in made.precision_by_actions.items():
-        told = f"{100 * precision:.1f} %; real {100 * real.precision_by_actions[count]:.1f} %"
-        yield Figure(f"{name}: R-precision of captions of {count}", told)
+        reported = f"{100 * precision:.1f} %; real {100 * real.precision_by_actions[count]:.1f} %"
+        yield Figure(f"{name}: R-precision of captions of {count}", reported)
     for figure, value in made.figures.items():
         yield Figure(f"{name}: {figure}", f"{value:.4g}; real {real.figures[figure]:.4g}")

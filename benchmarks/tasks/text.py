@@ -30,18 +30,18 @@ def measure(folder: Path) -> Iterator[Figure]:
     name = f"quick, task text, {SAMPLES:,} samples"
     before = trained(path, "text", "quick", folder / "before", *_UNTRAINED)
     shuffled = trained(path, "text", "quick", folder / "shuffled", *_SHUFFLED)
-    yield Figure(f"{name}: the encoder that it begins with", _told(before))
+    yield Figure(f"{name}: the encoder that it begins with", _reported(before))
     for kind, options in (("all weights", ()), ("--lora 8", ("--lora", "8"))):
         run = trained(path, "text", "quick", folder / kind.replace(" ", ""), *options)
         yield from time_figures(f"{name}, {kind}", run, MOST_MINUTES, f"quick text, {kind}")
         gain = run.measures["r1"] - before.measures["r1"]
         wanted = f"R@1 at least {100 * LEAST_GAIN:.0f} % above the encoder that it begins with"
-        yield Figure(f"{name}, {kind}: paraphrases", _told(run), wanted, gain >= LEAST_GAIN)
+        yield Figure(f"{name}, {kind}: paraphrases", _reported(run), wanted, gain >= LEAST_GAIN)
         found = run.measures["hard_r1"]
-        told = f"R@1 {100 * found:.1f} %, chance {100 * run.measures['hard_chance']:.1f} %"
-        yield Figure(f"{name}, {kind}: hard negatives", told, f"at least {100 * LEAST_HARD:.0f} %", found >= LEAST_HARD)
+        reported = f"R@1 {100 * found:.1f} %, chance {100 * run.measures['hard_chance']:.1f} %"
+        yield Figure(f"{name}, {kind}: hard negatives", reported, f"at least {100 * LEAST_HARD:.0f} %", found >= LEAST_HARD)
     good = shuffled.measures["r1"] <= before.measures["r1"]
-    yield Figure(f"{name}: with shuffled pairs", _told(shuffled), "no better than the encoder that it begins with", good)
+    yield Figure(f"{name}: with shuffled pairs", _reported(shuffled), "no better than the encoder that it begins with", good)
     yield from _families(path, folder, f"quick, task text, families, {SAMPLES:,} samples")
 
 
@@ -56,7 +56,7 @@ def _families(path: Path, folder: Path, name: str) -> Iterator[Figure]:
     yield Figure(f"{name}: with shuffled labels", _right(control), wanted, control.measures["exact"] <= most)
 
 
-def _told(run: Run) -> str:
+def _reported(run: Run) -> str:
     found = run.measures
     return (
         f"R@1 {100 * found['r1']:.1f} %, R@3 {100 * found['r3']:.1f} % in pools of {found['pool']:.0f} scenes "

@@ -40,12 +40,12 @@ def killed_often(dataset: Path, folder: Path, task: str, kills: int) -> Figure:
     name = f"checkpoints/{STEPS:08d}.safetensors"
     equal = (folder / "whole" / name).read_bytes() == (place / name).read_bytes()
     dead = [step for step in steps if step is not None]
-    told = (
+    reported = (
         f"{'equal' if equal else 'other'} weights, averages and optimiser; {len(dead)} kills, "
         f"last checkpoints {', '.join(map(str, dead))}"
     )
     workers = "0, 2 and 1 processes that load in turns"
-    return Figure(f"one run of {task} killed {kills} times, with {workers}", told, "equal", equal and len(dead) == kills)
+    return Figure(f"one run of {task} killed {kills} times, with {workers}", reported, "equal", equal and len(dead) == kills)
 
 
 def _command(dataset: Path, run: Path, task: str, workers: int) -> list[str]:

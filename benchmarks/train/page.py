@@ -19,7 +19,7 @@ TRIED = Path(__file__).with_name("tried.md")
 """Results of small runs, shown until there are measured ones."""
 SECTION = "train"
 UNMEASURED = f"(not measured yet: `make judge SECTION={SECTION}`)"
-PROMISES = ("where a step's time goes", "killed", "memory.limit", "captured clips, among", "shuffled", "beside the published")
+PROMISES = ("where a step's time goes", "killed", "memory.limit", "mocap clips, among", "shuffled", "beside the published")
 
 Figures = Sequence[Mapping[str, Any]]
 

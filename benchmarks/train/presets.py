@@ -18,11 +18,13 @@ def measure(folder: Path) -> Iterator[Figure]:
     path = dataset(folder.parent)
     for preset in PRESETS:
         command = posegen("train", path, "--task", "action", "--preset", preset, "--estimate", "--json", "--quiet")
-        told = subprocess.run([*command, "--out", str(folder / preset)], cwd=ROOT, check=True, capture_output=True, text=True)
-        document = json.loads(told.stdout)
+        reported = subprocess.run(
+            [*command, "--out", str(folder / preset)], cwd=ROOT, check=True, capture_output=True, text=True
+        )
+        document = json.loads(reported.stdout)
         found = document["estimate"]
         chosen = {reason["name"]: reason["value"] for reason in document["reasons"]}
         each = f"{1000 * found['step_seconds']:.0f} ms a step"
         how = f"threads {chosen['threads']}, micro-batches of {chosen['micro_batch']}, {chosen['precision']}"
         text = f"{found['seconds'] / 60:.1f} minutes: {found['steps']:,} steps, {each}, {found['parameters']:,} weights; {how}"
-        yield Figure(f"preset {preset}, told beforehand of task action", text, "", None, found)
+        yield Figure(f"preset {preset}, reported beforehand of task action", text, "", None, found)

@@ -1,6 +1,6 @@
-"""What a model of the task ``action``, which has seen generated motion only, says of captured clips.
+"""What a model of the task ``action``, which has seen generated motion only, says of mocap clips.
 
-Nothing is chosen by captured clips: which actions stand for which family is the table of the motion section, and a clip is
+Nothing is chosen by mocap clips: which actions stand for which family is the table of the motion section, and a clip is
 what most of its frames are taken for, as in the task itself.
 """
 
@@ -27,8 +27,8 @@ TIMES_CHANCE = 3.0
 
 
 def real_figures(name: str, place: Path) -> Iterator[Figure]:
-    """Ask the model of a run for the family of each captured clip whose family the library has, too."""
-    name = f"{name}: balanced accuracy on captured clips"
+    """Predict the family of each mocap clip whose family the library has."""
+    name = f"{name}: balanced accuracy on mocap clips"
     clips = captured()
     wanted = f"{TIMES_CHANCE:.0f} times chance"
     if clips is None:
@@ -46,13 +46,13 @@ def real_figures(name: str, place: Path) -> Iterator[Figure]:
     among = {family: [most_common(each, family_of, some) for each in of_it] for family, of_it in frames.items()}
     of_all = {family: [most_common(each, family_of, every) for each in of_it] for family, of_it in frames.items()}
     found = balanced(among)
-    told = f"{found:.2f} of {sum(map(len, among.values()))} clips in {len(shared)} families; chance is {chance:.2f}"
-    yield Figure(f"{name}, among shared families", told, wanted, found >= TIMES_CHANCE * chance)
-    told = f"{balanced(of_all):.2f}; an answer that shows no family is wrong"
-    yield Figure(f"{name}, among all {len(trained.view.actions)} actions", told)
+    reported = f"{found:.2f} of {sum(map(len, among.values()))} clips in {len(shared)} families; chance is {chance:.2f}"
+    yield Figure(f"{name}, among shared families", reported, wanted, found >= TIMES_CHANCE * chance)
+    reported = f"{balanced(of_all):.2f}; an answer that shows no family is wrong"
+    yield Figure(f"{name}, among all {len(trained.view.actions)} actions", reported)
     for family, said in among.items():
-        told = ", ".join(f"{other} {count}" for other, count in Counter(said).most_common())
-        yield Figure(f"{name}, takes {family} for", told)
+        reported = ", ".join(f"{other} {count}" for other, count in Counter(said).most_common())
+        yield Figure(f"{name}, takes {family} for", reported)
 
 
 def frame_scores(trained: TrainedModel, clip: Captured) -> Array:

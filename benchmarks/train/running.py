@@ -53,10 +53,12 @@ def time_figures(name: str, run: Run, most_minutes: float, kind: str) -> Iterato
     kind : str
         Preset and task, as the page finds them.
     """
-    told = f"{run.minutes:.1f} minutes"
-    yield Figure(f"{name}: the whole command", told, f"{most_minutes:.0f}", run.minutes <= most_minutes, {kind: run.minutes})
+    reported = f"{run.minutes:.1f} minutes"
+    yield Figure(
+        f"{name}: the whole command", reported, f"{most_minutes:.0f}", run.minutes <= most_minutes, {kind: run.minutes}
+    )
     times = run.result["times"]
     shares = ", ".join(f"{phase} {100 * share:.1f} %" for phase, share in times["shares"].items())
-    told = f"{shares} of {1000 * times['seconds']:.0f} ms"
+    reported = f"{shares} of {1000 * times['seconds']:.0f} ms"
     waits = times["shares"]["data"] < MOST_WAITING
-    yield Figure(f"{name}: where a step's time goes", told, f"data under {100 * MOST_WAITING:.0f} %", waits)
+    yield Figure(f"{name}: where a step's time goes", reported, f"data under {100 * MOST_WAITING:.0f} %", waits)

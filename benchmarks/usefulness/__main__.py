@@ -25,7 +25,7 @@ from posegen.errors import UsageError
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.usefulness", description=__doc__)
-    made = f"{PRETRAINING_SAMPLES:,} samples of the default config, where they are there already; made anew unless given"
+    made = f"{PRETRAINING_SAMPLES:,} samples of the default config, where they are there already; generated again unless given"
     parser.add_argument("--dataset", type=Path, help=made)
     times = "of each way on each count, each with clips, draws and weights of its own (default: %(default)s)"
     parser.add_argument("--repetitions", type=int, default=REPETITIONS, help=times)
@@ -69,7 +69,7 @@ def _kept(facts: Mapping[str, Any]) -> tuple[list[Result], float]:
     """Return the saved results and their processor seconds."""
     document, results = read()
     if document["facts"] != facts:
-        msg = "the kept results are of other captured clips; measure all of it anew, without --missing"
+        msg = "the kept results are of other mocap clips; measure all of it anew, without --missing"
         raise UsageError(msg)
     return results, float(document["seconds"])
 

@@ -132,8 +132,8 @@ def _shown(motion: Sequence[Array], families: Array, which: Array, settings: Set
         values[place, :n] = clip[begin : begin + n]
         action[place, :n] = families[place]
     # A clip that occurs twice gets two skeletons: its index in the batch serves as variant.
-    told = {"motion": values, "length": length, "sample": which, "variant": np.arange(len(which))}
-    varied = vary_skeletons(told, settings.data.skeleton, settings.seed, step)
+    reported = {"motion": values, "length": length, "sample": which, "variant": np.arange(len(which))}
+    varied = vary_skeletons(reported, settings.data.skeleton, settings.seed, step)
     return {
         "motion": torch.from_numpy(varied["motion"]),
         "length": torch.from_numpy(length),

@@ -33,7 +33,7 @@ class Poses:
     ----------
     picture : float32 [n, 22 * 2]
         Joints from the pelvis, x to the right and y down, in units of their root mean square distance from it:
-        how far the camera is cannot be told from it.
+        how far the camera is cannot be reported from it.
     body : float32 [n, 22 * 3]
         Joints from the pelvis in the camera's axes (right, down, forward), metres.
     clip : int64 [n]

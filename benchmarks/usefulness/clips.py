@@ -64,12 +64,12 @@ def shared_clips() -> Clips:
     Raises
     ------
     UsageError
-        If it names none, or no clips that can be parted are there.
+        If it names none, or no clips that can be separated are there.
     """
     found = captured()
     if not found:
         msg = (
-            "usefulness is measured on captured motion, and there is none. Set POSEGEN_REFERENCE to a folder with .npz files "
+            "usefulness is measured on mocap, and there is none. Set POSEGEN_REFERENCE to a folder with .npz files "
             "of joints [frames, 22, 3], offsets, fps, names, classes and subjects"
         )
         raise UsageError(msg)

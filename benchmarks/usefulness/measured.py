@@ -25,12 +25,12 @@ class Measure:
     unit: str
     gained: str
 
-    def told(self, values: Iterable[float]) -> str:
+    def reported(self, values: Iterable[float]) -> str:
         """Format mean and standard deviation."""
         mean, spread = summed_up([self.times * value for value in values])
         return f"{mean:.1f} ± {spread:.1f} {self.unit}"
 
-    def told_gain(self, values: Sequence[float]) -> str:
+    def stated_gain(self, values: Sequence[float]) -> str:
         """Format mean and standard deviation of gains."""
         mean, spread = summed_up([self.times * value for value in values])
         return f"{mean:+.1f} ± {spread:.1f} {self.gained}"

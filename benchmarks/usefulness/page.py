@@ -129,8 +129,8 @@ def _table(results: Sequence[Result], measure: Measure) -> str:
         gains = _gains(results, measure, PRETRAINED, count)
         if gains:
             better = f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
-            cells = [_count(results, measure, count), measure.told(real.values()), measure.told(after.values())]
-            lines.append(f"| {' | '.join(cells)} | {measure.told_gain(gains)} | {better} |")
+            cells = [_count(results, measure, count), measure.reported(real.values()), measure.reported(after.values())]
+            lines.append(f"| {' | '.join(cells)} | {measure.stated_gain(gains)} | {better} |")
     return "\n".join([*lines, "", *_beside(results, measure)]) if len(lines) > 2 else UNMEASURED
 
 
@@ -154,11 +154,11 @@ def _beside(results: Sequence[Result], measure: Measure) -> list[str]:
 
 def _of_same(results: Sequence[Result], measure: Measure, way: str, count: int | None, values: Mapping[int, float]) -> str:
     """Return a value, with that of real clips only in the same repetitions if the method has fewer of them."""
-    text = measure.told(values.values())
+    text = measure.reported(values.values())
     real = values_of(results, measure.task, REAL_ONLY, count, measure.key)
     if way in (FRESH_ANSWERS, REAL_LONGER, PRETRAINED_LONGER):
         same = [real[repetition] for repetition in values]
-        text += f"; {REAL_ONLY} in the same {len(same)} repetitions {measure.told(same)}"
+        text += f"; {REAL_ONLY} in the same {len(same)} repetitions {measure.reported(same)}"
     return text
 
 

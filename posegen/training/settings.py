@@ -200,7 +200,7 @@ class Attribute(Group):
 class Motion(Group):
     """Task `motion`: share of clips trained without their caption, which classifier-free guidance needs."""
 
-    untold: Share = 0.1
+    caption_dropout: Share = 0.1
 
 
 class Text(Group):

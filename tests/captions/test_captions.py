@@ -49,7 +49,7 @@ STEMS = {
     "wave": "wav",
     "clap": "clap|applau",
     "punch": "punch|jab",
-    "talk": "tell|told|talk|explain|sp(ea|o)k|chat|gestur|discuss|conversation",
+    "talk": "tell|reported|talk|explain|sp(ea|o)k|chat|gestur|discuss|conversation",
     "shout": "shout|call|yell",
     "sing": "s[aiu]ng|song|tune",
     "salute": "salut",

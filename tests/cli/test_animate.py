@@ -59,14 +59,14 @@ def test_one_thing_after_another_is_made_in_parts_unless_left_whole(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["animate", str(run), "a man walks, then waves", "-o", str(tmp_path / "out.npz"), "--json"]
-    told = []
+    reported = []
     for more in ([], ["--whole"]):
         assert main([*asked, *more]) == 0
-        told.append(json.loads(capsys.readouterr().out))
-    assert [part["text"] for part in told[0]["texts"]] == ["a man walks", "a man waves"]
-    assert [part["text"] for part in told[1]["texts"]] == ["a man walks, then waves"]
-    assert told[0]["frames"] > 1.5 * told[1]["frames"]
-    assert told[0]["texts"][1]["end"] == told[0]["frames"]
+        reported.append(json.loads(capsys.readouterr().out))
+    assert [part["text"] for part in reported[0]["texts"]] == ["a man walks", "a man waves"]
+    assert [part["text"] for part in reported[1]["texts"]] == ["a man walks, then waves"]
+    assert reported[0]["frames"] > 1.5 * reported[1]["frames"]
+    assert reported[0]["texts"][1]["end"] == reported[0]["frames"]
 
 
 @pytest.mark.parametrize("name", ["out.png", "out.gif"])

@@ -214,7 +214,7 @@ def test_an_unreadable_file_is_not_a_config(refused: Refused, tmp_path: Path) ->
     file.write_text("samples: 5")
     file.chmod(0)
     if os.access(file, os.R_OK):
-        pytest.skip("whoever runs this may read every file")
+        pytest.skip("this user may read every file")
     assert "cannot be read (Permission denied); check the path" in refused(*GENERATE, "--config", str(file))
 
 

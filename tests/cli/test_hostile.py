@@ -79,10 +79,10 @@ def test_a_header_that_its_config_does_not_make_is_refused(dataset: Path, capsys
     (dataset / "receipts").mkdir()
     for command in commands(dataset):
         assert main(command) == 1, command
-    assert capsys.readouterr().err.count("dataset.json tells of fields") == 3
+    assert capsys.readouterr().err.count("dataset.json names fields") == 3
 
 
-def test_a_dataset_of_something_else_is_told_in_words(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_kind_of_dataset_is_an_error_message(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     header = load_header(dataset)
     fields = tuple(dataclasses.replace(field, attributes={}) for field in header.fields)
     forge_header(dataset, dataclasses.replace(header, fields=fields))
@@ -94,16 +94,16 @@ def test_a_dataset_of_something_else_is_told_in_words(dataset: Path, capsys: pyt
 
 @pytest.mark.parametrize("how", ["gone", "damaged"])
 def test_a_lost_header_is_written_anew(how: str, dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for cure in (["verify", str(dataset), "--repair"], commands(dataset)[-1]):
+    for command in (["verify", str(dataset), "--repair"], commands(dataset)[-1]):
         (dataset / "dataset.json").unlink()
         if how == "damaged":
             (dataset / "dataset.json").write_bytes((sound / "dataset.json").read_bytes().replace(b"metre", b"meter"))
         assert main(["verify", str(dataset)]) == 1
         assert "dataset.json: is " in capsys.readouterr().out
         (dataset / "sequences/part-00001.parquet").unlink()
-        assert main(cure) == 0
+        assert main(command) == 0
         assert main(["verify", str(dataset)]) == 0
-        if cure[0] == "verify":
+        if command[0] == "verify":
             assert (dataset / "dataset.json").read_bytes() == (sound / "dataset.json").read_bytes()
             assert contents_equal(dataset, sound, deep=True)
     assert len(posegen.open(dataset)) == 12
@@ -125,7 +125,7 @@ def repair(dataset: Path, crash: str = "") -> int:
 def test_a_repair_that_is_killed_is_ended_by_the_next(
     crash: str, lost: str, dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last shard, which alone tells that there were more samples, is among the bad ones."""
+    """The last shard, the only evidence of more samples, is among the damaged ones."""
     for name in filter(None, ("receipts/00001.json", "motion.zarr/joints/c.2.0.0.0.0.0", lost)):
         os.truncate(dataset / name, 10)
     assert repair(dataset, crash) < 0

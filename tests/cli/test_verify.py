@@ -65,7 +65,7 @@ def test_all_is_well(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_bad_shards_are_named_with_the_cure(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_shards_are_listed_with_the_fix(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     damage(joints(dataset, 1))
     (dataset / "sequences" / "part-00002.parquet").unlink()
     assert main(["verify", str(dataset)]) == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from posegen.dataset.documents import Origin, seal, unseal
 from posegen.errors import PosegenError
 
-SOURCE = Origin("a.json", "Mend it.")
+SOURCE = Origin("a.json", "Repair it.")
 keys = st.sampled_from(["a", "é", "", "hashes", '\n\\"'])
 values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | keys
 documents = st.dictionaries(keys, values | st.lists(values, max_size=3) | st.dictionaries(keys, values), min_size=1)
@@ -29,7 +29,7 @@ def test_every_flipped_bit_is_detected(document: dict[str, object], indent: int 
     sealed = bytearray(seal(document, indent=indent))
     bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[bit // 8] ^= 1 << bit % 8
-    with pytest.raises(PosegenError, match=r"a\.json: .*Mend it\."):
+    with pytest.raises(PosegenError, match=r"a\.json: .*Repair it\."):
         unseal(bytes(sealed), SOURCE)
 
 
@@ -74,5 +74,5 @@ def test_json_in_another_form_is_refused(body: str) -> None:
     import xxhash
 
     data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
-    with pytest.raises(PosegenError, match=r"a\.json: .*Mend it\."):
+    with pytest.raises(PosegenError, match=r"a\.json: .*Repair it\."):
         unseal(data, SOURCE)

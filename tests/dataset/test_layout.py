@@ -16,7 +16,7 @@ from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.errors import PosegenError
 from tests.dataset.tiny import FIELDS, make_header
 
-SOURCE = Origin("dataset.json", "Mend it.")
+SOURCE = Origin("dataset.json", "Repair it.")
 names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 plain = st.dictionaries(st.text("aé ", max_size=3), st.none() | st.integers(0, 9) | st.text("xß", max_size=3), max_size=3)
 hexes = st.text("0123456789abcdef", min_size=32, max_size=32)
@@ -81,7 +81,7 @@ KEYS = sorted(make_header().to_json())
 def test_a_missing_key_is_reported(key: str) -> None:
     data = make_header().to_json()
     del data[key]
-    with pytest.raises(PosegenError, match=rf"dataset\.json: .*`{key}` is missing.*Mend it\."):
+    with pytest.raises(PosegenError, match=rf"dataset\.json: .*`{key}` is missing.*Repair it\."):
         Header.from_json(data, SOURCE)
 
 
@@ -94,7 +94,7 @@ def test_a_value_of_another_type_is_refused(key: str, value: Any) -> None:
     if fits and key not in ("variants", "fields"):
         assert Header.from_json(data, SOURCE).to_json() == data
     else:
-        with pytest.raises(PosegenError, match=r"dataset\.json: .*(Mend it|newer posegen)\."):
+        with pytest.raises(PosegenError, match=r"dataset\.json: .*(Repair it|newer posegen)\."):
             Header.from_json(data, SOURCE)
 
 

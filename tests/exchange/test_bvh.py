@@ -73,7 +73,7 @@ GOOD = bvh_text([{}] * 3)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         ("Frames: 3", "Frames: 400000", "more than a file of .* can hold"),
         ("Frames: 3", "Frames: 999999999999", "whole number up to 500,000"),
@@ -95,11 +95,11 @@ GOOD = bvh_text([{}] * 3)
         ("HIERARCHY", "HIERARCHY" + " " * 200_000, "line 1: is longer than"),
     ],
 )
-def test_what_is_unsound_is_refused_with_its_line(old: str, new: str, told: str, tmp_path: Path) -> None:
+def test_what_is_unsound_is_refused_with_its_line(old: str, new: str, reported: str, tmp_path: Path) -> None:
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new, 1))
     tracemalloc.start()
-    with pytest.raises(UsageError, match=told) as refused:
+    with pytest.raises(UsageError, match=reported) as refused:
         read_bvh(path)
     assert tracemalloc.get_traced_memory()[1] < 5e6
     tracemalloc.stop()

@@ -17,7 +17,7 @@ from posegen.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 
 @pytest.mark.parametrize("half", [b"\\ud800", b"\xed\xa0\x80"])
 def test_half_a_character_in_a_sealed_document(half: bytes) -> None:
-    source = Origin("dataset.json", "Mend it.")
+    source = Origin("dataset.json", "Repair it.")
     good = seal({"name": 'a "quoted"\t\x01 ü'})
     assert unseal(good, source) == {"name": 'a "quoted"\t\x01 ü'}
     body = b'"name":"' + half + b'"}'

@@ -25,7 +25,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> tup
         programs.run(folder, "tests.pipeline.killed_runs", folder, POSEGEN_EMBEDDING_CACHE=str(folder / "cache"))
 
     folder = made_once(tmp_path_factory, "pipelines", make)
-    return folder, json.loads((folder / "told.json").read_text())
+    return folder, json.loads((folder / "reported.json").read_text())
 
 
 def test_a_pipeline_killed_in_every_stage_ends_with_the_same_results(results: tuple[Path, dict[str, Any]]) -> None:

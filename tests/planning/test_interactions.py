@@ -143,14 +143,14 @@ def test_some_captions_tell_of_both_at_once() -> None:
     for sample, row in enumerate(batch().rows):
         for caption in row["captions"]:
             if kind_of(sample) in spoken and caption["kind"] != "full":
-                told = told_at_once(caption["text"], spoken[kind_of(sample)])
+                reported = stated_at_once(caption["text"], spoken[kind_of(sample)])
                 partners = [claim["actor"] for claim in caption["statements"] if claim["kind"] == "partner"]
-                assert not told or (0 in partners and 1 in partners), caption["text"]
-                both.setdefault(caption["kind"], []).append(told)
+                assert not reported or (0 in partners and 1 in partners), caption["text"]
+                both.setdefault(caption["kind"], []).append(reported)
     assert {kind: 0.2 < np.mean(found) < 0.8 for kind, found in both.items()} == {"short": True, "narrative": True}
 
 
-def told_at_once(text: str, verbs: list[str]) -> bool:
+def stated_at_once(text: str, verbs: list[str]) -> bool:
     """Whether a caption ends, or a sentence of it, in what two do at once: nobody else is named behind it."""
     forms = [form for verb in verbs for form in verb_forms(verb, ("does", "doing", "did", "do"))]
     return any(text.endswith(form) or f"{form}." in text for form in forms)

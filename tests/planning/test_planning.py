@@ -207,7 +207,7 @@ def test_nothing_is_done_twice_in_the_same_way():
                 assert KNOWN.gait[action] != 3
                 assert scenes.turn[i, 0, slot] != scenes.turn[i, 0, before]
             else:
-                # Standing goes on only to do something with the arms.
+                # Standing continues only with an action of the arms.
                 over = scenes.layered[i, 0] & (scenes.start[i, 0] >= scenes.start[i, 0, before])
                 assert NAMES[action] == "stand"
                 assert (over & (scenes.end[i, 0] <= scenes.end[i, 0, slot])).any()

@@ -88,7 +88,7 @@ def test_speeds_are_those_of_the_joints() -> None:
             speeds.append(np.median(np.linalg.norm(way, axis=-1)) / step * 25 if len(way) else 0)
         assert any(0.9999 <= speed <= 1.1001 for speed in speeds), (row["sample"], speeds)
         assert not row["dropped"]
-    # Some were planned again for it.
+    # Some were resampled for it.
     assert 0 < sum(row["attempt"] > 0 for row in batch.rows) < 30
 
 
@@ -216,7 +216,7 @@ EXACT = "quotas.exact=[{%s}]"
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ([EXACT % "samples: 4, actions: [wafe]"], "quotas.exact[0].actions: unknown action 'wafe'; did you mean 'wave'?"),
         ([EXACT % "samples: 4, theme: hom"], "quotas.exact[0].theme: unknown theme 'hom'; did you mean 'home'?"),
@@ -272,22 +272,22 @@ EXACT = "quotas.exact=[{%s}]"
         ),
     ],
 )
-def test_what_cannot_be_met_is_refused(options: list[str], told: str) -> None:
+def test_what_cannot_be_met_is_refused(options: list[str], reported: str) -> None:
     def ask() -> None:
         check_quotas(posegen.load_config("default", options), LIBRARY)
 
     with pytest.raises(UsageError) as caught:
         ask()
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_more_than_there_can_be_is_refused_before_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for options, told in (
+    for options, reported in (
         (["--samples", "61"], "samples: is 61, and the quotas are of 60"),
         (["--set", "population.left_handed=0"], "asks for left_handed true"),
     ):
         assert main(["generate", "--config", "quotas", "--out", str(tmp_path / "there"), *options]) == 2
-        assert told in capsys.readouterr().err
+        assert reported in capsys.readouterr().err
         assert not (tmp_path / "there").exists()
     with pytest.raises(UsageError, match="sample 60 does not exist: the quotas are of 60 samples"):
         posegen.synthesize(posegen.load_config("quotas"), [3, 60])

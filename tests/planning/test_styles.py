@@ -140,7 +140,7 @@ def test_speeds_stay_within_what_gaits_allow():
             assert (own[there] <= np.maximum(fast, most)[there] + 1e-5).all()
 
 
-def told_styles(config: Config) -> tuple[list, Scenes]:
+def stated_styles(config: Config) -> tuple[list, Scenes]:
     scenes = scenes_of(config)
     return write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)), scenes
 
@@ -148,7 +148,7 @@ def told_styles(config: Config) -> tuple[list, Scenes]:
 @pytest.mark.parametrize("actors", [1, 2])
 def test_captions_tell_a_style_only_of_who_has_it(actors):
     config = Config.model_validate({"story": {"actors": {"min": actors, "max": actors}}})
-    rows, scenes = told_styles(config)
+    rows, scenes = stated_styles(config)
     ways: Counter[bool] = Counter()
     for row, styles in zip(rows, scenes.persons.style.tolist(), strict=True):
         for caption in row:
@@ -164,7 +164,7 @@ def test_captions_tell_a_style_only_of_who_has_it(actors):
 
 @pytest.mark.parametrize("style", NAMED)
 def test_styles_have_words_that_vary(style):
-    rows, _ = told_styles(all_of(style))
+    rows, _ = stated_styles(all_of(style))
     said = {
         caption["text"].lower() for row in rows for caption in row if any(c["kind"] == "style" for c in caption["statements"])
     }
@@ -180,11 +180,11 @@ def test_styles_have_words_that_vary(style):
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou ]", text), text
 
 
-def test_a_style_is_told_only_where_it_shows():
+def test_a_style_is_mentioned_only_where_it_is_visible():
     config = Config.model_validate(
         {"population": {"styles": {"sad": 1}}, "story": {"actions": {"walk": 0, "run": 0, "stand": 0}}}
     )
-    rows, scenes = told_styles(config)
+    rows, scenes = stated_styles(config)
     facts = find_segments(scenes, LIBRARY, config.fps)
     upright = [KNOWN.gait[a] != NO_GAIT or a == KNOWN.standing for a in range(len(KNOWN.names))]
     unseen = 0

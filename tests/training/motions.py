@@ -68,7 +68,7 @@ def _made(folder: Path) -> dict[str, Any]:
         except UsageError as error:
             refused.append(str(error))
     evaluation.REPEATED, evaluation.TIMES = 4, 2
-    judged = judge_motion(folder / "whole", folder / "dataset", folder / "judge", None, lambda told: None, steps=2)
+    judged = judge_motion(folder / "whole", folder / "dataset", folder / "judge", None, lambda reported: None, steps=2)
     return {
         "again": bool((one.joints == again.joints).all()),
         "other": float(np.abs(one.joints - other.joints).max()),

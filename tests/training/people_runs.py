@@ -15,19 +15,19 @@ from tests.training import tiny
 from tests.training.forked_runs import Killer, run_in_fork
 
 FEW = ("steps=24", "batch=16", "machine.micro_batch=16")
-Told = dict[str, Any]
+Reported = dict[str, Any]
 
 
-def main(task: str, folder: Path) -> Told:
+def main(task: str, folder: Path) -> Reported:
     dataset = folder / "dataset"
 
-    def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> Told:
+    def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> Reported:
         return run_in_fork(source, folder / name, recorder, *FEW, *overrides, task=task)
 
     return TASKS[task](run, folder)
 
 
-def identity(run: Callable[..., Told], folder: Path) -> Told:
+def identity(run: Callable[..., Reported], folder: Path) -> Reported:
     found = {"whole": run("whole", tiny.Recorder()), **_killed(run, folder)}
     found["shuffled"] = run("shuffled", tiny.Recorder(), "data.shuffle_labels=true", "steps=2")
     found["config"] = run("none", tiny.Recorder(), source=Path("smoke"))
@@ -38,7 +38,7 @@ def identity(run: Callable[..., Told], folder: Path) -> Told:
     return found | {"vectors": _predicted(folder, "vector"), "exported": _exported(folder)}
 
 
-def attribute(run: Callable[..., Told], folder: Path) -> Told:
+def attribute(run: Callable[..., Reported], folder: Path) -> Reported:
     found = {"whole": run("whole", tiny.Recorder()), **_killed(run, folder)}
     words = ("attribute.given=captions", "steps=40")
     found["captions"] = run("captions", tiny.Recorder(), *words)
@@ -53,10 +53,10 @@ def attribute(run: Callable[..., Told], folder: Path) -> Told:
     return found | {"speeds": _predicted(folder, "speed"), "exported": _exported(folder)}
 
 
-TASKS: dict[str, Callable[[Callable[..., Told], Path], Told]] = {"identity": identity, "attribute": attribute}
+TASKS: dict[str, Callable[[Callable[..., Reported], Path], Reported]] = {"identity": identity, "attribute": attribute}
 
 
-def _killed(run: Callable[..., Told], folder: Path) -> Told:
+def _killed(run: Callable[..., Reported], folder: Path) -> Reported:
     killer = Killer()
     killer.at = 14
     first = run("killed", killer)
@@ -65,7 +65,7 @@ def _killed(run: Callable[..., Told], folder: Path) -> Told:
     return {"killed first": first, "killed": again, "same weights": whole == killed}
 
 
-def _killed_reading(run: Callable[..., Told], folder: Path, words: tuple[str, ...]) -> Told:
+def _killed_reading(run: Callable[..., Reported], folder: Path, words: tuple[str, ...]) -> Reported:
     killer = Killer()
     killer.at = 21
     first = run("captions killed", killer, *words)

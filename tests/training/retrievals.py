@@ -68,7 +68,7 @@ def _said(folder: Path) -> dict[str, Any]:
     run, dataset = folder / "whole", folder / "dataset"
     predict(run, dataset, folder / "said.parquet")
     joints = posegen.open(dataset)[0].joints[0, 0]
-    seen = seen_by_encoder(run, dataset, dataset, None, lambda told: None)
+    seen = seen_by_encoder(run, dataset, dataset, None, lambda reported: None)
     return {
         "vectors": pq.read_table(folder / "said.parquet").column("vector").to_pylist(),
         "encoded": encode_dataset(run, dataset, None, lambda done, total: None).motion.tolist(),

@@ -54,7 +54,7 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Pr
         shutil.copytree(folder / "dataset", place / "dataset")
         programs.run(place, "tests.training.people_runs", "attribute", place)
 
-    return dict(json.loads((made_once(tmp_path_factory, "attribute runs", make) / "told.json").read_text()))
+    return dict(json.loads((made_once(tmp_path_factory, "attribute runs", make) / "reported.json").read_text()))
 
 
 def test_speed_ignores_swaying() -> None:
@@ -247,8 +247,8 @@ def test_the_command_line_names_all_tasks() -> None:
     from posegen.cli.train import train
     from posegen.training.task import task_names
 
-    told = next(str(parameter.help) for parameter in train.params if parameter.name == "task")  # type: ignore[attr-defined]
-    assert [name for name in task_names() if name not in told] == []
+    reported = next(str(parameter.help) for parameter in train.params if parameter.name == "task")  # type: ignore[attr-defined]
+    assert [name for name in task_names() if name not in reported] == []
 
 
 def test_training_from_motion_and_from_captions_works(results: dict[str, Any]) -> None:

@@ -19,8 +19,8 @@ ENCODER = "hashing-for-tests"
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tiny.make(tmp_path_factory.mktemp("told") / "dataset", 24)
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tiny.make(tmp_path_factory.mktemp("reported") / "dataset", 24)
     embed(path, encoder=ENCODER)
     mine_pairs(path)
     return path
@@ -36,10 +36,10 @@ def everyone(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(np.arange(len(dataset)), variants), np.tile(np.arange(variants), len(dataset))
 
 
-def test_all_captions_are_those_of_the_dataset(told: Path) -> None:
-    dataset, embeddings = posegen.open(told), open_embeddings(told)
-    sample, variant = everyone(told)
-    given = captions_of(told).all_of(sample, variant)
+def test_all_captions_are_those_of_the_dataset(reported: Path) -> None:
+    dataset, embeddings = posegen.open(reported), open_embeddings(reported)
+    sample, variant = everyone(reported)
+    given = captions_of(reported).all_of(sample, variant)
     vectors = embeddings.vectors()
     for i, (number, place) in enumerate(zip(sample.tolist(), variant.tolist(), strict=True)):
         texts = [caption["text"] for caption in dataset[number].sequences[place]["captions"]]
@@ -49,9 +49,9 @@ def test_all_captions_are_those_of_the_dataset(told: Path) -> None:
         assert not given["text"][i, len(rows) :].any()
 
 
-def test_the_drawn_caption_depends_on_batch_sample_and_seed_only(told: Path) -> None:
-    captions = captions_of(told)
-    sample, variant = everyone(told)
+def test_the_drawn_caption_depends_on_batch_sample_and_seed_only(reported: Path) -> None:
+    captions = captions_of(reported)
+    sample, variant = everyone(reported)
     rows = captions.all_of(sample, variant)["row"]
     drawn = captions.drawn(sample, variant, 5, 3)["row"][:, 0]
     assert all(row in own for row, own in zip(drawn.tolist(), rows.tolist(), strict=True))
@@ -68,10 +68,10 @@ def test_the_drawn_caption_depends_on_batch_sample_and_seed_only(told: Path) -> 
     assert all(set(column) == {row for row in own if row >= 0} for column, own in zip(np.stack(seen, 1), rows, strict=True))
 
 
-def test_hard_negatives_belong_to_the_drawn_caption(told: Path) -> None:
-    pairs = open_pairs(told)
-    captions = captions_of(told, hard=3)
-    sample, variant = everyone(told)
+def test_hard_negatives_belong_to_the_drawn_caption(reported: Path) -> None:
+    pairs = open_pairs(reported)
+    captions = captions_of(reported, hard=3)
+    sample, variant = everyone(reported)
     given = captions.drawn(sample, variant, 0, 0)
     found = 0
     for own, *hard in given["row"].tolist():
@@ -79,14 +79,14 @@ def test_hard_negatives_belong_to_the_drawn_caption(told: Path) -> None:
         assert set(hard) <= known if known else hard == [-1] * 3
         found += bool(known)
     assert found > len(sample) / 2
-    assert given["row"][:, 0].tolist() == captions_of(told).drawn(sample, variant, 0, 0)["row"][:, 0].tolist()
+    assert given["row"][:, 0].tolist() == captions_of(reported).drawn(sample, variant, 0, 0)["row"][:, 0].tolist()
     assert not given["text"][given["row"] < 0].any()
     assert np.allclose(np.linalg.norm(given["text"][given["row"] >= 0], axis=-1), 1, atol=1e-5)
 
 
-def test_validation_uses_the_nearest_hard_negative_of_each_caption(told: Path) -> None:
-    pairs = open_pairs(told)
-    given = captions_of(told).all_of(*everyone(told))
+def test_validation_uses_the_nearest_hard_negative_of_each_caption(reported: Path) -> None:
+    pairs = open_pairs(reported)
+    given = captions_of(reported).all_of(*everyone(reported))
     assert given["hard_row"].shape == given["row"].shape
     for row, hard in zip(given["row"].ravel().tolist(), given["hard_row"].ravel().tolist(), strict=True):
         known = pairs.negatives(row) if row >= 0 else []
@@ -95,14 +95,14 @@ def test_validation_uses_the_nearest_hard_negative_of_each_caption(told: Path) -
     assert not given["hard_text"][given["hard_row"] < 0].any()
 
 
-def test_captions_can_be_pickled(told: Path) -> None:
-    captions = captions_of(told, hard=2)
-    sample, variant = everyone(told)
+def test_captions_can_be_pickled(reported: Path) -> None:
+    captions = captions_of(reported, hard=2)
+    sample, variant = everyone(reported)
     copied = pickle.loads(pickle.dumps(captions))  # As loaders start their workers.
     assert copied.drawn(sample, variant, 1, 2)["row"].tolist() == captions.drawn(sample, variant, 1, 2)["row"].tolist()
 
 
-def test_errors_name_what_is_missing_and_how_to_add_it(told: Path, tmp_path: Path) -> None:
+def test_errors_name_what_is_missing_and_how_to_add_it(reported: Path, tmp_path: Path) -> None:
     plain = tiny.make(tmp_path / "plain", 4)
     with pytest.raises(UsageError, match="posegen embed"):
         captions_of(plain)
@@ -118,17 +118,17 @@ def test_outdated_pairs_raise_only_if_training_needs_them(tmp_path: Path) -> Non
     embed(path, encoder=ENCODER)
     mine_pairs(path)
     embed(tiny.make(path, 30), encoder=ENCODER)
-    told = captions_of(path)
-    assert told.pairs is None
-    assert "--pairs" in (told.unfit or "")
-    assert "hard_row" not in told.all_of(np.zeros(1, int), np.zeros(1, int))
+    reported = captions_of(path)
+    assert reported.pairs is None
+    assert "--pairs" in (reported.unfit or "")
+    assert "hard_row" not in reported.all_of(np.zeros(1, int), np.zeros(1, int))
     with pytest.raises(PosegenError, match="no longer fits"):
         captions_of(path, hard=1)
 
 
-def test_fresh_captions_equal_embedded_captions(told: Path) -> None:
-    dataset, stored = posegen.open(told), captions_of(told)
-    sample, variant = everyone(told)
+def test_fresh_captions_equal_embedded_captions(reported: Path) -> None:
+    dataset, stored = posegen.open(reported), captions_of(reported)
+    sample, variant = everyone(reported)
     fresh = FreshCaptions(ENCODER, load_encoder(ENCODER).dimension)
     texts = [
         [caption["text"] for caption in dataset[number].sequences[place]["captions"]]

@@ -34,14 +34,14 @@ def test_texts_are_split_where_actions_follow_one_another(text: str, parts: tupl
 
 def test_clauses_of_captions_state_what_the_captions_state() -> None:
     """No statement is lost, repeated or reordered, in all captions of some samples."""
-    parted = 0
+    separated = 0
     for row in synthesize(load_config("smoke"), range(8)).rows:
         for caption in row["captions"]:
             wanted = _done(caption["text"])
             parts = split_clauses(caption["text"], LIBRARY)
             assert [action for part in parts for action in _done(part)] == wanted
-            parted += len(parts) > 1
-    assert parted > 10
+            separated += len(parts) > 1
+    assert separated > 10
 
 
 def _done(text: str) -> list[str]:

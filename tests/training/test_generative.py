@@ -300,7 +300,7 @@ class Constant(torch.nn.Module):
         self.encoder.mean, self.encoder.spread = torch.zeros(POSE_NUMBERS), torch.ones(POSE_NUMBERS)
 
     def forward(
-        self, noisy: torch.Tensor, share: torch.Tensor, length: torch.Tensor, text: torch.Tensor, told: torch.Tensor
+        self, noisy: torch.Tensor, share: torch.Tensor, length: torch.Tensor, text: torch.Tensor, reported: torch.Tensor
     ) -> torch.Tensor:
         return torch.ones_like(noisy) * text[:, :1, None]
 
@@ -316,9 +316,9 @@ def test_texts_follow_one_another_without_a_seam() -> None:
 
 
 def test_help_shows_the_default_guidance() -> None:
-    told = next(option.help for option in animate.params if isinstance(option, click.Option) and option.name == "guidance")
-    assert told is not None
-    assert told.endswith(f"[default: {GUIDANCE:g}]")
+    reported = next(option.help for option in animate.params if isinstance(option, click.Option) and option.name == "guidance")
+    assert reported is not None
+    assert reported.endswith(f"[default: {GUIDANCE:g}]")
 
 
 def test_leg_length_is_the_sum_of_the_bones() -> None:

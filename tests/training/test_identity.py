@@ -47,7 +47,7 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Pr
         shutil.copytree(folder / "dataset", place / "dataset")
         programs.run(place, "tests.training.people_runs", "identity", place)
 
-    return dict(json.loads((made_once(tmp_path_factory, "identity runs", make) / "told.json").read_text()))
+    return dict(json.loads((made_once(tmp_path_factory, "identity runs", make) / "reported.json").read_text()))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Processes that load and fail: the batches stay the same, and it is told."""
+"""Processes that load and fail: the batches stay the same, and it is reported."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def results(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: P
         embed(shutil.copytree(dataset, folder / "dataset"), encoder="hashing-for-tests")
         programs.run(folder, "tests.training.motions", folder)
 
-    return dict(json.loads((made_once(tmp_path_factory, "motion", make) / "told.json").read_text()))
+    return dict(json.loads((made_once(tmp_path_factory, "motion", make) / "reported.json").read_text()))
 
 
 def test_the_loss_falls(results: dict[str, Any]) -> None:

@@ -56,7 +56,7 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({"classes": None}, "lacks classes"),
         ({"joints": np.zeros((50, 21, 3), np.float32)}, r"must be \[frames, 22, 3\]"),
@@ -65,8 +65,8 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
         ({"classes": np.array([{}, {}, {}, {}])}, "cannot be read"),
     ],
 )
-def test_malformed_clips_raise(tmp_path: Path, changes: dict[str, object], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_malformed_clips_raise(tmp_path: Path, changes: dict[str, object], reported: str) -> None:
+    with pytest.raises(UsageError, match=reported):
         read_own_clips(archive(tmp_path / "own.npz", **changes), 25.0)
 
 

@@ -23,7 +23,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dic
         embed(tiny.make(folder / "dataset", 120), encoder="hashing-for-tests")
         programs.run(folder, "tests.training.retrievals", folder)
 
-    return dict(json.loads((made_once(tmp_path_factory, "retrieval", make) / "told.json").read_text()))
+    return dict(json.loads((made_once(tmp_path_factory, "retrieval", make) / "reported.json").read_text()))
 
 
 def test_training_matches_motions_and_captions(results: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(folder: Path) -> dict[str, Any]:
+def reported(folder: Path) -> dict[str, Any]:
     """Results of the runs of :mod:`tests.training.text_runs`."""
     command = [sys.executable, "-m", "tests.training.text_runs", str(folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "POSEGEN_EMBEDDING_CACHE": "off"}
@@ -89,7 +89,7 @@ def _claims(text: str) -> Counter[tuple[Any, ...]]:
 
 def _others(caption: dict[str, Any], row: dict[str, Any], most: int) -> tuple[Any, ...]:
     done = tuple(segment["action"] for actor in row["actors"] for segment in actor["segments"])
-    said = tuple((told["kind"], told["action"], told["value"]) for told in caption["statements"])
+    said = tuple((reported["kind"], reported["action"], reported["value"]) for reported in caption["statements"])
     return alternatives_of(caption["text"], said, done, most)
 
 
@@ -137,7 +137,7 @@ def test_recipes_keep_texts_and_stated_actions(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
     prepare(dataset, (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES), view, lambda done, total: None)
-    letters, changes, told, families = (
+    letters, changes, reported, families = (
         cached_array(dataset.path, recipe, view, 0) for recipe in (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES)
     )
     names, of = family_names(), {action: family for family, own in load_library().families.items() for action in own}
@@ -145,7 +145,7 @@ def test_recipes_keep_texts_and_stated_actions(folder: Path) -> None:
         for variant, row in enumerate(dataset.rows(sample)):
             place = sample, variant
             done = {segment["action"] for segment in row["actors"][0]["segments"]}
-            assert np.count_nonzero(told[place][0]) == len(done)
+            assert np.count_nonzero(reported[place][0]) == len(done)
             for number, caption in enumerate(row["captions"]):
                 texts = texts_of(letters[place][number])
                 others = _others(caption, row, 2)
@@ -153,9 +153,9 @@ def test_recipes_keep_texts_and_stated_actions(folder: Path) -> None:
                 kinds = [CHANGED[kind] for kind in changes[place][number] if kind >= 0]
                 assert kinds == [other.kind for other in others]
                 claimed = {said["action"] for said in caption["statements"] if said["kind"] == "action"}
-                own = told[place][1 + number]
+                own = reported[place][1 + number]
                 assert np.count_nonzero(own) == len(claimed)
-                assert set(own[own > 0].tolist()) <= set(told[place][0].tolist())
+                assert set(own[own > 0].tolist()) <= set(reported[place][0].tolist())
                 assert {names[i] for i in np.flatnonzero(families[place][number])} == {of[action] for action in claimed}
 
 
@@ -166,8 +166,8 @@ def test_a_clip_is_shown_with_two_captions_and_their_hard_negatives() -> None:
         for caption in range(1 + clip % 3):
             for other in range(3 - (clip // 3) % 3):
                 letters[clip, caption, other] = 1 + caption * 10 + other
-    told = np.arange(4)[None, :, None].repeat(count, 0)
-    clips = {"sentence": letters, "stated_actions": told, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
+    reported = np.arange(4)[None, :, None].repeat(count, 0)
+    clips = {"sentence": letters, "stated_actions": reported, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
     shown = CaptionSampler(None, 1)(clips, 3, 7)
     first, second = ((shown[name][:, 0, 0] - 1) // 10 for name in ("sentence", "other"))
     several = np.arange(count) % 3 > 0
@@ -299,48 +299,48 @@ def test_all_presets_have_a_small_learning_rate() -> None:
     assert all(load_settings(preset, task="text").optimiser.rate <= 5e-4 for preset in presets)
 
 
-def test_pairs_are_learned_but_not_shuffled_pairs(told: dict[str, Any]) -> None:
-    whole, before, shuffled = (told[name]["measures"] for name in ("whole", "before", "shuffled"))
+def test_pairs_are_learned_but_not_shuffled_pairs(reported: dict[str, Any]) -> None:
+    whole, before, shuffled = (reported[name]["measures"] for name in ("whole", "before", "shuffled"))
     assert whole["r1"] > before["r1"] + 0.1
     assert whole["hard_r1"] > before["hard_r1"] + 0.2
     assert shuffled["r1"] < whole["r1"] - 0.1
 
 
-def test_families_are_learned_but_not_shuffled_families(told: dict[str, Any]) -> None:
-    right, wrong = told["families"]["measures"], told["wrong families"]["measures"]
+def test_families_are_learned_but_not_shuffled_families(reported: dict[str, Any]) -> None:
+    right, wrong = reported["families"]["measures"], reported["wrong families"]["measures"]
     assert right["exact"] > right["commonest"] + 0.1
     assert wrong["exact"] < wrong["commonest"] + 0.05
-    said = [max(likely, key=lambda name: likely[name]) for likely in told["told families"]]
+    said = [max(likely, key=lambda name: likely[name]) for likely in reported["reported families"]]
     assert said[0] == said[2] == "locomotion"
-    assert set(told["told families"][0]) == set(family_names())
+    assert set(reported["reported families"][0]) == set(family_names())
 
 
-def test_a_killed_and_resumed_run_leaves_the_same_bytes(told: dict[str, Any]) -> None:
-    assert told["killed first"] == {"signal": 9}
-    assert told["killed files"] == told["whole files"]
-    assert {"encoder/modules.json", "encoder/model.safetensors"} < set(told["whole files"])
-    assert told["killed"]["measures"] == told["whole"]["measures"]
+def test_a_killed_and_resumed_run_leaves_the_same_bytes(reported: dict[str, Any]) -> None:
+    assert reported["killed first"] == {"signal": 9}
+    assert reported["killed files"] == reported["whole files"]
+    assert {"encoder/modules.json", "encoder/model.safetensors"} < set(reported["whole files"])
+    assert reported["killed"]["measures"] == reported["whole"]["measures"]
 
 
-def test_a_run_is_an_encoder_with_and_without_adapters(told: dict[str, Any]) -> None:
+def test_a_run_is_an_encoder_with_and_without_adapters(reported: dict[str, Any]) -> None:
     for name in ("whole", "adapted"):
-        np.testing.assert_allclose(told[f"{name} by encoder"], told[f"{name} by model"], atol=1e-6)
-        assert np.abs(np.subtract(told[f"{name} by encoder"], told["tiny by encoder"])).max() > 1e-3
-        assert not any("parametrizations" in weight for weight in told[f"{name} weights"])
+        np.testing.assert_allclose(reported[f"{name} by encoder"], reported[f"{name} by model"], atol=1e-6)
+        assert np.abs(np.subtract(reported[f"{name} by encoder"], reported["tiny by encoder"])).max() > 1e-3
+        assert not any("parametrizations" in weight for weight in reported[f"{name} weights"])
     # Rank 4 for two layers with six matrices each: 2 * (4 * 8 * 32 + 2 * 4 * (32 + 64)) float32.
-    assert 0 < told["adapter bytes"] - 4 * 2 * (4 * 4 * 64 + 2 * 4 * 96) < 4000
-    assert told["embedded"] == pytest.approx(1, abs=1e-5)
+    assert 0 < reported["adapter bytes"] - 4 * 2 * (4 * 4 * 64 + 2 * 4 * 96) < 4000
+    assert reported["embedded"] == pytest.approx(1, abs=1e-5)
 
 
-def test_training_from_a_config_works(told: dict[str, Any]) -> None:
-    assert told["config"]["steps"] == 2
-    assert told["config"]["measures"]["clips"] > 3
+def test_training_from_a_config_works(reported: dict[str, Any]) -> None:
+    assert reported["config"]["steps"] == 2
+    assert reported["config"]["measures"]["clips"] > 3
 
 
-def test_impossible_requests_raise(folder: Path, told: dict[str, Any]) -> None:
-    assert "has no weights that could be trained here" in told["static"]["error"]
-    assert "data.frames" in told["cut"]["error"]
-    assert "holds another run" in told["other encoder"]["error"]
+def test_impossible_requests_raise(folder: Path, reported: dict[str, Any]) -> None:
+    assert "has no weights that could be trained here" in reported["static"]["error"]
+    assert "data.frames" in reported["cut"]["error"]
+    assert "holds another run" in reported["other encoder"]["error"]
     settings = load_settings("quick", [f"text.encoder={folder / 'tiny'}"], "text")
     with pytest.raises(UsageError, match=r"--set text\.encoder=some/run"):
         open_setup(Request(str(folder / "dataset"), "text", "quick", settings, init=Path("some/run")))

@@ -28,7 +28,7 @@ def _reports(name: str, dataset: Path, factory: pytest.TempPathFactory, programs
         programs.run(folder, "tests.training.forked_runs", name, shutil.copytree(dataset, folder / "dataset"), folder)
 
     folder = made_once(factory, f"{name}-runs", make)
-    return folder, json.loads((folder / "told.json").read_text())
+    return folder, json.loads((folder / "reported.json").read_text())
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 """The report on usefulness: nobody is on both sides, few clips are as few as said, cameras see what is there, and the page
-tells what was measured."""
+reports what was measured."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ from tests.training.forked_runs import Killer, run_in_fork
 
 FEW = ("steps=90", "batch=16", "machine.micro_batch=16", "checks.times=1", "optimiser.rate=5e-3")
 TEXTS = ("a person walks forward", "someone sits down, then jumps twice", "a woman walks slowly")
-Told = dict[str, Any]
+Reported = dict[str, Any]
 
 
-def main(folder: Path) -> Told:
+def main(folder: Path) -> Reported:
     dataset, encoder = folder / "dataset", f"text.encoder={folder / 'tiny'}"
 
-    def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> Told:
+    def run(name: str, recorder: tiny.Recorder, *overrides: str, source: Path = dataset) -> Reported:
         return run_in_fork(source, folder / name, recorder, encoder, *FEW, *overrides, task="text")
 
     found = {"whole": run("whole", tiny.Recorder()), "before": run("before", tiny.Recorder(), "optimiser.rate=0", "steps=1")}
@@ -52,23 +52,23 @@ def _hashes(run: Path) -> dict[str, str]:
     return {str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
 
 
-def _used(folder: Path) -> Told:
+def _used(folder: Path) -> Reported:
     """Return embeddings by the saved encoders, by the models, and of a dataset that one of them embedded."""
-    told: Told = {}
+    reported: Reported = {}
     for name in ("whole", "adapted"):
         model = load_model(folder / name).model
-        told |= {
+        reported |= {
             f"{name} by model": model(TEXTS).tolist(),
             f"{name} by encoder": load_encoder(str(folder / name)).encode(TEXTS).tolist(),
         }
-        told[f"{name} weights"] = sorted(trainable_weights(model))
-    told["tiny by encoder"] = load_encoder(str(folder / "tiny")).encode(TEXTS).tolist()
-    told["adapter bytes"] = (folder / "adapted" / ADAPTER).stat().st_size
+        reported[f"{name} weights"] = sorted(trainable_weights(model))
+    reported["tiny by encoder"] = load_encoder(str(folder / "tiny")).encode(TEXTS).tolist()
+    reported["adapter bytes"] = (folder / "adapted" / ADAPTER).stat().st_size
     embed(folder / "dataset", str(folder / "whole"), precision="float32", cached=False)
     embeddings = open_embeddings(folder / "dataset")
     own = load_encoder(str(folder / "whole")).encode(list(embeddings.texts[:20]))
-    told["embedded"] = float((embeddings.vectors()[:20] * own).sum(axis=1).min())
-    return told | {"told families": predict_families(folder / "families", TEXTS)}
+    reported["embedded"] = float((embeddings.vectors()[:20] * own).sum(axis=1).min())
+    return reported | {"reported families": predict_families(folder / "families", TEXTS)}
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def test_each_action_has_its_picture_and_its_words(tmp_path: Path) -> None:
 
 def test_the_page_of_the_documentation_is_that_of_the_library() -> None:
     page = (Path(__file__).parents[2] / "docs" / "actions.md").read_text(encoding="utf-8")
-    told = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
-    assert sorted(told) == sorted(load_library().actions)
+    reported = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
+    assert sorted(reported) == sorted(load_library().actions)
     pictures = {path.stem for path in (Path(__file__).parents[2] / "docs" / "actions").glob("*.png")}
-    assert pictures == set(told)
+    assert pictures == set(reported)

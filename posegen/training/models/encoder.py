@@ -27,7 +27,7 @@ ANY_SKELETON_SPREAD = 0.1
 """Least standard deviation of a feature, in metres, m/s or rad/s, for tasks that do not depend on the skeleton.
 
 Features that hardly vary among generated bodies, such as the position of the hips, then count no more than the movement does.
-Mocap clips are recognised better: 42 % rather than 37 %. Identities, however, are told apart by such features.
+Mocap clips are recognised better: 42 % rather than 37 %. Identities, however, are distinguished by such features.
 """
 
 _LEAST_SPREAD = 1e-2

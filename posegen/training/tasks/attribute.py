@@ -204,7 +204,7 @@ class CaptionModel(nn.Module):
     def __init__(self, settings: Model) -> None:
         super().__init__()
         self.reader = CaptionReader(settings.dropout)
-        self.told = projection(self.reader.width, settings.dropout, _HIDDEN)
+        self.stated = projection(self.reader.width, settings.dropout, _HIDDEN)
         self.answer = nn.Sequential(
             nn.GELU(), nn.Linear(_HIDDEN + len(_KNOWN_MEANS), _HIDDEN), nn.GELU(), nn.Dropout(settings.dropout),
             nn.Linear(_HIDDEN, len(MEASURES)),
@@ -228,7 +228,7 @@ class CaptionModel(nn.Module):
         words = spelled[clip, caption].long()
         words = words[:, : max(1, int((words > 0).sum(dim=1).max()))] if len(words) else words
         known = (numbers - numbers.new_tensor(_KNOWN_MEANS)) / numbers.new_tensor(_KNOWN_SPREADS)
-        predicted = _from_typical(self.answer(torch.cat([self.told(self.reader(words)), known[clip]], dim=1)))
+        predicted = _from_typical(self.answer(torch.cat([self.stated(self.reader(words)), known[clip]], dim=1)))
         outputs = predicted.new_full((*spelled.shape[:2], len(MEASURES)), math.nan)
         outputs[clip, caption] = predicted
         return outputs

@@ -105,7 +105,7 @@ def _task(seed: int, dropped: float) -> Task:
         generates_motion=True,
         normalised_array=POSE.name,
         first_variant_only=True,
-        configure=lambda settings: _task(settings.seed, settings.motion.untold),
+        configure=lambda settings: _task(settings.seed, settings.motion.caption_dropout),
     )
 
 
