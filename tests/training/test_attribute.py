@@ -282,6 +282,6 @@ def test_training_on_captions_of_a_config_works(results: dict[str, Any]) -> None
 def test_impossible_requests_raise(results: dict[str, Any]) -> None:
     assert "data.frames" in results["cut"]["error"]
     assert "contrast.hard" in results["hard"]["error"]
-    assert "answers captions, not motion" in results["refused"]
+    assert "input of this model is text, not motion" in results["refused"]
     assert "another model for attribute" in results["older"]["error"]
     assert "--out" in results["older"]["error"]

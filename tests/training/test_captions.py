@@ -122,7 +122,7 @@ def test_outdated_pairs_raise_only_if_training_needs_them(tmp_path: Path) -> Non
     assert reported.pairs is None
     assert "--pairs" in (reported.unfit or "")
     assert "hard_row" not in reported.all_of(np.zeros(1, int), np.zeros(1, int))
-    with pytest.raises(PosegenError, match="no longer fits"):
+    with pytest.raises(PosegenError, match="were mined from other"):
         captions_of(path, hard=1)
 
 

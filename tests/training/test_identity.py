@@ -206,7 +206,7 @@ def test_shuffled_labels_stay_within_the_split(material: TrainingData) -> None:
     plain = material.source(TASK.recipes, "test").identities
     assert shuffled is not None
     assert plain is not None
-    (samples, persons), (same, others) = plain.people.results("test"), shuffled.people.results("test")
+    (samples, persons), (same, others) = plain.identities.labelled("test"), shuffled.identities.labelled("test")
     assert (samples == same).all()
     assert sorted(persons) == sorted(others)
     assert (persons != others).mean() > 0.4

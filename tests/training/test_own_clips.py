@@ -61,7 +61,7 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
         ({"classes": None}, "lacks classes"),
         ({"joints": np.zeros((50, 21, 3), np.float32)}, r"must be \[frames, 22, 3\]"),
         ({"offsets": np.array([0, 10, 31, 34, 99])}, "offsets do not fit"),
-        ({"classes": np.array(["walk"] * 4)}, "at least two words"),
+        ({"classes": np.array(["walk"] * 4)}, "at least two classes"),
         ({"classes": np.array([{}, {}, {}, {}])}, "cannot be read"),
     ],
 )
