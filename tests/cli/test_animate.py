@@ -89,7 +89,7 @@ def test_pictures(name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFi
         ([TEXTS[0], "-o", "out.npz", "--seed", "-1"], "--seed must be from 0"),
         ([TEXTS[0], "-o", "out.npz", "--encoder", "./nowhere"], "nowhere"),
         (["", "-o", "out.npz"], "there is no text to animate"),
-        ([", then ".join(["walks"] * 101), "-o", "out.npz"], "at most 100 things can be done"),
+        ([", then ".join(["walks"] * 101), "-o", "out.npz"], "at most 100 are possible"),
         (["-o", "out.npz"], "TEXT..."),
     ],
 )
@@ -104,6 +104,6 @@ def test_bad_usage(run: Path, tmp_path: Path, arguments: list[str], reason: str,
 
 def test_other_runs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "action").mkdir()
-    for run, reason in ((made("action", tmp_path / "action"), "which makes no motion"), (tmp_path, "no trained model")):
+    for run, reason in ((made("action", tmp_path / "action"), "which generates no motion"), (tmp_path, "no trained model")):
         assert main(["animate", str(run), TEXTS[0], "-o", str(tmp_path / "out.npz")]) == 2
         assert reason in capsys.readouterr().err
