@@ -55,7 +55,7 @@ def evaluate_once(dataset: Path, encoder: Path | None, out: Path, progress: Prog
     document = _read(out, progress)
     was_complete = document is not None and document.get("inputs") == inputs
     if document is None or not was_complete:
-        measures, seen = _evaluate_motion(dataset, samples, progress), None
+        measures, seen = _evaluate_motion(dataset, samples * len(opened.header.variants), progress), None
         if encoder is not None:
             seen = _evaluate_encoder(dataset, encoder, samples, progress)
         document = {"inputs": inputs, "evaluation": measures, "encoder": seen}
@@ -67,10 +67,10 @@ def evaluate_once(dataset: Path, encoder: Path | None, out: Path, progress: Prog
     return was_complete, f"{summary}, in {out}"
 
 
-def _evaluate_motion(dataset: Path, samples: int, progress: Progress) -> dict[str, Any]:
+def _evaluate_motion(dataset: Path, clips: int, progress: Progress) -> dict[str, Any]:
     from posegen.evaluation.evaluate import evaluate
 
-    progress.start("evaluate motion", samples, unit="clips")
+    progress.start("evaluate motion", clips, unit="clips")
     try:
         result = evaluate(dataset, None, MOST_SAMPLES, lambda done, total: progress.update(done))
     finally:
