@@ -1,4 +1,4 @@
-"""What tests, doctests and benchmarks share: one folder of compiled kernels, and a place of their own for examples."""
+"""Shared by tests, doctests and benchmarks: one folder of compiled kernels, and temporary folders for examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent
 
-# Every process that the tests start reads the same kernels.
+# All processes of the tests share compiled kernels.
 os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(ROOT / ".cache" / "kernels"))
 
 COMPILE = """
@@ -26,7 +26,7 @@ if not stamp.exists():
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels once before workers of pytest-xdist start: numba's caches know no locks."""
+    """Compile the kernels once before workers of pytest-xdist start, because numba's caches are not locked."""
     is_worker = hasattr(config, "workerinput")
     if is_worker or not config.getoption("numprocesses", None) or config.getoption("collectonly"):
         return
@@ -35,6 +35,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _examples_write_elsewhere(request: pytest.FixtureRequest) -> None:
-    """Run the examples of docstrings in a folder of their own: some of them make datasets."""
+    """Run the examples of docstrings in a temporary folder: some of them generate datasets."""
     if isinstance(request.node, pytest.DoctestItem):
         request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))

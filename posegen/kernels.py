@@ -105,13 +105,14 @@ def _njit(function: Callable[Parameters, Result], **options: Any) -> Any:
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the compiled kernels, named by a hash of numba's version and of all sources that kernels may read.
+    """Return the folder of the compiled kernels, named by a hash of numba's version, of how kernels are linked, and of
+    all sources that kernels may read.
 
     numba checks only the file of a kernel itself, not the constants and kernels that it imports. The environment variable
     ``POSEGEN_KERNEL_CACHE`` replaces the parent folder, ``posegen/kernels`` in the user's cache.
     """
     package = Path(__file__).parent
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(f"{numba.__version__} {is_supported()}".encode())
     for source in sorted(package.rglob("*.py")):
         relative = source.relative_to(package)
         if relative.parts[0] not in WITHOUT_KERNELS:
