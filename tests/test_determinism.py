@@ -32,9 +32,7 @@ def assert_golden(found: dict[str, Any]) -> None:
     expected = golden()
     assert found["content_version"] == expected["content_version"], "rewrite tests/golden.json: python -m tests.golden --write"
     changed = [name for name, value in expected["samples"].items() if found["samples"].get(name) != value]
-    assert not changed, (
-        f"{changed} changed. If this is intended, raise CONTENT_VERSION and run: python -m tests.golden --write"
-    )
+    assert not changed, f"{changed} changed. If this is intended, raise CONTENT_VERSION and run: python -m tests.golden --write"
     assert found["samples"].keys() == expected["samples"].keys()
 
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import SEED, Captured, captured, scaled, segments
+from posegen.checks.ranges import TOLERANCE
 from posegen.dataset.read import open_dataset
-from posegen.evaluation.joint_angles import TOLERANCE, joint_angles, range_excess
+from posegen.evaluation.joint_angles import joint_angles, range_excess
 from posegen.evaluation.plausibility import FAST, LOW, body_overlap, contact_speeds, flight_errors, floor_depth, foot_skate
 from posegen.evaluation.recording import Recording, dataset_recordings
 from posegen.evaluation.spread import Spread, SpreadTally

@@ -56,7 +56,7 @@ def hashing_encoder(max_tokens: int | None = None) -> Encoder:
 
     description = {"kind": "hashing, for tests only", "precision": "float32", "source": HASHING}
     backend = _WordVectors(split, look_up, _HASHING_DIMENSION, limit)
-    fingerprint = f"{HASHING}-1-{limit}-float32"
+    fingerprint = f"{HASHING}-2-{limit}-float32"
     return Encoder(HASHING, _HASHING_DIMENSION, fingerprint, backend, limit, has_tokens=True, description=description)
 
 

@@ -107,7 +107,7 @@ def _differences(job: _Job, receipt: Receipt) -> list[Problem]:
     for name, samples in different.items():
         if samples:
             layer = job.header.layer_of(files[name])
-            reason = f"matches its receipt, but its {name} differs from what the config makes in {format_samples(samples)}"
+            reason = f"matches its receipt, but its {name} differ from what the config makes in {format_samples(samples)}"
             problems.append(Problem(job.shard, files[name], reason, layer=None if layer is None else layer.name))
     return problems
 

@@ -138,20 +138,20 @@ def test_options(option: str, message: str, refused: Refused) -> None:
         ("samples: -5", "samples: must be at least 1 (got -5)"),
         ("frames: .nan", "frames: must be a whole number (got nan)"),
         ("frames: 1e400", "frames: must be a whole number (got inf)"),
-        (f"seed: {'1' * 5000}", "has a number of 5000 characters in line 1; shorten it"),
-        ("frames: 30\nseed: 1\nframes: 40", "has the key 'frames' a second time, in line 3; keep one of them"),
-        (BOMB, "has an anchor or alias in line 1, which posegen refuses"),
-        ("a: &a {b: 1}\n<<: *a", "has an anchor or alias in line 1"),
+        (f"seed: {'1' * 5000}", "has a number of 5000 characters; shorten it (line 1)"),
+        ("frames: 30\nseed: 1\nframes: 40", "has the key 'frames' a second time; keep one of them (line 3)"),
+        (BOMB, "has an anchor or alias, which posegen refuses"),
+        ("a: &a {b: 1}\n<<: *a", "has an anchor or alias"),
         ("a: !!python/object/apply:os.system ['touch pwned']", "has the tag 'tag:yaml.org,2002:python/object/apply:os.system'"),
         ("a: !!python/name:os.system", "has the tag"),
-        ("samples: !!int 5", "has the tag 'tag:yaml.org,2002:int' in line 1"),
-        ("[" * 200_000, "nested more than 32 levels deep in line 1; check the brackets"),
+        ("samples: !!int 5", "has the tag 'tag:yaml.org,2002:int'"),
+        ("[" * 200_000, "nested more than 32 levels deep; check the brackets (line 1)"),
         ("{a: " * 100_000, "nested more than 32 levels deep"),
         ("samples: [1, 2", "is not valid YAML"),
-        ("samples: 5\n---\nsamples: 6", "holds more than one document (line 2); keep one"),
+        ("samples: 5\n---\nsamples: 6", "found another document (line 2)"),
         ("- samples", "must be a group of keys, such as `samples: 100` (got ['samples'])"),
         ("5", "must be a group of keys"),
-        ("? [a]\n: 5", "has a key in line 1 that is not plain text"),
+        ("? [a]\n: 5", "has a key that is not plain text"),
         ("'': 5", "'': unknown key"),
         ('"\\e[2J": 5', r"'\x1b[2J': unknown key"),
         ('"a\\nb": 5', r"'a\nb': unknown key"),
@@ -188,12 +188,12 @@ def test_a_folder_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
 
 def test_a_pipe_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "pipe: is not a plain file" in refused(*GENERATE, "--config", str(tmp_path / "pipe"))
+    assert "pipe: is not a regular file" in refused(*GENERATE, "--config", str(tmp_path / "pipe"))
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/full"])
 def test_a_device_is_not_a_config(device: str, refused: Refused) -> None:
-    assert f"{device}: is not a plain file" in refused(*GENERATE, "--config", device)
+    assert f"{device}: is not a regular file" in refused(*GENERATE, "--config", device)
 
 
 def test_a_huge_file_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_read_only_output_folder(place: str, read_only: Path, refused: Refused
     line = refused(*GENERATE, "--out", str(read_only / place))
     assert f"{read_only}" in line
     assert "Read-only file system" in line or "Permission denied" in line
-    assert "choose another path" in line or "Choose a folder" in line
+    assert "choose another path" in line or "Choose a writable folder" in line
 
 
 # Libraries
@@ -290,8 +290,8 @@ def with_keys(keys: str) -> str:
         ("a.yaml", ACTIONS.replace("[1, 2]", "[0, 2]"), "actions.nod.duration[0]: must be at least 0.1"),
         ("a.yaml", with_keys("pose: {neck_flexion: .nan}"), "pose.neck_flexion: must be a finite number"),
         ("a.yaml", ACTIONS.replace("[1, 2]", "[2, 1]"), "ranges run from the smaller to the larger"),
-        ("a.yaml", ACTIONS.replace("nod", "../nod"), "'../nod' is no name"),
-        ("a.yaml", ACTIONS.replace("nod", '"\\e[2J"'), r"'\x1b[2J' is no name"),
+        ("a.yaml", ACTIONS.replace("nod", "../nod"), "'../nod' is not a valid name"),
+        ("a.yaml", ACTIONS.replace("nod", '"\\e[2J"'), r"'\x1b[2J' is not a valid name"),
         ("a.yaml", ACTIONS.replace("[head]", "[haed]"), "actions.nod.parts[0]: must be 'legs', 'trunk'"),
         ("b.yaml", ACTIONS, "actions.nod: is already in"),
         ("words/en.yaml", "actions: {}", "actions.nod: is missing; give the action words"),
@@ -318,11 +318,11 @@ def test_libraries(name: str, content: str, message: str, refused: Refused, tmp_
     [
         ("missing", "there is no such folder of action files; check the path"),
         ("file", "there is no such folder of action files"),
-        ("empty", "holds no action file; put one there whose name ends in .yaml"),
+        ("empty", "has no action file; add one whose name ends in .yaml"),
         ("looping", "there is no such folder of action files"),
         ("looping file", "a.yaml: cannot be read (Too many levels of symbolic links)"),
-        ("pipe", "a.yaml: is not a plain file"),
-        ("crowded", "holds 1,001 action files, more than the 1,000 that posegen takes"),
+        ("pipe", "a.yaml: is not a regular file"),
+        ("crowded", "has 1,001 action files; at most 1,000 are allowed"),
     ],
 )
 def test_folders_that_are_not_libraries(kind: str, message: str, refused: Refused, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ SMALL = [
 ]
 
 
-def test_it_says_where_the_dataset_is_and_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_prints_the_path_and_the_next_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "my dataset"
     assert main([*SMALL, "--samples=6", "--out", str(place)]) == 0
     out, error = capsys.readouterr()
@@ -31,8 +31,8 @@ def test_it_says_where_the_dataset_is_and_what_to_do_next(tmp_path: Path, capsys
     assert "It holds 6 samples, 30 sequences, " in out
     assert f"  posegen info '{place}'\n" in out
     assert f"  posegen show '{place}' --sample 0 -o sample.gif\n" in out
-    assert "6 samples to make" in error.splitlines()
-    assert error.splitlines()[-1].startswith("6 of 6 samples (100%), ")
+    assert error.splitlines()[0] == "generate: 0 of 6 samples (0%)"
+    assert error.splitlines()[-1].startswith("generate: 6 of 6 samples (100%), ")
     assert "samples/s" in error
     assert "memory" in error
 
@@ -45,7 +45,7 @@ def test_a_second_time_there_is_nothing_to_do(tmp_path: Path, capsys: pytest.Cap
     out, error = capsys.readouterr()
     assert "Nothing to do" in out
     assert "It holds 3 samples" in out
-    assert "has 3 samples already, more than the 1 asked for" in error
+    assert "has 3 samples, more than the requested 1" in error
 
 
 def test_json_is_one_document_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

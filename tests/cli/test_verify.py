@@ -119,7 +119,7 @@ def test_deep_finds_what_hashes_cannot(dataset: Path, intact: Path, capsys: pyte
     put_other_samples(dataset, 1)
     assert main(["verify", str(dataset), "--quiet"]) == 0
     assert main(["verify", str(dataset), "--deep"]) == 1
-    message = "is intact, but holds other joints than the config makes in samples 4, 5, 6 and 1 more"
+    message = "matches its receipt, but its joints differ from what the config makes in samples 4, 5, 6 and 1 more"
     assert f"shard 1: motion.zarr/joints/c.1.0.0.0.0.0: {message}\n" in capsys.readouterr().out
     assert main(["verify", str(dataset), "--deep", "--repair"]) == 0
     assert contents_equal(dataset, intact, deep=True)
@@ -128,7 +128,7 @@ def test_deep_finds_what_hashes_cannot(dataset: Path, intact: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"content_version": 0}, "was made by content version 0"),
+        ({"content_version": 0}, "made with content version 0"),
         ({"identity": "0" * 32}, "the files of actions, themes or words"),
     ],
 )

@@ -15,6 +15,8 @@ from posegen.generation.repair import repair
 from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of, shards_to_make
 
+pytestmark = pytest.mark.slow
+
 FILES = range(1, 5)
 """Files of a shard: joints, action, contact and rows."""
 

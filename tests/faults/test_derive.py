@@ -20,6 +20,8 @@ from posegen.generation.repair import repair
 from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of
 
+pytestmark = pytest.mark.slow
+
 LAYER = "velocity"
 STEPS = ["description_placed@10#2", "layer_described", "file_placed@1#1", "receipt_placed@1"]
 """Steps of adding a layer and of the commit of one of its shards; test_crashes.py tests each step of a commit."""

@@ -11,6 +11,8 @@ from posegen.config.schema import Config
 from tests.faults.forks import Forks
 from tests.faults.truth import assert_same, files_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_worker_that_hangs_is_replaced(undisturbed: dict[int, Path], forks: Forks, scratch: Path) -> None:
     path = scratch / "dataset"
@@ -28,7 +30,7 @@ def test_too_little_memory_is_reported(config: Config, undisturbed: dict[int, Pa
     ended = forks.generate(path, "--samples", "10", POSEGEN_FAULT="memory:sample=6")
     assert ended.code == 1
     assert "1 of 3 shards could not be made" in ended.printed
-    assert "shard 1 (samples 4 to 7 of seed 0): there was too little memory; try fewer --workers" in ended.printed
+    assert "shard 1 (samples 4 to 7 of seed 0): there was too little memory; use fewer --workers" in ended.printed
     assert posegen.generate(config, samples=10, workers=1, out=path).shards_made == 1
     assert_same(path, undisturbed[10])
 

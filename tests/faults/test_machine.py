@@ -30,6 +30,8 @@ from posegen.generation.repair import repair
 from tests.faults.forks import Forks
 from tests.faults.truth import Content, content_of, files_of
 
+pytestmark = pytest.mark.slow
+
 ATTACKS = int(os.environ.get("POSEGEN_TEST_ATTACKS", "12"))
 MOST = 18
 HEADER = "dataset.json"

@@ -19,6 +19,8 @@ import posegen
 from posegen.config.schema import Config
 from posegen.errors import PosegenError
 
+pytestmark = pytest.mark.slow
+
 SameContent = Callable[[Path, Path], None]
 WaitFor = Callable[[subprocess.Popen[str], Path, int], None]
 WorkersOf = Callable[[int], list[psutil.Process]]

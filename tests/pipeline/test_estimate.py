@@ -19,6 +19,8 @@ from posegen.training.settings import load_settings  # noqa: E402
 from tests.pipeline.killed_runs import PRESET  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["--config", "smoke", "--workers=1", "--repeats=1", "--samples=30"]
 SETTINGS = ["--set", "frames=40", "--set", "store.shard=4", "--set", "store.chunk=2"]
 

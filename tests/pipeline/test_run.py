@@ -18,6 +18,8 @@ from tests.once import made_once
 from tests.pipeline.killed_runs import KILLED_IN
 from tests.running import Programs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> tuple[Path, dict[str, Any]]:

@@ -29,6 +29,8 @@ from tests.once import made_once  # noqa: E402
 from tests.running import Programs  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 PERSONS, SAMPLES = 60, 240
 
 

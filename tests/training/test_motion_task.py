@@ -15,6 +15,8 @@ from posegen.training.settings import load_settings
 from tests.once import made_once
 from tests.running import Programs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def results(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:

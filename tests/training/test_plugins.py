@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.training.tiny import SETTINGS
+
+pytestmark = pytest.mark.slow
 
 PACKAGE = """
 import io

@@ -14,6 +14,8 @@ from tests.once import made_once
 from tests.running import Programs
 from tests.training import tiny
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:

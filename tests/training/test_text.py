@@ -45,6 +45,8 @@ from posegen.training.tasks.text import (  # noqa: E402
 from tests.embedding import tiny_encoder  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SAMPLES = 120
 ACTIONS = {"walk": 60, "jump": 30, "sit": 30, "wave": 30, "turn": 30, "clap": 30}
