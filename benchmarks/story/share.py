@@ -1,7 +1,7 @@
-"""What planning, captions and checks take of the time of a run: all that is done for a sample but its motion and its storing.
+"""The share of planning, captions and checks in the time of a run.
 
-Shards are made and committed as a worker does it, in this process. Of the time spent in `synthesize`, that spent in the
-functions of `posegen.motion` is taken off; what is left counts, whatever it is called.
+Shards are generated and committed in this process, as in a worker. The share is the time spent in `synthesize` without the time
+spent in functions of motion.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from posegen.generation.shard import ShardJob, make_shard
 from posegen.library.load import load_library
 
 SHARDS = 10
-_MOTION = "posegen.motion"
+_MOTION = ("posegen.motion", "posegen.variants.copies")
+"""Packages whose time counts as motion; copies of stored motion do, too."""
 _CALLERS = ("posegen.synthesis", "posegen.planning", "posegen.captions", "posegen.variants", "posegen.checks")
 
 
