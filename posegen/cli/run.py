@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="Preset of the training: its size and duration."
 )
 @click.option(
-    "--say",
+    "--text",
     "texts",
     multiple=True,
     default=("a person walks forward, then waves",),
