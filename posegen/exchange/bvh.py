@@ -35,17 +35,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.skeleton import JOINTS, sole_points
 from posegen.wording import shown
-
-Array = NDArray[Any]
-
 
 MOST_BYTES = 128 * 2**20
 MOST_JOINTS, DEEPEST, MOST_FRAMES = 500, 100, 500_000

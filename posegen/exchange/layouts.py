@@ -23,14 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.skeleton import CONTACTS, JOINTS, sole_points
 
-Array = NDArray[Any]
 Quality = Literal["exact", "approximate", "absent"]
 
 _SOLES = CONTACTS[:4]

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from posegen.arrays import Array
 from posegen.captions.lexicon import WORD, lexicon_of
 from posegen.captions.parser import parse_caption
 from posegen.embedding import Encoder, load_encoder
@@ -36,8 +36,6 @@ from posegen.training.models.poses import (
     offsets_of,
     root_of,
 )  # fmt: skip
-
-Array = NDArray[Any]
 
 GUIDANCE, STEPS = 4.0, 10
 """Default scale of classifier-free guidance, and default number of integration steps."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from posegen.arrays import Array
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
@@ -26,8 +26,6 @@ from posegen.training.inference import encode_clips
 from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.models.flow_matching import EVALUATION, draw_noise
 from posegen.training.models.poses import body_of
-
-Array = NDArray[Any]
 
 SAMPLES = 600
 """Default number of samples of the test split."""

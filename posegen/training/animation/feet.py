@@ -9,14 +9,11 @@ inverse kinematics, so that bones keep their lengths. The feet of synthesised sa
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS, sole_points
-
-Array = NDArray[Any]
 
 SHORTEST = 0.1
 """Seconds: shorter contacts and shorter gaps are ignored."""

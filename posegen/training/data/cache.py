@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import remove_temporary_files, write_durably
@@ -28,8 +28,6 @@ from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 from posegen.machine import available_cores
 from posegen.training.data.features import Recipe, View
-
-Array = NDArray[Any]
 
 FOLDER = "training"
 _MOST_THREADS = 4

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ROWS
 from posegen.embedding import Encoder, load_encoder
@@ -28,8 +28,6 @@ from posegen.library.load import load_library
 from posegen.randomness import integers
 from posegen.training.data.features import Draw, Recipe, View, clip_draws
 from posegen.training.data.hard_negatives import CHANGED, Alternative, alternatives_of
-
-Array = NDArray[Any]
 
 MOST_CAPTIONS = 8
 """Captions of a clip that are spelled."""

@@ -13,16 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.constants import ABSENT_ACTION
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PARTS
-
-Array = NDArray[Any]
 
 ABSENT = -1
 """Value of labels in frames behind the end of a clip."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from posegen.arrays import Array
 from posegen.dataset.batches import CAPTIONS, Batches, SequenceBatch
 from posegen.errors import PosegenError
 from posegen.skeleton import JOINTS
@@ -25,7 +25,6 @@ from posegen.training.data.features import ABSENT, Draw, clip_draws
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Skeleton
 
-Array = NDArray[Any]
 Tensors = dict[str, Any]
 
 _PREFETCHED = 4

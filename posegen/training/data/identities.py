@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.dataset.layout import ROWS
 from posegen.dataset.splits import identities_in_split
@@ -24,8 +23,6 @@ from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
 from posegen.training.data.cache import FOLDER, cached_array, keep_array, kept_array
 from posegen.training.data.features import Draw, Recipe, View
-
-Array = NDArray[Any]
 
 _LOOKS = ("stature", "legs", "arms", "shoulders", "hips", "age", "male", "style")
 """Appearance of a body: stature and bone lengths in metres, years, 0 or 1, a number for the style."""

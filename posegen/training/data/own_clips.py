@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.constants import ABSENT_ACTION
 from posegen.errors import UsageError
 from posegen.skeleton import JOINTS, PARTS
-
-Array = NDArray[Any]
 
 _FOLDER_FPS = 25.0
 _SHORTEST = 4

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.batches import CAPTIONS, ArrayShape
 from posegen.dataset.layout import ROWS
@@ -26,7 +26,6 @@ from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import IdentitySplit
 from posegen.training.data.own_clips import OwnClips
 
-Array = NDArray[Any]
 Put = Callable[[Recipe, int, Any, Array], None]
 """Stores the values of a recipe for a variant (an index into the variants of the query) and rows of the query's samples."""
 

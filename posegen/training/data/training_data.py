@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.config.load import load_config
 from posegen.config.schema import Config
@@ -34,8 +33,6 @@ from posegen.training.data.identities import (
 from posegen.training.data.own_clips import OwnClips, read_own_clips
 from posegen.training.data.sources import CachedOrigin, ClipSource, ConfigOrigin, Origin, OwnOrigin
 from posegen.training.settings import Contrast, Data, Settings
-
-Array = NDArray[Any]
 
 LANES = 4
 """Windows that consecutive batches alternate between, so that up to four loading processes work on different ones."""

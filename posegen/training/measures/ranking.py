@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lgamma
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.randomness import Stream, permuted
-
-Array = NDArray[Any]
 
 RECALLS = (1, 2, 3, 5, 10)
 

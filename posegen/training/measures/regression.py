@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from posegen.arrays import Array
 
 FEWEST = 3
 """Least number of values of other clips from which the constant of a group is estimated."""

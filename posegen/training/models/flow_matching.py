@@ -16,19 +16,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from posegen.arrays import Array
 from posegen.training.data.features import Draw, clip_draws
 from posegen.training.models.poses import CONTACTS, POSE_NUMBERS, ROTATIONS
 
-Array = NDArray[Any]
 Predict = Callable[[Tensor, float], Tensor]
 """Predicts the motion from a noisy motion and its time."""
 
@@ -228,7 +226,7 @@ class Denoiser(nn.Module):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
-    def normalise_by(self, mean: NDArray[Any], spread: NDArray[Any]) -> None:
+    def normalise_by(self, mean: Array, spread: Array) -> None:
         """Set the mean and the standard deviation of the poses. They are saved with the weights.
 
         All rotations share one deviation, and all contacts: otherwise a joint that hardly turns, and its noise, would weigh as

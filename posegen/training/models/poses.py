@@ -17,21 +17,18 @@ lying too. Motion features that models read are in :mod:`posegen.training.data.f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from posegen.arrays import Array
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import Rotation, inverse, product, stacked
 from posegen.scene import Persons
 from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS, body_offsets
 from posegen.training.data.features import FEATURES, Recipe, View, features_of
-
-Array = NDArray[Any]
 
 BODY_MEASURES = ("stature", "legs", "arms", "shoulders", "hips")
 """Measures of a body: metres, then factors relative to the average of that stature; see :class:`posegen.scene.Persons`."""

@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from posegen.arrays import Array
 from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.settings import Model
 from posegen.training.task import Clips, Tally, Task
-
-Array = NDArray[Any]
 
 
 class ActionModel(nn.Module):

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from posegen.arrays import Array
 from posegen.constants import SPEEDS
 from posegen.dataset.layout import ROWS
 from posegen.errors import PosegenError, UsageError
@@ -28,8 +28,6 @@ from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, 
 from posegen.training.models.text_encoders import CaptionReader
 from posegen.training.settings import Model, Settings
 from posegen.training.task import Clips, Tally, Task
-
-Array = NDArray[Any]
 
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres per second, steps per minute, joules per kilogram, seconds."""

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from posegen.arrays import Array
 from posegen.errors import PosegenError
 from posegen.training.data.features import LENGTH, MOTION, View
 from posegen.training.data.identities import ALIKE, OTHER, SAME
@@ -25,8 +25,6 @@ from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
 from posegen.training.task import Clips, Tally, Task
-
-Array = NDArray[Any]
 
 _DIMENSION = 128
 _KINDS = {"same": SAME, "other": OTHER, "alike": ALIKE}

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from posegen.arrays import Array
 from posegen.training.data.features import LENGTH, MOTION, View
 from posegen.training.measures.ranking import Ranking, rank_pairs
 from posegen.training.measures.verification import verify_pairs
@@ -24,8 +24,6 @@ from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, 
 from posegen.training.models.losses import info_nce, triplet, valid_pairs
 from posegen.training.settings import Contrast, Model
 from posegen.training.task import Clips, Tally, Task
-
-Array = NDArray[Any]
 
 DIMENSION = 256
 """Dimension of the shared vector space."""

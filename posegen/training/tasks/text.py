@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 import xxhash
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from posegen.arrays import Array
 from posegen.errors import PosegenError, UsageError
 from posegen.training.data.captions import (
     CHANGES,
@@ -39,8 +39,6 @@ from posegen.training.models.losses import info_nce
 from posegen.training.models.text_encoders import TextModel, save_encoder
 from posegen.training.settings import Model, Settings, Text
 from posegen.training.task import Clips, Tally, Task
-
-Array = NDArray[Any]
 
 _POOL = 256
 """Scenes in a pool, with one caption each."""
