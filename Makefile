@@ -10,10 +10,17 @@ PYTEST ?=
 SECTION ?= all
 
 BIN = $(VENV)/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation
+# Files that are not those of the lock are refused. torch and what only torch needs have other files for each kind of GPU, so they
+# are not in the locks: of these, constraints.txt pins the versions alone.
+INSTALL_LOCKED = $(INSTALL) --require-hashes --no-deps -r
+TORCH = torch triton setuptools cuda-bindings cuda-pathfinder cuda-toolkit $(addprefix nvidia-,cublas cuda-cccl cuda-cupti cuda-nvrtc cuda-runtime \
+  cudnn-cu13 cufft cufile curand cusolver cusparse cusparselt-cu13 nccl-cu13 nvjitlink nvshmem-cu13 nvtx)
+LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make locks" \
+  -c constraints.txt $(addprefix --no-emit-package ,$(TORCH))
 RUN_TESTS = $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
-.PHONY: help dataset test test-all judge usefulness bench lint types clean
+.PHONY: help dataset test test-all judge usefulness bench lint types locks clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +32,7 @@ help:
 	@echo "make bench       guards: ratios that must not get worse"
 	@echo "make judge       all measurements at full size, or SECTION=generate; results go to benchmarks/results/"
 	@echo "make usefulness  the measurements of docs/usefulness.md (needs POSEGEN_REFERENCE)"
+	@echo "make locks       hashes of the packages of constraints.txt, into locks/ (needs uv)"
 	@echo "make clean       remove $(VENV) and caches; datasets stay"
 
 dataset: $(VENV)/ready-to-run
@@ -53,22 +61,30 @@ lint: $(VENV)/ready-to-test
 types: $(VENV)/ready-to-test
 	$(BIN)/mypy
 
+# Needs uv. Run it after a change of constraints.txt or of a dependency.
+locks:
+	@mkdir -p locks
+	@printf 'hatchling\neditables\n' | $(LOCK) --extra view pyproject.toml - -o locks/run.txt
+	@printf 'hatchling\neditables\n' | $(LOCK) --extra dev pyproject.toml - -o locks/test.txt
+	@printf 'hatchling\neditables\n' | $(LOCK) --extra view --extra embed --extra train pyproject.toml - -o locks/train.txt
+
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # A changed dependency recreates the environment. The stamps are written last: an interrupted installation is repeated.
-$(VENV)/ready-to-run: pyproject.toml constraints.txt
+$(VENV)/ready-to-run: pyproject.toml constraints.txt locks/run.txt locks/test.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "posegen needs Python 3.11 or newer, and $(PYTHON) is older; choose another: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' || \
 	  { echo "posegen needs Python's venv and pip; on Debian: apt install python3-venv" >&2; exit 1; }
 	@echo "setting up $(VENV) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(INSTALL) hatchling editables
-	@$(INSTALL) -e '.[view]'
+	@$(INSTALL_LOCKED) locks/run.txt
+	@$(INSTALL) --no-deps -e .
 	@touch $@
 
 $(VENV)/ready-to-test: $(VENV)/ready-to-run
 	@echo "installing test dependencies into $(VENV) ..."
-	@$(INSTALL) -e '.[dev]'
+	@$(INSTALL_LOCKED) locks/test.txt
+	@$(INSTALL) -c constraints.txt -e '.[dev]'
 	@touch $@
