@@ -49,6 +49,7 @@ def test_samples_do_not_depend_on_the_processor() -> None:
     assert_golden(found)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_samples_do_not_depend_on_torch_in_the_process() -> None:
     assert_golden(hashes_in(os.environ, "--torch"))

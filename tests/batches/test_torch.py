@@ -57,6 +57,7 @@ def test_forked_workers_open_files_themselves(batches: Batches, workers: int) ->
     assert next(resumed).number == batches.start + 1
 
 
+@pytest.mark.slow
 def test_workers_of_other_start_methods(batches: Batches) -> None:
     from posegen.dataset.batches.torch import TorchLoader
 

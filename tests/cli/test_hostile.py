@@ -121,6 +121,7 @@ def repair(dataset: Path, crash: str = "") -> int:
     return subprocess.run(command, env=os.environ | {"POSEGEN_CRASH_AT": crash}, check=False, capture_output=True).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("crash", "lost"), [("encoded@2", ""), ("receipt_removed", "dataset.json")])
 def test_a_repair_that_is_killed_is_ended_by_the_next(
     crash: str, lost: str, dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]

@@ -64,6 +64,7 @@ def test_each_target_has_an_estimate(profiled: dict[str, Any]) -> None:
     assert profiled["code"] == int(not large["fits"])
 
 
+@pytest.mark.slow
 def test_a_target_that_does_not_fit_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "disk").mkdir()
     options = ["--target=60,1000000000", "--budget=0.1s", "--out", str(tmp_path / "disk" / "dataset")]

@@ -110,6 +110,7 @@ def test_a_forged_table_is_refused(case: str) -> None:
         decode_table(data, 1)
 
 
+@pytest.mark.slow
 def test_forged_files_are_refused_in_little_memory(dataset: Path) -> None:
     """The process has less memory than the files declare."""
     forge_file(dataset, 1, ROWS, encode_list(100_000_000, 12))

@@ -93,6 +93,7 @@ def test_writing_twice_gives_the_same_bytes(dataset: Path, tmp_path: Path) -> No
         assert (dataset / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_commit_that_dies_is_repaired_by_the_next(step: str, crashed: Path) -> None:
     path, whole = crashed / step, crashed / "whole"
@@ -110,6 +111,7 @@ def test_a_commit_that_dies_is_repaired_by_the_next(step: str, crashed: Path) ->
     assert differences(path, whole, deep=True) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["descriptions_written", "header_written"])
 def test_creating_and_publishing_can_die_at_any_step(step: str, crashed: Path, tmp_path: Path) -> None:
     path = tmp_path / "dataset"

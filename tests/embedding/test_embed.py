@@ -145,6 +145,7 @@ def test_an_extended_dataset_embeds_only_new_texts_and_equals_one_run(
 CHILD = "import sys; from posegen.embedding import embed; embed(sys.argv[1], 'hashing-for-tests', shard=8, cached=False)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step", ["placing@part-00001.parquet", "placing@c.2.0", "removing", "syncing@00002.json", "placing@zarr.json"]
 )

@@ -140,6 +140,7 @@ pairs.mine_pairs(sys.argv[1], progress=Killer())
 """
 
 
+@pytest.mark.slow
 def test_after_a_kill_only_missing_shards_are_computed(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(dataset)], capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL

@@ -113,6 +113,7 @@ def test_the_caption_of_a_segment_finds_samples_with_its_action(dataset: Path) -
     assert right >= 0.7 * len(asked) > 3
 
 
+@pytest.mark.slow
 def test_the_command_prints_one_document_with_each_sample_once(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", str(dataset), "someone waves", "--top", "4", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -125,6 +126,7 @@ def test_the_command_prints_one_document_with_each_sample_once(dataset: Path, ca
     assert [int(line.split()[0]) for line in printed.out.splitlines()[1:5]] == samples
 
 
+@pytest.mark.slow
 def test_a_damaged_index_is_computed_again_and_an_intact_one_is_kept(dataset: Path) -> None:
     first = open_search(dataset).find("someone waves", 5)
     place = dataset / "embeddings/hashing-for-tests/search/phrases.parquet"
@@ -135,6 +137,7 @@ def test_a_damaged_index_is_computed_again_and_an_intact_one_is_kept(dataset: Pa
     assert open_search(dataset).find("someone waves", 5) == first
 
 
+@pytest.mark.slow
 def test_errors_contain_a_hint(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, said in (
         ([str(dataset), " "], "is empty"),

@@ -71,6 +71,7 @@ def test_vectors_of_tokens_are_computed_and_stored(model: Path, tmp_path: Path) 
     np.testing.assert_allclose(embeddings.vectors(), encoder.encode(list(embeddings.texts)), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_int8_is_measured_reported_and_refused_below_the_minimum(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

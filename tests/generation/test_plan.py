@@ -76,6 +76,7 @@ def test_a_missing_published_shard_is_made_even_for_fewer_samples() -> None:
     assert spans(planned(header(samples=30), full(0, 2), 5)) == [Span(1, 10, 20)]
 
 
+@pytest.mark.slow
 @given(st.integers(1, 200), st.dictionaries(st.integers(0, 30), st.integers(1, 10)))
 def test_a_completed_plan_needs_nothing_more(samples: int, existing: dict[int, int]) -> None:
     plan = planned(header(), existing, samples)

@@ -135,6 +135,7 @@ def test_a_job_that_kills_its_worker_once_is_made_again(tmp_path: Path) -> None:
     assert len((tmp_path / "tries").read_text()) == 2
 
 
+@pytest.mark.slow
 def test_a_job_that_always_kills_its_worker_is_lost_after_all_others(tmp_path: Path) -> None:
     make = partial(square_or_die, notes=tmp_path, deadly=1, times=1000)
     outcomes = list(run_jobs(make, range(6), 2))
@@ -152,6 +153,7 @@ def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> No
     assert children() == []
 
 
+@pytest.mark.slow
 def test_a_job_that_always_hangs_is_lost_after_all_others(tmp_path: Path) -> None:
     make = partial(square_or_hang, notes=tmp_path, times=1000, by="sleep")
     outcomes = list(run_jobs(make, range(4), 2, TimeLimit(1.0)))

@@ -42,6 +42,7 @@ def loading_processes() -> list[psutil.Process]:
     return [process for child in psutil.Process().children() for process in child.children()]
 
 
+@pytest.mark.slow
 def test_a_killed_process_changes_no_batch(material: TrainingData) -> None:
     parts = 2 * STEPS
     expected = list(islice(Loader(feed(material), Loading(0, pinned=False), pytest.fail), parts))
@@ -80,6 +81,7 @@ def test_processes_that_cannot_start_change_no_batch(material: TrainingData) -> 
     assert torch.equal(one["motion"], other["motion"])
 
 
+@pytest.mark.slow
 def test_damaged_data_are_the_error_that_they_are(material: TrainingData, tmp_path: Path) -> None:
     assert material.path is not None
     copied = open_training_data(str(shutil.copytree(material.path, tmp_path / "damaged")), Data(stride=4), 0)

@@ -32,6 +32,7 @@ def write(run: Path, logger: str, after: int, loss: float) -> None:
     assert not done.stdout
 
 
+@pytest.mark.slow
 def test_curves_continue_at_the_resumed_step(tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     write(tmp_path, "tensorboard", 0, 1.0)
@@ -45,6 +46,7 @@ def test_curves_continue_at_the_resumed_step(tmp_path: Path) -> None:
     assert [event.value for event in board.Scalars("validation/clip_top1")] == [0.625]
 
 
+@pytest.mark.slow
 def test_weights_and_biases_are_written_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb")
     for name in ("WANDB_API_KEY", "WANDB_MODE"):

@@ -129,6 +129,7 @@ def test_exported_tensors_give_the_same_and_damage_raises(run: Path, tmp_path: P
         export_model(run, "safetensors", tmp_path / "other.safetensors")
 
 
+@pytest.mark.slow
 def test_an_exported_graph_gives_the_same_outputs(run: Path, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")
     written = export_model(run, "onnx", tmp_path / "model.onnx")

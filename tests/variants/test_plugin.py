@@ -65,6 +65,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
 
 
+@pytest.mark.slow
 def test_a_variant_of_another_package_is_generated(environment: dict[str, str], tmp_path: Path) -> None:
     finished = subprocess.run(
         [sys.executable, "-c", USE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
