@@ -8,7 +8,7 @@ shown, so that a faster variant does not run out of plan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,10 @@ class Persons:
 
     def __repr__(self) -> str:
         return f"Persons({self.index.size} persons)"
+
+    def select(self, where: Any) -> Persons:
+        """Return the persons at an index of the arrays."""
+        return Persons(**{field.name: getattr(self, field.name)[where] for field in fields(self)})
 
 
 @dataclass(frozen=True, repr=False)

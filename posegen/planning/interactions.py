@@ -6,8 +6,8 @@ and leave. Where they stand is not decided here but in the motion, which knows t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,13 @@ from posegen.library.interactions import Beat, Interaction
 from posegen.library.load import Library
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import STANDING, Repertoire
-from posegen.planning.segments import speed_of
-from posegen.planning.track import UNUSED
+from posegen.planning.segments import UNUSED, Columns, needed_seconds, speed_of
 from posegen.randomness import Stream, choose, uniform
-from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, Persons, Scenes
+from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, Scenes
 from posegen.skeleton import CAPSULES
-from posegen.variants.variant import largest_bodies, longest_time
+from posegen.variants.variant import largest_bodies
 
 Array = NDArray[Any]
-Piece = dict[str, Array]
 
 WALK, TURN, WAVE = "walk", "turn", "wave"
 _TURNING = 95.0
@@ -39,7 +37,6 @@ _SHORTEST_WAIT = 0.7
 _AROUND = (115.0, 170.0)
 """Range of the turn of an actor who leaves, in degrees."""
 
-_UNUSED: dict[str, Any] = {name: value for name, value in UNUSED.items() if name != "action"} | {"together": False}
 _BEFORE, _AFTER = 0.4, 0.2
 """Seconds of standing before and after a layer of a beat."""
 _LEAST = 1e-3
@@ -58,7 +55,6 @@ _TIMED = (10, 17, 24)
 """Indices of the draws that vary the times of repetitions; partners share them."""
 _MOST_FLESH = 0.0675
 """Largest sum of the radii of two forearms, in metres, for which hands that meet overlap by at most 2 cm."""
-_UNUSED_COLUMNS: dict[str, Any] = UNUSED | {"layered": False, "together": False}
 
 
 def add_interactions(
@@ -102,26 +98,18 @@ def add_interactions(
     return _write_courses(scenes, plans, draws)
 
 
-def _seconds(config: Config, scenes: Scenes) -> tuple[Array, float]:
-    """Return the seconds of each clip, and the seconds that plans must cover."""
-    return scenes.length / config.fps, config.frames / config.fps * longest_time(config) + 2.0
-
-
 def _kinds(
     config: Config, library: Library, known: Repertoire, scenes: Scenes, draws: Array, required: tuple[Array, Array]
 ) -> Array:
     """Return the interaction of each sample, or NOTHING."""
     factors = config.story.interactions.weights
-    shown, _ = _seconds(config, scenes)
     # Hands that meet overlap more in a variant with larger bodies.
     larger = largest_bodies(config, scenes.sample)
     sizes = larger[:, None] * (scenes.persons.stature * scenes.persons.legs)[:, :2]
     columns = []
     for name, interaction in library.interactions.items():
-        fewest = _draw_shared(interaction, known, scenes, np.arange(len(scenes)), draws, fewest=True)
-        course = perform(interaction, known, fewest, (empty_course(len(scenes)), empty_course(len(scenes))))[0]
-        fits = bodies_fit(interaction, sizes)
-        fits &= np.where(interaction.behind, _LEAST_BEHIND, course.time + _SEEN_AFTER) <= shown
+        shared = _draw_shared(interaction, scenes.persons.left_handed[:, :2], draws)
+        fits = bodies_fit(interaction, sizes) & (_least_seconds(interaction, known, shared) <= scenes.length / config.fps)
         columns.append(np.where(fits, interaction.weight * factors.get(name, 1.0), 0.0))
     possible = np.stack(columns, axis=1)
     weights = np.cumsum(np.where(required[1], possible, 0.0), axis=1)
@@ -147,15 +135,17 @@ def longest_least(interaction: Interaction, known: Repertoire) -> float:
     slowest, held = np.full(1, _TEMPO_RANGE[0]), np.full(1, interaction.hold[1])
     hands = np.full((1, 2), RIGHT)
     slow = Shared(interaction.metres[1] * one, slowest, one, hands[:, 0], hands, 0.0 * one, short, held)
-    course = perform(interaction, known, slow, (empty_course(1), empty_course(1)))[0]
-    return _LEAST_BEHIND if interaction.behind else float(course.time[0]) + _SEEN_AFTER
+    return float(_least_seconds(interaction, known, slow)[0])
 
 
-def _draw_shared(
-    interaction: Interaction, known: Repertoire, scenes: Scenes, chosen: Array, draws: Array, *, fewest: bool = False
-) -> Shared:
-    """Draw the shared properties of an interaction, with drawn or with the `fewest` repetitions and rounds."""
-    left = scenes.persons.left_handed[chosen, :2]
+def _least_seconds(interaction: Interaction, known: Repertoire, shared: Shared) -> Array:
+    """Return the seconds of a clip with the fewest repetitions and rounds of an interaction."""
+    fewest = replace(shared, more=0.0 * shared.more, rounds=np.full(len(shared.rounds), interaction.rounds[0]))
+    return np.where(interaction.behind, _LEAST_BEHIND, _seconds(interaction, known, fewest) + _SEEN_AFTER)
+
+
+def _draw_shared(interaction: Interaction, left: Array, draws: Array) -> Shared:
+    """Draw the shared properties of an interaction of actors who are left-handed or not, bool [n, 2]."""
     better = np.where(left.all(axis=1), LEFT, RIGHT)
     low, high = interaction.metres
     short, long = interaction.hold
@@ -167,8 +157,8 @@ def _draw_shared(
         amplitude=0.85 + 0.25 * draws[:, _SIZE],
         side=np.where(draws[:, _SIDE] < 0.9, better, LEFT + RIGHT - better),
         own=np.where(left, LEFT, RIGHT),
-        more=np.zeros(len(chosen)) if fewest else draws[:, _MORE],
-        rounds=np.full(len(chosen), first) if fewest else rounds,
+        more=draws[:, _MORE],
+        rounds=rounds,
         hold=short + draws[:, _HOLD] * (long - short),
     )
 
@@ -177,19 +167,17 @@ def _plan(
     config: Config, known: Repertoire, interaction: Interaction, scenes: Scenes, chosen: Array, draws: Array, speeds: Array
 ) -> tuple[tuple[Course, Course], Array, Interaction, Shared]:
     """Return the courses of both actors, the time of the meeting, the interaction, and the shared properties."""
-    shown, needed = _seconds(config, scenes)
-    shown = shown[chosen]
-    shared = _draw_shared(interaction, known, scenes, chosen, draws)
+    shown, needed = scenes.length[chosen] / config.fps, needed_seconds(config)
+    shared = _draw_shared(interaction, scenes.persons.left_handed[chosen, :2], draws)
     paces = [_pace(scenes, chosen, who, speeds) for who in range(2)]
     own = [draws[:, _FIRST_OWN + who * _OWN :][:, :_OWN] for who in range(2)]
     if interaction.behind:
         return _walk_behind(known, paces, shared, draws, own[0], needed), np.zeros(len(chosen)), interaction, shared
-    fewest = _draw_shared(interaction, known, scenes, chosen, draws, fewest=True)
-    empty = (empty_course(len(chosen)), empty_course(len(chosen)))
     # The drawn repetitions if there is time, otherwise the fewest.
-    fits = perform(interaction, known, shared, empty)[0].time + 1.6 <= shown
-    shared = replace(shared, more=np.where(fits, shared.more, 0.0), rounds=np.where(fits, shared.rounds, fewest.rounds))
-    room = shown - _SEEN_AFTER - perform(interaction, known, shared, empty)[0].time
+    fits = _seconds(interaction, known, shared) + 1.6 <= shown
+    rounds = np.where(fits, shared.rounds, interaction.rounds[0])
+    shared = replace(shared, more=np.where(fits, shared.more, 0.0), rounds=rounds)
+    room = shown - _SEEN_AFTER - _seconds(interaction, known, shared)
     until = np.minimum(room * (0.35 + 0.45 * draws[:, _WHEN]), _LATEST)
     comes = draws[:, _COMES]
     courses = [
@@ -209,7 +197,7 @@ def _plan(
 
 def _pace(scenes: Scenes, chosen: Array, who: int, speeds: Array) -> Pace:
     """Return the pace of one actor; `speeds` are the factors of the styles on speed."""
-    person = Persons(**{f.name: getattr(scenes.persons, f.name)[chosen, who] for f in fields(Persons)})
+    person = scenes.persons.select((chosen, who))
     brisk = np.clip(1.0 + 0.08 * person.energy.astype(np.float64), 0.85, 1.15)
     return Pace(leg=leg_height(person), speed=speeds[person.style], tempo=brisk, amplitude=brisk)
 
@@ -225,10 +213,10 @@ def _walk_behind(
     standing = known.names.index(STANDING)
     wait = np.where(draws[:, _COMES] < 0.4, 0.9 + 1.2 * own[:, 0], 0.0)
     later = np.where(wait > 0, 0.2 + 0.3 * own[:, 1], 0.0)
-    lead = append(empty_course(n), standing, wait)
+    lead = append(Course(np.zeros(n)), standing, wait)
     lead = append_walk(lead, known, pace, 1.8 + 1.6 * own[:, 2], np.zeros(n), own[:, 3:5])
     speed = lead.base[-1]["speed"]
-    follow = append(empty_course(n), standing, wait + later)
+    follow = append(Course(np.zeros(n)), standing, wait + later)
     straight = lead.base[-1]["end"] - lead.base[-1]["start"] + shared.metres / speed
     follow = append_walk(follow, known, pace, straight, np.zeros(n), own[:, 3:5], speed=speed, together=True)
     sense = np.where(own[:, 5] < 0.5, 1.0, -1.0)
@@ -255,13 +243,11 @@ def _write_courses(scenes: Scenes, plans: list[Any], draws: Array) -> Scenes:
     scenes, behind = _enlarged(scenes, bases, layers)
     for chosen, courses, until, interaction, shared in plans:
         for who, course in enumerate(courses):
-            for name, unused in _UNUSED_COLUMNS.items():
+            for name, unused in UNUSED.items():
                 getattr(scenes, name)[chosen, who] = unused
-            for k, piece in enumerate((*course.base, *course.layers)):
-                at = k if k < len(course.base) else behind + k - len(course.base)
-                for name, values in piece.items():
-                    getattr(scenes, name)[chosen, who, at] = values
-                scenes.layered[chosen, who, at] = (piece["action"] >= 0) & (k >= len(course.base))
+                for first, segments in ((0, course.base), (behind, course.layers)):
+                    for k, segment in enumerate(segments):
+                        getattr(scenes, name)[chosen, who, first + k] = segment[name]
         scenes.seat_height[chosen, :2] = 0.0
         scenes.meets[chosen], scenes.behind[chosen] = until, interaction.behind
         # With right hands, the partner is offset to the left.
@@ -277,13 +263,12 @@ def _enlarged(scenes: Scenes, bases: int, layers: int) -> tuple[Scenes, int]:
     columns = np.flatnonzero(scenes.layered.any(axis=(0, 1)))
     first = int(columns[0]) if len(columns) else scenes.action.shape[2]
     more, behind = max(bases - first, 0), max(layers - (scenes.action.shape[2] - first), 0)
-    arrays: dict[str, Any] = {}
-    for name, unused in _UNUSED_COLUMNS.items():
+    arrays = {name: getattr(scenes, name).copy() for name in ("seat_height", "meets", "behind", "apart", "draws", "shared")}
+    for name, unused in UNUSED.items():
         values = getattr(scenes, name)
         empty, last = (np.full((*scenes.heading.shape, count), unused, values.dtype) for count in (more, behind))
         arrays[name] = np.concatenate([values[..., :first], empty, values[..., first:], last], axis=2)
-    copied = ("seat_height", "meets", "behind", "apart", "draws", "shared")
-    return replace(scenes, **arrays, **{name: getattr(scenes, name).copy() for name in copied}), first + more
+    return replace(scenes, **arrays), first + more
 
 
 @dataclass(frozen=True)
@@ -291,8 +276,8 @@ class Course:
     """Segments of one actor in n samples so far, as dicts of arrays [n]; `time` is the end of the last one."""
 
     time: Array
-    base: tuple[Piece, ...] = ()
-    layers: tuple[Piece, ...] = ()
+    base: tuple[Columns, ...] = ()
+    layers: tuple[Columns, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -303,11 +288,6 @@ class Pace:
     speed: Array
     tempo: Array
     amplitude: Array
-
-
-def empty_course(n: int) -> Course:
-    """Return a course without segments."""
-    return Course(np.zeros(n))
 
 
 def append(course: Course, action: int, span: Array, *, layered: tuple[float, float] | None = None, **more: Any) -> Course:
@@ -325,9 +305,9 @@ def append(course: Course, action: int, span: Array, *, layered: tuple[float, fl
     """
     used = span > 1e-6
     before, after = layered or (0.0, 0.0)
-    piece = {name: np.broadcast_to(np.asarray(more.get(name, value)), span.shape) for name, value in _UNUSED.items()}
-    piece |= {"action": np.full(len(span), action), "start": course.time + before, "end": course.time + span - after}
-    piece = {name: np.where(used, values, _UNUSED.get(name, NOTHING)) for name, values in piece.items()}
+    more |= {"action": action, "layered": layered is not None}
+    more |= {"start": course.time + before, "end": course.time + span - after}
+    piece = {name: np.where(used, more.get(name, value), value) for name, value in UNUSED.items()}
     if layered is not None:
         return Course(course.time, course.base, (*course.layers, piece))
     return Course(course.time + np.where(used, span, 0.0), (*course.base, piece), course.layers)
@@ -382,7 +362,7 @@ def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: A
     turned = ~walks & (until >= _LEAST_TURN) & (draws[:, 1] < 0.3)
     degrees = np.where(turned, np.where(draws[:, 2] < 0.5, 1.0, -1.0) * (70.0 + 70.0 * draws[:, 3]), 0.0)
     waved = ~walks & ~turned & (until >= _LEAST_WAVE) & (draws[:, 1] > 0.72)
-    course = empty_course(n)
+    course = Course(np.zeros(n))
     if WAVE in known.names:
         wave = known.names.index(WAVE)
         repetitions = np.full(n, known.fewest[wave])
@@ -390,7 +370,7 @@ def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: A
         hand = np.where(draws[:, 6] < 0.8, RIGHT, LEFT)
         span = np.where(waved & (span < until), span, 0.0)
         course = append(course, wave, span, layered=(0.4, 0.1), side=hand, tempo=pace.tempo, repetitions=repetitions)
-    turn = _append_turn(empty_course(n), known, pace, degrees, draws[:, 4])
+    turn = _append_turn(Course(np.zeros(n)), known, pace, degrees, draws[:, 4])
     course = append(course, standing, wait - turn.time)
     course = append_walk(course, known, pace, np.where(walks, until - course.time, 0.0), curve, draws[:, 4:6])
     return _append_turn(course, known, pace, degrees, draws[:, 4])
@@ -453,38 +433,40 @@ def perform(
     interaction: Interaction, known: Repertoire, shared: Shared, courses: tuple[Course, Course]
 ) -> tuple[Course, Course]:
     """Append an interaction to the courses of two actors, which end at the same time."""
+    one, other = courses
     for number in range(int(shared.rounds.max(initial=0))):
         on = number < shared.rounds
         for beat in interaction.beats:
-            courses = _append_beat(beat, known, shared, courses, on)
-    return courses
-
-
-def _append_beat(
-    beat: Beat, known: Repertoire, shared: Shared, courses: tuple[Course, Course], on: Array
-) -> tuple[Course, Course]:
-    actions = [known.names.index(name) for name in (beat.first, beat.second)]
-    spans, repetitions = _spans(beat, known, shared, actions)
-    waits = _waits(beat, known, shared, actions, spans)
-    whole = np.maximum(waits[0] + spans[0], waits[1] + spans[1])
-    one, other = (
-        _append_action(
-            courses[who], known, shared, actions[who], who, beat, (waits[who], spans[who], whole, repetitions[who]), on
-        )
-        for who in range(2)
-    )
+            times = _beat_times(beat, known, shared)
+            one = _append_action(one, known, shared, beat, times, 0, on)
+            other = _append_action(other, known, shared, beat, times, 1, on)
     return one, other
 
 
-def _spans(beat: Beat, known: Repertoire, shared: Shared, actions: list[int]) -> tuple[list[Array], list[Array]]:
-    """Return the seconds and the repetitions of both actions of a beat."""
+def _seconds(interaction: Interaction, known: Repertoire, shared: Shared) -> Array:
+    """Return the seconds of an interaction."""
+    start = Course(np.zeros(len(shared.rounds)))
+    return perform(interaction, known, shared, (start, start))[0].time
+
+
+class _BeatTimes(NamedTuple):
+    """Of both actors in a beat: action, repetitions, seconds of the action, and delay in seconds."""
+
+    actions: list[int]
+    repetitions: list[Array]
+    spans: list[Array]
+    waits: list[Array]
+
+
+def _beat_times(beat: Beat, known: Repertoire, shared: Shared) -> _BeatTimes:
+    n, thrown = len(shared.tempo), beat.thrown
+    actions = [known.names.index(name) for name in (beat.first, beat.second)]
     spans, repetitions = [], []
     for action in actions:
+        counted = bool(known.counted[action])
+        count = repetitions_of(known, action, shared) if counted and thrown is None else np.full(n, int(counted))
+        cycles = count * known.cycle[action] if counted else shared.hold
         around = known.enter[action] + known.exit[action]
-        count = repetitions_of(known, action, shared) if known.counted[action] and beat.thrown is None else None
-        if count is None:
-            count = np.full(len(shared.tempo), int(known.counted[action]))
-        cycles = count * known.cycle[action] if known.counted[action] else shared.hold
         spans.append((around + cycles) / shared.tempo + (_BEFORE + _AFTER if known.layered[action] else 0.0))
         repetitions.append(count)
     # The action beside a layer, such as listening, lasts as long as the layer, such as talking.
@@ -496,52 +478,40 @@ def _spans(beat: Beat, known: Repertoire, shared: Shared, actions: list[int]) ->
         if known.counted[action]:
             cycles = (spans[leads] * shared.tempo - known.enter[action] - known.exit[action]) / known.cycle[action]
             repetitions[follows] = np.clip(np.rint(cycles), known.fewest[action], known.most[action]).astype(np.int64)
-    return spans, repetitions
-
-
-def _waits(beat: Beat, known: Repertoire, shared: Shared, actions: list[int], spans: list[Array]) -> list[Array]:
-    """Return the delay of each actor within a beat in seconds."""
-    waits = [np.zeros(len(shared.tempo)), beat.later / shared.tempo]
-    thrown = beat.thrown
+    waits = [np.zeros(n), beat.later / shared.tempo]
     if thrown is not None:
         thrower = int(thrown.by == "second")
         moments = [0.0, 0.0]
         for who, share in ((thrower, thrown.release), (1 - thrower, thrown.caught)):
             moments[who] = known.enter[actions[who]] + share * known.cycle[actions[who]]
-        flight = shared.metres / thrown.speed
         # The object is caught one flight after the release.
-        late = moments[thrower] / shared.tempo + flight - moments[1 - thrower] / shared.tempo
+        late = moments[thrower] / shared.tempo + shared.metres / thrown.speed - moments[1 - thrower] / shared.tempo
         waits[thrower], waits[1 - thrower] = np.maximum(-late, 0.0), np.maximum(late, 0.0)
-    return waits
+    return _BeatTimes(actions, repetitions, spans, waits)
 
 
 def _append_action(
-    course: Course,
-    known: Repertoire,
-    shared: Shared,
-    action: int,
-    who: int,
-    beat: Beat,
-    times: tuple[Array, Array, Array, Array],
-    on: Array,
+    course: Course, known: Repertoire, shared: Shared, beat: Beat, times: _BeatTimes, who: int, on: Array
 ) -> Course:
-    """Append one actor's action of a beat, with standing before and after it."""
-    wait, span, whole, repetitions = times
-    standing = known.names.index(STANDING)
+    """Append one actor's action of a beat where `on`, with standing before and after it."""
+    standing, action = known.names.index(STANDING), times.actions[who]
+    wait, span = times.waits[who], times.spans[who]
+    whole = np.maximum(times.waits[0] + times.spans[0], times.waits[1] + times.spans[1])
     side = shared.own[:, who] if beat.thrown is not None else shared.side
     more: dict[str, Any] = {
         "side": side if known.sided[action] else BOTH,
         "tempo": shared.tempo,
         "amplitude": shared.amplitude,
-        "repetitions": repetitions if known.counted[action] else 0,
+        "repetitions": times.repetitions[who] if known.counted[action] else 0,
         "together": action != standing,
     }
+    shown = np.where(on, span, 0.0)
     course = _append_standing(course, standing, np.where(on, wait, 0.0))
     if known.layered[action]:
-        course = append(course, action, np.where(on, span, 0.0), layered=(_BEFORE, _AFTER), **more)
-        course = _append_standing(course, standing, np.where(on, span, 0.0))
+        course = append(course, action, shown, layered=(_BEFORE, _AFTER), **more)
+        course = _append_standing(course, standing, shown)
     else:
-        course = append(course, action, np.where(on, span, 0.0), **more)
+        course = append(course, action, shown, **more)
     return _append_standing(course, standing, np.where(on, whole - wait - span, 0.0))
 
 

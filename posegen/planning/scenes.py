@@ -7,7 +7,7 @@ segments as the fullest sample needs.
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library
-from posegen.planning.constraints import Constraints
 from posegen.planning.interactions import add_interactions
 from posegen.planning.population import cast, leg_height, persons, seat_height
 from posegen.planning.quotas import Allotment, allot
 from posegen.planning.repertoire import Repertoire, action_weights, repertoire, theme_weights
-from posegen.planning.track import Actor, Segments, plan_track
+from posegen.planning.segments import Columns, needed_seconds
+from posegen.planning.track import Actor, plan_track
 from posegen.randomness import Stream, choose, integers, uniform
-from posegen.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
-from posegen.variants.variant import longest_time
+from posegen.scene import BOTH, DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
 
 Array = NDArray[Any]
 
-_SPARE_SECONDS = 2.0
 _POSITION_DRAWS = 4
 _PHASE_STEPS = 1 << 16
 _SINGLE_STEPS = 1 << 24
@@ -54,7 +52,9 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
     """
     index = np.asarray(samples, np.int64)
     most = config.story.actors.max
-    _check_population(config)
+    if config.population.persons < most:
+        msg = f"population.persons is {config.population.persons}; story.actors.max asks for {most} different ones"
+        raise UsageError(msg)
     known, allotment = repertoire(library), allot(config, library, index)
     actors = integers(_single(config, index, Stream.ACTORS, attempt), config.story.actors.min, most)
     if allotment is not None:
@@ -66,7 +66,9 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
     tracks = []
     for number in range(most):
         rows = np.flatnonzero(actors > number)
-        actor = _actor(config, library, (index, length, people, weights), attempt, number, rows)
+        actor = _actor(
+            config, library, index[rows], length[rows], people.select((rows, number)), weights[rows], attempt, number
+        )
         if allotment is not None and number == 0:
             actor = _constrain(config, actor, allotment)
         tracks.append((rows, *plan_track(config, known, actor)))
@@ -84,13 +86,6 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
         # An actor with an action of a quota takes part in no interaction.
         required = allotment.interaction, allotment.interactions & (allotment.action == NOTHING)[:, None]
     return add_interactions(config, library, known, scenes, attempt, required)
-
-
-def _check_population(config: Config) -> None:
-    persons_count, most = config.population.persons, config.story.actors.max
-    if persons_count < most:
-        msg = f"population.persons is {persons_count}; story.actors.max asks for {most} different ones"
-        raise UsageError(msg)
 
 
 def _single(config: Config, samples: Array, stream: Stream, attempt: int, actor: int = 0) -> Array:
@@ -113,20 +108,18 @@ def _themes(config: Config, library: Library, samples: Array, attempt: int, allo
 
 
 def _actor(
-    config: Config, library: Library, scenes: tuple[Array, Array, Persons, Array], attempt: int, number: int, rows: Array
+    config: Config, library: Library, sample: Array, length: Array, person: Persons, weights: Array, attempt: int, number: int
 ) -> Actor:
-    """Return the input of the track of one actor in the samples in which it is present."""
-    index, length, people, weights = scenes
-    person = Persons(**{f.name: getattr(people, f.name)[rows, number] for f in fields(Persons)})
-    draws = _single(config, index[rows], Stream.SEGMENT_COUNT, attempt, number)
-    styles = list(library.styles.values())
+    """Return the input of the track of one actor in the samples in which it is present, without requirements of a quota."""
+    draws = _single(config, sample, Stream.SEGMENT_COUNT, attempt, number)
+    styles, zeros = list(library.styles.values()), np.zeros(len(sample))
     return Actor(
         number=number,
-        sample=index[rows],
+        sample=sample,
         attempt=attempt,
-        weights=weights[rows],
-        shown=length[rows] / config.fps,
-        needed=_needed_seconds(config),
+        weights=weights,
+        shown=length / config.fps,
+        needed=needed_seconds(config),
         segments=integers(draws, config.story.segments.min, config.story.segments.max),
         leg=leg_height(person),
         energy=person.energy,
@@ -134,11 +127,16 @@ def _actor(
         tempo=np.array([style.tempo for style in styles])[person.style],
         amplitude=np.array([style.amplitude for style in styles])[person.style],
         speed=np.array([style.speed for style in styles])[person.style],
+        action=np.full(len(sample), NOTHING),
+        at=zeros,
+        slow=zeros,
+        fast=zeros,
+        side=np.full(len(sample), BOTH),
     )
 
 
 def _constrain(config: Config, actor: Actor, allotment: Allotment) -> Actor:
-    """Add the constraints of a quota to the first actor.
+    """Add the requirements of a quota to the first actor.
 
     Its action is in any segment but the last, which the end of the clip cuts. After two failed attempts it is in the first of
     as few segments as possible.
@@ -146,28 +144,21 @@ def _constrain(config: Config, actor: Actor, allotment: Allotment) -> Actor:
     is_free = actor.attempt < _CONSTRAINED_ATTEMPT
     segments = actor.segments if is_free else np.where(allotment.action == NOTHING, actor.segments, config.story.segments.min)
     draws = uniform(config.seed, actor.sample, Stream.SEGMENT_COUNT, 1, attempt=actor.attempt, first=1)[:, 0]
-    segment = integers(draws, 0, np.maximum(segments - 2, 0)) * is_free
-    return replace(
-        actor,
-        segments=segments,
-        constraints=Constraints(allotment.action, segment, allotment.slow, allotment.fast, allotment.side),
-    )
+    at = integers(draws, 0, np.maximum(segments - 2, 0)) * is_free
+    limits = {name: getattr(allotment, name) for name in ("action", "slow", "fast", "side")}
+    return replace(actor, segments=segments, at=at, **limits)
 
 
-def _needed_seconds(config: Config) -> float:
-    return config.frames / config.fps * longest_time(config) + _SPARE_SECONDS
-
-
-def _assemble(n: int, most: int, tracks: list[tuple[Array, Segments, Segments]]) -> Scenes:
-    widest = max(base.action.shape[1] for _, base, _ in tracks)
-    layers = max(layer.action.shape[1] for _, _, layer in tracks)
+def _assemble(n: int, most: int, tracks: list[tuple[Array, Columns, Columns]]) -> Scenes:
+    widest = max(base["action"].shape[1] for _, base, _ in tracks)
+    layers = max(layer["action"].shape[1] for _, _, layer in tracks)
     scenes = empty_scenes(n, most, widest + layers)
     for actor, (rows, base, layer) in enumerate(tracks):
         for segments, first in ((base, 0), (layer, widest)):
-            where = (rows, actor, slice(first, first + segments.action.shape[1]))
-            for field in fields(Segments):
-                getattr(scenes, field.name)[where] = getattr(segments, field.name)
-            scenes.layered[where] = (segments.action >= 0) & (first > 0)
+            where = (rows, actor, slice(first, first + segments["action"].shape[1]))
+            for name, values in segments.items():
+                getattr(scenes, name)[where] = values
+            scenes.layered[where] = (segments["action"] >= 0) & (first > 0)
     return scenes
 
 

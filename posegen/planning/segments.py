@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.config.schema import Config
 from posegen.constants import AVERAGE_LEG
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 from posegen.randomness import choose, integers
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
+from posegen.variants.variant import longest_time
 
 Array = NDArray[Any]
+Columns = dict[str, Array]
+"""Segments: arrays of equal shape, by the names of :class:`posegen.scene.Scenes`."""
+
+UNUSED: dict[str, Any] = {
+    "action": NOTHING,
+    "layered": False,
+    "start": 0.0,
+    "end": 0.0,
+    "side": BOTH,
+    "speed": 0.0,
+    "turn": 0.0,
+    "tempo": 1.0,
+    "amplitude": 1.0,
+    "repetitions": 0,
+    "together": False,
+}
+"""Values of the columns of an unused segment."""
 
 _DOMINANT = 0.8
 _STRAIGHT = 0.38
@@ -29,6 +47,7 @@ _ELSE = (0.85, 1.15)
 _TEMPO, _AMPLITUDE = (0.85, 1.2), (0.8, 1.2)
 _STYLED_TEMPO, _STYLED_AMPLITUDE = (0.65, 1.25), (0.6, 1.2)
 _HOLD = 0.8
+_SPARE_SECONDS = 2.0
 _NEXT_SEGMENT = 1.3
 _TURNING_RATE = (90.0, 120.0)
 
@@ -125,8 +144,8 @@ def speed_limits(known: Repertoire, action: Array) -> tuple[Array, Array]:
     return least, most
 
 
-def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Array, draws: Array) -> tuple[Array, Array]:
-    """Return the turn of each segment in degrees, positive to the left, and whether it goes straight ahead.
+def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Array, draws: Array) -> Array:
+    """Return the turn of each segment in degrees, positive to the left.
 
     Parameters
     ----------
@@ -140,7 +159,7 @@ def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Arra
 
     Returns
     -------
-    float [n], bool [n]
+    float [n]
     """
     gait = known.gait[action]
     # Some actions always turn, to one side only.
@@ -152,8 +171,7 @@ def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Arra
     size = least + draws[:, SegmentDraw.TURN] * (most - least)
     size = np.where(gait == STEP, size, np.maximum(np.minimum(size, _CURVE_RATE * span), always))
     curved = (gait == STEP) | (draws[:, SegmentDraw.STRAIGHT] >= _STRAIGHT) | straight_before | (always > 0)
-    degrees = np.where((gait != NO_GAIT) & curved, np.where(left, size, 0.0 - size), 0.0)
-    return degrees, degrees == 0.0
+    return np.where((gait != NO_GAIT) & curved, np.where(left, size, 0.0 - size), 0.0)
 
 
 def side_of(known: Repertoire, action: Array, left_handed: Array, draws: Array) -> Array:
@@ -241,49 +259,42 @@ def turning_span(known: Repertoire, action: Array, degrees: Array, span: Array, 
     return np.where(known.gait[action] == STEP, needed, span)
 
 
+def needed_seconds(config: Config) -> float:
+    """Return the seconds that plans must cover, so that a faster variant does not run out of plan."""
+    return config.frames / config.fps * longest_time(config) + _SPARE_SECONDS
+
+
 def room_of(remaining: Array, left: Array) -> Array:
     """Return the seconds available for repetitions, so that the remaining segments start before the end of the clip."""
     return np.where(remaining > 0, remaining - np.maximum(left - 1, 0) * _NEXT_SEGMENT, np.inf)
 
 
-@dataclass(frozen=True)
-class Layer:
-    """A layer for each base segment; arrays [n]. The action is NOTHING where there is none."""
-
-    action: Array
-    start: Array
-    end: Array
-    repetitions: Array
-
-
-def add_layer(
-    known: Repertoire,
-    weights: Array,
-    base: tuple[Array, Array, Array, Array],
-    tempo: Array,
-    chance: float,
-    draws: Array,
-) -> Layer:
-    """Add arm actions as layers to base segments that leave the arms free.
+def layer_of(known: Repertoire, weights: Array, base: Columns, tempo: Array, chance: float, draws: Array) -> Columns:
+    """Return arm actions as layers over base segments that leave the arms free.
 
     Parameters
     ----------
     known : Repertoire
     weights : float [n, actions]
         Of all actions; those that cannot be layers are ignored. Recent actions have weight 0.
-    base : int [n], float [n], float [n], float [n]
-        Action, start, end and tempo of the base segment.
+    base : Columns
+        Action, start, end and tempo of the base segments.
     tempo : float [n]
         Of the layer.
     chance : float
         Probability of a layer over a segment that leaves the arms free.
     draws : float [n, LayerDraw]
+
+    Returns
+    -------
+    Columns
+        Action, start, end, tempo and repetitions; the action is NOTHING where there is no layer.
     """
-    action, start, end, base_tempo = base
+    action, start = base["action"], base["start"]
     seated, walking = known.seated[action], known.gait[action] != NO_GAIT
     # Sitting down and getting up need the arms; walking leaves them free throughout.
-    first = start + np.where(seated, known.enter[action] / base_tempo, np.where(walking, 0.0, BEFORE))
-    last = end - np.where(seated, known.exit[action] / base_tempo, AFTER)
+    first = start + np.where(seated, known.enter[action] / base["tempo"], np.where(walking, 0.0, BEFORE))
+    last = base["end"] - np.where(seated, known.exit[action] / base["tempo"], AFTER)
     window = last - first
     # Only the columns of possible layers, and one that always exists.
     arms = np.flatnonzero(known.layered | (np.arange(len(known.names)) == known.standing))
@@ -297,9 +308,10 @@ def add_layer(
     begin = first + np.where(layered, (window - span) * draws[:, LayerDraw.START], 0.0)
     # A layer over a walk starts later than the walk, if there is time.
     begin = np.where(walking, np.maximum(begin, np.minimum(start + BEFORE, last - span)), begin)
-    return Layer(
-        action=np.where(layered, chosen, NOTHING),
-        start=begin,
-        end=np.minimum(begin + span, last),
-        repetitions=np.where(layered, repetitions, 0),
-    )
+    return {
+        "action": np.where(layered, chosen, NOTHING),
+        "start": begin,
+        "end": np.minimum(begin + span, last),
+        "tempo": tempo,
+        "repetitions": np.where(layered, repetitions, 0),
+    }

@@ -5,7 +5,7 @@ Segments are planned in the order of time, each for all samples at once, until t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 
 from posegen.config.schema import Config
 from posegen.constants import RADIANS
-from posegen.planning.constraints import Constraints
 from posegen.planning.repertoire import NO_GAIT, Repertoire
 from posegen.planning.segments import (
     AFTER,
     BEFORE,
+    UNUSED,
+    Columns,
     LayerDraw,
     SegmentDraw,
     action_of,
-    add_layer,
     amplitude_of,
+    layer_of,
     reduced,
     room_of,
     side_of,
@@ -39,6 +40,8 @@ from posegen.scene import BOTH, NOTHING
 Array = NDArray[Any]
 
 _SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
+_MARGIN = 0.02
+"""Margin in metres per second between drawn speeds and the limits of a quota."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,9 @@ class Actor:
     leg : hip height, metres
     energy, left_handed : of the person
     tempo, amplitude, speed : factors of the person's style
-    constraints : of a quota, if any
+    action, at : action that a quota requires, or NOTHING, and the number of the base segment with it
+    slow, fast : limits of its speed in metres per second; 0 without limits
+    side : its side, LEFT or RIGHT; BOTH without a requirement
     """
 
     number: int
@@ -73,26 +78,38 @@ class Actor:
     tempo: Array
     amplitude: Array
     speed: Array
-    constraints: Constraints | None = None
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Base segments or layers; arrays [n, segments], named as in :class:`posegen.scene.Scenes`."""
-
     action: Array
-    start: Array
-    end: Array
+    at: Array
+    slow: Array
+    fast: Array
     side: Array
-    speed: Array
-    turn: Array
-    tempo: Array
-    amplitude: Array
-    repetitions: Array
+
+    def draws(self, config: Config, stream: Stream, count: int, number: int) -> Array:
+        """Return the random numbers of a segment, [n, count]."""
+        return uniform(
+            config.seed, self.sample, stream, count, attempt=self.attempt, substream=self.number, first=number * count
+        )
+
+    def speeds(self, known: Repertoire, action: Array, draws: Array) -> Array:
+        """Return the speeds of all segments [n, segments]."""
+        drawn = speed_of(known, action, self.leg[:, None], self.speed[:, None], draws)
+        slow, fast = self.slow[:, None], self.fast[:, None]
+        # Starts and curves make the measured speed slightly lower than the planned one.
+        margin = np.minimum(_MARGIN, 0.25 * (fast - slow))
+        limited = slow + margin + draws * ((fast - margin) - (slow + margin))
+        return np.where((action == self.action[:, None]) & (fast > 0), limited, drawn)
+
+    def sides(self, known: Repertoire, action: Array, draws: Array) -> Array:
+        """Return the sides of all segments [n, segments]."""
+        required = (action == self.action[:, None]) & (action != NOTHING) & (self.side[:, None] != BOTH)
+        return np.where(required, self.side[:, None], side_of(known, action, self.left_handed[:, None], draws))
+
+    def amplitudes(self, draws: Array) -> Array:
+        """Return the amplitudes of all segments [n, segments]."""
+        return amplitude_of(self.energy[:, None], self.amplitude[:, None], draws)
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(NamedTuple):
     """The state of the track of each sample after some segments."""
 
     time: Array
@@ -102,31 +119,21 @@ class _State:
 
 
 class _Step(NamedTuple):
-    """One segment of each sample, as far as the next one depends on it; arrays [n] except the draws.
+    """One segment of each sample, as far as the next one depends on it.
 
-    `action` is the main action of the segment. With `overlay` it is performed as a layer over standing, otherwise as the base.
-    `start`, `end`, `tempo`, `degrees` and `repetitions` belong to this action, the columns `layer...` to an additional layer.
-    With `done` the track is complete and the segment unused.
+    With `done` the track is complete and the segment unused. `main` are start, end, tempo, turn and repetitions of its main
+    action, which is performed as a layer over standing if it can be a layer, otherwise as the base. `layer` are those of an
+    additional layer.
     """
 
     done: Array
     draws: Array
-    action: Array
-    overlay: Array
-    start: Array
-    end: Array
-    tempo: Array
-    degrees: Array
-    repetitions: Array
     layer_draws: Array
-    layer: Array
-    layer_start: Array
-    layer_end: Array
-    layer_tempo: Array
-    layer_repetitions: Array
+    main: Columns
+    layer: Columns
 
 
-def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Segments, Segments]:
+def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns, Columns]:
     """Return the base segments and the layers of one actor; layers are compact and in the order of time."""
     n = len(actor.sample)
     state = _State(np.zeros(n), np.full(n, NOTHING), np.full(n, NOTHING), np.zeros(n, bool))
@@ -135,142 +142,78 @@ def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Segment
         step, state = _next_step(config, known, actor, state, len(steps))
         steps.append(step)
     # Columns on which no later segment depends are computed for all segments at once.
-    every = _Step(*(np.stack(columns, axis=1) for columns in zip(*steps, strict=True)))
-    own = _performed(known, actor, every)
-    return _unless(every.done, _base(known, every, own)), _compact(_unless(every.done, _layers(known, actor, every, own)))
-
-
-def _draws(config: Config, actor: Actor, stream: Stream, count: int, number: int) -> Array:
-    return uniform(
-        config.seed,
-        actor.sample,
-        stream,
-        count,
-        attempt=actor.attempt,
-        substream=actor.number,
-        first=number * count,
+    done, draws, above = (np.stack(columns, axis=1) for columns in zip(*(step[:3] for step in steps), strict=True))
+    main, layer = (
+        {name: np.stack([columns[name] for columns in each], axis=1) for name in each[0]}
+        for each in ([step.main for step in steps], [step.layer for step in steps])
     )
+    action, overlay = main["action"], known.layered[main["action"]]
+    main |= {
+        "side": actor.sides(known, action, draws[..., SegmentDraw.SIDE]),
+        "speed": actor.speeds(known, action, draws[..., SegmentDraw.SPEED]),
+        "turn": main["turn"] * RADIANS,
+        "amplitude": actor.amplitudes(draws[..., SegmentDraw.AMPLITUDE]),
+    }
+    layer |= {
+        "side": actor.sides(known, layer["action"], above[..., LayerDraw.SIDE]),
+        "speed": np.zeros(done.shape),
+        "turn": np.zeros(done.shape),
+        "amplitude": actor.amplitudes(above[..., LayerDraw.AMPLITUDE]),
+    }
+    standing = {name: UNUSED[name] for name in ("side", "tempo", "amplitude", "repetitions")}
+    standing |= {"action": known.standing, "end": main["end"] + BEFORE + AFTER}
+    above_standing = main | {"start": main["start"] + BEFORE, "end": main["end"] + BEFORE}
+    base = {name: np.where(overlay, standing.get(name, values), values) for name, values in main.items()}
+    layers = {name: np.where(overlay, above_standing[name], values) for name, values in layer.items()}
+    return _unless(done, base), _compact(_unless(done, layers))
 
 
 def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, number: int) -> tuple[_Step, _State]:
-    draws, above = (
-        _draws(config, actor, stream, count, number)
-        for stream, count in ((Stream.SEGMENT, _SEGMENT_DRAWS), (Stream.LAYER, _LAYER_DRAWS))
-    )
-    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
-    action, span, degrees, repetitions = _chosen(known, actor, state, number, tempo, draws)
-    end = state.time + span
-    overlay = known.layered[action]
-    base_end = np.where(overlay, end + BEFORE + AFTER, end)
-    layer_tempo = tempo_of(actor.energy, actor.tempo, above[:, LayerDraw.TEMPO])
-    layer = add_layer(
-        known,
-        reduced(reduced(actor.weights, state.previous, 0.0), state.layer, 0.0),
-        (np.where(overlay, known.standing, action), state.time, base_end, np.where(overlay, 1.0, tempo)),
-        layer_tempo,
-        config.story.layering,
-        above,
-    )
-    done, over = state.time >= actor.needed, (layer.action, layer.start, layer.end, layer_tempo, layer.repetitions)
-    step = _Step(done, draws, action, overlay, state.time, end, tempo, degrees, repetitions, above, *over)
-    straight = (known.gait[action] != NO_GAIT) & (degrees == 0.0)
-    after = np.where(overlay, action, layer.action)
-    return step, _State(np.where(done, state.time, base_end), action, after, straight)
+    draws = actor.draws(config, Stream.SEGMENT, _SEGMENT_DRAWS, number)
+    above = actor.draws(config, Stream.LAYER, _LAYER_DRAWS, number)
+    main = _main_action(known, actor, state, number, draws)
+    action, end = main["action"], main["end"]
+    overlay, done = known.layered[action], state.time >= actor.needed
+    base = {
+        "action": np.where(overlay, known.standing, action),
+        "start": state.time,
+        "end": np.where(overlay, end + BEFORE + AFTER, end),
+        "tempo": np.where(overlay, 1.0, main["tempo"]),
+    }
+    weights = reduced(reduced(actor.weights, state.previous, 0.0), state.layer, 0.0)
+    tempo = tempo_of(actor.energy, actor.tempo, above[:, LayerDraw.TEMPO])
+    layer = layer_of(known, weights, base, tempo, config.story.layering, above)
+    straight = (known.gait[action] != NO_GAIT) & (main["turn"] == 0.0)
+    after = np.where(overlay, action, layer["action"])
+    time = np.where(done, state.time, base["end"])
+    return _Step(done, draws, above, main, layer), _State(time, action, after, straight)
 
 
-def _chosen(
-    known: Repertoire, actor: Actor, state: _State, number: int, tempo: Array, draws: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Return the main action of a segment, its seconds, degrees and repetitions."""
-    remaining, left = actor.shown - state.time, actor.segments - number
-    room = room_of(remaining, left)
-    weights = actor.weights if actor.constraints is None else actor.constraints.weights(actor.weights, number)
+def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, draws: Array) -> Columns:
+    """Return action, start, end, tempo, turn in degrees, and repetitions of the main action of a segment."""
+    remaining, left, usual = actor.shown - state.time, actor.segments - number, actor.shown / actor.segments
+    room, required = room_of(remaining, left), actor.action != NOTHING
+    # A required action does not occur before its own segment.
+    weights = reduced(actor.weights, np.where(required & (number < actor.at), actor.action, NOTHING), 0.0)
     action = action_of(known, weights, state.previous, state.layer, room, draws[:, SegmentDraw.ACTION])
-    if actor.constraints is not None:
-        action = actor.constraints.actions(action, number)
-    usual = actor.shown / actor.segments
+    action = np.where(required & (number == actor.at), actor.action, action)
+    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
     target = target_of(remaining, left, usual, draws[:, SegmentDraw.TARGET])
-    room = np.where(known.layered[action], room - (BEFORE + AFTER), room)
-    span, repetitions = span_of(known, action, tempo, target, np.minimum(room, usual * 3.0), draws[:, SegmentDraw.REPETITIONS])
-    degrees, _ = turn_of(known, action, state.straight & (action == state.previous), span, draws)
-    return action, turning_span(known, action, degrees, span, actor.tempo, draws[:, SegmentDraw.RATE]), degrees, repetitions
+    room = np.minimum(np.where(known.layered[action], room - (BEFORE + AFTER), room), usual * 3.0)
+    span, repetitions = span_of(known, action, tempo, target, room, draws[:, SegmentDraw.REPETITIONS])
+    degrees = turn_of(known, action, state.straight & (action == state.previous), span, draws)
+    span = turning_span(known, action, degrees, span, actor.tempo, draws[:, SegmentDraw.RATE])
+    start, end = state.time, state.time + span
+    return {"action": action, "start": start, "end": end, "tempo": tempo, "turn": degrees, "repetitions": repetitions}
 
 
-def _performed(known: Repertoire, actor: Actor, step: _Step) -> Segments:
-    """Return the main actions of the segments, performed as base or as layer over standing."""
-    action, draws = step.action, step.draws
-    energy, leg, style = actor.energy[:, None], actor.leg[:, None], actor.speed[:, None]
-    side = side_of(known, action, actor.left_handed[:, None], draws[..., SegmentDraw.SIDE])
-    speed = speed_of(known, action, leg, style, draws[..., SegmentDraw.SPEED])
-    if actor.constraints is not None:
-        side = actor.constraints.sides(action, side)
-        speed = actor.constraints.speeds(action, speed, draws[..., SegmentDraw.SPEED])
-    return Segments(
-        action=action,
-        start=step.start,
-        end=step.end,
-        side=side,
-        speed=speed,
-        turn=step.degrees * RADIANS,
-        tempo=step.tempo,
-        amplitude=amplitude_of(energy, actor.amplitude[:, None], draws[..., SegmentDraw.AMPLITUDE]),
-        repetitions=step.repetitions,
-    )
+def _unless(done: Array, segments: Columns) -> Columns:
+    unused = done | (segments["action"] == NOTHING)
+    return {name: np.where(unused, UNUSED[name], values) for name, values in segments.items()}
 
 
-def _base(known: Repertoire, step: _Step, own: Segments) -> Segments:
-    """Return the base segments."""
-    return replace(
-        own,
-        action=np.where(step.overlay, known.standing, own.action),
-        end=np.where(step.overlay, own.end + BEFORE + AFTER, own.end),
-        side=np.where(step.overlay, BOTH, own.side).astype(np.int8),
-        tempo=np.where(step.overlay, 1.0, own.tempo),
-        amplitude=np.where(step.overlay, 1.0, own.amplitude),
-        repetitions=np.where(step.overlay, 0, own.repetitions),
-    )
-
-
-def _layers(known: Repertoire, actor: Actor, step: _Step, own: Segments) -> Segments:
-    """Return the layers over the base segments: main actions over standing, and additional layers."""
-    draws = step.layer_draws
-    side = side_of(known, step.layer, actor.left_handed[:, None], draws[..., LayerDraw.SIDE])
-    additional = Segments(
-        action=step.layer,
-        start=step.layer_start,
-        end=step.layer_end,
-        side=side if actor.constraints is None else actor.constraints.sides(step.layer, side),
-        speed=np.zeros(step.layer.shape),
-        turn=np.zeros(step.layer.shape),
-        tempo=step.layer_tempo,
-        amplitude=amplitude_of(actor.energy[:, None], actor.amplitude[:, None], draws[..., LayerDraw.AMPLITUDE]),
-        repetitions=step.layer_repetitions,
-    )
-    own = replace(own, start=own.start + BEFORE, end=own.end + BEFORE)
-    return Segments(**{name: np.where(step.overlay, getattr(own, name), getattr(additional, name)) for name in UNUSED})
-
-
-UNUSED: dict[str, Any] = {
-    "action": NOTHING,
-    "start": 0.0,
-    "end": 0.0,
-    "side": BOTH,
-    "speed": 0.0,
-    "turn": 0.0,
-    "tempo": 1.0,
-    "amplitude": 1.0,
-    "repetitions": 0,
-}
-"""Values of the columns of an unused segment."""
-
-
-def _unless(done: Array, segments: Segments) -> Segments:
-    unused = done | (segments.action == NOTHING)
-    return Segments(**{name: np.where(unused, value, getattr(segments, name)) for name, value in UNUSED.items()})
-
-
-def _compact(segments: Segments) -> Segments:
-    unused = segments.action == NOTHING
+def _compact(segments: Columns) -> Columns:
+    unused = segments["action"] == NOTHING
     order = np.argsort(unused, axis=1, kind="stable")
     most = int((~unused).sum(axis=1).max(initial=0))
-    return Segments(**{name: np.take_along_axis(getattr(segments, name), order, axis=1)[:, :most] for name in UNUSED})
+    return {name: np.take_along_axis(values, order, axis=1)[:, :most] for name, values in segments.items()}
