@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import config_option, example, json_option, note, print_json, quiet_option
+from posegen.cli.options import Output, config_option, example, file_option, output_options
 from posegen.errors import PosegenError
-from posegen.wording import printable
 
 if TYPE_CHECKING:
     from posegen.library.load import Library
@@ -22,35 +21,26 @@ def actions() -> None:
 
 @actions.command("list", epilog=example("posegen actions list"))
 @config_option
-@json_option
-def list_actions(config: str | None, as_json: bool) -> None:
+@output_options
+def list_actions(config: str | None, output: Output) -> None:
     """List all actions of a config's library by family."""
     library = _library(config)
-    entries = [_entry(library, family, name) for family, names in library.families.items() for name in names]
-    if as_json:
-        print_json(entries)
-        return
-    width = max(len(entry["name"]) for entry in entries)
+    width = max(map(len, library.actions))
+    entries, lines = [], []
     for family, names in library.families.items():
-        click.echo(printable(family))
-        for entry in entries:
-            if entry["name"] in names:
-                click.echo(printable(f"  {entry['name']:<{width}}  {_summary(entry)}"))
+        lines.append(family)
+        for name in names:
+            entries.append(_entry(library, family, name))
+            lines.append(f"  {name:<{width}}  {_summary(entries[-1])}")
+    output.result(entries, "\n".join(lines))
 
 
 @actions.command(epilog=example("posegen actions show wave -o wave.gif"))
 @click.argument("name", metavar="NAME")
-@click.option(
-    "-o",
-    "out",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Output file: .gif (animation) or .png (poses).  [default: NAME.gif]",
-)
+@file_option("Output file: .gif (animation) or .png (poses).  [default: NAME.gif]", required=False)
 @config_option
-@json_option
-@quiet_option
-def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: bool) -> None:
+@output_options
+def show(name: str, out: Path | None, config: str | None, output: Output) -> None:
     """Draw one action, performed by a person of average build."""
     from posegen.library.channels import widest
     from posegen.viewing.render import check_path, render_all
@@ -65,41 +55,29 @@ def show(name: str, out: Path | None, config: str | None, as_json: bool, quiet: 
     render_all([clip], path)
     widened = library.action(name).ranges.items()
     ranges = {channel: (*widest(channel, wide.min, wide.max), wide.source) for channel, wide in widened}
-    if as_json:
-        print_json({"path": str(path), "name": name, "frames": clip.joints.shape[1], "fps": clip.fps, "ranges": ranges})
-        return
-    note(f"wrote {path}", quiet=quiet)
-    for channel, (low, high, source) in ranges.items():
-        note(f"{channel} ranges from {low:g} to {high:g} degrees: {source}", quiet=quiet)
+    lines = [f"{channel} ranges from {low:g} to {high:g} degrees: {text}" for channel, (low, high, text) in ranges.items()]
+    document = {"path": path, "name": name, "frames": clip.joints.shape[1], "fps": clip.fps, "ranges": ranges}
+    output.summary(document, "\n".join([f"Wrote {path}.", *lines]))
 
 
 @actions.command(epilog=example("posegen actions page -o docs"))
-@click.option(
-    "-o",
-    "out",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    help="Output folder.  [default: current folder]",
-)
+@file_option("Output folder.  [default: current folder]", metavar="FOLDER", required=False)
 @config_option
-@json_option
-@quiet_option
-def page(out: Path, config: str | None, as_json: bool, quiet: bool) -> None:
+@output_options
+def page(out: Path | None, config: str | None, output: Output) -> None:
     """Write the page actions.md with a picture of each action."""
     library = _library(config)
     # Imported after the checks, because kernels take a moment to load.
     from posegen.viewing.gallery import write_gallery
 
+    folder = out or Path()
     try:
-        written = list(write_gallery(library, out))
+        written = list(write_gallery(library, folder))
     except OSError as error:
-        msg = f"{out}: cannot be written ({error.strerror}). Choose a writable folder with -o"
+        msg = f"{folder}: cannot be written ({error.strerror}). Choose a writable folder with -o"
         raise PosegenError(msg) from error
-    if as_json:
-        print_json({"path": str(written[-1]), "pictures": len(written) - 1})
-        return
-    note(f"wrote {written[-1]} and {len(written) - 1} pictures", quiet=quiet)
+    pictures = len(written) - 1
+    output.summary({"path": written[-1], "pictures": pictures}, f"Wrote {written[-1]} and {pictures} pictures.")
 
 
 def _library(config: str | None) -> Library:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import example, json_option, print_json
-from posegen.wording import printable
+from posegen.cli.options import PATH, Output, example, output_options
 
 if TYPE_CHECKING:
     from posegen.dataset.compare import Comparison, Difference
@@ -21,11 +20,11 @@ DIFFERENT = 1
 
 
 @click.command(epilog=example("posegen diff data/default-0 elsewhere/default-0"))
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("a", type=PATH)
+@click.argument("b", type=PATH)
 @click.option("--deep", is_flag=True, help="Recompute the hashes of all values instead of reading them from the receipts.")
-@json_option
-def diff(a: Path, b: Path, deep: bool, as_json: bool) -> int:
+@output_options
+def diff(a: Path, b: Path, deep: bool, output: Output) -> int:
     """Compare the datasets A and B, and list the fields, samples and variants that differ.
 
     Shard size, compression and order of generation are ignored. The exit code is 0 if the contents are equal, else 1.
@@ -36,37 +35,29 @@ def diff(a: Path, b: Path, deep: bool, as_json: bool) -> int:
     first, second = open_dataset(a), open_dataset(b)
     comparison = compare(first, second, deep=deep, most=DIFFERENCES_SHOWN)
     identity = _identity(first.header, second.header)
-    if as_json:
-        print_json(
-            {
-                "a": str(a),
-                "b": str(b),
-                "equal": not comparison.samples,
-                "samples_different": comparison.samples,
-                "differences": [found._asdict() for found in comparison.differences],
-                "identity": identity,
-            }
-        )
-    else:
-        click.echo(printable("\n".join([*_identity_lines(identity), *_lines(a, b, len(first), comparison)])))
+    document = {
+        "a": a,
+        "b": b,
+        "equal": not comparison.samples,
+        "samples_different": comparison.samples,
+        "differences": [found._asdict() for found in comparison.differences],
+        "identity": identity,
+    }
+    output.result(document, "\n".join([*_identity_lines(identity), *_lines(a, b, len(first), comparison)]))
     return DIFFERENT if comparison.samples else 0
 
 
 def _identity(first: Header, second: Header) -> dict[str, list[Any]]:
     """Return the keys of the headers that determine content and differ, with their values in A and in B."""
     from posegen.config.identity import differences
-    from posegen.config.schema import NOT_IDENTITY
+    from posegen.config.schema import decides_content
 
     if first.identity == second.identity:
         return {}
     found: dict[str, list[Any]] = {"identity": [first.identity, second.identity]}
     if first.content_version != second.content_version:
         found["content_version"] = [first.content_version, second.content_version]
-    return found | {
-        key: [one, other]
-        for key, one, other in differences(first.config, second.config)
-        if not any(key == free or key.startswith(f"{free}.") for free in NOT_IDENTITY)
-    }
+    return found | {key: [one, other] for key, one, other in differences(first.config, second.config) if decides_content(key)}
 
 
 def _identity_lines(identity: dict[str, list[Any]]) -> list[str]:

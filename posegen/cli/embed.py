@@ -9,40 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import WHOLE, example, json_option, print_json, quiet_option
-from posegen.progress import Progress, make_progress
-from posegen.wording import printable
+from posegen.cli.options import PATH, WHOLE, Output, example, output_options
 
 if TYPE_CHECKING:
+    from posegen.embedding.pairs import PairsResult
     from posegen.embedding.stage import EmbeddingResult
 
 
 @click.command(epilog=example("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5"))
-@click.argument("dataset", type=click.Path(path_type=Path))
+@click.argument("dataset", type=PATH)
 @click.option("--encoder", metavar="NAME|PATH", help="Encoder model.  [default: one that needs no download]")
 @click.option("--workers", type=WHOLE, metavar="N", help="Batches embedded in parallel.  [default: from the number of cores]")
 @click.option("--name", metavar="NAME", help="Name of the embeddings.  [default: name of the encoder]")
 @click.option("--precision", metavar="P", help="float32, int8 (CPU) or bf16 (GPU).  [default: chosen for the machine]")
-@click.option(
-    "--max-tokens", type=WHOLE, metavar="N", help="Maximum number of tokens per text.  [default: the limit of the model]"
-)
+@click.option("--max-tokens", type=WHOLE, metavar="N", help="Most tokens of a text.  [default: the limit of the model]")
 @click.option("--tokens", is_flag=True, help="Also store token embeddings and masks.")
 @click.option("--float16", is_flag=True, help="Store embeddings in half precision.")
 @click.option("--shard", type=WHOLE, metavar="N", help="Texts per shard; a kill loses at most one shard.  [default: 2048]")
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache of embeddings shared between datasets.")
 @click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives.")
 @click.option("--report", is_flag=True, help="Also write an HTML page with a map of the texts.")
-@json_option
-@quiet_option
+@output_options
 def embed(
-    dataset: Path,
-    encoder: str | None,
-    no_cache: bool,
-    pairs: bool,
-    report: bool,
-    as_json: bool,
-    quiet: bool,
-    **options: Any,
+    dataset: Path, encoder: str | None, no_cache: bool, pairs: bool, report: bool, output: Output, **options: Any
 ) -> None:
     """Compute text embeddings of the captions of DATASET, once per distinct text.
 
@@ -52,28 +41,35 @@ def embed(
     from posegen.embedding.models import DEFAULT
     from posegen.embedding.stage import embed as embedded
 
-    progress = make_progress(quiet=quiet)
+    progress = output.progress()
+    lines: list[str] = []
     try:
-        result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, **options)
-        document, lines = _pairs_and_report(dataset, result.path.name, progress, pairs=pairs, report=report)
-    except KeyboardInterrupt:
-        progress.stop()
-        progress.log("stopped; complete shards stay; run the same command to resume")
-        raise
+        with output.resumable(dataset):
+            result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, **options)
+            document = asdict(result) | {"nothing_to_do": result.nothing_to_do}
+            if pairs:
+                from posegen.embedding.pairs import mine_pairs
+
+                found = mine_pairs(dataset, result.path.name, progress=progress)
+                document["pairs"] = asdict(found) | {"path": found.path, "nothing_to_do": found.nothing_to_do}
+                lines += _pair_lines(found)
+            if report:
+                from posegen.embedding.report import write_report
+
+                progress.log("computing the map of the texts")
+                document["report"] = write_report(dataset, result.path.name)
+                lines.append(f"Report: {document['report']} (open it in a browser).")
     finally:
         progress.stop()
-    if as_json:
-        print_json(_document(result) | document)
-    elif not quiet:
-        click.echo(printable("\n".join([*lines, _summary(dataset, result)])))
+    output.summary(document, "\n".join([*lines, _summary(dataset, result)]))
 
 
-def _document(result: EmbeddingResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in result.__dataclass_fields__} | {
-        "path": str(result.path),
-        "notes": list(result.notes),
-        "nothing_to_do": result.nothing_to_do,
-    }
+def _pair_lines(found: PairsResult) -> list[str]:
+    work = "nothing to do" if found.nothing_to_do else f"{found.made:,} of {found.shards:,} shards in {found.seconds:.1f} s"
+    return [
+        f"Pairs of texts in {found.path}: {work}.",
+        f"{found.duplicates:,} near-duplicates and {found.negatives:,} hard negatives of {found.texts:,} texts.",
+    ]
 
 
 def _summary(dataset: Path, result: EmbeddingResult) -> str:
@@ -95,49 +91,3 @@ def _summary(dataset: Path, result: EmbeddingResult) -> str:
             f'  posegen search {shlex.quote(str(dataset))} "a person waves"',
         ]
     )
-
-
-SECONDS_BETWEEN_NOTES = 5.0
-
-
-def _pairs_and_report(
-    dataset: Path, encoder: str, progress: Progress, *, pairs: bool, report: bool
-) -> tuple[dict[str, Any], list[str]]:
-    """Mine pairs and write the report, if requested.
-
-    Parameters
-    ----------
-    dataset : Path
-    encoder : str
-        Name of the embeddings.
-    progress : Progress
-    pairs, report : bool
-        Whether to mine pairs, and to write the report.
-
-    Returns
-    -------
-    document : dict
-        Results for `--json`.
-    lines : list of str
-        Results as text.
-    """
-    document: dict[str, Any] = {}
-    lines = []
-    if pairs:
-        from posegen.embedding.pairs import mine_pairs
-
-        found = mine_pairs(dataset, encoder, progress=progress)
-        document["pairs"] = asdict(found) | {"path": str(found.path), "nothing_to_do": found.nothing_to_do}
-        work = "nothing to do" if found.nothing_to_do else f"{found.made:,} of {found.shards:,} shards in {found.seconds:.1f} s"
-        lines += [
-            f"Pairs of texts in {found.path}: {work}.",
-            f"{found.duplicates:,} near-duplicates and {found.negatives:,} hard negatives of {found.texts:,} texts.",
-        ]
-    if report:
-        from posegen.embedding.report import write_report
-
-        progress.log("computing the map of the texts")
-        path = write_report(dataset, encoder)
-        document["report"] = str(path)
-        lines.append(f"Report: {path} (open it in a browser).")
-    return document, lines

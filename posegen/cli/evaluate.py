@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import mean
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import WHOLE, example, json_option, note, print_json, quiet_option
+from posegen.cli.options import PATH, WHOLE, Output, example, output_options, table
 from posegen.errors import UsageError
-from posegen.wording import printable
 
 if TYPE_CHECKING:
-    from posegen.cli.evaluation_models import Seen
-    from posegen.evaluation.evaluate import Evaluation
+    from posegen.evaluation.captions import StatementCounts, Variety
+    from posegen.evaluation.evaluate import Evaluation, Realism
+    from posegen.evaluation.gait import Curve, Run, Walk
+    from posegen.evaluation.people import People
 
 
-SECONDS_BETWEEN_NOTES = 5.0
+_WORST_SHOWN = 3
+_LAWFUL_SPEEDS = (1.03, 1.8)
+_PUBLISHED = ("", "mean", "published")
 
 
 @click.command(epilog=example("posegen evaluate data/default-0", "posegen evaluate data/default-0 --samples 200 --json"))
-@click.argument("dataset", type=click.Path(path_type=Path))
+@click.argument("dataset", type=PATH)
 @click.option(
-    "--reference", type=click.Path(path_type=Path), help="Mocap to compare with: .npz file, dataset, or folder of .bvh files."
+    "--reference", type=PATH, metavar="PATH", help="Mocap to compare with: .npz file, dataset, or folder of .bvh files."
 )
-@click.option(
-    "--encoder", "run", type=click.Path(path_type=Path), metavar="RUN", help="Run of a retrieval model to also measure with."
-)
-@click.option(
-    "--animated",
-    "model",
-    type=click.Path(path_type=Path),
-    metavar="RUN",
-    help="Run of a motion model to evaluate instead of DATASET.",
-)
+@click.option("--encoder", "run", type=PATH, metavar="RUN", help="Run of a retrieval model to also measure with.")
+@click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of DATASET.")
 @click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples.  [default: all]")
-@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.png", help="Also draw the main measures.")
-@json_option
-@quiet_option
+@click.option("--figure", type=PATH, metavar="FILE.png", help="Also draw the main measures.")
+@output_options
 def evaluate(
     dataset: Path,
     reference: Path | None,
@@ -48,8 +42,7 @@ def evaluate(
     model: Path | None,
     samples: int | None,
     figure: Path | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Measure the motion in DATASET by its joints: feet, joint ranges, flight, balance, gait.
 
@@ -67,100 +60,210 @@ def evaluate(
     --animated with --encoder evaluates a model of `posegen train --task motion` instead: motion generated for captions of the
     test split, with the real motion as reference.
     """
+    from posegen.cli.evaluation_models import judge_motion, reference_at, seen_by_encoder
+
     if model is not None:
-        _animated(model, dataset, run, samples, others=reference or figure, as_json=as_json, quiet=quiet)
+        if run is None or reference or figure:
+            msg = "--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure"
+            raise UsageError(msg)
+        judged = judge_motion(model, dataset, run, samples, output.note)
+        output.result({"path": dataset, "run": model, "encoder": run} | asdict(judged), judged.text(model))
         return
-    from posegen.cli.evaluation_models import reference_at
     from posegen.dataset.read import open_dataset
+    from posegen.evaluation.captions import HUMANML3D
     from posegen.evaluation.chart import check_chart, draw_chart
     from posegen.evaluation.evaluate import evaluate as measured
+    from posegen.evaluation.plausibility import MEASURES
 
     if figure is not None:
         check_chart(figure)
-    fps = float(open_dataset(dataset).header.fps)
-    mocap = reference_at(reference, fps, lambda text: note(text, quiet=quiet)) if reference else None
-    evaluation = measured(dataset, mocap, samples, _progress(quiet=quiet))
-    seen = _by_encoder(run, dataset, reference, samples, quiet=quiet) if run else None
+    mocap = reference_at(reference, float(open_dataset(dataset).header.fps), output.note) if reference else None
+    found = measured(dataset, mocap, samples, output.counter("clips measured"))
+    seen = seen_by_encoder(run, dataset, reference, samples, output.counter("clips encoded")) if run else None
     if figure is not None:
-        draw_chart(evaluation, figure)
-    if as_json:
-        paths = {"path": str(dataset), "reference_path": str(reference) if reference else None}
-        print_json(_document(evaluation) | paths | {"encoder": seen and _plain(seen.document())})
-    else:
-        click.echo(printable("\n".join([*_lines(dataset, evaluation), *(seen.lines() if seen else [])])))
+        draw_chart(found, figure)
+    document = asdict(found) | {
+        "walks": [asdict(w) | {"ratio_error": w.ratio_error, "stance_error": w.stance_error} for w in found.walks],
+        "meanings": MEASURES,
+        "published": HUMANML3D,
+        "path": dataset,
+        "reference_path": reference,
+        "encoder": seen and seen.document(),
+    }
+    sections = [*_sections(dataset, found), *([seen.text()] if seen else [])]
+    output.result(document, "\n\n".join(sections))
 
 
-def _animated(
-    model: Path, dataset: Path, run: Path | None, samples: int | None, *, others: Path | None, as_json: bool, quiet: bool
-) -> None:
-    from posegen.cli.evaluation_models import judge_motion
-
-    if run is None or others is not None:
-        msg = "--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure"
-        raise UsageError(msg)
-    judged = judge_motion(model, dataset, run, samples, lambda text: note(text, quiet=quiet))
-    if as_json:
-        print_json({"path": str(dataset), "run": str(model), "encoder": str(run)} | _plain(judged.document()))
-    else:
-        click.echo(printable("\n".join(judged.lines(model)[1:])))
+def _sections(path: Path, found: Evaluation) -> Iterator[str]:
+    yield f"{path}: {found.samples:,} samples, {found.clips:,} clips"
+    yield from _measures(found)
+    yield from _walks(found.walks)
+    yield from _curves(found.curves)
+    yield _runs(found.runs)
+    yield _statements(found.statements)
+    yield from _people(found.people)
+    yield _variety(found.samples, found.variety)
+    if found.realism:
+        yield from _realism(found.realism)
 
 
-def _by_encoder(run: Path, dataset: Path, reference: Path | None, samples: int | None, *, quiet: bool) -> Seen:
-    from posegen.cli.evaluation_models import seen_by_encoder
-
-    return seen_by_encoder(run, dataset, reference, samples, lambda text: note(text, quiet=quiet))
-
-
-def _progress(*, quiet: bool) -> Callable[[int, int], None]:
-    last = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > SECONDS_BETWEEN_NOTES:
-            last = time.monotonic()
-            note(f"{done:,} of about {total:,} clips measured", quiet=quiet)
-
-    return report
-
-
-def _document(evaluation: Evaluation) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from posegen.evaluation.captions import HUMANML3D
+def _measures(found: Evaluation) -> Iterator[str]:
+    """Yield the plausibility measures, their definitions, and the worst clips."""
     from posegen.evaluation.plausibility import MEASURES
 
-    walks = [asdict(w) | {"ratio_error": w.ratio_error, "stance_error": w.stance_error} for w in evaluation.walks]
-    document: dict[str, Any] = _plain(
-        asdict(evaluation) | {"walks": walks, "meanings": MEASURES, "published": asdict(HUMANML3D)}
-    )
-    return document
+    rows = []
+    for name, spread in found.measures.items():
+        rows.append([name, f"{spread.clips:,}", f"{spread.median:.4g}", f"{spread.high:.4g}", f"{spread.worst:.4g}"])
+        if found.reference:
+            rows[-1] += [f"{found.reference[name].median:.4g}", f"{found.reference[name].high:.4g}"]
+    columns = ["", "clips", "median", "95 %", "worst 1 %", *(["reference", "95 %"] if found.reference else [])]
+    yield table(columns, rows)
+    yield "\n".join(f"  {name:<18} {meaning}" for name, meaning in MEASURES.items())
+    lines = ["Worst clips:"]
+    for name, spread in found.measures.items():
+        worst = ", ".join(f"{clip} ({value:.3g})" for clip, value in spread.worst_clips[:_WORST_SHOWN])
+        lines.append(f"  {name:<18} {worst or 'none'}")
+    yield "\n".join(lines)
 
 
-def _plain(value: Any) -> Any:
-    """Replace NaN and infinity by None, because JSON has neither."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _walks(walks: Sequence[Walk]) -> Iterator[str]:
+    low, high = _LAWFUL_SPEEDS
+    lawful = [walk for walk in walks if low <= walk.speed <= high]
+    head = f"Steady straight walking: {len(walks):,} intervals, {len(lawful):,} at {low} to {high} m/s"
+    yield table(_PUBLISHED, _walk_rows(lawful), head) if lawful else head
 
 
-def _lines(path: Path, evaluation: Evaluation) -> list[str]:
-    from posegen.cli.evaluation_text import claim_lines, figure_lines, gait_lines, people_lines, realism_lines, variety_lines
+def _walk_rows(walks: Sequence[Walk]) -> Iterator[tuple[str, str, str]]:
+    from posegen.evaluation.published_gait import mass_rise, mass_sway
 
-    head = f"{path}: {evaluation.samples:,} samples, {evaluation.clips:,} clips"
-    realism = realism_lines(evaluation.realism) if evaluation.realism else []
-    claims, variety = claim_lines(evaluation.statements), variety_lines(evaluation.samples, evaluation.variety)
-    return [
-        head,
-        "",
-        *figure_lines(evaluation),
-        "",
-        *gait_lines(evaluation),
-        "",
-        *claims,
-        *people_lines(evaluation.people),
-        "",
-        *variety,
-        *realism,
+    speed = mean(walk.speed for walk in walks)
+    yield "speed, m/s", f"{speed:.2f}", ""
+    yield "cadence, steps/min", f"{mean(walk.cadence for walk in walks):.0f}", ""
+    yield "step, m", f"{mean(walk.step for walk in walks):.3f}", ""
+    yield "stance by positions (biased by +4), % of the cycle", f"{mean(walk.stance for walk in walks):.1f}", ""
+    within = mean(abs(walk.ratio_error) <= 0.05 for walk in walks)
+    ratio = f"{100 * mean(walk.ratio_error for walk in walks):+.1f} % ({within:.0%} within 5 %)"
+    yield "walk ratio, error at a leg length of .9 m", ratio, ".0065 m/(step/min)"
+    errors = [walk.stance_error for walk in walks if walk.stance_error is not None]
+    if errors:
+        close = mean(abs(error) <= 2 for error in errors)
+        yield "stance by labels, error in points", f"{mean(errors):+.1f} ({close:.0%} within 2)", "64.2 - 3.5 v"
+        both = mean(walk.double_support for walk in walks if walk.double_support is not None)
+        yield "double support, % of the cycle", f"{both:.1f}", ""
+    whole = [walk for walk in walks if walk.rise == walk.rise]  # NaN without a whole stride
+    for verb, law, values in (
+        ("rises", mass_rise, [walk.rise for walk in whole]),
+        ("sways", mass_sway, [walk.sway for walk in whole]),
+    ):
+        if values:
+            middle, spread = law(mean(walk.speed for walk in whole))
+            band = f"{100 * (middle - spread):.1f} to {100 * (middle + spread):.1f}"
+            yield f"the centre of mass {verb} per stride, cm", f"{100 * mean(values):.1f}", band
+
+
+def _curves(curves: Sequence[Curve]) -> Iterator[str]:
+    rows = [
+        (
+            curve.angle.replace("_", " "),
+            curve.speed,
+            f"{curve.farthest:.2f}",
+            f"{100 * (curve.at or 0):.0f} %",
+            f"{curve.cycles:,}",
+        )
+        for curve in curves
+        if curve.farthest is not None
     ]
+    if rows:
+        columns = "angle", "speed", "standard deviations", "at", "cycles"
+        yield table(columns, rows, "Largest deviation of mean leg curves from the published ones")
+
+
+def _runs(runs: Sequence[Run]) -> str:
+    if not runs:
+        return "Steady straight running: none"
+    rows = [
+        ("speed, m/s", f"{mean(run.speed for run in runs):.2f}", ""),
+        ("cadence, steps/min", f"{mean(run.cadence for run in runs):.0f}", ""),
+        ("contact, ms", f"{1000 * mean(run.contact for run in runs):.0f}", "280 at 3.0 m/s, 209 at 4.5, 168 at 6.0"),
+        ("flight, ms", f"{1000 * mean(run.flight for run in runs):.0f}", "98 at 3.0 m/s, 143 at 4.5, 139 at 6.0"),
+        ("the centre of mass rises, cm", f"{100 * mean(run.rise for run in runs):.1f}", "6.5 to 13.1"),
+    ]
+    return table(_PUBLISHED, rows, f"Steady straight running: {len(runs):,} intervals")
+
+
+def _statements(kinds: dict[str, StatementCounts] | None) -> str:
+    if kinds is None:
+        return "Captions: not checked, because the dataset has no joints or another library than the one posegen finds now"
+    rows = [(kind, f"{found.true:,}", f"{found.false:,}", f"{found.open:,}") for kind, found in kinds.items()]
+    wrong = [f"{kind}, false: {'; '.join(found.wrong[:_WORST_SHOWN])}" for kind, found in kinds.items() if found.wrong]
+    return "\n".join([table(("", "true", "false", "open"), rows, "Caption statements by the joints"), *wrong])
+
+
+def _people(people: People) -> Iterator[str]:
+    if people.depths:
+        rows = [
+            (f"{number} people", f"{d.clips:,}", f"{d.frames:,}", f"{d.high:.3f}", f"{d.deepest:.3f}", f"{d.beyond:,}", d.where)
+            for number, d in people.depths.items()
+        ]
+        yield table(("", "clips", "frames", "99 %", "deepest", "over 2 cm", ""), rows, "Interpenetration, metres")
+    if people.hands:
+        contacts = [
+            (action, f"{h.stated:,}", f"{h.met:,}", f"{h.middle:.3f}", f"{h.farthest:.3f}", f"{h.fewest}")
+            for action, h in people.hands.items()
+        ]
+        yield table(("", "stated", "met", "median", "largest", "fewest frames"), contacts, "Hand contacts, by the wrists")
+
+
+def _variety(samples: int, variety: Variety | None) -> str:
+    from posegen.evaluation.captions import HUMANML3D
+
+    if variety is None:
+        return "Captions: none"
+    v, published = variety, HUMANML3D
+    about = "" if v.exact else "about "
+    rows = [
+        ("motions, without variants", f"{samples:,}", f"{published.motions:,}"),
+        ("captions", f"{v.captions:,}", f"{published.captions:,}"),
+        ("different captions", f"{about}{v.unique:,}", "-"),
+        ("different words", f"{about}{v.vocabulary:,}", f"{published.vocabulary:,}"),
+        ("words per caption, mean", f"{v.mean_length:.1f}", f"{published.mean_length:.0f}"),
+        ("words per caption, 5 to 95 %", f"{v.shortest:.0f} to {v.longest:.0f}", "-"),
+        ("distinct 1-, 2-, 3-grams", ", ".join(f"{share:.2g}" for share in v.distinct), "-"),
+        ("actions, and their entropy", f"{v.actions}, {v.action_entropy:.2f} bits", "-"),
+        ("transitions, and their entropy", f"{v.transitions:,}, {v.transition_entropy:.2f} bits", "-"),
+    ]
+    found = table(("", "here", published.name), rows, "Diversity of captions and scenes")
+    return f"{found}\n{published.name}: {published.source}"
+
+
+def _realism(realism: Realism) -> Iterator[str]:
+    """Yield the distance to the reference, with the controls."""
+    columns = [realism.dataset, realism.split, realism.spoiled]
+    rows = [
+        [name, *(f"{getattr(column, key):.4g}" if column else "-" for column in columns), same]
+        for name, key, same in (
+            ("FID_k", "fid_kinetic", "0"),
+            ("FID_g", "fid_geometric", "0"),
+            ("NPSS", "npss", "0"),
+            ("nearest neighbour", "neighbours", ".5"),
+            ("diversity", "diversity", ""),
+            ("diversity, other side", "reference_diversity", ""),
+            ("windows, reference", "windows", ""),
+            ("windows", "others", ""),
+        )
+    ]
+    for name in realism.dataset.inside:
+        shares = (f"{column.inside[name]:.2f}" if column else "-" for column in columns)
+        rows.append([f"{name}, inside the 5 to 95 % band", *shares, ".9"])
+    yield table(("", "dataset", "by subject", "5 mm off", "same"), rows, "Realism, windows of 1.6 s")
+    if realism.families:
+        families = [
+            (
+                name,
+                f"{family.others:,}",
+                f"{family.windows:,}",
+                ", ".join(f"{statistic} {share:.2f}" for statistic, share in family.inside.items()),
+            )
+            for name, family in realism.families.items()
+        ]
+        yield table(("family", "windows", "reference", ""), families, "By family, with the share inside the reference's band")

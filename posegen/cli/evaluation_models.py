@@ -7,27 +7,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from posegen.cli.options import table
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
-    from posegen.evaluation.distances import EncodedSpread
-if TYPE_CHECKING:
-    from posegen.training.measures.ranking import Ranking
-if TYPE_CHECKING:
     from numpy.typing import NDArray
-if TYPE_CHECKING:
-    from posegen.training.animation.animate import MotionClip
-if TYPE_CHECKING:
-    from posegen.training.animation.evaluation import GeneratedSet
-if TYPE_CHECKING:
+
+    from posegen.evaluation.distances import EncodedSpread
     from posegen.evaluation.evaluate import Reference
-if TYPE_CHECKING:
     from posegen.evaluation.recording import Recording
+    from posegen.training.animation.animate import MotionClip
+    from posegen.training.animation.evaluation import GeneratedSet
+    from posegen.training.measures.ranking import Ranking
 
 
 _RANKS = (1, 2, 3)
 _WAYS = {"text_to_motion": "caption to motion", "motion_to_text": "motion to caption"}
-_EVERY = 1000
 
 
 @dataclass(frozen=True)
@@ -50,34 +45,32 @@ class Seen:
     distance: float
 
     def document(self) -> dict[str, Any]:
-        """Return all values as plain data."""
-        ranked = {way: asdict(ranking) for way, ranking in self.precision.items()}
-        return {"run": str(self.run), **asdict(self.spread), "precision": ranked, "distance": self.distance}
+        """Return the measures as one group."""
+        return {"run": self.run, **asdict(self.spread), "precision": self.precision, "distance": self.distance}
 
-    def lines(self) -> list[str]:
-        """Return the lines to print."""
+    def text(self) -> str:
+        """Return the measures as text."""
         spread, pool = self.spread, self.precision["text_to_motion"].pool
-        lines = ["", f"Encoder {self.run}, {spread.clips:,} clips (first variant of each sample):"]
-        heads = [f"top {k}" for k in _RANKS if k <= pool]
-        lines.append(f"  {f'R-precision, pool of {pool}':<34}" + "".join(f"{head:>9}" for head in heads))
-        for way, label in _WAYS.items():
-            ranking = self.precision[way]
-            shares = "".join(f"{100 * ranking.recall[k]:8.1f}%" for k in _RANKS if k in ranking.recall)
-            lines.append(f"  {label:<34}{shares}")
-        chance = self.precision["text_to_motion"].chance
-        lines.append(f"  {'chance':<34}" + "".join(f"{100 * chance[k]:8.1f}%" for k in _RANKS if k in chance))
-        lines.append(f"  distance of a motion to its captions {self.distance:.3f}; between two motions {spread.diversity:.3f}")
+        shares = {label: self.precision[way].recall for way, label in _WAYS.items()}
+        shares["chance"] = self.precision["text_to_motion"].chance
+        ranks = [rank for rank in _RANKS if rank <= pool]
+        rows = [(label, *(f"{100 * share[rank]:.1f} %" for rank in ranks)) for label, share in shares.items()]
+        lines = [
+            f"Encoder {self.run}, {spread.clips:,} clips (first variant of each sample):",
+            table((f"R-precision, pool of {pool}", *(f"top {rank}" for rank in ranks)), rows),
+            f"distance of a motion to its captions {self.distance:.3f}; between two motions {spread.diversity:.3f}",
+        ]
         if spread.halves is not None:
-            lines.append(f"  Fréchet distance between two halves of the clips {spread.halves:.4f}")
+            lines.append(f"Fréchet distance between two halves of the clips {spread.halves:.4f}")
         if spread.frechet is not None:
-            lines.append(
-                f"  Fréchet distance to the reference {spread.frechet:.4f} ({spread.reference_clips:,} intervals, mean distance"
-                f" {spread.reference_diversity:.3f})"
-            )
-        return lines
+            other = f"{spread.reference_clips:,} intervals, mean distance {spread.reference_diversity:.3f}"
+            lines.append(f"Fréchet distance to the reference {spread.frechet:.4f} ({other})")
+        return "\n".join(lines)
 
 
-def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: int | None, log: Callable[[str], None]) -> Seen:
+def seen_by_encoder(
+    run: Path, dataset: Path, reference: Path | None, samples: int | None, progress: Callable[[int, int], None]
+) -> Seen:
     """Encode a dataset and an optional reference, and measure the vectors.
 
     Raises
@@ -85,14 +78,9 @@ def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: i
     UsageError
         If the model, or data that it needs, is missing.
     """
-    from posegen.cli.evaluation_models import reference_at
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.distances import encoded_spread
     from posegen.training.inference import encode_clips, encode_dataset
-
-    def progress(done: int, total: int) -> None:
-        if done // _EVERY > (done - 1) // _EVERY:
-            log(f"{done:,} of {total:,} clips encoded")
 
     encoded = encode_dataset(run, dataset, samples, progress)
     other = None
@@ -156,28 +144,26 @@ class JudgedMotion:
     chance: float
     multimodality: float
 
-    def document(self) -> dict[str, Any]:
-        """Return all values as plain data."""
-        return asdict(self)
-
-    def lines(self, run: Path) -> list[str]:
-        """Return the lines to print."""
-        lines = ["", f"Motion of {run} for {self.clips:,} captions of the test split, one per sample:"]
-        lines.append(f"  {'':<34}{'generated':>10}{'real':>10}{'mean pose':>10}")
+    def text(self, run: Path) -> str:
+        """Return the measures of the model of a run as text."""
         sides = self.made, self.real, self.mean
-        rows = {"Fréchet distance to the real": [f"{side.frechet:.4f}" for side in sides]}
-        rows["R-precision, top 3 of 32"] = [f"{100 * side.precision:.1f}%" for side in sides]
+        rows = [
+            ("Fréchet distance to the real", *(f"{side.frechet:.4f}" for side in sides)),
+            ("R-precision, top 3 of 32", *(f"{100 * side.precision:.1f} %" for side in sides)),
+        ]
         for count in self.made.precision_by_actions:
-            rows[f"  captions with {count}"] = [f"{100 * side.precision_by_actions[count]:.1f}%" for side in sides]
-        rows["distance of two motions"] = [f"{side.diversity:.3f}" for side in sides]
-        rows |= {name: [f"{side.figures[name]:.4g}" for side in (self.made, self.real)] for name in _SHOWN}
-        lines += [f"  {name:<34}" + "".join(f"{value:>10}" for value in values) for name, values in rows.items()]
-        lines.append("  The Fréchet distance of the real motion is between its two halves.")
-        lines.append(
-            f"  R-precision by chance {100 * self.chance:.1f}%; "
-            f"distance of two motions for one caption {self.multimodality:.3f}"
+            rows.append((f"captions with {count}", *(f"{100 * side.precision_by_actions[count]:.1f} %" for side in sides)))
+        rows.append(("distance of two motions", *(f"{side.diversity:.3f}" for side in sides)))
+        rows += [(name, *(f"{side.figures[name]:.4g}" for side in (self.made, self.real)), "") for name in _SHOWN]
+        title = f"Motion of {run} for {self.clips:,} captions of the test split, one per sample"
+        return "\n".join(
+            [
+                table(("", "generated", "real", "mean pose"), rows, title),
+                "The Fréchet distance of the real motion is between its two halves.",
+                f"R-precision by chance {100 * self.chance:.1f} %; "
+                f"distance of two motions for one caption {self.multimodality:.3f}",
+            ]
         )
-        return lines
 
 
 def judge_motion(

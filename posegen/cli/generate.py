@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from posegen.cli.options import (
+    Output,
     config_option,
     example,
-    json_option,
-    note,
-    out_option,
-    print_json,
-    quiet_option,
+    folder_option,
+    output_options,
     samples_option,
     seed_option,
     set_option,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 @samples_option
 @workers_option
 @seed_option
-@out_option
+@folder_option("Dataset folder.  [default: data/CONFIG-SEED]")
 @set_option
 @click.option(
     "--shard-timeout",
@@ -42,18 +41,14 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Kill a worker whose shard takes longer, and try again.  [default: at least 5 minutes; none with 1 worker]",
 )
-@json_option
-@quiet_option
+@output_options
 def generate(
     config: str,
-    samples: int | None,
-    workers: int | None,
-    seed: int | None,
     out: Path | None,
     overrides: Sequence[str],
     shard_timeout: float | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
+    **values: int | None,
 ) -> None:
     """Generate a dataset of labelled human motion.
 
@@ -62,23 +57,12 @@ def generate(
     from posegen.config.load import load_config
     from posegen.generation.run import default_path
     from posegen.generation.run import generate as make
-    from posegen.progress import make_progress
 
-    loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
+    loaded = load_config(config, overrides, **values)
     path = default_path(loaded) if out is None else out
-    try:
-        result = make(loaded, out=path, progress=make_progress(quiet=quiet), shard_timeout=shard_timeout)
-    except KeyboardInterrupt:
-        note(f"stopped; complete shards stay in {path}; run the same command to resume", quiet=quiet)
-        raise
-    if as_json:
-        print_json(_document(result))
-    elif not quiet:
-        click.echo(_summary(result))
-
-
-def _document(result: GenerationResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in result.__dataclass_fields__} | {"path": str(result.path)}
+    with output.resumable(path):
+        result = make(loaded, out=path, progress=output.progress(), shard_timeout=shard_timeout)
+    output.summary(asdict(result), _summary(result))
 
 
 def _summary(result: GenerationResult) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import example, json_option, print_json
-from posegen.wording import printable
+from posegen.cli.options import PATH, Output, example, output_options
 
 if TYPE_CHECKING:
     from posegen.generation.describe import Description
@@ -19,27 +18,15 @@ ACTIONS_SHOWN = 30
 
 
 @click.command(epilog=example("posegen info data/default-0"))
-@click.argument("dataset", type=click.Path(path_type=Path))
-@json_option
-def info(dataset: Path, as_json: bool) -> None:
+@click.argument("dataset", type=PATH)
+@output_options
+def info(dataset: Path, output: Output) -> None:
     """Describe DATASET: contents, size, actions, captions, and how to read it."""
-    from posegen.generation.describe import describe
+    from posegen.generation.describe import describe, reading_lines
 
-    description = describe(dataset)
-    if as_json:
-        print_json(_document(description))
-    else:
-        click.echo(printable("\n".join(_lines(description))))
-
-
-def _document(description: Description) -> dict[str, Any]:
-    from posegen.generation.describe import reading_lines
-
-    return asdict(description) | {
-        "path": str(description.path),
-        "bytes": description.bytes,
-        "python": reading_lines(description),
-    }
+    found = describe(dataset)
+    document = asdict(found) | {"bytes": found.bytes, "python": reading_lines(found)}
+    output.result(document, "\n".join(_lines(found)))
 
 
 def _lines(description: Description) -> list[str]:

@@ -6,9 +6,8 @@ import errno
 import signal
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
 
 import click
 
@@ -34,16 +33,16 @@ COMMANDS = {
     "diff": ("posegen.cli.diff:diff", "Compare the contents of two datasets."),
     "derive": ("posegen.cli.derive:derive", "Compute fields from the motion, such as velocity."),
     "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
-    "compose": ("posegen.cli.compose:compose", "Generate motion for a text, without a model."),
+    "compose": ("posegen.cli.text_to_motion:compose", "Generate motion for a text, without a model."),
     "evaluate": ("posegen.cli.evaluate:evaluate", "Measure plausibility of motion and truth of captions."),
     "embed": ("posegen.cli.embed:embed", "Compute text embeddings of the captions."),
     "search": ("posegen.cli.search:search", "Find samples that match a text."),
     "train": ("posegen.cli.train:train", "Train a model on a dataset or a config."),
     "run": ("posegen.cli.run:run", "Run the pipeline: generate, embed, train, evaluate."),
     "runs": ("posegen.cli.runs:runs", "List and compare training runs."),
-    "animate": ("posegen.cli.animate:animate", "Generate motion for a text with a trained model."),
-    "predict": ("posegen.cli.predict:predict", "Run a trained model and save its predictions."),
-    "export-model": ("posegen.cli.export_model:export_model", "Export a trained model to ONNX or safetensors."),
+    "animate": ("posegen.cli.text_to_motion:animate", "Generate motion for a text with a trained model."),
+    "predict": ("posegen.cli.trained:predict", "Run a trained model and save its predictions."),
+    "export-model": ("posegen.cli.trained:export_model", "Export a trained model to ONNX or safetensors."),
     "paraphrase": ("posegen.cli.paraphrase:paraphrase", "Reword captions with a language model and check them."),
     "actions": ("posegen.cli.actions:actions", "List and draw actions."),
     "config": ("posegen.cli.config:config", "Show and compare configs; list presets."),
@@ -51,74 +50,37 @@ COMMANDS = {
 """Module and attribute of each command, and its line in the list of commands."""
 
 
-def _print_version(ctx: click.Context, _parameter: click.Parameter, requested: bool) -> None:
-    if not requested or ctx.resilient_parsing:
-        return
-    click.echo(f"posegen {__version__}")
-    ctx.exit(SUCCESS)
-
-
 class LazyGroup(click.Group):
-    """A command group that imports a command only when it is used, so that help and usage errors are immediate.
-
-    Parameters
-    ----------
-    commands_at : mapping of str to (str, str)
-        ``"module:attribute"`` and help line of each command.
-    **options
-        As for :class:`click.Group`.
-    """
-
-    def __init__(self, commands_at: Mapping[str, tuple[str, str]], **options: Any) -> None:
-        super().__init__(**options)
-        self._commands_at = dict(commands_at)
+    """A command group that imports a command only when it is used, so that help and usage errors are immediate."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order in which a new user needs them."""
         del ctx
-        return list(self._commands_at)
+        return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; return None if there is no command of that name."""
-        del ctx
-        if cmd_name not in self._commands_at:
-            return None
-        module, _, attribute = self._commands_at[cmd_name][0].partition(":")
-        command = getattr(import_module(module), attribute)
-        if not isinstance(command, click.Command):
-            msg = f"{module}:{attribute} is not a click command"
-            raise TypeError(msg)
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, COMMANDS)}")
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
         return command
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command named by the first argument."""
-        if args[0] not in self._commands_at and not args[0].startswith("-"):
-            _refuse(ctx, args[0], self._commands_at)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self._commands_at.items()])
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-def _refuse(ctx: click.Context, name: str, known: Mapping[str, object]) -> NoReturn:
-    ctx.fail(f"unknown command {shown(name)}{did_you_mean(name, known)}")
-
-
-posegen = LazyGroup(
-    COMMANDS,
-    name="posegen",
-    help="Generate labelled 3D human motion, identical on every machine.",
-    epilog=example("posegen generate --config smoke"),
+@click.group(
+    cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    params=[
-        click.Option(
-            ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
-        )
-    ],
+    epilog=example("posegen generate --config smoke"),
 )
+@click.version_option(__version__, message="posegen %(version)s", help="Print the version.")
+def posegen() -> None:
+    """Generate labelled 3D human motion, identical on every machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

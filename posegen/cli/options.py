@@ -1,23 +1,31 @@
-"""Options and output functions that several commands share."""
+"""Options that several commands share, and the output of a command: a result as text or JSON, tables, notes and progress."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from posegen.errors import UsageError
+from posegen.progress import SECONDS_BETWEEN_LINES, Progress, make_progress
 from posegen.quantities import parse_duration
 from posegen.wording import printable, shown
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+PATH: click.Path = click.Path(path_type=Path)
 _LONGEST_NAME = 255
+_WIDTH = 120
 
 
 class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2, for mypy only
@@ -34,42 +42,7 @@ class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 
 WHOLE = _Whole()
 
 
-def config_option(command: Command) -> Command:
-    """Add ``--config``; the command takes `config`."""
-    text = "Name of a preset, or path of a YAML file."
-    return click.option("--config", metavar="NAME|PATH", default="default", show_default=True, help=text)(command)
-
-
-def set_option(command: Command) -> Command:
-    """Add ``--set``, which may be repeated; the command takes `overrides`."""
-    text = "Override a config key, for example story.actors.max=2; may be repeated."
-    return click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help=text)(command)
-
-
-def samples_option(command: Command) -> Command:
-    """Add ``--samples``; the command takes `samples`, None if it is not given."""
-    return click.option("--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")(command)
-
-
-def workers_option(command: Command) -> Command:
-    """Add ``--workers``; the command takes `workers`, None if it is not given."""
-    return click.option("--workers", type=WHOLE, metavar="W", help="Number of worker processes.  [default: one per core]")(
-        command
-    )
-
-
-def seed_option(command: Command) -> Command:
-    """Add ``--seed``; the command takes `seed`, None if it is not given."""
-    return click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")(command)
-
-
-def out_option(command: Command) -> Command:
-    """Add ``--out``; the command takes `out`, None if it is not given."""
-    text = "Output folder.  [default: data/CONFIG-SEED]"
-    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", callback=check_path_length, help=text)(command)
-
-
-def check_path_length(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+def _check_path_length(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file name that is too long, before parent folders are created."""
     del ctx, parameter
     if path is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.parts):
@@ -78,8 +51,8 @@ def check_path_length(ctx: click.Context, parameter: click.Parameter, path: Path
     return path
 
 
-def seconds_of(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """Convert the duration given to an option, such as 90s or 1h30m, to seconds."""
+def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Convert a duration such as 90s or 1h30m to seconds."""
     del ctx
     if text is None:
         return None
@@ -90,14 +63,124 @@ def seconds_of(ctx: click.Context, parameter: click.Parameter, text: str | None)
         raise UsageError(msg) from None
 
 
-def json_option(command: Command) -> Command:
-    """Add ``--json``; the command takes `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")(command)
+config_option = click.option(
+    "--config", metavar="NAME|PATH", default="default", show_default=True, help="Name of a preset, or path of a YAML file."
+)
+set_option = click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Override a config key, for example story.actors.max=2; may be repeated.",
+)
+samples_option = click.option("--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")
+workers_option = click.option("--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core]")
+seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
 
 
-def quiet_option(command: Command) -> Command:
-    """Add ``--quiet``; the command takes `quiet`."""
-    return click.option("--quiet", is_flag=True, help="Print no progress and no notes.")(command)
+def folder_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--out`` for a folder; the command takes `out`, None if it is not given."""
+    return click.option("--out", type=PATH, metavar="DIR", callback=_check_path_length, help=text)
+
+
+def file_option(text: str, *, metavar: str = "FILE", required: bool = True) -> Callable[[Command], Command]:
+    """Add ``-o`` for a file; the command takes `out`."""
+    return click.option("-o", "--out", type=PATH, metavar=metavar, required=required, help=text)
+
+
+def tasks_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--task`` for the models of a pipeline, which may be repeated; the command takes `tasks`."""
+    default = ("retrieval", "motion")
+    return click.option("--task", "tasks", multiple=True, default=default, show_default=True, metavar="NAME", help=text)
+
+
+def preset_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--preset`` of a training; the command takes `preset`."""
+    return click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help=text)
+
+
+def budget_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--budget``; the command takes `budget` in seconds, None if it is not given."""
+    return click.option("--budget", metavar="TIME", callback=_seconds, help=text)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command prints.
+
+    Attributes
+    ----------
+    as_json, quiet : bool
+        Whether ``--json`` and ``--quiet`` are given.
+    """
+
+    as_json: bool
+    quiet: bool
+
+    def result(self, document: object, text: str) -> None:
+        """Print the result of a command: the document with ``--json``, otherwise the text.
+
+        Parameters
+        ----------
+        document : object
+            Plain data, dataclasses and paths. NaN and infinity become null, because JSON has neither.
+        text : str
+            Characters that a terminal would interpret are escaped.
+        """
+        if not self.as_json:
+            click.echo(printable(text))
+            return
+        from pydantic_core import to_jsonable_python
+
+        encoded = json.dumps(to_jsonable_python(document, inf_nan_mode="null"), indent=2, ensure_ascii=False, allow_nan=False)
+        click.echo(re.sub(r"[^\n -~]", lambda char: char[0] if char[0].isprintable() else json.dumps(char[0])[1:-1], encoded))
+
+    def summary(self, document: object, text: str) -> None:
+        """Print what a command has made; ``--quiet`` omits the text."""
+        if self.as_json or not self.quiet:
+            self.result(document, text)
+
+    def note(self, text: str) -> None:
+        """Print a line on standard error, unless ``--quiet`` is given."""
+        if not self.quiet:
+            click.echo(printable(text), err=True)
+
+    def progress(self) -> Progress:
+        """Return the display of progress on standard error."""
+        return make_progress(quiet=self.quiet)
+
+    def counter(self, what: str) -> Callable[[int, int], None]:
+        """Return a function that notes every few seconds how much is done, such as "3 of 12 shards read"."""
+        last = time.monotonic()
+
+        def report(done: int, total: int) -> None:
+            nonlocal last
+            if time.monotonic() - last > SECONDS_BETWEEN_LINES:
+                last = time.monotonic()
+                self.note(f"{done:,} of {total:,} {what}")
+
+        return report
+
+    @contextmanager
+    def resumable(self, folder: Path) -> Iterator[None]:
+        """Report after an interruption that the same command resumes the work in `folder`."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.note(f"stopped; what is complete stays in {folder}; run the same command to resume")
+            raise
+
+
+def output_options(command: Command) -> Callable[..., Any]:
+    """Add ``--json`` and ``--quiet``; the command takes `output`."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+    @click.option("--quiet", is_flag=True, help="Print no progress and no notes.")
+    @wraps(command)
+    def with_output(*, as_json: bool, quiet: bool, **options: Any) -> Any:
+        return command(output=Output(as_json, quiet), **options)
+
+    return with_output
 
 
 def example(*lines: str) -> str:
@@ -116,28 +199,29 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def print_json(document: object) -> None:
-    """Print the one JSON document of ``--json`` on standard output.
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> str:
+    """Return a table as text: the first column and those without a name aligned left, the others right.
 
     Parameters
     ----------
-    document : object
-        Plain data with finite numbers.
+    columns : sequence of str
+        Headers.
+    rows : iterable of sequence of str
+    title : str, optional
+        Printed above the table.
     """
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    # Characters that a terminal would interpret are escaped as in JSON.
-    click.echo(re.sub(r"[^\n -~]", lambda char: char[0] if char[0].isprintable() else json.dumps(char[0])[1:-1], text))
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
 
-
-def note(text: str, *, quiet: bool) -> None:
-    """Print a line on standard error, unless `quiet` is set.
-
-    Parameters
-    ----------
-    text : str
-        One line.
-    quiet : bool
-        Value of ``--quiet``.
-    """
-    if not quiet:
-        click.echo(printable(text), err=True)
+    grid = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        grid.add_column(column, justify="right" if number and column else "left", no_wrap=True)
+    for row in rows:
+        grid.add_row(*row)
+    # Without a terminal rich would cut lines at 80 letters.
+    width = None if sys.stdout.isatty() else _WIDTH
+    console = Console(file=sys.stdout, highlight=False, markup=False, color_system=None, width=width)
+    with console.capture() as captured:
+        console.print(grid)
+    return captured.get().rstrip("\n")

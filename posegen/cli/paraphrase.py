@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import WHOLE, example, json_option, print_json, quiet_option
-from posegen.wording import printable
+from posegen.cli.options import PATH, WHOLE, Output, example, output_options
 
 if TYPE_CHECKING:
     from posegen.paraphrase.paraphrase import Paraphrases
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=example("posegen paraphrase data/default-0 --endpoint http://localhost:8000/v1 --model qwen2.5-7b-instruct")
 )
-@click.argument("dataset", type=click.Path(path_type=Path))
+@click.argument("dataset", type=PATH)
 @click.option("--endpoint", metavar="URL", required=True, help="Address of the server, such as http://localhost:8000/v1.")
 @click.option("--model", metavar="NAME", required=True, help="Name of the model, as the server has it.")
 @click.option("--limit", type=WHOLE, metavar="N", help="Number of samples, from the first.  [default: all]")
@@ -25,10 +24,9 @@ if TYPE_CHECKING:
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True, help="Seconds for one answer.")
 @click.option("--attempts", type=click.IntRange(1, 20), default=6, show_default=True, help="Most requests for one caption.")
 @click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature.  [default: the server's]")
-@json_option
-@quiet_option
+@output_options
 def paraphrase(
-    dataset: Path, endpoint: str, model: str, limit: int | None, in_flight: int, as_json: bool, quiet: bool, **settings: Any
+    dataset: Path, endpoint: str, model: str, limit: int | None, in_flight: int, output: Output, **settings: Any
 ) -> None:
     """Paraphrase the captions of DATASET with a language model.
 
@@ -39,19 +37,11 @@ def paraphrase(
     """
     from posegen.paraphrase.endpoint import api_key, parse_endpoint
     from posegen.paraphrase.paraphrase import paraphrase as run
-    from posegen.progress import make_progress
 
     server = parse_endpoint(endpoint, model, key=api_key(), **settings)
-    found = run(dataset, server, limit=limit, in_flight=in_flight, progress=make_progress(quiet=quiet))
-    if as_json:
-        print_json(_document(found))
-    else:
-        click.echo(printable("\n".join(_lines(found))))
-
-
-def _document(found: Paraphrases) -> dict[str, Any]:
-    return {
-        "path": str(found.folder),
+    found = run(dataset, server, limit=limit, in_flight=in_flight, progress=output.progress())
+    document = {
+        "path": found.folder,
         "shards": found.shards,
         "written": found.written,
         "asked": found.asked,
@@ -59,6 +49,7 @@ def _document(found: Paraphrases) -> dict[str, Any]:
         "kept": found.kept,
         "refused": dict(sorted(found.refused.items())),
     }
+    output.result(document, "\n".join(_lines(found)))
 
 
 def _lines(found: Paraphrases) -> list[str]:

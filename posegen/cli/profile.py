@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,22 +12,26 @@ import click
 
 from posegen.cli.options import (
     WHOLE,
+    Output,
+    budget_option,
     config_option,
     example,
-    json_option,
-    out_option,
-    print_json,
-    quiet_option,
-    seconds_of,
+    folder_option,
+    output_options,
+    preset_option,
     seed_option,
     set_option,
+    table,
+    tasks_option,
     workers_option,
 )
 from posegen.errors import UsageError
+from posegen.quantities import human_bytes, human_time
 from posegen.wording import shown
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
+    from posegen.generation.profile.profile import Profile, Target
     from posegen.pipeline.estimate import PipelineEstimate
     from posegen.pipeline.run import Request
 
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
 _MOST_TARGETS = 20
 _STAGES = ("generate", "embed", "train", "evaluate", "animate")
 _PAGE: click.Path = click.Path(path_type=Path, dir_okay=False)
+_BAR = 20
+_LEAST_SECONDS = 0.0005
 
 
 def _has_folder(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -45,7 +52,7 @@ def _has_folder(ctx: click.Context, parameter: click.Parameter, path: Path | Non
     return path
 
 
-def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[int, ...]:
+def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[int, ...]:
     """Parse numbers of samples separated by commas."""
     numbers = [WHOLE.convert(text.strip(), parameter, ctx) for given in texts for text in given.split(",")]
     if len(numbers) > _MOST_TARGETS:
@@ -69,7 +76,7 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     "targets",
     multiple=True,
     metavar="N,N",
-    callback=_targets,
+    callback=_parse_targets,
     help="Numbers of samples to estimate.  [default: that of the config]",
 )
 @click.option("--repeats", type=WHOLE, default=5, show_default=True, metavar="R", help="Number of measured runs.")
@@ -79,36 +86,18 @@ def _targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str
     metavar="STAGE",
     help="Also estimate `posegen run` through this stage: generate, embed, train, evaluate or animate.",
 )
-@click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    default=("retrieval", "motion"),
-    show_default=True,
-    metavar="NAME",
-    help="With --through: model to train. May be repeated.",
-)
-@click.option(
-    "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="With --through: preset of the training."
-)
+@tasks_option("With --through: model to train. May be repeated.")
+@preset_option("With --through: preset of the training.")
 @workers_option
 @seed_option
-@out_option
+@folder_option("Folder on the disk to measure, such as that of the dataset.  [default: data/CONFIG-SEED]")
 @set_option
-@click.option(
-    "--budget",
-    metavar="TIME",
-    callback=seconds_of,
-    help="Duration such as 30m or 2h: exit with 1 if a target may take longer, or disk or memory are too small.",
-)
+@budget_option("Duration such as 30m or 2h: exit with 1 if a target may take longer, or disk or memory are too small.")
 @click.option("--html", type=_PAGE, callback=_has_folder, metavar="FILE", help="Write a page with a flame chart.")
-@json_option
-@quiet_option
+@output_options
 def profile(
     config: str,
-    samples: int,
     targets: tuple[int, ...],
-    repeats: int,
     through: str | None,
     tasks: tuple[str, ...],
     preset: str,
@@ -118,8 +107,8 @@ def profile(
     overrides: Sequence[str],
     budget: float | None,
     html: Path | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
+    **measured: int,
 ) -> int:
     """Estimate time, memory and disk for a dataset.
 
@@ -128,29 +117,26 @@ def profile(
     """
     from posegen.config.load import load_config
     from posegen.generation.profile.profile import profile as measure
-    from posegen.progress import make_progress
 
     loaded = load_config(config, overrides, workers=workers, seed=seed)
-    progress = make_progress(quiet=quiet)
+    progress = output.progress()
     pipeline = None if through is None else _pipeline(loaded, through, tasks, preset, workers, out)
-    result = measure(loaded, samples=samples, targets=targets, workers=workers, repeats=repeats, out=out, progress=progress)
+    found = measure(loaded, targets=targets, workers=workers, out=out, progress=progress, **measured)
     if html is not None:
         from posegen.generation.profile.report import profile_page
 
-        html.write_text(profile_page(result, budget), encoding="utf-8")
+        html.write_text(profile_page(found, budget), encoding="utf-8")
+    document = found.to_dict(budget)
     estimates: list[PipelineEstimate] = []
     if pipeline is not None:
         from posegen.pipeline.estimate import estimate_pipeline
 
-        estimates = estimate_pipeline(pipeline[0], result, pipeline[1], progress)
-    if as_json:
-        print_json(result.to_dict(budget) | ({} if pipeline is None else _pipeline_data(estimates, budget)))
-    else:
-        from posegen.cli.profile_text import print_pipelines, print_profile
-
-        print_profile(result, budget, quiet=quiet)
-        print_pipelines(estimates, budget)
-    fits = all(target.fits(budget) for target in result.targets) and all(each.fits(budget) for each in estimates)
+        estimates = estimate_pipeline(pipeline[0], found, pipeline[1], progress)
+        document["pipelines"] = [_pipeline_data(each, budget) for each in estimates]
+    lines = [] if output.quiet else _measurements(found)
+    lines += [_target_table(found, budget), *_advice(found, budget), *_pipeline_lines(estimates, budget)]
+    output.result(document, "\n".join(lines))
+    fits = all(target.fits(budget) for target in found.targets) and all(each.fits(budget) for each in estimates)
     return 0 if budget is None or fits else 1
 
 
@@ -169,16 +155,94 @@ def _pipeline(
     return request, select_stages(request, through)
 
 
-def _pipeline_data(estimates: Sequence[PipelineEstimate], budget: float | None) -> dict[str, Any]:
-    pipelines = [
-        {
-            "samples": each.samples,
-            "pilot_samples": each.pilot_samples,
-            "stages": [asdict(stage) for stage in each.stages],
-            **{name: value for name, value in asdict(each.total).items() if name != "name"},
-            "disk_free": each.disk_free,
-            "fits": each.fits(budget),
-        }
-        for each in estimates
+def _pipeline_data(found: PipelineEstimate, budget: float | None) -> dict[str, Any]:
+    total = asdict(found.total)
+    del total["name"]
+    return {**asdict(found), **total, "fits": found.fits(budget)}
+
+
+def _pipeline_lines(estimates: Sequence[PipelineEstimate], budget: float | None) -> Iterator[str]:
+    for pipeline in estimates:
+        costs, total = (*pipeline.stages, pipeline.total), pipeline.total
+        rows = [
+            (cost.name, human_time(cost.seconds), _interval(cost.low, cost.high), human_bytes(cost.bytes)) for cost in costs
+        ]
+        yield table(("stage", "time", "interval", "disk"), rows, f"Pipeline with {pipeline.samples:,} samples")
+        if total.bytes > pipeline.disk_free:
+            yield f"It does not fit on this disk, which has {human_bytes(pipeline.disk_free)} free."
+        if budget is not None and total.high > budget:
+            yield f"It may take longer than {human_time(budget)}: up to {human_time(total.high)}."
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{human_time(low)} to {human_time(high)}"
+
+
+def _measurements(found: Profile) -> list[str]:
+    """Return the measured stages, start-up and rates."""
+    from posegen.generation.profile.stages import STAGES
+
+    block = "█" if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else "#"
+    stages = []
+    for stage in found.stages:
+        if max(stage.seconds, stage.background) >= _LEAST_SECONDS:
+            share = stage.seconds / found.shard_seconds
+            background = f"{1000 * stage.background:,.0f}" if stage.background else ""
+            figures = f"{1000 * stage.seconds:,.0f}", f"{share:.1%}", block * round(_BAR * share), background
+            stages.append((stage.name, *figures, STAGES.get(stage.name, "")))
+    rates, variants = found.costs.rates, len(found.config.variants.names)
+    speeds = []
+    for level in rates:
+        rate = level.samples_per_second
+        times = f"{rate / rates[0].samples_per_second:.2f}"
+        speeds.append((str(level.workers), f"{rate:,.0f}", f"{variants * rate:,.0f}", times, human_bytes(level.peak_bytes)))
+    startup, title = found.startup, f"Stages of a shard of {found.config.store.shard} samples, {rates[-1].workers} at once"
+    once = (
+        f"start-up, once per run: {sum(startup.values()):.1f} s (program {startup['program']:.1f} s, "
+        f"workers {startup['workers']:.1f} s, longer first shards {startup['first_shard']:.1f} s)"
+    )
+    if found.compile_seconds is not None:
+        once += f"; compiling, once per version: {human_time(found.compile_seconds)}"
+    return [
+        table(("", "ms", "share", "", "background, ms", ""), stages, title),
+        f"\n{once}\n",
+        table(("workers", "samples/s", "sequences/s", "times 1 worker", "memory each"), speeds, "Rates in the long run"),
     ]
-    return {"pipelines": pipelines}
+
+
+def _target_table(found: Profile, budget: float | None) -> str:
+    columns = ["samples", "time", "9 of 10 runs", "disk", "workers", "memory", "limited by"]
+    rows = []
+    for target in found.targets:
+        estimate, samples = target.estimate, f"{target.samples:,}"
+        row = [samples, human_time(estimate.seconds), _interval(estimate.low, estimate.high), human_bytes(target.bytes)]
+        rows.append([*row, str(target.workers), human_bytes(target.memory_bytes), target.limited_by])
+        if budget is not None:
+            rows[-1].append("yes" if target.fits(budget) else "no")
+    if budget is not None:
+        columns.append(f"in {human_time(budget)}")
+    return table(columns, rows, "Estimated costs")
+
+
+def _advice(found: Profile, budget: float | None) -> Iterator[str]:
+    costs = found.costs
+    free = f"{human_bytes(found.disk_free)} free on the disk of {found.folder}"
+    yield f"{human_bytes(costs.sample_bytes)} a sample; {free}; {human_bytes(costs.memory)} of memory to use."
+    if all(target.disk_suffices and target.memory_suffices for target in found.targets):
+        yield "There is enough disk and memory."
+    for target in found.targets:
+        yield from _shortages(target, budget)
+    for workers, shard in dict.fromkeys((target.recommended_workers, target.recommended_shard) for target in found.targets):
+        shards = f"shards of {shard} samples"
+        shards += "" if shard == found.config.store.shard else f" (--set store.shard={shard})"
+        yield f"Recommended: --workers {workers}, {shards}."
+
+
+def _shortages(target: Target, budget: float | None) -> Iterator[str]:
+    if not target.disk_suffices:
+        yield f"{target.samples:,} samples do not fit on this disk: they need {human_bytes(target.bytes)}."
+    if not target.memory_suffices:
+        yield f"{target.workers} workers need {human_bytes(target.memory_bytes)} of memory: use fewer, or smaller shards."
+    if budget is not None and target.estimate.high > budget:
+        verb = "take" if target.estimate.low > budget else "may take"
+        yield f"{target.samples:,} samples {verb} longer than {human_time(budget)}: up to {human_time(target.estimate.high)}."

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from posegen.cli.options import (
+    Output,
     example,
-    json_option,
-    note,
-    print_json,
-    quiet_option,
+    folder_option,
+    output_options,
+    preset_option,
     samples_option,
     seed_option,
     set_option,
+    tasks_option,
     workers_option,
 )
-from posegen.progress import make_progress
-from posegen.wording import printable
 
 if TYPE_CHECKING:
     from posegen.pipeline.run import CompletedStage
@@ -30,11 +29,8 @@ if TYPE_CHECKING:
 
 @click.command(epilog=example("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion"))
 @click.argument("config", metavar="CONFIG")
-@click.option("--task", "tasks", multiple=True, default=("retrieval", "motion"), show_default=True, metavar="NAME",
-              help="Model to train. May be repeated.")  # fmt: skip
-@click.option(
-    "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="Preset of the training: its size and duration."
-)
+@tasks_option("Model to train. May be repeated.")
+@preset_option("Preset of the training: its size and duration.")
 @click.option(
     "--text",
     "texts",
@@ -47,22 +43,19 @@ if TYPE_CHECKING:
 @samples_option
 @workers_option
 @seed_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Result folder.  [default: runs/CONFIG-SEED]")
+@folder_option("Result folder.  [default: runs/CONFIG-SEED]")
 @set_option
-@json_option
-@quiet_option
+@output_options
 def run(
     config: str,
     tasks: tuple[str, ...],
     preset: str,
     texts: tuple[str, ...],
-    samples: int | None,
     workers: int | None,
-    seed: int | None,
     out: Path | None,
     overrides: Sequence[str],
-    as_json: bool,
-    quiet: bool,
+    output: Output,
+    **values: int | None,
 ) -> None:
     """Generate the dataset of CONFIG, embed its captions, train models on it, and evaluate it.
 
@@ -71,21 +64,15 @@ def run(
     from posegen.config.load import load_config
     from posegen.pipeline.run import Request, run_pipeline
 
-    loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
+    loaded = load_config(config, overrides, workers=workers, **values)
     folder = Path("runs") / f"{loaded.name}-{loaded.seed}" if out is None else out
     request = Request(loaded, folder, tasks, preset, workers, texts)
-    progress, stages = make_progress(quiet=quiet), []
-    try:
+    progress, stages = output.progress(), []
+    with output.resumable(folder):
         for stage in run_pipeline(request, progress):
             stages.append(stage)
             progress.log(_line(stage))
-    except KeyboardInterrupt:
-        note(f"stopped; complete results stay in {folder}; run the same command to resume", quiet=quiet)
-        raise
-    if as_json:
-        print_json({"path": str(folder), "stages": [asdict(stage) for stage in stages]})
-    elif not quiet:
-        click.echo(printable(_summary(folder, stages)))
+    output.summary({"path": folder, "stages": [asdict(stage) for stage in stages]}, _summary(folder, stages))
 
 
 def _line(stage: CompletedStage) -> str:

@@ -7,34 +7,27 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import example, json_option, print_json, quiet_option
-from posegen.wording import printable
+from posegen.cli.options import PATH, Output, example, output_options, table
 
 _NOT_CONTENT = ("log", "machine.", "memory.", "saving.")
 """Settings that do not change the result of a run."""
 
 
 @click.command(epilog=example("posegen runs", "posegen runs experiments --json"))
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
-@json_option
-@quiet_option
-def runs(folder: Path, as_json: bool, quiet: bool) -> None:
+@click.argument("folder", type=PATH, default=Path("runs"))
+@output_options
+def runs(folder: Path, output: Output) -> None:
     """List the training runs in FOLDER, by default ``runs``: the best first, with the settings in which they differ."""
     from posegen.errors import UsageError
     from posegen.training.runs.folder import find_runs
 
-    del quiet
     if not folder.is_dir():
         msg = f"{folder}: no such folder. Name the folder that holds the runs"
         raise UsageError(msg)
     rows = [_row(*run) for run in find_runs(folder)]
     rows.sort(key=lambda row: (row["task"], -(row["best"] or 0)))
-    if as_json:
-        print_json({"runs": rows})
-    elif not rows:
-        click.echo(f"{folder}: no training runs. To make one: posegen train DATASET --task action")
-    else:
-        click.echo(printable("\n".join(_table(rows))))
+    none = f"{folder}: no training runs. To make one: posegen train DATASET --task action"
+    output.result({"runs": rows}, _table(rows) if rows else none)
 
 
 def _row(path: Path, record: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:
@@ -58,16 +51,15 @@ def _row(path: Path, record: dict[str, Any], result: dict[str, Any] | None) -> d
     }
 
 
-def _table(runs: list[dict[str, Any]]) -> list[str]:
+def _table(runs: list[dict[str, Any]]) -> str:
     from posegen.quantities import human_time
 
-    rows = [["run", "task", "steps", "time", "best check", "test", "differs in"]]
+    rows = []
     for run, differing in zip(runs, _differing_settings(runs), strict=True):
         best, test = (f"{run[name]:.3f}" if run[name] is not None else "-" for name in ("best", "test"))
         steps = f"{run['steps']:,}" if run["complete"] else f"{run['steps']:,} of {run['of']:,}"
-        rows.append([run["run"], run["task"], steps, human_time(run["seconds"]), best, test, differing])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        rows.append((run["run"], run["task"], steps, human_time(run["seconds"]), best, test, differing))
+    return table(("run", "task", "steps", "time", "best check", "test", "differs in"), rows)
 
 
 def _differing_settings(runs: list[dict[str, Any]]) -> list[str]:

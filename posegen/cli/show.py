@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import WHOLE, example, json_option, note, print_json, quiet_option, seed_option, set_option
+from posegen.cli.options import PATH, WHOLE, Output, example, file_option, output_options, seed_option, set_option
 from posegen.errors import UsageError
-from posegen.wording import printable
 
 
 @click.command(
@@ -17,7 +16,7 @@ from posegen.wording import printable
         "posegen show --config default --sample 7 -o sample.gif", "posegen show data/default-0 --sample 3 -o sample.png"
     )
 )
-@click.argument("dataset", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
+@click.argument("dataset", metavar="[DATASET]", required=False, type=PATH)
 @click.option("--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
 @click.option(
     "--sample",
@@ -34,18 +33,10 @@ from posegen.wording import printable
     show_default=True,
     help="Name of the variant, or 'all' for a .png of every variant.",
 )
-@click.option(
-    "-o",
-    "out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    required=True,
-    help="Output file: .gif (animation) or .png (poses over time).",
-)
+@file_option("Output file: .gif (animation) or .png (poses over time).")
 @seed_option
 @set_option
-@json_option
-@quiet_option
+@output_options
 def show(
     dataset: Path | None,
     config: str | None,
@@ -54,8 +45,7 @@ def show(
     out: Path,
     seed: int | None,
     overrides: Sequence[str],
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Draw a sample with its captions, actions and contacts, as an animation or as poses over time."""
     from posegen.config.schema import MOST_SAMPLES
@@ -79,11 +69,8 @@ def show(
         msg = "nothing to draw; pass a dataset, or a config such as --config default"
         raise UsageError(msg)
     render_all(clips, out)
-    if as_json:
-        print_json(
-            {"path": str(out), "sequences": [{"title": clip.title, "captions": clip.caption.splitlines()} for clip in clips]}
-        )
-        return
-    for clip in clips:
-        click.echo(printable(f"{clip.title}: {' / '.join(clip.caption.splitlines())}"))
-    note(f"wrote {out}", quiet=quiet)
+    titled = [(clip.title, clip.caption.splitlines()) for clip in clips]
+    document = {"path": out, "sequences": [{"title": title, "captions": captions} for title, captions in titled]}
+    output.result(document, "\n".join(f"{title}: {' / '.join(captions)}" for title, captions in titled))
+    if not output.as_json:
+        output.note(f"wrote {out}")

@@ -6,11 +6,20 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import WHOLE, check_path_length, example, json_option, note, print_json, quiet_option, seconds_of
+from posegen.cli.options import (
+    PATH,
+    WHOLE,
+    Output,
+    budget_option,
+    example,
+    folder_option,
+    output_options,
+    preset_option,
+)
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
@@ -27,16 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--task", required=True, metavar="NAME", help="The task: action, retrieval, motion, identity, attribute, text or a plug-in."
 )
-@click.option(
-    "--preset", default="quick", show_default=True, metavar="NAME|PATH", help="Training preset, or the path of a YAML file."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    callback=check_path_length,
-    help="Folder of the run.  [default: runs/TASK-NAME-PRESET]",
-)
+@preset_option("Training preset, or the path of a YAML file.")
+@folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
 @click.option(
     "--set",
     "overrides",
@@ -44,16 +45,13 @@ if TYPE_CHECKING:
     multiple=True,
     help="Change a setting, such as steps=200; may be repeated.",
 )
-@click.option("--init", type=click.Path(path_type=Path), metavar="RUN", help="Initialise with the model of this run.")
+@click.option("--init", type=PATH, metavar="RUN", help="Initialise with the model of this run.")
 @click.option(
     "--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters of this rank and the output layer only; needs --init."
 )
-@click.option(
-    "--budget", metavar="TIME", callback=seconds_of, help="Largest duration, such as 30m or 1h: refuse or stop a longer run."
-)
+@budget_option("Largest duration, such as 30m or 1h: refuse or stop a longer run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Estimate the duration and train nothing.")
-@json_option
-@quiet_option
+@output_options
 def train(
     source: str,
     task: str,
@@ -64,8 +62,7 @@ def train(
     lora: int | None,
     budget: float | None,
     only_estimate: bool,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Train a model on a dataset, or on a config whose samples are generated during training and not stored.
 
@@ -76,7 +73,6 @@ def train(
     with CLASS/NAME.npy.
     """
     from posegen.extras import require_extra
-    from posegen.progress import make_progress
     from posegen.training.settings import load_settings
 
     require_extra("train")
@@ -87,16 +83,12 @@ def train(
     from posegen.training.train import train as run_training
 
     request = Request(source, task, preset, settings, out, budget, only_estimate, init)
-    try:
-        result = run_training(request, make_progress(quiet=quiet))
-    except KeyboardInterrupt:
-        run = default_run(request) if out is None else out
-        note(f"stopped; the same command resumes from the last checkpoint in {run}", quiet=quiet)
-        raise
-    if as_json:
-        print_json(_document(result))
-    elif not quiet:
-        click.echo(_summary(result, only_estimate=only_estimate))
+    with output.resumable(default_run(request) if out is None else out):
+        result = run_training(request, output.progress())
+    document = asdict(result)
+    if result.estimate is not None:
+        document["estimate"] |= {"seconds": result.estimate.seconds}
+    output.summary(document, _summary(result, only_estimate=only_estimate))
 
 
 def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) -> list[str]:
@@ -108,13 +100,6 @@ def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) ->
         trained = load_model(init)
         given = [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}", *given]
     return given if lora is None else [*given, f"adapter.rank={lora}"]
-
-
-def _document(result: Result) -> dict[str, Any]:
-    document = asdict(result) | {"run": str(result.run)}
-    if result.estimate is not None:
-        document["estimate"] |= {"seconds": result.estimate.seconds}
-    return document
 
 
 def _summary(result: Result, *, only_estimate: bool) -> str:

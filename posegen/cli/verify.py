@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import example, json_option, note, print_json, quiet_option
+from posegen.cli.options import PATH, Output, example, output_options
 from posegen.wording import printable
 
 if TYPE_CHECKING:
@@ -18,38 +17,47 @@ if TYPE_CHECKING:
     from posegen.generation.repair import RepairResult
 
 
-SECONDS_BETWEEN_NOTES = 5.0
 PROBLEMS_LEFT = 1
 
 
 @click.command(epilog=example("posegen verify data/default-0", "posegen verify data/default-0 --repair"))
-@click.argument("dataset", type=click.Path(path_type=Path))
+@click.argument("dataset", type=PATH)
 @click.option("--deep", is_flag=True, help="Also synthesize all samples again and compare them.")
 @click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
-@json_option
-@quiet_option
-def verify(dataset: Path, deep: bool, repairs: bool, as_json: bool, quiet: bool) -> int:
+@output_options
+def verify(dataset: Path, deep: bool, repairs: bool, output: Output) -> int:
     """Check every byte of DATASET, and list each damaged shard with the reason and a fix.
 
     The exit code is 0 if there is no problem, or none is left after --repair, else 1.
     """
-    found = _find(dataset, deep=deep, quiet=quiet)
-    if not as_json and (found or not quiet):
+    found, done = _find(dataset, deep=deep, output=output), None
+    if not output.as_json and (found or not output.quiet):
         click.echo(printable("\n".join(_problem_lines(dataset, found, deep=deep))))
-    done = _repair(dataset, found, quiet=quiet) if repairs and any(problem.repairable for problem in found) else None
-    if as_json:
-        print_json(_document(dataset, found, done))
-    else:
-        lines = _fix_lines(dataset, found) if done is None else _repair_lines(dataset, done)
-        click.echo(printable("\n".join(lines)), nl=bool(found))
-    return PROBLEMS_LEFT if (found if done is None else done.left) else 0
+    if repairs and any(problem.repairable for problem in found):
+        from posegen.generation.repair import repair
+
+        done = repair(dataset, found, progress=output.progress())
+    left = found if done is None else done.left
+    document = {
+        "path": dataset,
+        "intact": not left,
+        "problems": found,
+        "regenerated": done and done.made,
+        "dropped": done and done.dropped,
+        "derived": done and done.derived,
+        "left": left,
+    }
+    lines = _fix_lines(dataset, found) if done is None else _repair_lines(dataset, done)
+    if output.as_json or lines:
+        output.result(document, "\n".join(lines))
+    return PROBLEMS_LEFT if left else 0
 
 
-def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
+def _find(dataset: Path, *, deep: bool, output: Output) -> list[Problem]:
     from posegen.dataset.verify import find_problems
 
     if not deep:
-        return list(find_problems(dataset, progress=_progress("read", quiet=quiet)))
+        return list(find_problems(dataset, progress=output.counter("shards read")))
     from posegen.dataset.header import load_header
     from posegen.dataset.layout import check_folders
     from posegen.dataset.receipts import complete_shards
@@ -63,44 +71,10 @@ def _find(dataset: Path, *, deep: bool, quiet: bool) -> list[Problem]:
     except PosegenError:
         return list(find_problems(dataset))  # which reports the reason
     stored_config(dataset, header)  # raises an error before hours of reading
-    found = list(find_problems(dataset, progress=_progress("read", quiet=quiet)))
+    found = list(find_problems(dataset, progress=output.counter("shards read")))
     damaged = {problem.shard for problem in found}
     intact = [shard for shard in complete_shards(dataset, header) if shard not in damaged]
-    return found + list(find_content_problems(dataset, intact, progress=_progress("synthesized and compared", quiet=quiet)))
-
-
-def _progress(action: str, *, quiet: bool) -> Callable[[int, int], None]:
-    last = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > SECONDS_BETWEEN_NOTES:
-            last = time.monotonic()
-            note(f"{done:,} of {total:,} shards {action}", quiet=quiet)
-
-    return report
-
-
-def _repair(dataset: Path, found: Sequence[Problem], *, quiet: bool) -> RepairResult:
-    from posegen.generation.repair import repair
-    from posegen.progress import make_progress
-
-    return repair(dataset, found, progress=make_progress(quiet=quiet))
-
-
-def _document(dataset: Path, found: Sequence[Problem], done: RepairResult | None) -> dict[str, object]:
-    from dataclasses import asdict
-
-    left = found if done is None else done.left
-    return {
-        "path": str(dataset),
-        "intact": not left,
-        "problems": [asdict(problem) for problem in found],
-        "regenerated": None if done is None else done.made,
-        "dropped": None if done is None else done.dropped,
-        "derived": None if done is None else done.derived,
-        "left": [asdict(problem) for problem in left],
-    }
+    return found + list(find_content_problems(dataset, intact, progress=output.counter("shards synthesized and compared")))
 
 
 def _problem_lines(dataset: Path, found: Sequence[Problem], *, deep: bool) -> list[str]:

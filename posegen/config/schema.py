@@ -36,6 +36,12 @@ CONTENT_VERSION = 6
 NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")
 """Keys that do not decide what a sample contains. The library counts by its content, not by its path."""
 
+
+def decides_content(key: str) -> bool:
+    """Return whether a key, a dotted path, decides what a sample contains."""
+    return not any(key == free or key.startswith(f"{free}.") for free in NOT_IDENTITY)
+
+
 MOST_SAMPLES = 1_000_000_000
 SHORTEST = 20
 """Frames of the shortest clip."""

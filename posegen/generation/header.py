@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from posegen.config.identity import differences
-from posegen.config.schema import CONTENT_VERSION, NOT_IDENTITY, Config
+from posegen.config.schema import CONTENT_VERSION, Config, decides_content
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header, Layer
 from posegen.errors import PosegenError, UsageError
@@ -127,7 +127,7 @@ def _difference(existing: Mapping[str, Any], expected: Mapping[str, Any]) -> str
     keys = [
         f"{key}: {json.dumps(old)} -> {json.dumps(new)}"
         for key, old, new in differences(existing, expected)
-        if not any(key == free or key.startswith(f"{free}.") for free in NOT_IDENTITY)
+        if decides_content(key)
     ]
     return "; ".join(keys) or "the files of actions, themes or words"
 

@@ -73,7 +73,7 @@ def test_wider_ranges_are_shown_with_their_source(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["actions", "show", "squat", "-o", "squat.png"]) == 0
-    assert "ankle_dorsiflexion ranges from -62 to 40 degrees: a flat foot under the body's weight" in capsys.readouterr().err
+    assert "ankle_dorsiflexion ranges from -62 to 40 degrees: a flat foot under the body's weight" in capsys.readouterr().out
     assert main(["actions", "show", "squat", "-o", "squat.png", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["ranges"]["ankle_dorsiflexion"][:2] == [-62, 40]
 

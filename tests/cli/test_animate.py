@@ -72,7 +72,7 @@ def test_one_thing_after_another_is_made_in_parts_unless_left_whole(
 @pytest.mark.parametrize("name", ["out.png", "out.gif"])
 def test_pictures(name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["animate", str(run), TEXTS[0], "-o", str(tmp_path / name), "--seconds", "2"]) == 0
-    assert "wrote" in capsys.readouterr().err
+    assert f"Wrote {tmp_path / name}: 1.8 s." in capsys.readouterr().out
     with Image.open(tmp_path / name) as picture:
         assert picture.width >= 400
         assert name.endswith("png") or getattr(picture, "n_frames", 1) > 20

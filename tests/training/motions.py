@@ -76,7 +76,7 @@ def _made(folder: Path) -> dict[str, Any]:
         "finite": bool(np.isfinite(one.joints).all()),
         "refused": refused,
         "judged": asdict(judged),
-        "lines": judged.lines(folder / "whole"),
+        "text": judged.text(folder / "whole"),
     }
 
 

@@ -60,6 +60,7 @@ def _from_config(run: Callable[..., dict[str, Any]]) -> dict[str, Any]:
 def _said(folder: Path) -> dict[str, Any]:
     """Return predictions of the trained model, direct and through `posegen evaluate`."""
     import pyarrow.parquet as pq
+    from pydantic_core import to_jsonable_python
 
     import posegen
     from posegen.cli.evaluation_models import seen_by_encoder
@@ -68,13 +69,13 @@ def _said(folder: Path) -> dict[str, Any]:
     run, dataset = folder / "whole", folder / "dataset"
     predict(run, dataset, folder / "said.parquet")
     joints = posegen.open(dataset)[0].joints[0, 0]
-    seen = seen_by_encoder(run, dataset, dataset, None, lambda reported: None)
+    seen = seen_by_encoder(run, dataset, dataset, None, lambda done, total: None)
     return {
         "vectors": pq.read_table(folder / "said.parquet").column("vector").to_pylist(),
         "encoded": encode_dataset(run, dataset, None, lambda done, total: None).motion.tolist(),
         "clip": encode_clips(run, [(joints, 25.0)], "a clip")[0].tolist(),
-        "seen": seen.document(),
-        "lines": seen.lines(),
+        "seen": to_jsonable_python(seen.document()),
+        "text": seen.text(),
     }
 
 

@@ -77,7 +77,7 @@ def test_generated_motion_is_evaluated_beside_real_motion(results: dict[str, Any
         assert min(by.values()) - 1e-9 <= judged[side]["precision"] <= max(by.values()) + 1e-9
     assert set(by_actions[0]) <= {"no action", "one action", "two actions", "three actions", "four actions or more"}
     assert judged["made"]["figures"]["bone length"] < 0.01
-    assert any("captions of the test split" in line for line in results["lines"])
+    assert "captions of the test split" in results["text"]
 
 
 def test_presets_have_settings_for_the_task() -> None:

@@ -78,7 +78,7 @@ def test_evaluation_agrees_with_predictions(results: dict[str, Any]) -> None:
     assert seen["precision"]["text_to_motion"]["pool"] == 32
     assert seen["frechet"] < 0.01 * seen["halves"]
     assert seen["halves"] > 1e-4
-    assert any("R-precision, pool of 32" in line for line in results["lines"])
+    assert "R-precision, pool of 32" in results["text"]
 
 
 def test_impossible_requests_raise(results: dict[str, Any]) -> None:

@@ -1,0 +1,44 @@
+"""``posegen predict`` and ``posegen export-model``: save the predictions of a trained model, or the model in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from posegen.cli.options import PATH, Output, example, file_option, output_options
+from posegen.plugins import MODEL_FORMATS
+
+
+@click.command(epilog=example("posegen predict runs/action-default-0-quick data/default-0 -o predictions.parquet"))
+@click.argument("run", type=PATH)
+@click.argument("dataset", type=PATH)
+@file_option("Table to write.", metavar="FILE.parquet")
+@output_options
+def predict(run: Path, dataset: Path, out: Path, output: Output) -> None:
+    """Run the trained model of RUN on each sequence of DATASET and save its predictions as a Parquet table.
+
+    Only the joints are read. The table has a row for each sequence, in order, with its sample and variant. For the task action,
+    it has the predicted action, the share of frames with that action, and the action of each frame of the model's input.
+    """
+    from posegen.training.inference import predict as write_predictions
+
+    result = write_predictions(run, dataset, out, output.progress())
+    output.summary(result, f"Wrote {result.path}: {result.clips:,} clips.")
+
+
+@click.command(name="export-model", epilog=example("posegen export-model runs/action-default-0-quick --format onnx"))
+@click.argument("run", type=PATH)
+@click.option("--format", "form", required=True, metavar="FORMAT", help=f"File format: {', '.join(MODEL_FORMATS.built_in)}.")
+@file_option("File to write.  [default: RUN/export.FORMAT]", required=False)
+@output_options
+def export_model(run: Path, form: str, out: Path | None, output: Output) -> None:
+    """Export the trained model of RUN in another format, and compare the outputs of the exported model with the original.
+
+    The inputs are motion [clip, frame, 69], as posegen.training.data.features.features_of computes it from joints, and length
+    [clip]. The file's metadata holds the class names and the frame rate.
+    """
+    from posegen.training.export import export_model as export
+
+    result = export(run, form, run / f"export.{form}" if out is None else out)
+    output.summary(result, f"Wrote {result.path}; largest difference from the original outputs: {result.difference:.1e}.")
