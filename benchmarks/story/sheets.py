@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from posegen.library.load import load_library
 from posegen.viewing.clip import Clip, clips_of_config
-from posegen.viewing.sheet import sheet_of_samples
+from posegen.viewing.pictures import sheet_of_samples
 
 SAMPLES = 6
 """Sequences on a sheet."""

@@ -137,8 +137,9 @@ KINDS = {
     "vectors": ("embedded", "known"),
     "pairs": ("duplicates", "negatives"),
     "search": ("phrases", "places", "actions"),
+    "paraphrases": ("captions", "kept"),
 }
-"""The kinds of receipts, and the numbers in each."""
+"""The kinds of receipts, and the numbers that each has at least."""
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,8 @@ class OverlayReceipt:
     made_by_run: str
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an unknown kind or other numbers than those of the kind."""
-        if self.numbers.keys() != {*KINDS.get(self.kind, ("",))}:
+        """Raise ValueError for an unknown kind, or if a number of the kind is missing."""
+        if not self.numbers.keys() >= {*KINDS.get(self.kind, ("",))}:
             msg = f"a receipt of kind {self.kind!r:.40} cannot have the numbers {sorted(self.numbers)!r:.200}"
             raise ValueError(msg)
 
@@ -206,8 +207,12 @@ def folder_name(encoder: str) -> str:
 
 def encoder_folder(dataset: Path, encoder: str) -> Path:
     """Return the folder of an encoder's embeddings; PosegenError if a link is in its path."""
-    path = dataset / FOLDER / folder_name(encoder)
-    for folder in (path.parent, path, path / "receipts", path / "texts", path / "rows", path / _ZARR):
+    return check_overlay(dataset / FOLDER / folder_name(encoder), "receipts", "texts", "rows", _ZARR, "pairs", "search")
+
+
+def check_overlay(path: Path, *inside: str) -> Path:
+    """Return a folder that is stored beside a dataset; PosegenError if it, its parent or a folder inside it is a link."""
+    for folder in (path.parent, path, *(path / name for name in inside)):
         try:
             mode = os.lstat(folder).st_mode
         except FileNotFoundError:

@@ -8,24 +8,26 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from posegen.arrays import Array
 
 VARIABLE = "POSEGEN_EMBEDDING_CACHE"
 """Environment variable that names the folder; ``off`` disables the cache."""
 MAX_BYTES = 4 << 30
 """Largest file of an encoder; vectors that would exceed it are not stored."""
 
-_KEYS_PER_QUERY = 500
 _CHECK_BYTES = 8
-_TABLE = "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)"
+# Other processes may use it at the same time. What a power failure loses is computed again.
+_SETUP = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL);
+"""
 
 
 def cache_folder() -> Path | None:
@@ -48,18 +50,17 @@ class VectorCache:
         """Return the stored vectors, float32 [dimension], by position in `texts`."""
         if self._table is None:
             return {}
-        keys = [_key(text) for text in texts]
-        found: dict[bytes, bytes] = {}
+        found = {}
         try:
-            for first in range(0, len(keys), _KEYS_PER_QUERY):
-                some = keys[first : first + _KEYS_PER_QUERY]
-                marks = ",".join("?" * len(some))
-                found |= dict(self._table.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", some))
+            for position, key in enumerate(map(_key, texts)):
+                row = self._table.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
+                vector = self._vector(key, row[0]) if row else None
+                if vector is not None:
+                    found[position] = vector
         except sqlite3.Error as error:
             self._give_up(error)
             return {}
-        vectors = ((position, self._vector(key, found.get(key))) for position, key in enumerate(keys))
-        return {position: vector for position, vector in vectors if vector is not None}
+        return found
 
     def store(self, texts: Sequence[str], vectors: Array) -> None:
         """Store the vectors, float32 [n, dimension], of texts."""
@@ -105,26 +106,17 @@ def vector_cache(fingerprint: str | None, dimension: int, notify: Callable[[str]
     ------
     VectorCache
     """
-    folder = cache_folder()
-    table = None
-    try:
-        if folder is not None and fingerprint is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            table = sqlite3.connect(folder / f"{fingerprint}.sqlite", timeout=5.0, check_same_thread=False)
-            # Other processes may use it at the same time. What a power failure loses is computed again.
-            table.execute("PRAGMA journal_mode = WAL")
-            table.execute("PRAGMA synchronous = NORMAL")
-            table.execute(_TABLE)
-            table.commit()
-    except (sqlite3.Error, OSError) as error:
-        notify(f"the cache of vectors in {folder} cannot be used ({error}); continuing without it")
-        if table is not None:
-            table.close()
+    folder, table = cache_folder(), None
+    with ExitStack() as opened:
+        try:
+            if folder is not None and fingerprint is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                file = sqlite3.connect(folder / f"{fingerprint}.sqlite", timeout=5.0, check_same_thread=False)
+                table = opened.enter_context(closing(file))
+                table.executescript(_SETUP)
+        except (sqlite3.Error, OSError) as error:
+            notify(f"the cache of vectors in {folder} cannot be used ({error}); continuing without it")
             table = None
-    if table is None:
-        yield VectorCache(None, dimension, notify)
-        return
-    with closing(table):
         yield VectorCache(table, dimension, notify)
 
 

@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.checks.statements import CURVE, FACING
 from posegen.constants import AROUND
-
-Array = NDArray[Any]
 
 KINDS = ("action", "side", "direction", "path", "count", "order")
 """Kinds of claims that can be known to be false, the most obvious first."""
@@ -39,24 +37,14 @@ _ORDER = 1 << 20
 """The value of a claim of order is its relation times this, plus the other action."""
 _WORDS, _VALUES = 1 << 20, 1 << 22
 """Upper bounds of the numbers of words and of values."""
-_CLAIMS = 1 << 24
-"""Upper bound of the number of claims; a text and a claim are packed into one integer."""
-
-
-class Claim(NamedTuple):
-    """Numbers of kind, action and value."""
-
-    kind: int
-    action: int
-    value: int
 
 
 @dataclass
 class ClaimIndex:
-    """Numbers of words and of claims, in the order of first appearance."""
+    """Numbers of words and of claims (kind, action, value), in the order of first appearance."""
 
     words: dict[str, int] = field(default_factory=dict)
-    claims: dict[Claim, int] = field(default_factory=dict)
+    claims: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def number_words(self, column: pa.Array) -> Array:
         """Return the numbers, from 1, of the words of a column."""
@@ -73,30 +61,31 @@ class ClaimIndex:
         """Return the numbers of claims, given kind, action and value of each."""
         code = (np.asarray(kind, np.int64) * _WORDS + action) * _VALUES + value
         distinct, where = np.unique(code, return_inverse=True)
-        columns = zip(distinct // (_VALUES * _WORDS), distinct // _VALUES % _WORDS, distinct % _VALUES, strict=True)
-        numbers = [self.claims.setdefault(Claim(*map(int, claim)), len(self.claims)) for claim in columns]
+        columns = (distinct // (_VALUES * _WORDS), distinct // _VALUES % _WORDS, distinct % _VALUES)
+        claims = zip(*(column.tolist() for column in columns), strict=True)
+        numbers = [self.claims.setdefault(claim, len(self.claims)) for claim in claims]
         found: Array = np.array([*numbers, 0], np.int64)[where.reshape(-1)]
         return found
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Claims of a shard, as pairs of owner and claim.
+    """Claims of a shard, as sparse matrices that are 1 where a claim is made, true or possible.
 
     Attributes
     ----------
-    claimed : (int64 [n], int64 [n])
-        Captions, numbered through the shard, and a claim that each makes.
-    known, possible : (int64 [n], int64 [n])
-        Sequences, and a claim that is true of each, or not known to be false of it.
-    captions : int64 [sequences]
-        Number of captions of each sequence.
+    claimed : csr_array [captions, claims]
+        Claims that captions make.
+    known, possible : csr_array [sequences, claims]
+        Claims that are true of sequences, and those that are not known to be false of them.
+    sequence : int64 [captions]
+        Sequence of each caption.
     """
 
-    claimed: tuple[Array, Array]
-    known: tuple[Array, Array]
-    possible: tuple[Array, Array]
-    captions: Array
+    claimed: Any
+    known: Any
+    possible: Any
+    sequence: Array
 
 
 class _Segments(NamedTuple):
@@ -112,6 +101,10 @@ class _Segments(NamedTuple):
     times: Array
     statements: pa.ListArray
 
+    def claims(self, index: ClaimIndex, kind: str, chosen: Array | slice, value: Array | int) -> tuple[Array, Array]:
+        """Return the sequences of some of the segments, and the claims with this kind and value about their actions."""
+        return self.sequence[chosen], index.number_claims(KINDS.index(kind), self.action[chosen], value)
+
 
 def extract_labels(table: pa.Table, index: ClaimIndex) -> Labels:
     """Return what the captions of a shard claim, and what is true of its sequences.
@@ -123,38 +116,31 @@ def extract_labels(table: pa.Table, index: ClaimIndex) -> Labels:
     index : ClaimIndex
         Index for all shards.
     """
-    lists = _whole(table.column("captions"))
-    counts = _lengths(lists)
-    of_caption = np.repeat(np.arange(len(table)), counts)
-    actors = _whole(table.column("actors"))
-    first_actor = np.cumsum(_lengths(actors)) - _lengths(actors)
+    captions, actors = (table.column(name).combine_chunks() for name in ("captions", "actors"))
+    of_caption, first_actor = _owners(captions), np.searchsorted(_owners(actors), np.arange(len(table)))
     segments = _segments(actors, index)
-    caption, claim = _statements(_field(lists.flatten(), "statements"), of_caption, first_actor, segments, index)
+    caption, claim = _statements(_field(captions.flatten(), "statements"), of_caption, first_actor, segments, index)
     speaker, segment_claim = _statements(segments.statements, segments.sequence, first_actor, segments, index)
     stated = [(of_caption[caption], claim), (segments.sequence[speaker], segment_claim)]
-    sure = [*stated, *_label_claims(segments, index), *_order_claims(segments, index)]
-    return Labels((caption, claim), _joined(sure), _joined([*sure, *_unknown_claims(segments, index)]), counts)
+    known = [*stated, *_label_claims(segments, index), *_order_claims(segments, index)]
+    possible = [*known, *_unknown_claims(segments, index)]
+    claims = len(index.claims)
+    return Labels(
+        incidence([(caption, claim)], (len(of_caption), claims)),
+        incidence(known, (len(table), claims)),
+        incidence(possible, (len(table), claims)),
+        of_caption,
+    )
 
 
 def _segments(actors: pa.ListArray, index: ClaimIndex) -> _Segments:
     lists = _field(actors.flatten(), "segments")
-    counts = _lengths(lists)
-    sequence = np.repeat(np.arange(len(actors)), _lengths(actors))
-    values = lists.flatten()
+    actor, values = _owners(lists), lists.flatten()
     start, end, turn, times = (
         _field(values, name).to_numpy(zero_copy_only=False) for name in ("start", "end", "turn", "repetitions")
     )
-    return _Segments(
-        np.repeat(sequence, counts),
-        np.repeat(np.arange(len(counts)), counts),
-        index.number_words(_field(values, "action")),
-        index.number_words(_field(values, "side")),
-        start,
-        end,
-        turn,
-        times,
-        _field(values, "statements"),
-    )
+    action, side = (index.number_words(_field(values, name)) for name in ("action", "side"))
+    return _Segments(_owners(actors)[actor], actor, action, side, start, end, turn, times, _field(values, "statements"))
 
 
 def _statements(
@@ -164,20 +150,15 @@ def _statements(
 
     `sequence` is the sequence of each list.
     """
-    who = np.repeat(np.arange(len(lists)), _lengths(lists))
-    values = lists.flatten()
+    who, values = _owners(lists), lists.flatten()
     kind, action, word = (index.number_words(_field(values, name)) for name in ("kind", "action", "value"))
     own = [index.number_word(name) for name in KINDS]
     kinds = len(KINDS) + np.arange(len(index.words) + 1)
     kinds[own] = np.arange(len(KINDS))
     number = kinds[kind]
     done = (number == KINDS.index("action")) & (word == index.number_word(""))
-    number = np.where(
-        (number == KINDS.index("action")) & ~done,
-        len(KINDS),
-        number,
-        # A claim about the result of an action is never known to be false.
-    )
+    # A claim about the result of an action is never known to be false.
+    number = np.where((number == KINDS.index("action")) & ~done, len(KINDS), number)
     value = np.where(done, DONE, word)
     actor = first_actor[sequence[who]] + _field(values, "actor").to_numpy(zero_copy_only=False)
     order = np.flatnonzero(number == KINDS.index("order"))
@@ -196,27 +177,23 @@ def _order_values(texts: Sequence[str], actor: Array, segments: _Segments) -> Ar
 
 def _label_claims(segments: _Segments, index: ClaimIndex) -> list[tuple[Array, Array]]:
     """Return the claims that labels of segments make true: actions, sides, counts, and words for turns."""
-    who, action = segments.sequence, segments.action
-    sided = segments.side != index.number_word("")
-    counted = segments.times > 0
-    words = index.number_words(pa.array([str(times) for times in segments.times.tolist()], pa.string()))
-    found = [
-        (who, index.number_claims(KINDS.index("action"), action, DONE)),
-        (who[sided], index.number_claims(KINDS.index("side"), action[sided], segments.side[sided])),
-        (who[counted], index.number_claims(KINDS.index("count"), action[counted], words[counted])),
+    sided, counted = segments.side != index.number_word(""), segments.times > 0
+    return [
+        segments.claims(index, "action", slice(None), DONE),
+        segments.claims(index, "side", sided, segments.side[sided]),
+        segments.claims(index, "count", counted, index.number_words(pa.array(segments.times[counted]).cast(pa.string()))),
+        *_turn_claims(segments, index, 0.0),
     ]
-    return found + _turn_claims(segments, index, 0.0)
 
 
 def _unknown_claims(segments: _Segments, index: ClaimIndex) -> list[tuple[Array, Array]]:
     """Return further claims that are not known to be false: unlabelled properties, and turns near a threshold."""
-    who, action = segments.sequence, segments.action
-    found = _turn_claims(segments, index, MARGIN)
     unknown = {"side": segments.side == index.number_word(""), "count": segments.times <= 0}
     unknown |= dict.fromkeys(("direction", "path"), ~np.isfinite(segments.turn))
-    for kind, here in unknown.items():
-        found.append((who[here], index.number_claims(KINDS.index(kind), action[here], ANY)))
-    return found
+    return [
+        *_turn_claims(segments, index, MARGIN),
+        *(segments.claims(index, kind, here, ANY) for kind, here in unknown.items()),
+    ]
 
 
 def _turn_claims(segments: _Segments, index: ClaimIndex, margin: float) -> list[tuple[Array, Array]]:
@@ -231,56 +208,40 @@ def _turn_claims(segments: _Segments, index: ClaimIndex, margin: float) -> list[
         ("path", "left"): turn > CURVE - margin,
         ("path", "right"): turn < margin - CURVE,
     }
-    found = []
-    for (kind, word), fits in words.items():
-        claims = index.number_claims(KINDS.index(kind), segments.action[fits], index.number_word(word))
-        found.append((segments.sequence[fits], claims))
-    return found
+    return [segments.claims(index, kind, fits, index.number_word(word)) for (kind, word), fits in words.items()]
 
 
 def _order_claims(segments: _Segments, index: ClaimIndex) -> list[tuple[Array, Array]]:
     """Return the claims about actions of the same actor that follow or overlap each other."""
-    counts = np.bincount(segments.actor) if len(segments.actor) else np.zeros(0, np.int64)
-    first = np.cumsum(counts) - counts
-    here = np.repeat(np.arange(len(segments.actor)), counts[segments.actor])
-    there = _within(counts[segments.actor]) + first[segments.actor[here]]
+    count = len(segments.actor)
+    of_actor = incidence([(np.arange(count), segments.actor)], (count, int(segments.actor.max(initial=0)) + 1))
+    here, there = (of_actor @ of_actor.T).nonzero()
     after = segments.start[there] < segments.start[here]
     during = (segments.start[here] < segments.end[there]) & (segments.start[there] < segments.end[here]) & (here != there)
-    found = []
-    for relation, holds in enumerate((after, during)):
-        value = relation * _ORDER + segments.action[there[holds]]
-        claims = index.number_claims(KINDS.index("order"), segments.action[here[holds]], value)
-        found.append((segments.sequence[here[holds]], claims))
-    return found
+    return [
+        segments.claims(index, "order", here[holds], relation * _ORDER + segments.action[there[holds]])
+        for relation, holds in enumerate((after, during))
+    ]
 
 
-def _within(counts: Array) -> Array:
-    """Return 0, 1, ..., count - 1 for each count, concatenated."""
-    return np.asarray(np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts))
+def incidence(pairs: Sequence[tuple[Array, Array]], shape: tuple[int, int]) -> Any:
+    """Return a sparse matrix (csr_array, int32) that is 1 at each of the pairs of row and column."""
+    from scipy.sparse import csr_array
+
+    rows, columns = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    matrix = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return matrix
 
 
-def _joined(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-def _whole(column: pa.ChunkedArray) -> pa.ListArray:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else column.combine_chunks()
+def _owners(lists: pa.ListArray) -> Array:
+    """Return the list that each value of `lists.flatten()` belongs to."""
+    return np.asarray(pc.list_parent_indices(lists), np.int64)
 
 
 def _field(structs: pa.StructArray, name: str) -> Any:
     return pc.struct_field(structs, name)
-
-
-def _lengths(lists: pa.ListArray) -> Array:
-    return np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False), np.int64)
-
-
-class Lists(NamedTuple):
-    """Claims of all texts in one array: those of text t start at ``first[t]``, and ``number[t]`` >= 1 is their count."""
-
-    values: Array
-    first: Array
-    number: Array
 
 
 @dataclass(frozen=True)
@@ -291,15 +252,15 @@ class Claims:
     ----------
     kinds : int8 [claims]
         Index into :data:`KINDS`, or its length for claims that are never known to be false.
-    claimed, surely : Lists
+    claimed, surely : csr_array [texts, claims]
         Claims of each text: those that any of its captions makes; those that all of them make and that can be false.
     possible, known : uint8 [texts, claims / 8]
         One bit per claim: whether it may be true of one of the text's sequences; whether it is true of all of them.
     """
 
     kinds: Array
-    claimed: Lists
-    surely: Lists
+    claimed: Any
+    surely: Any
     possible: Array
     known: Array
 
@@ -329,24 +290,21 @@ class Claims:
         return found
 
 
-def _look_up(lists: Lists, bits: Array, rows: Array, others: Array) -> tuple[Array, Array, Array]:
-    """Return the claims of `others`, concatenated, the bit of each, and the start of the claims of each text."""
-    flat = others.ravel()
-    counts = lists.number[flat]
-    starts = np.cumsum(counts) - counts
-    claim = lists.values[np.arange(counts.sum()) + np.repeat(lists.first[flat] - starts, counts)]
-    row = np.repeat(np.repeat(rows, others.shape[1]), counts)
-    holds = bits[row, claim >> 3] >> (claim & 7).astype(np.uint8) & 1
-    return claim, holds.astype(bool), starts
+def _look_up(made: Any, bits: Array, rows: Array, others: Array) -> tuple[Array, Array, Array]:
+    """Return the claims that `others` make, concatenated, the bit of each, and the start of the claims of each text."""
+    own = made[others.ravel()]
+    row = np.repeat(np.repeat(rows, others.shape[1]), np.diff(own.indptr))
+    holds = bits[row, own.indices >> 3] >> (own.indices & 7).astype(np.uint8) & 1
+    return own.indices, holds.astype(bool), own.indptr[:-1]
 
 
-@dataclass
 class ClaimCollector:
-    """Collects claims shard by shard: each text and claim packed into one integer, with the number of captions that make it."""
+    """Counts, shard by shard, how many captions of each text make a claim, or are of a sequence of which it is true."""
 
-    index: ClaimIndex = field(default_factory=ClaimIndex)
-    captions: list[Array] = field(default_factory=list)
-    parts: dict[str, list[tuple[Array, Array]]] = field(default_factory=lambda: {"claimed": [], "known": [], "possible": []})
+    def __init__(self, texts: int) -> None:
+        self._index = ClaimIndex()
+        self._captions = np.zeros(texts, np.int64)
+        self._counts: list[tuple[Any, Any, Any]] = []
 
     def add(self, table: pa.Table, rows: Array) -> None:
         """Add a shard.
@@ -356,77 +314,54 @@ class ClaimCollector:
         table : pyarrow.Table
             Sequences of the shard.
         rows : int64 [captions]
-            Text of each caption of all sequences; -1 for captions to ignore.
+            Text of each caption of all sequences.
         """
-        labels = extract_labels(table, self.index)
-        self.captions.append(rows[rows >= 0])
-        caption = np.arange(len(rows))
-        self._keep("claimed", rows, *labels.claimed)
-        first = np.cumsum(labels.captions) - labels.captions
-        for name, (sequence, claim) in (("known", labels.known), ("possible", labels.possible)):
-            pairs = _distinct(sequence * _CLAIMS + claim)[0]
-            sequence, claim = pairs // _CLAIMS, pairs % _CLAIMS
-            counts = labels.captions[sequence]
-            self._keep(name, rows, caption[np.repeat(first[sequence], counts) + _within(counts)], np.repeat(claim, counts))
+        labels, captions = extract_labels(table, self._index), np.arange(len(rows))
+        of_text = incidence([(rows, captions)], (len(self._captions), len(rows)))
+        of_sequence = of_text @ incidence([(captions, labels.sequence)], (len(rows), len(table)))
+        self._captions += np.bincount(rows, minlength=len(self._captions))
+        self._counts.append((of_text @ labels.claimed, of_sequence @ labels.known, of_sequence @ labels.possible))
 
-    def _keep(self, name: str, rows: Array, caption: Array, claim: Array) -> None:
-        pairs = _distinct(caption * _CLAIMS + claim)[0] if name == "claimed" else caption * _CLAIMS + claim
-        text, claim = rows[pairs // _CLAIMS], pairs % _CLAIMS
-        self.parts[name].append(_distinct(text[text >= 0] * _CLAIMS + claim[text >= 0]))
+    def finish(self) -> Claims:
+        """Return the claims of all texts."""
+        from scipy.sparse import eye_array
 
-    def finish(self, texts: int) -> Claims:
-        """Return the claims of texts 0 to `texts` - 1."""
-        captions = np.bincount(np.concatenate([np.zeros(0, np.int64), *self.captions]), minlength=texts)
-        claimed, times = _summed(self.parts["claimed"])
-        always = times == captions[claimed // _CLAIMS]
-        known, of = _summed(self.parts["known"])
-        known = known[of == captions[known // _CLAIMS]]
-        possible = self._expand_any(_summed(self.parts["possible"])[0], _distinct(claimed % _CLAIMS)[0])
-        kinds = np.array([*(claim.kind for claim in self.index.claims), len(KINDS)], np.int64)
-        surely = claimed[always & (kinds[claimed % _CLAIMS] < len(KINDS))]
-        everything = np.arange(texts) * _CLAIMS + len(kinds) - 1
-        claimed, surely, possible, known = (np.concatenate([each, everything]) for each in (claimed, surely, possible, known))
-        bits = (_bits(possible, texts, len(kinds)), _bits(known, texts, len(kinds)))
-        return Claims(np.minimum(kinds, len(KINDS)).astype(np.int8), _lists(claimed, texts), _lists(surely, texts), *bits)
-
-    def _expand_any(self, possible: Array, claims: Array) -> Array:
-        """Replace claims whose value is :data:`ANY` by the claims of all values."""
-        table = list(self.index.claims)
-        fitting: dict[tuple[int, int], list[int]] = {}
-        for number in claims.tolist():
-            fitting.setdefault(table[number][:2], []).append(number)
-        parts = [possible]
-        for number in _distinct(possible % _CLAIMS)[0].tolist():
-            claim = table[number]
-            if claim.value == ANY:
-                texts = possible[possible % _CLAIMS == number] - number
-                parts += [texts + other for other in fitting.get(claim[:2], [])]
-        return np.concatenate(parts)
+        table = np.array([*self._index.claims, (len(KINDS), 0, DONE)], np.int64)
+        kinds = np.minimum(table[:, 0], len(KINDS))
+        shape = len(self._captions), len(table)
+        claimed, known, possible = (_total(parts, shape) for parts in zip(*self._counts, strict=True))
+        # A claim whose value is ANY makes all claims of its kind and action possible.
+        of_action = table[:, 0] * _WORDS + table[:, 1]
+        unknown = np.flatnonzero(table[:, 2] == ANY)
+        position, claim = np.nonzero(of_action[unknown][:, None] == of_action)
+        fitting = incidence([(unknown[position], claim)], (len(table), len(table)))
+        possible = possible @ (fitting + eye_array(len(table), dtype=np.int32, format="csr"))
+        everything = np.arange(shape[0]), np.full(shape[0], shape[1] - 1)
+        text, claim = claimed.nonzero()
+        surely = (claimed.data == self._captions[text]) & (kinds[claim] < len(KINDS))
+        always = known.data == self._captions[known.nonzero()[0]]
+        return Claims(
+            kinds.astype(np.int8),
+            incidence([(text, claim), everything], shape),
+            incidence([(text[surely], claim[surely]), everything], shape),
+            _bits([possible.nonzero(), everything], shape),
+            _bits([tuple(each[always] for each in known.nonzero()), everything], shape),
+        )
 
 
-def _distinct(numbers: Array) -> tuple[Array, Array]:
-    """Return the sorted distinct numbers and their counts, as `numpy.unique` does, but several times faster."""
-    ordered = np.sort(numbers)
-    first = np.flatnonzero(np.diff(ordered, prepend=-1))
-    return ordered[first], np.diff(first, append=len(ordered))
+def _total(parts: Sequence[Any], shape: tuple[int, int]) -> Any:
+    """Return the sum of matrices, the later of which have more columns."""
+    from scipy.sparse import csr_array
+
+    wide = [part.tocoo() for part in parts]
+    data, row, column = (np.concatenate([getattr(part, name) for part in wide]) for name in ("data", "row", "col"))
+    total = csr_array((data, (row, column)), shape=shape)
+    total.sum_duplicates()
+    return total
 
 
-def _summed(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the distinct numbers of all parts, with the sums of their counts."""
-    numbers = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
-    counts = np.concatenate([np.zeros(0, np.int64), *(part[1] for part in parts)])
-    distinct, where = np.unique(numbers, return_inverse=True)
-    return distinct, np.bincount(where.reshape(-1), counts, minlength=len(distinct)).astype(np.int64)
-
-
-def _lists(pairs: Array, texts: int) -> Lists:
-    pairs = np.sort(pairs)
-    counts = np.bincount(pairs // _CLAIMS, minlength=texts)
-    return Lists((pairs % _CLAIMS).astype(np.int32), np.cumsum(counts) - counts, counts)
-
-
-def _bits(pairs: Array, texts: int, claims: int) -> Array:
-    bits = np.zeros((texts, -(-claims // 8)), np.uint8)
-    claim = pairs % _CLAIMS
-    np.bitwise_or.at(bits, (pairs // _CLAIMS, claim >> 3), (1 << (claim & 7)).astype(np.uint8))
+def _bits(pairs: Sequence[tuple[Array, Array]], shape: tuple[int, int]) -> Array:
+    bits = np.zeros((shape[0], -(-shape[1] // 8)), np.uint8)
+    for text, claim in pairs:
+        np.bitwise_or.at(bits, (text, claim >> 3), (1 << (claim & 7)).astype(np.uint8))
     return bits

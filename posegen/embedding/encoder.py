@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.errors import UsageError
-
-Array = NDArray[Any]
 
 TOKEN_BUDGET = 1024
 """Default number of tokens in a batch, padding included."""

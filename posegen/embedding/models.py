@@ -19,6 +19,7 @@ import xxhash
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.word_vectors import HASHING, WORDLLAMA, hashing_encoder, load_wordllama, wordllama_fingerprint
 from posegen.errors import UsageError
+from posegen.extras import require_extra
 from posegen.wording import did_you_mean, nearest, shown
 
 DEFAULT = "all-MiniLM-L6-v2"
@@ -184,14 +185,14 @@ def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
     if os.path.isdir(name_or_path):
         for folder in (path, path / "encoder"):  # a training run stores its encoder in the latter
             if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
-                _require_sentence_transformers()
+                require_extra("embed")
                 return folder, path.resolve().name
         msg = f"{path}: contains no model. A model of sentence-transformers has a modules.json or a config.json"
         raise UsageError(msg)
     if os.path.lexists(name_or_path) or name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
         msg = f"{name_or_path}: there is no such folder of a model. Name a folder with a modules.json or a config.json in it"
         raise UsageError(msg)
-    _require_sentence_transformers()
+    require_extra("embed")
     short = name_or_path.removeprefix(f"{_HUB_OWNER}/")
     if short.lower() == DEFAULT.lower():
         short = DEFAULT
@@ -199,12 +200,6 @@ def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
         if spec is not None and spec.origin is not None:
             return Path(spec.origin).parent / "model", DEFAULT
     return _download(short, notify), short
-
-
-def _require_sentence_transformers() -> None:
-    if find_spec("sentence_transformers") is None:
-        msg = "embedding needs sentence-transformers, which is not installed; install it with: pip install 'posegen[embed]'"
-        raise UsageError(msg)
 
 
 def _download(name: str, notify: Notify) -> Path:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.errors import UsageError
+from posegen.arrays import Array
+from posegen.extras import require_extra
 from posegen.machine import available_cores
-
-Array = NDArray[Any]
 
 EXACT = 20_000
 """Number of vectors up to which the search is exact; it takes half a minute of a core at most."""
@@ -87,9 +84,12 @@ def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Index:
     Raises
     ------
     UsageError
-        If faiss is not installed.
+        If a package of the extra ``embed`` is not installed.
     """
-    faiss = _faiss()
+    require_extra("embed")
+    import faiss
+
+    faiss.omp_set_num_threads(available_cores())
     if len(vectors) <= exact:
         flat = faiss.IndexFlatIP(vectors.shape[1])
         flat.add(vectors)
@@ -133,13 +133,3 @@ def rank_candidates(similarities: Array, candidates: Array, count: int) -> tuple
     short = ((0, 0), (0, max(0, count - others.shape[1])))
     others, near = np.pad(others, short, constant_values=-1), np.pad(near, short, constant_values=-np.inf)
     return others.astype(np.int64), near.astype(np.float32)
-
-
-def _faiss() -> Any:
-    try:
-        import faiss
-    except ImportError as error:
-        msg = "finding neighbours needs faiss. Install posegen with it: pip install 'posegen[embed]'"
-        raise UsageError(msg) from error
-    faiss.omp_set_num_threads(available_cores())
-    return faiss

@@ -18,19 +18,17 @@ array([412, 7, 96])
 
 from __future__ import annotations
 
-import os
-import stat
 import time
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pydantic import ConfigDict
 
+from posegen.arrays import Array
 from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, plain_data, read_sealed, seal
 from posegen.dataset.embedding_layout import read_checked, read_overlay_receipt
 from posegen.dataset.embeddings import Embeddings, open_embeddings
@@ -46,8 +44,6 @@ from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.progress import Progress, SilentProgress
-
-Array = NDArray[Any]
 
 PAIRS = "pairs"
 HEADER_FILE = "pairs/pairs.json"
@@ -259,12 +255,9 @@ def _load_header(folder: Path, hint: str) -> PairsHeader | None:
     Raises
     ------
     PosegenError
-        If it is damaged, or is behind a link.
+        If it is damaged.
     """
     try:
-        if not stat.S_ISDIR(os.lstat(folder / PAIRS).st_mode):
-            msg = f"{folder / PAIRS}: is a link or not a folder. A dataset contains its own folders only: remove it"
-            raise PosegenError(msg)
         data = read_file(folder / HEADER_FILE, MAX_BYTES)
     except FileNotFoundError:
         return None
@@ -287,7 +280,7 @@ def _read_shard(folder: Path, header: PairsHeader, shard: int, hint: str) -> pa.
         raise origin.error("belongs to other pairs than the header")
     data = read_checked(folder, _pairs_part(shard), receipt.files)
     try:
-        return decode_table(data, sum(receipt.numbers.values())).cast(SCHEMA)
+        return decode_table(data, receipt.numbers["duplicates"] + receipt.numbers["negatives"]).cast(SCHEMA)
     except UNDECODABLE as error:
         raise origin.error(f"cannot be decoded ({error})") from error
 
@@ -386,12 +379,9 @@ def _mine_shards(
             others, similarities = index.neighbours(vectors, rows, header.neighbours)
             own = ~shared[rows]
             blocks.append(_choose(rows[own], others[own], similarities[own], claims, header))
-        pairs = _Pairs(*(np.concatenate(columns) for columns in zip(*blocks, strict=True)))
-        hard = int(pairs.negative.sum())
-        numbers = {"duplicates": len(pairs.row) - hard, "negatives": hard}
-        kinds = pa.array([DUPLICATE, NEGATIVE]).take(pa.array(pairs.negative.astype(np.int64)))
-        reasons = pa.array([*KINDS, ""]).take(pa.array(pairs.reason))
-        table = pa.table([pairs.row, pairs.other, pairs.similarity, kinds, reasons], schema=SCHEMA)
+        table = pa.concat_tables(blocks).combine_chunks()
+        hard = pc.sum(pc.equal(table.column("kind"), NEGATIVE)).as_py() or 0
+        numbers = {"duplicates": len(table) - hard, "negatives": hard}
         files, seconds = {_pairs_part(shard): [encode_table(table)]}, time.monotonic() - start
         commit_part(embeddings.folder, PAIRS, shard, count, header.source, numbers, files, run, seconds=seconds)
         progress.update(first + count)
@@ -400,7 +390,7 @@ def _mine_shards(
 
 def _collect_claims(dataset: Dataset, embeddings: Embeddings, header: PairsHeader, progress: Progress) -> tuple[Claims, Array]:
     """Return the claims of texts, and whether later samples share each text."""
-    collector, at = ClaimCollector(), 0
+    collector, at = ClaimCollector(header.texts), 0
     rows, samples = (embeddings.rows.column(name).to_numpy() for name in ("row", "sample"))
     size = dataset.header.shard
     progress.start("read labels", header.samples)
@@ -413,21 +403,11 @@ def _collect_claims(dataset: Dataset, embeddings: Embeddings, header: PairsHeade
     shared = np.zeros(header.texts, bool)
     later = rows[at:]
     shared[later[later < header.texts]] = True
-    return collector.finish(header.texts), shared
+    return collector.finish(), shared
 
 
-class _Pairs(NamedTuple):
-    """Pairs sorted by row, near-duplicates before negatives, nearest first; `reason` is an index into ``(*KINDS, "")``."""
-
-    row: Array
-    other: Array
-    similarity: Array
-    negative: Array
-    reason: Array
-
-
-def _choose(rows: Array, others: Array, similarities: Array, claims: Claims, header: PairsHeader) -> _Pairs:
-    """Return the pairs of some texts.
+def _choose(rows: Array, others: Array, similarities: Array, claims: Claims, header: PairsHeader) -> pa.Table:
+    """Return the pairs of some texts, sorted by row, near-duplicates before negatives, nearest first.
 
     Parameters
     ----------
@@ -451,5 +431,6 @@ def _choose(rows: Array, others: Array, similarities: Array, claims: Claims, hea
     negative = np.repeat([False, True], [len(where[0]) for where in found])
     order = np.lexsort((rank, negative, text))
     text, rank, negative = text[order], rank[order], negative[order]
-    reason = np.where(negative, wrong[text, rank], len(KINDS)).astype(np.int64)
-    return _Pairs(rows[text], others[text, rank], similarities[text, rank], negative, reason)
+    kinds = pa.array([DUPLICATE, NEGATIVE]).take(pa.array(negative.astype(np.int64)))
+    reasons = pa.array([*KINDS, ""]).take(pa.array(np.where(negative, wrong[text, rank], len(KINDS)).astype(np.int64)))
+    return pa.table([rows[text], others[text, rank], similarities[text, rank], kinds, reasons], schema=SCHEMA)

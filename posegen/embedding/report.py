@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
@@ -22,8 +20,7 @@ from posegen.embedding.claims import KINDS, ClaimIndex, extract_labels
 from posegen.embedding.neighbours import neighbour_index
 from posegen.embedding.pairs import count_pairs
 from posegen.errors import PosegenError
-
-Array = NDArray[Any]
+from posegen.templates import fill_template
 
 FILE = "report.html"
 EXAMPLES, NEAREST = 12, 4
@@ -134,14 +131,8 @@ def render_page(report: Report) -> str:
     points.sort(key=lambda point: point["colour"] != OTHERS_COLOUR)  # grey points first: they hide no others
     key = [(action, colour, frequency[action]) for action, colour in colours.items()]
     rest = len(report.actions) - sum(count for *_, count in key)
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    return environment.get_template("report.html.j2").render(
+    return fill_template(
+        Path(__file__).parent / "report.html.j2",
         report=report,
         points=points,
         key=[*key, (OTHERS, OTHERS_COLOUR, rest)] if rest else key,
@@ -156,11 +147,11 @@ def _actions_of_texts(dataset: Dataset, embeddings: Embeddings) -> tuple[dict[in
     rows = embeddings.rows.column("row").to_numpy()
     for shard in range(dataset.header.shards()):
         labels = extract_labels(dataset.table(shard), index)
-        caption, claim = labels.claimed
-        kinds, actions = (np.array([each[part] for each in index.claims], np.int64) for part in (0, 1))
+        caption, claim = labels.claimed.nonzero()
+        kinds, actions, _ = np.array(list(index.claims), np.int64).reshape(-1, 3).T
         of_action = kinds[claim] == KINDS.index("action")
         pairs.append(np.unique(np.stack([rows[at + caption[of_action]], actions[claim[of_action]]], axis=1), axis=0))
-        at += int(labels.captions.sum())
+        at += len(labels.sequence)
     names = {number: word for word, number in index.words.items()}
     found: dict[int, tuple[str, ...]] = {}
     every = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *pairs]), axis=0)
@@ -206,7 +197,7 @@ def even_rows(count: int, most: int) -> Array:
 
 
 def layout_plane(vectors: Array) -> tuple[Array, str]:
-    """Project vectors to a plane: by t-SNE if scikit-learn is installed and there are enough, else by principal components.
+    """Project vectors to a plane: by t-SNE if there are enough, else by principal components.
 
     Parameters
     ----------
@@ -214,38 +205,21 @@ def layout_plane(vectors: Array) -> tuple[Array, str]:
 
     Returns
     -------
-    positions : float64 [n, 2]
+    positions : float [n, 2]
         From 0 to 1.
     layout : str
         ``t-SNE`` or ``principal components``.
     """
-    flat = _principal_components(vectors)
-    try:
-        from sklearn.manifold import TSNE
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return _scaled(flat), "principal components"
+    from sklearn.manifold import TSNE
+    from sklearn.preprocessing import minmax_scale
+    from threadpoolctl import threadpool_limits
+
     if len(vectors) <= 3 * PERPLEXITY:
-        return _scaled(flat), "principal components"
-    start = flat / max(float(flat[:, 0].std()), 1e-12) * 1e-4
-    model = TSNE(2, perplexity=PERPLEXITY, init=start.astype(np.float32), metric="cosine", random_state=1, max_iter=500)
+        left, values, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+        flat = np.zeros((len(vectors), 2))
+        flat[:, : len(values)] = (left * values)[:, :2]
+        return minmax_scale(flat), "principal components"
+    model = TSNE(2, perplexity=PERPLEXITY, init="pca", metric="cosine", random_state=1, max_iter=500)
     # Its threads synchronise at every step. On a busy machine one thread is faster than several.
     with threadpool_limits(1):
-        return _scaled(model.fit_transform(vectors)), "t-SNE"
-
-
-def _principal_components(vectors: Array) -> Array:
-    centred = np.asarray(vectors, np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    values, axes = np.linalg.eigh(centred.T @ centred)
-    axes = axes[:, np.argsort(-values, kind="stable")[:2]]
-    # The sign of an axis is arbitrary: make its largest component positive.
-    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    flat: Array = np.zeros((len(vectors), 2))
-    flat[:, : axes.shape[1]] = centred @ axes
-    return flat
-
-
-def _scaled(positions: Array) -> Array:
-    low, high = positions.min(axis=0, initial=np.inf), positions.max(axis=0, initial=-np.inf)
-    scaled: Array = (positions - low) / np.maximum(high - low, 1e-12)
-    return scaled
+        return minmax_scale(model.fit_transform(vectors)), "t-SNE"

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, plan_batches
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores, available_memory
-
-Array = NDArray[Any]
 
 MIN_BUDGET, MAX_CPU_BUDGET, MAX_GPU_BUDGET = 256, 512, 65536
 """Tokens in a batch. On a CPU, larger batches exceed its caches and are slower."""

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.embedding.encoder import Encoder
@@ -24,8 +23,6 @@ from posegen.embedding.models import find_encoder
 from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.search_index import SearchIndex, open_index
 from posegen.errors import PosegenError, UsageError
-
-Array = NDArray[Any]
 
 NEAREST_CAPTIONS, NEAREST_RELATED = 10, 3
 """Numbers of nearest captions and of nearest related phrases whose mean similarity is that of an action."""
@@ -156,7 +153,7 @@ def fit_phrases(text: str, query: Array, index: SearchIndex) -> Array:
     near = (index.vectors @ query).astype(np.float64)
     of_action = WORD_WEIGHT * index.words.evidence(text)
     of_action += DIRECTION_WEIGHT * (index.directions[:, :-1] @ query + index.directions[:, -1])
-    for action in range(len(index.names)):
+    for action in range(len(index.directions)):
         own = index.numbers == action
         captions = _mean_of_largest(near[own & ~index.related], NEAREST_CAPTIONS)
         related = _mean_of_largest(near[own & index.related], NEAREST_RELATED)

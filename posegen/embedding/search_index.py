@@ -13,8 +13,7 @@ computed on the first search, which takes seconds, and again when the dataset, t
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -23,8 +22,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.documents import Origin
 from posegen.dataset.embedding_layout import OverlayReceipt, embed_hint, read_checked
@@ -40,8 +40,6 @@ from posegen.hashing import byte_hash
 from posegen.library.load import load_library
 from posegen.validation import validated
 from posegen.yaml_files import read_yaml
-
-Array = NDArray[Any]
 
 SEARCH = "search"
 PHRASES, PLACES, ACTIONS = "search/phrases.parquet", "search/places.parquet", "search/actions.parquet"
@@ -104,20 +102,14 @@ class SearchIndex:
     directions: Array
 
     @cached_property
-    def names(self) -> list[str]:
-        """The distinct actions, sorted."""
-        return sorted(set(self.actions))
-
-    @cached_property
     def numbers(self) -> Array:
-        """Index into `names` of the action of each phrase: int64 [phrases]."""
-        number = {name: position for position, name in enumerate(self.names)}
-        return np.array([number[action] for action in self.actions], np.int64)
+        """Number of the action of each phrase, in alphabetical order: int64 [phrases]."""
+        return np.unique(self.actions, return_inverse=True)[1]
 
     @cached_property
     def words(self) -> WordEvidence:
         """Evidence of single words for actions."""
-        return count_words(self.texts, self.numbers, self.related, len(self.names))
+        return count_words(self.texts, self.numbers, self.related)
 
 
 @cache
@@ -173,7 +165,7 @@ def _compute(
     present = {action for _, action in numbers}
     pairs = [*numbers, *((word, action) for action in sorted(present) for word in related.words.get(action, ()))]
     vectors = encoder.encode([related.sentence(text) for text, _ in pairs])
-    actions = np.unique(np.array([action for _, action in pairs], object), return_inverse=True)[1]
+    actions = np.unique([action for _, action in pairs], return_inverse=True)[1]
     directions = action_directions(vectors, actions, np.arange(len(pairs)) >= captions)
     phrases = pa.table(
         {
@@ -271,82 +263,61 @@ def _training_phrases(own: Array, related: Array) -> Array:
 
 @dataclass(frozen=True)
 class WordEvidence:
-    """Frequencies of word stems in the phrases of each action.
+    """Evidence of word stems for actions, by the phrases that they occur in.
 
     The vector of a short text may miss its one rare word, such as "genuflects". A word that occurs in phrases of one action
     only is evidence of that action; one that occurs everywhere is evidence of none.
 
     Attributes
     ----------
-    counts : dict of str to dict of int to float
-        Frequency by stem and number of the action.
-    actions : int
-        Number of actions.
+    vectorizer : CountVectorizer
+        Finds the known stems of texts.
+    shares : float64 [stems, actions]
+        Share of each action in the phrases that contain a stem.
     """
 
-    counts: dict[str, dict[int, float]]
-    actions: int
+    vectorizer: Any
+    shares: Array
 
-    def evidence(self, text: str) -> NDArray[np.float64]:
-        """Return the evidence of the words of a text for each action: the sum of their shares.
-
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        float64 [actions]
-        """
-        total = np.zeros(self.actions)
-        for stem in sorted(_stems(text)):
-            own = self.counts.get(stem, {})
-            for action, count in own.items():
-                total[action] += count / (sum(own.values()) + UNSEEN)
-        return total
+    def evidence(self, text: str) -> Array:
+        """Return the evidence of the words of a text for each action, float64 [actions]: the sum of their shares."""
+        return np.asarray(self.vectorizer.transform([text]).toarray()[0] @ self.shares)
 
 
-def count_words(phrases: Sequence[str], actions: Iterable[int], related: Iterable[bool], number: int) -> WordEvidence:
+def count_words(phrases: Sequence[str], actions: ArrayLike, related: ArrayLike) -> WordEvidence:
     """Count the word stems of phrases.
 
     Parameters
     ----------
     phrases : sequence of str
-    actions : iterable of int
+    actions : int [phrases]
         Action of each phrase, from 0.
-    related : iterable of bool
+    related : bool [phrases]
         Whether each is a related phrase; the others are captions of segments.
-    number : int
-        Number of actions.
 
     Returns
     -------
     WordEvidence
     """
-    kinds = list(zip((int(action) for action in actions), (bool(kind) for kind in related), strict=True))
-    phrases_of = Counter(kinds)
-    counts: dict[str, dict[int, float]] = {}
-    for phrase, (action, kind) in zip(phrases, kinds, strict=True):
-        weight = 1.0 if kind else CAPTIONS_AS_PHRASES / phrases_of[action, kind]
-        for stem in _stems(phrase):
-            own = counts.setdefault(stem, {})
-            own[action] = own.get(action, 0.0) + weight
-    return WordEvidence(counts, number)
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer(analyzer=_stems, binary=True)
+    stems, numbers, is_related = vectorizer.fit_transform(phrases), np.asarray(actions), np.asarray(related)
+    captions = np.bincount(numbers[~is_related], minlength=int(numbers.max()) + 1)
+    weights = np.where(is_related, 1.0, CAPTIONS_AS_PHRASES / np.maximum(captions[numbers], 1))
+    of_action = csr_array((weights, (numbers, np.arange(len(numbers)))))
+    counts = (of_action @ stems).toarray()
+    return WordEvidence(vectorizer, (counts / (counts.sum(axis=0) + UNSEEN)).T)
 
 
-def _stems(text: str) -> set[str]:
+def _stems(text: str) -> list[str]:
     """Return the stems of the words of an English text: kneels and kneeling have the same stem."""
-    return {_stem(word) for word in re.findall(r"[^\W\d_]+", text.lower())}
+    return [_stem(word) for word in re.findall(r"[^\W\d_]+", text.lower())]
 
 
 @cache
 def _stem(word: str) -> str:
-    stem: str = _stemmer().stemWord(word)
-    return stem
-
-
-@cache
-def _stemmer() -> Any:
     import snowballstemmer
 
-    return snowballstemmer.stemmer("english")
+    return str(snowballstemmer.stemmer("english").stemWord(word))

@@ -17,28 +17,34 @@ from pathlib import Path
 
 import numpy as np
 
+from posegen.arrays import Array
 from posegen.dataset.embedding_layout import (
     HEADER_FILE,
+    MASK,
     POSITIONS_PER_CHUNK,
+    TOKEN,
+    VECTOR,
     EmbeddingHeader,
     OverlayReceipt,
     embedding_metadata,
     encoder_folder,
+    hash_texts,
     load_embedding_header,
+    object_path,
 )
-from posegen.dataset.embeddings import read_texts
+from posegen.dataset.embeddings import read_array, read_texts
 from posegen.dataset.files import remove_temporary_files, write_all_durably, write_durably
 from posegen.dataset.lock import locked
 from posegen.dataset.read import open_dataset
 from posegen.dataset.runs import current_run
+from posegen.dataset.shard_codec import encode_shard
 from posegen.embedding.cache import VectorCache, vector_cache
-from posegen.embedding.encoder import Encoder
+from posegen.embedding.encoder import Encoder, Prepared
 from posegen.embedding.int8 import SAMPLE, check_agreement
 from posegen.embedding.models import DEFAULT, FoundEncoder, find_encoder
 from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.embedding.runner import Runner, batch_budget, resolve_workers
-from posegen.embedding.shard import ShardTask, compute_shard, prepare_shard
-from posegen.embedding.texts import NumberedTexts, number_texts
+from posegen.embedding.texts import number_texts
 from posegen.errors import UsageError
 from posegen.progress import Progress, SilentProgress
 from posegen.wording import shown
@@ -50,7 +56,7 @@ TOKEN_SHARD, TOKEN_CHUNK = 512, 32
 MAX_SHARD = 1 << 16
 
 
-@dataclass(frozen=True)
+@dataclass
 class EmbeddingResult:
     """Result of :func:`embed`.
 
@@ -72,24 +78,24 @@ class EmbeddingResult:
         Duration of this run.
     texts_per_second : float
         Rate of embedding, without the time to load the encoder; 0 if nothing was embedded.
-    notes : tuple of str
+    notes : list of str
         Messages to the user.
     """
 
     path: Path
     encoder: str
     precision: str
-    dimension: int
-    captions: int
-    distinct: int
-    embedded: int
-    known: int
-    shards: int
-    made: int
-    agreement: float | None
-    seconds: float
-    texts_per_second: float
-    notes: tuple[str, ...] = ()
+    dimension: int = 0
+    captions: int = 0
+    distinct: int = 0
+    embedded: int = 0
+    known: int = 0
+    shards: int = 0
+    made: int = 0
+    agreement: float | None = None
+    seconds: float = 0.0
+    texts_per_second: float = 0.0
+    notes: list[str] = field(default_factory=list)
 
     @property
     def nothing_to_do(self) -> bool:
@@ -97,25 +103,25 @@ class EmbeddingResult:
         return self.made == 0
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Session:
-    """A run of :func:`embed`: what it works on, its display, and its counts."""
+    """A run of :func:`embed`: what it works on, its display, and its result so far."""
 
-    folder: Path
     run: str
     workers: int
     load: Callable[[], Encoder]
     is_cached: bool
     progress: Progress
-    made: int = 0
-    embedded: int = 0
-    known: int = 0
-    rate: float = 0.0
-    notes: list[str] = field(default_factory=list)
+    result: EmbeddingResult
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the vectors."""
+        return self.result.path
 
     def note(self, text: str) -> None:
         """Log a message, and keep it for the result."""
-        self.notes.append(text)
+        self.result.notes.append(text)
         self.progress.log(text)
 
 
@@ -184,109 +190,94 @@ def embed(
     load = cache(lambda: found.load(chosen, worker_count))
     if chosen is None:
         chosen = load().fingerprint.rpartition("-")[2]
-    request = _Request(dataset.header.identity, found.name, found.fingerprint, chosen, tokens, float16, shard)
+    requested = _settings(dataset.header.identity, found.name, f"{found.fingerprint}-{chosen}", tokens, float16)
     folder.mkdir(parents=True, exist_ok=True)
-    session = _Session(folder, run, worker_count, load, cached, display)
+    result = EmbeddingResult(folder, found.name, chosen)
+    session = _Session(run, worker_count, load, cached, display, result)
     with locked(folder, run):
         remove_temporary_files(folder)
-        header = _open_header(request, session)
-        texts = number_texts(dataset, folder, header.shard, run, display)
+        header = _matching_header(folder, requested)
+        if header is None:
+            header = _new_header(load(), dataset.header.identity, worker_count, shard, tokens=tokens, float16=float16)
+            write_durably(folder / HEADER_FILE, header.to_bytes(), run)
+        result.captions, texts = number_texts(dataset, folder, header.shard, run, display)
+        result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
         header = _embed_texts(header, texts, session)
-        documents = {folder / name: data for name, data in embedding_metadata(header, texts.distinct).items()}
+        documents = {folder / name: data for name, data in embedding_metadata(header, result.distinct).items()}
         changed = [(file, [data]) for file, data in documents.items() if not file.is_file() or file.read_bytes() != data]
         if changed:
             write_all_durably(changed, run)
-    return EmbeddingResult(
-        path=folder,
-        encoder=header.encoder,
-        precision=chosen,
-        dimension=header.dimension,
-        captions=texts.captions,
-        distinct=texts.distinct,
-        embedded=session.embedded,
-        known=session.known,
-        shards=len(texts.receipts),
-        made=session.made,
-        agreement=header.details.get("agreement"),
-        seconds=time.monotonic() - start,
-        texts_per_second=session.rate,
-        notes=tuple(session.notes),
-    )
+    result.dimension, result.agreement = header.dimension, header.details.get("agreement")
+    result.seconds = time.monotonic() - start
+    return result
 
 
-@dataclass(frozen=True)
-class _Request:
-    """Requested vectors: `identity` is that of the dataset, `fingerprint` excludes the precision."""
-
-    identity: str
-    encoder: str
-    fingerprint: str
-    precision: str
-    tokens: bool
-    float16: bool
-    shard: int | None
-
-    def differences(self, stored: EmbeddingHeader) -> list[str]:
-        """Return how stored vectors differ from this request."""
-        model, _, precision = stored.fingerprint.rpartition("-")
-        pairs = {
-            "identity of the dataset": (stored.identity, self.identity),
-            "encoder": (stored.encoder, self.encoder),
-            "model": (model, self.fingerprint),
-            "precision": (precision, self.precision),
-            "tokens": (stored.positions > 0, self.tokens),
-            "float16": (stored.dtype == "float16", self.float16),
-        }
-        return [f"{key} {_short(old)} stored, {_short(new)} requested" for key, (old, new) in pairs.items() if old != new]
+def _settings(identity: str, encoder: str, fingerprint: str, tokens: bool, float16: bool) -> dict[str, object]:
+    """Return what distinguishes vectors, by name."""
+    model, _, precision = fingerprint.rpartition("-")
+    return {
+        "identity of the dataset": identity,
+        "encoder": encoder,
+        "model": model,
+        "precision": precision,
+        "tokens": tokens,
+        "float16": float16,
+    }
 
 
-def _short(value: object) -> str:
-    return shown(value[:24] if isinstance(value, str) else value)
-
-
-def _open_header(request: _Request, session: _Session) -> EmbeddingHeader:
-    """Return the stored header if it matches the request, or write a new one.
+def _matching_header(folder: Path, requested: dict[str, object]) -> EmbeddingHeader | None:
+    """Return the stored header if it is as requested; None if there are no vectors.
 
     Raises
     ------
     UsageError
         If other vectors are stored.
     """
-    stored = load_embedding_header(session.folder)
-    if stored is not None:
-        differences = request.differences(stored)
-        if not differences:
-            return stored
-        if any((session.folder / "receipts" / "vectors").glob("*.json")):
-            msg = (
-                f"{session.folder}: holds other vectors ({'; '.join(differences)}). Store the new ones under another --name, "
-                "or delete that folder"
-            )
-            raise UsageError(msg)
-    header = _new_header(request, session.load(), session.workers)
-    write_durably(session.folder / HEADER_FILE, header.to_bytes(), session.run)
-    return header
+    header = load_embedding_header(folder)
+    if header is None:
+        return None
+    stored = _settings(header.identity, header.encoder, header.fingerprint, header.positions > 0, header.dtype == "float16")
+    if stored == requested:
+        return header
+    if any((folder / "receipts" / "vectors").glob("*.json")):
+        differences = [
+            f"{name} {_short(stored[name])} stored, {_short(value)} requested"
+            for name, value in requested.items()
+            if stored[name] != value
+        ]
+        msg = (
+            f"{folder}: holds other vectors ({'; '.join(differences)}). Store the new ones under another --name, "
+            "or delete that folder"
+        )
+        raise UsageError(msg)
+    return None
 
 
-def _new_header(request: _Request, encoder: Encoder, workers: int) -> EmbeddingHeader:
-    if request.tokens and not encoder.has_tokens:
+def _short(value: object) -> str:
+    return shown(value[:24] if isinstance(value, str) else value)
+
+
+def _new_header(
+    encoder: Encoder, identity: str, workers: int, shard: int | None, *, tokens: bool, float16: bool
+) -> EmbeddingHeader:
+    if tokens and not encoder.has_tokens:
         msg = f"{encoder.name}: has no vectors of tokens; leave --tokens out"
         raise UsageError(msg)
-    usual, chunk = (TOKEN_SHARD, TOKEN_CHUNK) if request.tokens else (SHARD, CHUNK)
-    shard = usual if request.shard is None else request.shard
+    usual, chunk = (TOKEN_SHARD, TOKEN_CHUNK) if tokens else (SHARD, CHUNK)
+    shard = usual if shard is None else shard
     if not 1 <= shard <= MAX_SHARD:
         msg = f"--shard must be from 1 to {MAX_SHARD} (got {shard})"
         raise UsageError(msg)
     positions = -(-encoder.limit // POSITIONS_PER_CHUNK) * POSITIONS_PER_CHUNK
     return EmbeddingHeader(
         format_version=1,
-        identity=request.identity,
+        identity=identity,
         encoder=encoder.name,
         fingerprint=encoder.fingerprint,
         details=encoder.description,
         dimension=encoder.dimension,
-        positions=positions if request.tokens else 0,
-        dtype="float16" if request.float16 else "float32",
+        positions=positions if tokens else 0,
+        dtype="float16" if float16 else "float32",
         shard=shard,
         chunk=gcd(shard, chunk),
         budget=batch_budget(encoder, workers),
@@ -294,24 +285,23 @@ def _new_header(request: _Request, encoder: Encoder, workers: int) -> EmbeddingH
     )
 
 
-def _embed_texts(header: EmbeddingHeader, texts: NumberedTexts, session: _Session) -> EmbeddingHeader:
+def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], session: _Session) -> EmbeddingHeader:
     """Compute the vectors of all shards of texts that have none, and return the header."""
-    folder, progress = session.folder, session.progress
-    stored = [intact_receipt(folder, "vectors", receipt.shard) for receipt in texts.receipts]
+    folder, progress, result = session.folder, session.progress, session.result
+    stored = [intact_receipt(folder, "vectors", receipt.shard) for receipt in texts]
     pending = [
         (receipt, previous)
-        for receipt, previous in zip(texts.receipts, stored, strict=True)
+        for receipt, previous in zip(texts, stored, strict=True)
         if previous is None or previous.source != header.source_of(receipt.source)
     ]
     if not pending:
         return header
     encoder = session.load()
-    header = _measure_agreement(header, encoder, texts.receipts, session)
+    header = _measure_agreement(header, encoder, texts, session)
     encoder = replace(encoder, reference=None)  # frees its memory for batches
-    runner = Runner(encoder, header.budget, session.workers, header.positions > 0, session.note)
-    done = texts.distinct - sum(receipt.count for receipt, _ in pending)
+    done = result.distinct - sum(receipt.count for receipt, _ in pending)
     start = time.monotonic()
-    progress.start("embed", texts.distinct, unit="texts", done=done)
+    progress.start("embed", result.distinct, unit="texts", done=done)
 
     def report(count: int) -> None:
         nonlocal done
@@ -319,42 +309,128 @@ def _embed_texts(header: EmbeddingHeader, texts: NumberedTexts, session: _Sessio
         progress.update(done)
 
     with vector_cache(header.fingerprint if session.is_cached else None, header.dimension, session.note) as vectors:
-        for task, prepare_seconds in _prepare_ahead(folder, header, encoder, pending, vectors):
+        runner = Runner(encoder, header.budget, session.workers, header.positions > 0, session.note)
+        shards = _Shards(folder, header, runner, vectors)
+        for task in shards.prepare_ahead(pending):
             shard_start, receipt = time.monotonic(), task.receipt
             numbers = {"embedded": len(task.missing), "known": receipt.count - len(task.missing)}
-            files = compute_shard(task, header, runner, vectors, report)
-            seconds = prepare_seconds + time.monotonic() - shard_start
+            files = shards.compute(task, report)
+            seconds = task.seconds + time.monotonic() - shard_start
             source = header.source_of(receipt.source)
             commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, session.run, seconds=seconds)
             report(numbers["known"])
-            session.made += 1
-            session.embedded += numbers["embedded"]
-            session.known += numbers["known"]
+            result.made += 1
+            result.embedded += numbers["embedded"]
+            result.known += numbers["known"]
     progress.stop()
-    session.rate = session.embedded / max(time.monotonic() - start, 1e-9)
+    result.texts_per_second = result.embedded / max(time.monotonic() - start, 1e-9)
     return header
 
 
-def _prepare_ahead(
-    folder: Path,
-    header: EmbeddingHeader,
-    encoder: Encoder,
-    pending: Sequence[tuple[OverlayReceipt, OverlayReceipt | None]],
-    known: VectorCache,
-) -> Iterator[tuple[ShardTask, float]]:
-    """Yield prepared shards with the seconds that preparing took; each is prepared while the one before it is embedded."""
+@dataclass(frozen=True)
+class _Task:
+    """A shard of texts, ready to be embedded.
 
-    def prepare(receipt: OverlayReceipt, previous: OverlayReceipt | None) -> tuple[ShardTask, float]:
-        start = time.monotonic()
-        return prepare_shard(folder, header, encoder, receipt, previous, known), time.monotonic() - start
+    Attributes
+    ----------
+    receipt : OverlayReceipt
+        Receipt of its texts.
+    arrays : dict of str to ndarray [text, ...]
+        Known vectors, and space for the others.
+    missing : int64 [n]
+        Positions of the texts to embed.
+    new : list of str
+        Those texts.
+    prepared : Prepared or None
+        The same, tokenised; None if there are none.
+    seconds : float
+        Time that this took.
+    """
 
-    with ThreadPoolExecutor(1, "tokenising") as thread:
-        following = thread.submit(prepare, *pending[0])
-        for number in range(len(pending)):
-            task = following.result()
-            if number + 1 < len(pending):
-                following = thread.submit(prepare, *pending[number + 1])
-            yield task
+    receipt: OverlayReceipt
+    arrays: dict[str, Array]
+    missing: Array
+    new: list[str]
+    prepared: Prepared | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Shards:
+    """Computes the vectors of shards of texts: reuses those already known, and embeds the others."""
+
+    folder: Path
+    header: EmbeddingHeader
+    runner: Runner
+    cache: VectorCache
+
+    def prepare_ahead(self, pending: Sequence[tuple[OverlayReceipt, OverlayReceipt | None]]) -> Iterator[_Task]:
+        """Yield prepared shards; each is prepared while the one before it is embedded."""
+        with ThreadPoolExecutor(1, "tokenising") as thread:
+            following = thread.submit(self.prepare, *pending[0])
+            for number in range(len(pending)):
+                task = following.result()
+                if number + 1 < len(pending):
+                    following = thread.submit(self.prepare, *pending[number + 1])
+                yield task
+
+    def prepare(self, receipt: OverlayReceipt, previous: OverlayReceipt | None) -> _Task:
+        """Read the texts of a shard, look up known vectors, and tokenise the other texts.
+
+        Parameters
+        ----------
+        receipt : OverlayReceipt
+            Receipt of its texts.
+        previous : OverlayReceipt or None
+            Receipt of stored, intact vectors: of fewer texts, if the dataset has grown since.
+        """
+        start, header = time.monotonic(), self.header
+        texts = read_texts(self.folder, receipt)
+        arrays = {field.name: np.full((len(texts), *field.shape), field.fill, field.dtype) for field in header.fields}
+        is_missing = np.ones(len(texts), bool)
+        if previous is not None and previous.source == header.source_of(hash_texts(texts[: previous.count])):
+            for field in header.fields:
+                arrays[field.name][: previous.count] = read_array(self.folder, header, previous, field)
+            is_missing[: previous.count] = False
+        if not header.positions:  # the cache contains no vectors of tokens
+            candidates = np.flatnonzero(is_missing)
+            for position, vector in self.cache.look_up([texts[row] for row in candidates.tolist()]).items():
+                arrays[VECTOR][candidates[position]] = vector
+                is_missing[candidates[position]] = False
+        missing = np.flatnonzero(is_missing)
+        new = [texts[row] for row in missing.tolist()]
+        prepared = self.runner.encoder.backend.prepare(new, as_query=False) if new else None
+        return _Task(receipt, arrays, missing, new, prepared, time.monotonic() - start)
+
+    def compute(self, task: _Task, report: Callable[[int], None]) -> dict[str, list[bytes]]:
+        """Embed the missing texts of a shard, and encode its arrays.
+
+        Parameters
+        ----------
+        task : _Task
+        report : callable
+            Receives the number of texts of each embedded batch.
+
+        Returns
+        -------
+        dict of str to list of bytes
+            The shard's files in pieces, by their path inside the encoder's folder.
+        """
+        arrays, header = task.arrays, self.header
+        if task.prepared is not None:
+            exact = np.empty((len(task.missing), header.dimension), np.float32)
+            for chosen, encoded in self.runner.run(task.prepared):
+                rows = task.missing[chosen]
+                exact[chosen] = arrays[VECTOR][rows] = encoded.vectors
+                for row, token in zip(rows.tolist(), encoded.tokens, strict=False):
+                    arrays[TOKEN][row, : len(token)] = token
+                    arrays[MASK][row, : len(token)] = 1
+                report(len(chosen))
+            self.cache.store(task.new, exact)
+        return {
+            object_path(field, task.receipt.shard): encode_shard(field, arrays[field.name], header.shard, header.chunk)
+            for field in header.fields
+        }
 
 
 def _measure_agreement(

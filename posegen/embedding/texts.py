@@ -10,13 +10,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.embedding_layout import ROWS_SCHEMA, TEXTS_SCHEMA, OverlayReceipt, hash_texts, rows_part, texts_part
 from posegen.dataset.embeddings import read_texts
 from posegen.dataset.layout import rows_path
@@ -24,25 +23,6 @@ from posegen.dataset.read import Dataset
 from posegen.dataset.tables import encode_table
 from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.progress import Progress
-
-Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class NumberedTexts:
-    """The distinct texts of a dataset.
-
-    Attributes
-    ----------
-    captions, distinct : int
-        Number of captions, and of distinct texts.
-    receipts : list of OverlayReceipt
-        One for each shard of texts.
-    """
-
-    captions: int
-    distinct: int
-    receipts: list[OverlayReceipt]
 
 
 @dataclass
@@ -107,7 +87,7 @@ class _TextWriter:
         self.receipts.append(receipt)
 
 
-def number_texts(dataset: Dataset, folder: Path, size: int, run: str, progress: Progress) -> NumberedTexts:
+def number_texts(dataset: Dataset, folder: Path, size: int, run: str, progress: Progress) -> tuple[int, list[OverlayReceipt]]:
     """Number the distinct captions of a dataset, and store the number of each caption.
 
     Parameters
@@ -123,7 +103,10 @@ def number_texts(dataset: Dataset, folder: Path, size: int, run: str, progress: 
 
     Returns
     -------
-    NumberedTexts
+    captions : int
+        Number of captions.
+    receipts : list of OverlayReceipt
+        One for each shard of distinct texts.
     """
     writer = _TextWriter(folder, size, run)
     writer.restore()
@@ -140,7 +123,7 @@ def number_texts(dataset: Dataset, folder: Path, size: int, run: str, progress: 
         progress.update(shard + 1)
     progress.stop()
     writer.finish()
-    return NumberedTexts(captions, len(writer.numbers), writer.receipts)
+    return captions, writer.receipts
 
 
 def _number_shard(dataset: Dataset, shard: int, source: str, writer: _TextWriter, distinct: int) -> OverlayReceipt:

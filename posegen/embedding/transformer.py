@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
 from posegen.embedding.runner import threads_per_batch
 from posegen.errors import UsageError
-
-Array = NDArray[Any]
 
 _LIMIT = 512
 """Token limit of models that declare none."""

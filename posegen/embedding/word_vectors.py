@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
 from posegen.errors import UsageError
-
-Array = NDArray[Any]
 
 HASHING = "hashing-for-tests"
 WORDLLAMA = "wordllama"

@@ -29,6 +29,9 @@ _TOKEN = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*|[.,;:!?]")
 _MARKS = frozenset(".,;:!?")
 _MOST_WORDS = 4
 """Words of a phrase."""
+_SUCCESSION = ("sequence", "backwards")
+"""Kinds of words for actions one after the other; those for `backwards` may have the later one first."""
+_CLASSES = ("speed", "who", "way", "mood")
 _REASONS = {"who": "people", "way": "path", "mood": "style"}
 
 _Statement = Mapping[str, Any]
@@ -50,28 +53,22 @@ class WordClaims(NamedTuple):
 
     Attributes
     ----------
-    sides, numbers : tuple of str
-        In their order in the text.
-    around, together, sequence, backwards, many : bool
-        Whether the text has words for a turn around, for simultaneous actions, for successive ones, for those that may be in
-        reverse order, and for an indefinite number of times.
-    reversed : bool
+    claims : list of (str, str)
+        Kinds and values, in their order in the text.
+    is_reversed : bool
         Whether a clause states the later action first.
-    classes : frozenset of (str, str)
-        Speeds, kinds of people, paths and moods.
-    negations : int
     """
 
-    sides: tuple[str, ...]
-    numbers: tuple[str, ...]
-    around: bool
-    together: bool
-    sequence: bool
-    backwards: bool
-    many: bool
-    reversed: bool
-    classes: frozenset[tuple[str, str]]
-    negations: int
+    claims: list[tuple[str, str]]
+    is_reversed: bool
+
+    def values(self, *kinds: str) -> list[str]:
+        """Return the values of the claims of these kinds."""
+        return [value for kind, value in self.claims if kind in kinds]
+
+    def has(self, *kinds: str) -> bool:
+        """Return whether there is a claim of these kinds."""
+        return any(kind in kinds for kind, _ in self.claims)
 
 
 def paraphrase_difference(caption: Mapping[str, Any], paraphrase: str, library: Library) -> str:
@@ -205,20 +202,7 @@ def word_claims(text: str, meanings: Meanings) -> WordClaims:
     WordClaims
     """
     tokens = _TOKEN.findall(text.lower().replace("\u2019", "'"))
-    claims = _claims(tokens, meanings)
-    kinds = {kind for kind, _ in claims}
-    return WordClaims(
-        sides=tuple(value for kind, value in claims if kind == "sides"),
-        numbers=tuple(value for kind, value in claims if kind == "numbers"),
-        around="around" in kinds,
-        together="together" in kinds,
-        sequence=bool(kinds & {"sequence", "backwards"}),
-        backwards="backwards" in kinds,
-        many="many" in kinds,
-        reversed=_states_later_first(tokens, meanings),
-        classes=frozenset(claim for claim in claims if claim[0] in ("speed", "who", "way", "mood")),
-        negations=sum(kind == "negations" for kind, _ in claims),
-    )
+    return WordClaims(_claims(tokens, meanings), _states_later_first(tokens, meanings))
 
 
 def _claims(tokens: Sequence[str], meanings: Meanings) -> list[tuple[str, str]]:
@@ -259,17 +243,17 @@ def word_difference(caption: WordClaims, paraphrase: WordClaims, *, turns_around
     turns_around : bool
         Whether the caption states that somebody turns around.
     """
-    if caption.sides != paraphrase.sides:
+    if caption.values("sides") != paraphrase.values("sides"):
         return "side"
-    if caption.numbers != paraphrase.numbers or caption.many != paraphrase.many:
+    if caption.values("numbers") != paraphrase.values("numbers") or caption.has("many") != paraphrase.has("many"):
         return "count"
-    if turns_around and not paraphrase.around:
+    if turns_around and not paraphrase.has("around"):
         return "direction"
-    if caption.negations != paraphrase.negations:
+    if caption.values("negations") != paraphrase.values("negations"):
         return "negation"
-    if caption.together != paraphrase.together or caption.sequence > paraphrase.sequence:
+    if caption.has("together") != paraphrase.has("together") or caption.is_reversed != paraphrase.is_reversed:
         return "order"
-    if paraphrase.backwards > caption.backwards or paraphrase.reversed != caption.reversed:
+    if caption.has(*_SUCCESSION) > paraphrase.has(*_SUCCESSION) or paraphrase.has("backwards") > caption.has("backwards"):
         return "order"
-    added = sorted(paraphrase.classes - caption.classes)
+    added = sorted(claim for claim in paraphrase.claims if claim[0] in _CLASSES and claim not in caption.claims)
     return _REASONS.get(added[0][0], added[0][0]) if added else ""

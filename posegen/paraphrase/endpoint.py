@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from posegen.errors import PosegenError, UsageError
+from posegen.extras import require_extra
 from posegen.wording import shown
 
 KEYS = ("POSEGEN_API_KEY", "OPENAI_API_KEY")
@@ -199,12 +200,9 @@ def connect(server: Server) -> Iterator[Client]:
     UsageError
         If the packages for it are not installed.
     """
-    try:
-        import httpx
-        import tenacity  # noqa: F401
-    except ImportError as error:
-        msg = "paraphrasing needs httpx and tenacity, which are not installed; install them with: pip install 'posegen[words]'"
-        raise UsageError(msg) from error
+    require_extra("words")
+    import httpx
+
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {server.key}"} if server.key else {})
     stopping = Event()
     # Redirects are not followed: the key is for this server only.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -18,13 +18,16 @@ from typing import Any
 import pyarrow as pa
 
 from posegen.config.schema import Config
-from posegen.dataset.files import remove_temporary_files, write_durably
+from posegen.dataset.embedding_layout import OverlayReceipt
+from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
+from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.errors import PosegenError, UsageError
+from posegen.hashing import byte_hash
 from posegen.library.load import Library, load_library
 from posegen.paraphrase import storage
 from posegen.paraphrase.comparison import paraphrase_difference
@@ -32,6 +35,8 @@ from posegen.paraphrase.endpoint import PROMPT, Client, Server, connect
 from posegen.progress import Progress, SilentProgress
 from posegen.validation import validated
 
+KIND = "paraphrases"
+"""Kind of the receipts. Their numbers are those of all captions, of those that were kept, and of refused ones by reason."""
 NO_ANSWER = "no usable answer"
 MOST_USELESS = 20
 """Captions in a row without a usable answer after which the run ends."""
@@ -63,12 +68,13 @@ class Paraphrases:
     asked: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
-    def add(self, receipt: storage.Receipt) -> None:
+    def add(self, receipt: OverlayReceipt) -> None:
         """Count a shard."""
+        reasons = dict(receipt.numbers)
         self.shards += 1
-        self.captions += receipt.captions
-        self.kept += receipt.kept
-        self.refused.update(receipt.refused)
+        self.captions += reasons.pop("captions")
+        self.kept += reasons.pop("kept")
+        self.refused.update(reasons)
 
 
 def paraphrase(
@@ -107,7 +113,7 @@ def paraphrase(
     samples = min(limit or len(dataset), len(dataset))
     config = validated(Config, dataset.header.config, lambda key: f"{path}: in the config of its dataset.json: ")
     library = load_library(config.story.library)
-    begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), storage.hash_bytes(PROMPT.encode())
+    begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), byte_hash([PROMPT.encode()])
     asked = storage.Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
     storage.check_provenance(folder, asked, run)
     display = progress or SilentProgress()
@@ -117,15 +123,18 @@ def paraphrase(
         display.start("paraphrase", samples)
         for shard in range(-(-samples // size)):
             count = min(size, samples - shard * size)
-            receipt = storage.read_receipt(folder, shard)
+            receipt = intact_receipt(folder, KIND, shard)
             source = dataset.receipt(shard).files[rows_path(shard)].xxh3
-            if receipt is None or receipt.source != source or receipt.samples < count:
+            if receipt is None or receipt.source != source or receipt.count < count:
                 rows = _read_rows(dataset, shard, count)
                 for _ in _ask_missing(rows, answers, client, in_flight):
                     found.asked += 1
                     display.update(shard * size, f"{found.asked:,} captions asked for")
-                new = storage.Receipt(shard, count, 0, source, 0, "", 0, {})
-                receipt = _write_part(folder, new, _compare(rows, answers, library), run)
+                compared = _compare(rows, answers, library)
+                refused = Counter(row["reason"] for row in compared if row["reason"])
+                numbers = {"captions": len(compared), "kept": len(compared) - refused.total(), **refused}
+                part = {storage.part_path(shard): [encode_table(pa.Table.from_pylist(compared, schema=storage.SCHEMA))]}
+                receipt = commit_part(folder, KIND, shard, count, source, numbers, part, run)
                 found.written += 1
             found.add(receipt)
             display.update(min(samples, (shard + 1) * size), f"{found.asked:,} captions asked for")
@@ -206,20 +215,3 @@ def _compare(rows: Sequence[_Row], answers: storage.Answers, library: Library) -
                     }
                 )
     return compared
-
-
-def _write_part(folder: Path, receipt: storage.Receipt, compared: list[_Row], run: str) -> storage.Receipt:
-    """Write a part, and then its receipt."""
-    data = encode_table(pa.Table.from_pylist(compared, schema=storage.SCHEMA))
-    write_durably(storage.part_path(folder, receipt.shard), data, run)
-    reasons = Counter(row["reason"] for row in compared if row["reason"])
-    complete = replace(
-        receipt,
-        captions=len(compared),
-        size=len(data),
-        xxh3=storage.hash_bytes(data),
-        kept=len(compared) - reasons.total(),
-        refused=dict(sorted(reasons.items())),
-    )
-    write_durably(storage.receipt_path(folder, receipt.shard), complete.to_bytes(), run)
-    return complete

@@ -130,12 +130,14 @@ def animate_once(run: Path, texts: tuple[str, ...], out: Path, progress: Progres
 def draw_animation(animation: Animation, out: Path) -> None:
     """Draw an animation as a .gif, or its poses over time as a .png, with its texts below."""
     from posegen.skeleton import CONTACTS
-    from posegen.viewing.render import render
+    from posegen.viewing.clip import make_clip
+    from posegen.viewing.render import render_all
 
     clip = animation.clip
     contacts = np.zeros((len(clip.joints), len(CONTACTS)), np.uint8)
     contacts[:, : clip.contact.shape[1]] = clip.contact
-    render(clip.joints, "\n".join(animation.texts), animation.fps, out, contacts=contacts, title="animated")
+    drawn = make_clip(clip.joints, "\n".join(animation.texts), animation.fps, contacts=contacts, title="animated")
+    render_all([drawn], out)
 
 
 def _model_hash(run: Path) -> str | None:

@@ -10,16 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import cos, radians, sin
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFont
 
+from posegen.arrays import Array
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
-from posegen.viewing.clip import Seat
-
-Array = NDArray[Any]
+from posegen.viewing.clip import Clip, Seat
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,38 @@ def middle(joints: Array) -> Array:
     centre = centre[last]
     centre[:, 1] = 0.0
     return centre
+
+
+FINER = 2
+"""Supersampling factor, which smooths edges."""
+PAPER, GREY = (255, 255, 255), (120, 120, 126)
+MARGIN, TEXT_SIZE = 10, 14
+
+
+def draw_frame(
+    clip: Clip, frame: int, placement: Placement, centre: Array, size: tuple[int, int], reach: tuple[float, float]
+) -> Image.Image:
+    """Return a picture of the floor, seats and figures of one frame.
+
+    Parameters
+    ----------
+    clip : Clip
+    frame : int
+    placement : Placement
+        In pixels that are :data:`FINER` times smaller.
+    centre : float [3]
+        Target of the camera.
+    size : (int, int)
+        Width and height in pixels.
+    reach : (float, float)
+        Metres of floor across the picture and into it.
+    """
+    picture = Image.new("RGB", (size[0] * FINER, size[1] * FINER), PAPER)
+    canvas = ImageDraw.Draw(picture)
+    draw_floor(canvas, placement, centre, reach)
+    draw_seats(canvas, placement, centre, clip.seats)
+    draw_figures(canvas, placement, centre, clip.joints[:, frame], None if clip.contacts is None else clip.contacts[:, frame])
+    return picture.reduce(FINER)
 
 
 Colour = tuple[int, int, int]

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.wording import did_you_mean, shown
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -178,12 +176,15 @@ def clip_of_sequence(
         title=f"sample {row['sample']}, {row['variant']}",
         actions=None if action is None else tracks_of(action, names),
         contacts=contact,
-        seats=() if contact is None else _surfaces(joints, contact, row),
+        seats=()
+        if contact is None
+        else surfaces_of(joints, contact, [actor["seat_height"] for actor in row.get("actors", ())]),
     )
 
 
-def _surfaces(joints: Array, contact: Array, row: Mapping[str, Any]) -> list[Seat]:
-    return seats_of(joints, contact, [actor["seat_height"] for actor in row.get("actors", ())]) + treads_of(joints, contact)
+def surfaces_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
+    """Return the seats and treads in use; see :func:`seats_of` and :func:`treads_of`."""
+    return seats_of(joints, contact, heights) + treads_of(joints, contact)
 
 
 def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
@@ -201,12 +202,7 @@ def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Se
     seats = []
     pelvis, point = JOINTS.index("pelvis"), CONTACTS.index("seat")
     for height, pelvis_path, touching in zip(heights, joints[..., pelvis, :], contact[..., point] == 1, strict=False):
-        begins = np.flatnonzero(touching & ~np.roll(touching, 1) | (touching & (np.arange(len(touching)) == 0)))
-        seats += [
-            Seat((float(pelvis_path[f, 0]), float(height), float(pelvis_path[f, 2])))
-            for f in begins
-            if pelvis_path[f, 1] > height > 0
-        ]
+        seats += [Seat((float(x), float(height), float(z))) for x, y, z in pelvis_path[_begins(touching)] if y > height > 0]
     return seats
 
 
@@ -222,13 +218,17 @@ def treads_of(joints: Array, contact: Array) -> list[Seat]:
     for side in ("left", "right"):
         ball, point = JOINTS.index(f"{side}_foot"), CONTACTS.index(f"{side}_toe")
         for places, touching in zip(joints[..., ball, :], contact[..., point] == 1, strict=True):
-            begins = np.flatnonzero(touching & ~np.concatenate([[False], touching[:-1]]))
             treads += [
-                Seat((float(places[f, 0]), float(places[f, 1]) - BALL_HEIGHT, float(places[f, 2])), TREAD, TREAD_THICKNESS)
-                for f in begins
-                if places[f, 1] > LEAST_RISE
+                Seat((float(x), float(y) - BALL_HEIGHT, float(z)), TREAD, TREAD_THICKNESS)
+                for x, y, z in places[_begins(touching)]
+                if y > LEAST_RISE
             ]
     return treads
+
+
+def _begins(touching: Array) -> Array:
+    """Return where the intervals of True begin."""
+    return np.asarray(np.diff(touching.astype(np.int8), prepend=0) == 1)
 
 
 def tracks_of(action: Array, names: Sequence[str]) -> dict[str, tuple[str, ...]]:

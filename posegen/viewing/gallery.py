@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from posegen.library.load import Library
 from posegen.motion.engine import animate
 from posegen.planning.repertoire import NO_GAIT, STEP, Repertoire, repertoire
 from posegen.scene import BOTH, RIGHT, Scenes, empty_scenes
-from posegen.viewing.clip import Clip, make_clip, seats_of, tracks_of, treads_of
-from posegen.viewing.sheet import sheet_of_clip
+from posegen.templates import fill_template
+from posegen.viewing.clip import Clip, make_clip, surfaces_of, tracks_of
+from posegen.viewing.pictures import sheet_of_clip
 
 FPS = 25
 STANDING_SECONDS = 0.8
@@ -50,7 +52,7 @@ def demonstrate(library: Library, name: str) -> Clip:
         title=name.replace("_", " "),
         actions=tracks_of(motion.action[0], library.actions),
         contacts=contact,
-        seats=seats_of(joints, contact, scenes.seat_height[0].tolist()) + treads_of(joints, contact),
+        seats=surfaces_of(joints, contact, scenes.seat_height[0].tolist()),
     )
 
 
@@ -116,27 +118,14 @@ def write_gallery(library: Library, folder: Path) -> Iterator[Path]:
         sheet.quantize(COLOURS).save(pictures / f"{name}.png", optimize=True)
         yield pictures / f"{name}.png"
     page = folder / PAGE
-    page.write_text("\n".join(_lines(library)), encoding="utf-8")
+    page.write_text(gallery_page(library), encoding="utf-8")
     yield page
 
 
-def _lines(library: Library) -> Iterator[str]:
-    yield "# Actions"
-    yield ""
-    yield f"All {len(library.actions)} actions of the library, each performed once by a person of average build."
-    yield "`posegen actions page` writes this page; `posegen actions show NAME` animates one."
-    yield "The keys of an action file: [motion.md](motion.md)."
-    for family, names in library.families.items():
-        yield ""
-        yield f"## {family.replace('_', ' ').capitalize()}"
-        for name in names:
-            yield ""
-            yield f"### {name}"
-            yield ""
-            yield _description(library, name)
-            yield ""
-            yield f"![{name}]({PICTURES}/{name}.png)"
-    yield ""
+def gallery_page(library: Library) -> str:
+    """Return the Markdown page of :func:`write_gallery`."""
+    describe = partial(_description, library)
+    return fill_template(Path(__file__).parent / "actions.md.j2", library=library, describe=describe, pictures=PICTURES)
 
 
 def _description(library: Library, name: str) -> str:

@@ -1,18 +1,13 @@
-"""Render arrays or clips to a picture file in the format of its suffix."""
+"""Render clips to a picture file in the format of its suffix."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from posegen.errors import UsageError
-from posegen.viewing.clip import Clip, Seat, make_clip
-
-Array = NDArray[Any]
+from posegen.extras import require_extra
+from posegen.viewing.clip import Clip
 
 SUFFIXES = (".gif", ".png")
 
@@ -23,7 +18,7 @@ def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
     Raises
     ------
     UsageError
-        If the suffix is not in `suffixes`, the folder does not exist, or Pillow is not installed.
+        If the suffix is not in `suffixes`, the folder does not exist, or a package of the extra ``view`` is not installed.
     """
     path = Path(path)
     if path.suffix.lower() not in suffixes:
@@ -32,59 +27,24 @@ def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
     if not path.parent.is_dir():
         msg = f"cannot write '{path}': the folder '{path.parent}' does not exist; create it first"
         raise UsageError(msg)
-    if find_spec("PIL") is None:
-        msg = "drawing needs Pillow, which is not installed; install it with: pip install 'posegen[view]'"
-        raise UsageError(msg)
+    require_extra("view")
     return path
 
 
-def render(
-    joints: Array,
-    caption: str,
-    fps: float,
-    path: str | Path,
-    *,
-    actions: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-    contacts: Array | None = None,
-    seats: Sequence[Seat] = (),
-    title: str = "",
-) -> Path:
-    """Draw one sequence as an animated GIF or, with a ``.png`` path, as a contact sheet.
+def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
+    """Draw one sequence as an animated GIF, or one or several as contact sheets below each other (PNG).
 
     Parameters
     ----------
-    joints : float [actors, frames, 22, 3] or [frames, 22, 3]
-        Metres, y up; NaN where an actor is absent.
-    caption : str
-        Written below the picture.
-    fps : float
+    clips : sequence of Clip
+        See :func:`posegen.viewing.clip.make_clip`.
     path : str or Path
         Ends in ``.gif`` or ``.png``; an existing file is replaced.
-    actions : sequence of str, mapping of str to sequence of str, or None
-        One label per frame, or several tracks of labels by name.
-    contacts : [actors, frames, 9] or [frames, 9] or None
-        1 where a point of :data:`posegen.skeleton.CONTACTS` is in contact.
-    seats : sequence of Seat
-    title : str
-        A short line above the picture.
 
     Returns
     -------
     Path
         The path of the picture.
-
-    Raises
-    ------
-    UsageError
-        If array shapes do not match, the path is not writable, or Pillow is missing.
-    """
-    path = check_path(path)
-    clip = make_clip(joints, caption, fps, title=title, actions=actions, contacts=contacts, seats=seats)
-    return render_all([clip], path)
-
-
-def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
-    """Draw several sequences as contact sheets below each other (PNG); a GIF shows exactly one.
 
     Raises
     ------
@@ -101,11 +61,11 @@ def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
         raise UsageError(msg)
     # Only here, because Pillow may not be installed.
     if animated:
-        from posegen.viewing.gif import save_gif
+        from posegen.viewing.pictures import save_gif
 
         save_gif(clips[0], path)
         return path
-    from posegen.viewing.sheet import sheet_of_clip, sheet_of_samples
+    from posegen.viewing.pictures import sheet_of_clip, sheet_of_samples
 
     sheet = sheet_of_clip(clips[0]) if len(clips) == 1 else sheet_of_samples(clips)
     sheet.save(path, format="PNG")

@@ -43,18 +43,18 @@ def test_related_phrases_have_more_weight_than_captions() -> None:
 
 def test_a_word_of_one_action_only_is_evidence_of_that_action() -> None:
     phrases = ["someone genuflects", "someone strolls", "someone is strolling about", "someone bows"]
-    found = count_words(phrases, [0, 1, 1, 2], [True] * 4, 3)
+    found = count_words(phrases, [0, 1, 1, 2], [True] * 4)
     assert found.evidence("Genuflecting!") == pytest.approx([1 / 2, 0, 0])
     assert found.evidence("they strolled") == pytest.approx([0, 2 / 3, 0])
     assert found.evidence("someone strolls") == pytest.approx([1 / 5, 2 / 3 + 2 / 5, 1 / 5])
     assert found.evidence("a zebra").tolist() == [0, 0, 0]
     # Words with letters of other languages are not split.
-    assert count_words(["jemand läuft"], [0], [True], 1).evidence("uft").tolist() == [0]
+    assert count_words(["jemand läuft"], [0], [True]).evidence("uft").tolist() == [0]
 
 
 def test_all_captions_of_an_action_count_as_twenty_phrases() -> None:
     phrases = ["bows low", "bows", "bows", "bows twice", "bows to none"]
-    found = count_words(phrases, [0, 0, 0, 0, 1], [False] * 4 + [True], 2)
+    found = count_words(phrases, [0, 0, 0, 0, 1], [False] * 4 + [True])
     assert found.evidence("bow") == pytest.approx([20 / 22, 1 / 22])
     assert found.evidence("low") == pytest.approx([5 / 6, 0])
 

@@ -19,7 +19,7 @@ from posegen.evaluation.evaluate import evaluate
 from posegen.pipeline.run import Request, run_pipeline
 from posegen.progress import SilentProgress
 from posegen.training.train import train
-from posegen.viewing.render import render
+from posegen.viewing.render import render_all
 from tests import preloading
 from tests.training import tiny
 
@@ -78,7 +78,7 @@ def main(folder: Path) -> dict[str, Any]:
     assert train
     assert embed
     assert evaluate
-    assert render
+    assert render_all
     preloading.kernels()
     preloading.sentences()
     preloading.int8()

@@ -12,11 +12,14 @@ from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS
 from posegen.viewing.canvas import COLOURS, typeface, wrap
 from posegen.viewing.clip import clip_of_sequence, make_clip, tracks_of
-from posegen.viewing.gif import shown_frames
-from posegen.viewing.render import render, render_all
-from posegen.viewing.sheet import PALETTE, draw_bars, label_intervals, sheet_of_clip, sheet_of_samples
+from posegen.viewing.pictures import PALETTE, draw_bars, label_intervals, sheet_of_clip, sheet_of_samples, shown_frames
+from posegen.viewing.render import render_all
 
 CAPTION = "A person stands still, then walks forward and waves with the left hand."
+
+
+def render(joints, caption, fps, path, **details):
+    return render_all([make_clip(joints, caption, fps, **details)], path)
 
 
 def gliding(frames=30, speed=0.02):
@@ -220,9 +223,10 @@ import sys
 sys.modules["PIL"] = None
 import numpy as np
 from posegen.errors import UsageError
-from posegen.viewing.render import render
+from posegen.viewing.clip import make_clip
+from posegen.viewing.render import render_all
 try:
-    render(np.zeros((1, 3, 22, 3)), "", 25, {str(tmp_path / "a.png")!r})
+    render_all([make_clip(np.zeros((1, 3, 22, 3)))], {str(tmp_path / "a.png")!r})
 except UsageError as error:
     print(error)
 """

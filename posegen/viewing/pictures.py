@@ -1,24 +1,29 @@
-"""Contact sheets: poses at even intervals, label bars, and the path from above."""
+"""Pictures of clips: an animated GIF with a camera that follows the actors, and contact sheets with poses, label bars and the
+path from above.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from posegen.errors import UsageError
+from posegen.arrays import Array
 from posegen.skeleton import CONTACTS, JOINTS, sole_points
 from posegen.viewing.canvas import (
     COLOURS,
+    FINER,
+    GREY,
     INK,
+    MARGIN,
+    PAPER,
+    TEXT_SIZE,
     Placement,
     View,
-    draw_figures,
-    draw_floor,
-    draw_seats,
+    draw_frame,
     facing,
     line_height,
     middle,
@@ -29,29 +34,14 @@ from posegen.viewing.canvas import (
 )
 from posegen.viewing.clip import Clip
 
-Array = NDArray[Any]
-
-
-FINER = 2
-"""Supersampling factor, which smooths edges."""
-
-MARGIN = 10
-TEXT_SIZE = 14
+SHEET_CAMERA, GIF_CAMERA = (-50.0, 14.0), (-40.0, 16.0)
+"""Azimuth and elevation in degrees, relative to the heading of the first actor in the first frame: the camera is ahead of the
+actor on its right side, so that the actor walks to the right."""
 PLAN_SHARE = 0.11
 """Share of the width for the path from above."""
 
-PAPER = (255, 255, 255)
 
-
-def sheet_of_clip(
-    clip: Clip,
-    *,
-    poses: int = 12,
-    width: int = 1440,
-    scale: float = 92.0,
-    azimuth: float = -50.0,
-    elevation: float = 14.0,
-) -> Image.Image:
+def sheet_of_clip(clip: Clip, *, poses: int = 12, width: int = 1440, scale: float = 92.0) -> Image.Image:
     """Return the contact sheet of one sequence.
 
     Parameters
@@ -63,9 +53,6 @@ def sheet_of_clip(
         Pixels; poses are wrapped into rows.
     scale : float
         Pixels per metre, reduced if the figures do not fit.
-    azimuth, elevation : float
-        Direction of the camera in degrees, relative to the heading of the first actor in the first frame. By default the
-        camera is ahead of the actor on its right side, so that the actor walks to the right.
 
     Returns
     -------
@@ -73,7 +60,7 @@ def sheet_of_clip(
     """
     heading = facing(clip.joints)
     chosen = np.unique(np.linspace(0, clip.frames - 1, min(poses, clip.frames)).round().astype(int))
-    body = _body(clip, chosen, view_from(azimuth, elevation, heading), heading, (width - 2 * MARGIN, scale))
+    body = _body(clip, chosen, view_from(*SHEET_CAMERA, heading), heading, (width - 2 * MARGIN, scale))
     caption = wrap(clip.caption, TEXT_SIZE, width - 2 * MARGIN)
     title_height = line_height(TEXT_SIZE) if clip.title else 0
     text_height = line_height(TEXT_SIZE) * len(caption)
@@ -81,7 +68,7 @@ def sheet_of_clip(
     sheet = Image.new("RGB", (width, height), PAPER)
     canvas = ImageDraw.Draw(sheet)
     if clip.title:
-        write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, (120, 120, 126))
+        write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, GREY)
     top = title_height + MARGIN // 2
     sheet.paste(body, (MARGIN, top))
     top += body.height + MARGIN // 2
@@ -93,16 +80,7 @@ def sheet_of_clip(
 def sheet_of_samples(
     clips: Sequence[Clip], *, poses: int = 10, width: int = 1200, columns: int = 1, scale: float = 70.0
 ) -> Image.Image:
-    """Return the contact sheets of several sequences on one page, in `columns`, row by row.
-
-    Raises
-    ------
-    UsageError
-        If `clips` is empty.
-    """
-    if not clips:
-        msg = "a sheet needs at least one sequence"
-        raise UsageError(msg)
+    """Return the contact sheets of several sequences on one page, in `columns`, row by row."""
     sheets = [sheet_of_clip(clip, poses=poses, width=width // columns, scale=scale) for clip in clips]
     rows = [sheets[i : i + columns] for i in range(0, len(sheets), columns)]
     heights = [max(sheet.height for sheet in row) for row in rows]
@@ -142,16 +120,11 @@ def _poses(clip: Clip, chosen: Array, view: View, width: int, scale: float) -> I
     fine = scale * FINER
     placement = Placement(view, fine, (FINER * cell[0] / 2 - fine * (left + right) / 2, fine * high))
     for number, frame in enumerate(chosen):
-        picture = Image.new("RGB", (cell[0] * FINER, cell[1] * FINER), PAPER)
-        canvas = ImageDraw.Draw(picture)
-        draw_floor(canvas, placement, centre[frame], (cell[0] / 2 / scale, max(0.6, (right - left) / 2)))
-        draw_seats(canvas, placement, centre[frame], clip.seats)
-        contacts = None if clip.contacts is None else clip.contacts[:, frame]
-        draw_figures(canvas, placement, centre[frame], clip.joints[:, frame], contacts)
-        picture = picture.reduce(FINER)
+        reach = (cell[0] / 2 / scale, max(0.6, (right - left) / 2))
+        picture = draw_frame(clip, frame, placement, centre[frame], cell, reach)
         time = f"{frame / clip.fps:.2f} s"
         at = (cell[0] / 2, cell[1] - line_height(11))
-        ImageDraw.Draw(picture).text(at, time, fill=(120, 120, 126), font=typeface(11), anchor="ma")
+        ImageDraw.Draw(picture).text(at, time, fill=GREY, font=typeface(11), anchor="ma")
         whole.paste(picture, (number % columns * cell[0], number // columns * cell[1]))
     return whole
 
@@ -203,11 +176,13 @@ def bars_height(clip: Clip) -> int:
 
 def draw_bars(canvas: ImageDraw.ImageDraw, clip: Clip, left: int, top: int, width: int) -> None:
     """Draw the bars of a sequence over `width` pixels, with the names of the tracks to their left."""
-    colours = _label_colours(clip.tracks)
+    every = dict.fromkeys(label for labels in clip.tracks.values() for label in labels if label)
+    colours = dict(zip(every, cycle(PALETTE), strict=False))
     for name, labels in clip.tracks.items():
         canvas.text((left, top), name, fill=INK, font=typeface(11))
         for label, start, end in label_intervals(labels):
-            _draw_interval(canvas, label, colours[label], _span(left, width, start, end, clip.frames), top)
+            if label:
+                _draw_interval(canvas, label, colours[label], _span(left, width, start, end, clip.frames), top)
         top += TRACK_HEIGHT
     for name, touching in _contact_rows(clip):
         canvas.text((left, top - 2), name, fill=INK, font=typeface(9))
@@ -232,16 +207,6 @@ def _draw_interval(
     canvas.rectangle((span[0], top, max(span[0], span[1] - 2), top + TRACK_HEIGHT - 3), fill=colour)
     if typeface(10).getlength(label) < span[1] - span[0] - 4:
         canvas.text((span[0] + 3, top), label, fill=INK, font=typeface(10))
-
-
-def _label_colours(tracks: Mapping[str, Iterable[str]]) -> dict[str, tuple[int, int, int] | None]:
-    """Return a colour for each label in order of appearance; None for the empty label."""
-    colours: dict[str, tuple[int, int, int] | None] = {"": None}
-    for labels in tracks.values():
-        for label in labels:
-            if label not in colours:
-                colours[label] = PALETTE[(len(colours) - 1) % len(PALETTE)]
-    return colours
 
 
 def _contact_rows(clip: Clip) -> list[tuple[str, Array]]:
@@ -283,8 +248,8 @@ def draw_plan(clip: Clip, chosen: Array, size: tuple[int, int], heading: float) 
     canvas.line((6, bottom, 6 + scale, bottom), fill=(150, 150, 156), width=4)
     picture = picture.reduce(FINER)
     text = ImageDraw.Draw(picture)
-    text.text((5 + scale / FINER + 3, size[1] - 9), "1 m", fill=(120, 120, 126), font=typeface(10), anchor="lm")
-    text.text((3, 2), "from above", fill=(120, 120, 126), font=typeface(10))
+    text.text((5 + scale / FINER + 3, size[1] - 9), "1 m", fill=GREY, font=typeface(10), anchor="lm")
+    text.text((3, 2), "from above", fill=GREY, font=typeface(10))
     return picture
 
 
@@ -316,3 +281,90 @@ def _draw_soles(canvas: ImageDraw.ImageDraw, clip: Clip, actor: int, placement: 
         flat = (clip.contacts[actor, :, heel : heel + 2] == 1).all(-1) & np.isfinite(soles[:, heel : heel + 2]).all((1, 2))
         for pair in soles[flat, heel : heel + 2]:
             canvas.line([(float(x), float(y)) for x, y in pair], fill=COLOURS[side], width=4)
+
+
+GIF_SIZE = 400
+"""Width and height of the animated part in pixels; title and caption are above and below it."""
+FADING_STEPS = 12
+"""Number of shades of each colour in a GIF."""
+
+MOST_PER_SECOND = 30.0
+"""Frames per second; viewers slow down GIFs with many more."""
+
+
+def shown_frames(frames: int, fps: float) -> tuple[Array, list[int]]:
+    """Return the frames of a GIF and the duration of each in milliseconds.
+
+    A GIF stores durations in hundredths of a second. Rounding errors are carried over to later frames, so that the total
+    duration is that of the sequence.
+    """
+    step = max(1, round(fps / MOST_PER_SECOND))
+    shown = np.arange(0, frames, step)
+    ends = np.round(np.append(shown[1:], frames) / fps * 100).astype(int)
+    return shown, [int(10 * d) for d in np.diff(ends, prepend=0)]
+
+
+def save_gif(clip: Clip, path: Path) -> None:
+    """Write a sequence as a looping animated GIF."""
+    placement, centre, reach = _camera(clip)
+    page, top = _page(clip)
+    shown, durations = shown_frames(clip.frames, clip.fps)
+    pictures = []
+    for frame in shown:
+        whole = page.copy()
+        whole.paste(draw_frame(clip, frame, placement, centre[frame], (GIF_SIZE, GIF_SIZE), reach), (0, top))
+        _write_time(whole, clip, int(frame), top)
+        pictures.append(whole)
+    palette = _palette()
+    small = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
+    small[0].save(path, format="GIF", save_all=True, append_images=small[1:], duration=durations, loop=0, optimize=False)
+
+
+def _camera(clip: Clip) -> tuple[Placement, Array, tuple[float, float]]:
+    """Return a camera that keeps every actor in the picture in every frame."""
+    view = view_from(*GIF_CAMERA, facing(clip.joints))
+    centre = middle(clip.joints)
+    points = Placement(view, 1.0, (0.0, 0.0)).pixels(clip.joints, centre[None, :, None])
+    points = points[np.isfinite(points).all(-1)]
+    across = max(0.9, float(np.abs(points[:, 0]).max()) + 0.2)
+    low = max(0.35, float(points[:, 1].max()) + 0.2)
+    high = max(1.5, float(-points[:, 1].min()) + 0.35)
+    metres = max(2 * across, low + high)
+    scale = GIF_SIZE * FINER / metres
+    # Spare height is split equally above and below.
+    spare = (metres - low - high) / 2
+    placement = Placement(view, scale, (GIF_SIZE * FINER / 2, scale * (high + spare)))
+    return placement, centre, (metres / 2, max(1.0, across))
+
+
+def _page(clip: Clip) -> tuple[Image.Image, int]:
+    """Return the page with title and caption, which all frames share, and the top of the animated part."""
+    caption = wrap(clip.caption, TEXT_SIZE, GIF_SIZE - 2 * MARGIN)
+    top = line_height(TEXT_SIZE) + MARGIN // 2
+    height = top + GIF_SIZE + line_height(TEXT_SIZE) * len(caption) + MARGIN
+    page = Image.new("RGB", (GIF_SIZE, height), PAPER)
+    canvas = ImageDraw.Draw(page)
+    write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, GREY)
+    write_lines(canvas, (MARGIN, top + GIF_SIZE), caption, TEXT_SIZE)
+    return page, top
+
+
+def _write_time(page: Image.Image, clip: Clip, frame: int, top: int) -> None:
+    canvas = ImageDraw.Draw(page)
+    time = f"{frame / clip.fps:.2f} s   frame {frame}"
+    canvas.text((GIF_SIZE - MARGIN, MARGIN // 2), time, fill=GREY, font=typeface(12), anchor="ra")
+    labels = list(dict.fromkeys(track[frame] for track in clip.tracks.values() if track[frame]))
+    write_lines(canvas, (MARGIN, top), [" + ".join(labels)], TEXT_SIZE + 2, INK)
+
+
+def _palette() -> Image.Image:
+    """Return the palette of all colours and their blends with the paper; frames share it, so that nothing flickers."""
+    palette = Image.new("P", (1, 1))
+    fading = [
+        round(tone + (paper - tone) * step / FADING_STEPS)
+        for colour in (*COLOURS.values(), INK, GREY)
+        for step in range(FADING_STEPS)
+        for tone, paper in zip(colour, PAPER, strict=True)
+    ]
+    palette.putpalette([*PAPER, *fading])
+    return palette
