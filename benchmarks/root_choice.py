@@ -228,7 +228,7 @@ def cadence(walk: Walk) -> float:
 NOTHING = "-"
 COLUMNS = (
     "demand", "root", "speed, % of demand", "sole speed in contact, mean / p98 (m/s)", "stance without contact (%)",
-    "pelvis speed, SD (% of mean)", "pelvis acceleration, p98 (m/s2)", "steps a minute", "walk ratio (% of published)",
+    "pelvis speed, SD (% of mean)", "pelvis acceleration, p98 (m/s2)", "steps per minute", "walk ratio (% of published)",
     "pelvis up and down (cm)", "side to side (cm)", "hip error (SD)", "knee error (SD)", "knee lag (% of stride)",
 )  # fmt: skip
 

@@ -42,5 +42,5 @@ def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, 
     comparison = benchmark.pedantic(compare, args=(reading, unpacking, PAIRS), rounds=1)
     rate = sequences / float(np.median(comparison.first))
     benchmark.extra_info.update({"ratio": comparison.ratio, "sequences_per_second": rate})
-    print(f"\nshuffled batches: {rate:,.0f} sequences a second, {comparison.ratio:.2f} times as long as unpacking")
+    print(f"\nshuffled batches: {rate:,.0f} sequences per second, {comparison.ratio:.2f} times as long as unpacking")
     guard("shuffled batches, by unpacking their chunks", comparison.ratio, most=READING)

@@ -39,7 +39,9 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(
         "largest change of a bone's length as stored", f"{1000 * bone:.3f} mm", f"under {1000 * BONE:.3f}", bone < BONE
     )
-    yield Figure("deepest sole point", f"{1000 * depth:.1f} mm", f"at most {1000 * DEPTH:.0f} mm", depth <= DEPTH)
+    yield Figure(
+        "deepest sole point below the floor", f"{1000 * depth:.1f} mm", f"at most {1000 * DEPTH:.0f} mm", depth <= DEPTH
+    )
     value = f"{100 * static:.2f} %, 99th percentile {np.percentile(speed, 99):.3f} m/s"
     yield Figure(f"sole points in contact that move under {SLIDE} m/s", value, f"{100 * STATIC:.0f} %", static >= STATIC)
     seconds = frozen / fps

@@ -2,6 +2,6 @@
 
 from benchmarks.keep import attacks, damages, faults, fuzz
 
-TITLE = "Keeping what was made"
+TITLE = "Reliability of stored datasets"
 MEASURES = [faults, attacks, damages, fuzz]
 PAGES = ["benchmarks.keep.page"]

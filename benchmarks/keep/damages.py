@@ -73,14 +73,14 @@ def measure(folder: Path) -> Iterator[Figure]:
             print(f"{number + 1} of {DAMAGES} damages", file=sys.stderr, flush=True)
     what = f"{DAMAGES} damages of {len(place.files)} files in {SHARDS} shards"
     yield Figure(
-        f"{what}: not named by verify, or something else named", str(len(unnamed)), "0", not unnamed, [dict(reported), unnamed]
+        f"{what}: not reported by verify, or reported wrongly", str(len(unnamed)), "0", not unnamed, [dict(reported), unnamed]
     )
-    yield Figure("of them: read through posegen.open without an error", str(len(unread)), "0", not unread, unread)
-    yield Figure("of them: read, and another value than was written", str(len(wrong)), "0", not wrong, wrong)
+    yield Figure("of these, read through posegen.open without an error", str(len(unread)), "0", not unread, unread)
+    yield Figure("of these, read with a wrong value", str(len(wrong)), "0", not wrong, wrong)
     yield Figure("kinds of damage", ", ".join(f"{count} {kind}" for kind, count in sorted(reported.items())))
     yield from _through_the_command_line(place, moments, kinds)
     left = [str(problem) for problem in verify(path)]
-    yield Figure("verify once all is undone", f"{len(left)} problems", "0", not left, left)
+    yield Figure("verify after restoring all files", f"{len(left)} problems", "0", not left, left)
 
 
 @dataclass(frozen=True)
@@ -326,4 +326,4 @@ def _through_the_command_line(place: Place, moments: random.Random, kinds: list[
         if run.returncode != 1 or not named or "Traceback" in run.stdout + run.stderr:
             bad.append(f"{number} {kind.__name__} of {where}: {run.returncode} {run.stdout[-500:]} {run.stderr[-500:]}")
     reported = f"{THROUGH_THE_COMMAND_LINE - len(bad)} of {THROUGH_THE_COMMAND_LINE}"
-    yield Figure("by the command: exit code 1, the file named, no traceback", reported, "all", not bad, bad)
+    yield Figure("posegen verify: exit code 1, file named, no traceback", reported, "all", not bad, bad)

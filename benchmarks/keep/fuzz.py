@@ -37,9 +37,9 @@ def measure(folder: Path) -> Iterator[Figure]:
     more = _memory() - before
     yield from _guided(folder, round(GUIDED_INPUTS * scale), tallies)
     slowest = max(tally.slowest for tally in tallies)
-    yield Figure("the longest that reading one of them took", f"{slowest:.2f} s", f"below {SECONDS:.0f} s", slowest < SECONDS)
+    yield Figure("longest time to read one input", f"{slowest:.2f} s", f"below {SECONDS:.0f} s", slowest < SECONDS)
     reported, wanted = f"{more / 1e6:.0f} MB", f"below {MORE_BYTES / 1e6:.0f} MB"
-    yield Figure("memory that reading them took more than before", reported, wanted, more < MORE_BYTES)
+    yield Figure("memory growth while reading them", reported, wanted, more < MORE_BYTES)
 
 
 def fuzz(kind: Kind, inputs: int, chance: int) -> Tally:
@@ -65,13 +65,13 @@ def fuzz(kind: Kind, inputs: int, chance: int) -> Tally:
 
 def _guided(folder: Path, inputs: int, tallies: list[Tally]) -> Iterator[Figure]:
     if not is_possible():
-        yield Figure("inputs that atheris leads by what they reach", "not measured: atheris is not installed", "0 crashes")
+        yield Figure("inputs guided by coverage (atheris)", "not measured: atheris is not installed", "0 crashes")
         return
     for name in KINDS:
         place = folder / f"guided {name}"
         place.mkdir()
         tallies.append(guided(place, name, inputs))
-        yield _figure(f"{name} that atheris leads by what they reach", tallies[-1])
+        yield _figure(f"{name} guided by coverage (atheris)", tallies[-1])
 
 
 def _figure(name: str, tally: Tally) -> Figure:

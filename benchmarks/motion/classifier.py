@@ -75,7 +75,7 @@ Answers = tuple[Answer, Answer]
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    name = "mocap clips known to a classifier trained on generated motion"
+    name = "balanced accuracy on mocap clips, classifier trained on generated motion"
     clips = captured()
     if clips is None:
         yield Figure(name, "not measured: POSEGEN_REFERENCE is not set", f"balanced accuracy {TARGET:.2f}")
@@ -101,7 +101,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     among = cross_validated(classifiers()[kind], features, asked, truth)
     half = Answer(among.said[~first], among.families[~first])
     measured = f"{half.balanced:.2f}; {among.balanced:.2f} of the clips of both halves"
-    yield Figure("the same trained on mocap clips of other persons", measured)
+    yield Figure("the same, classifier trained on mocap of other subjects", measured)
     yield from _confusion(held, "generated")
     yield from _confusion(half, "captured")
 

@@ -35,19 +35,19 @@ UNITS = {"acceleration": "m/s^2", "jerk": "m/s^3"}
 def measure(folder: Path) -> Iterator[Figure]:
     clips = captured()
     if clips is None:
-        yield Figure("families beside captured ones", "not measured: POSEGEN_REFERENCE is not set", "inside the captured band")
+        yield Figure("families against mocap", "not measured: POSEGEN_REFERENCE is not set", "inside the band of mocap")
         return
     families = fit(clips)
     library = load_library()
     measured = f"{len(families)}: {', '.join(families)}"
     yield Figure(f"families with {FEWEST_CLIPS} mocap clips of {FEWEST_PERSONS} persons", measured)
     missing = lacking(families, library.actions)
-    yield Figure("of them without an action in the library", ", ".join(missing) or "none", "none", not missing)
+    yield Figure("mocap families without an action in the library", ", ".join(missing) or "none", "none", not missing)
     actions_without_theme = [
         a for family in families for a in ACTIONS[family] if a in library.actions and not themes_with(library, a)
     ]
     yield Figure(
-        "actions of them that no theme has, taken from written scenes",
+        "actions of these families that no theme contains",
         ", ".join(actions_without_theme) or "none",
         "none",
         not actions_without_theme,
@@ -68,9 +68,7 @@ def _family(family: str, clips: Sequence[Captured], library: Library) -> Iterato
         return
     for k, name in enumerate(MEASURES):
         (low, high), median = np.percentile(real[:, k], [5, 95]), float(np.median(ours[:, k]))
-        measured = (
-            f"{median:.3g} {UNITS[name]}, median of {len(ours)} pieces; captured {np.median(real[:, k]):.3g} of {len(real)}"
-        )
+        measured = f"{median:.3g} {UNITS[name]}, median of {len(ours)} pieces; mocap {np.median(real[:, k]):.3g} of {len(real)}"
         target = f"{low:.3g} to {high:.3g}"
         yield Figure(f"{name} of {family} ({', '.join(actions)})", measured, target, bool(low <= median <= high))
 

@@ -87,7 +87,9 @@ def measure(folder: Path) -> Iterator[Figure]:
     overlap = spreads["overlap, mm"]
     measured = f"{overlap.worst_clips[0][1]:.0f} mm at most, worst 1 % of clips {overlap.worst:.0f}; {_worst(overlap)}"
     good = overlap.worst_clips[0][1] <= 1000 * OVERLAP
-    yield Figure("limbs in one another, the deepest", measured, f"at most {1000 * OVERLAP:.0f} mm", good, overlap.worst_clips)
+    yield Figure(
+        "penetration between limbs of one body", measured, f"at most {1000 * OVERLAP:.0f} mm", good, overlap.worst_clips
+    )
 
 
 def held_up(library: Library) -> frozenset[str]:
@@ -137,7 +139,7 @@ def _worst(spread: Spread) -> str:
 def _contacts(found: Found, spread: Spread, samples: int) -> Figure:
     share = found.sliding / max(found.contacts, 1)
     measured = f"{100 * share:.3f} % of {found.contacts:,}, worst 1 % of clips {100 * spread.worst:.1f} %; {_worst(spread)}"
-    name = f"sole points labelled as touching that move over {SLIDE} m/s, {samples:,} samples of seed {SEED}"
+    name = f"sole points labelled as contact that move over {SLIDE} m/s, {samples:,} samples of seed {SEED}"
     return Figure(name, measured, f"under {100 * SLIDING:.0f} %", share < SLIDING, spread.worst_clips)
 
 
@@ -146,13 +148,13 @@ def _skating(found: Found, real: list[Captured] | None) -> Iterator[Figure]:
     for family, skating in found.skating.items():
         name, measured = f"{detector}, {family}", f"{100 * skating.share:.2f} %"
         if real is None:
-            yield Figure(name, f"{measured}; captured: not measured, POSEGEN_REFERENCE is not set")
+            yield Figure(name, f"{measured}; mocap: not measured, POSEGEN_REFERENCE is not set")
             continue
         theirs = Skating()
         for clip in real:
             if family in ("all", clip.family):
                 theirs.add(clip.joints, clip.fps)
-        yield Figure(name, measured, f"at most {100 * theirs.share:.2f} %, as captured", skating.share <= theirs.share)
+        yield Figure(name, measured, f"at most {100 * theirs.share:.2f} %, as in mocap", skating.share <= theirs.share)
 
 
 def _depth(spread: Spread) -> Figure:
@@ -171,7 +173,7 @@ def _limits(found: Found, spread: Spread) -> Figure:
     measured = f"{spread.worst_clips[0][1]:.1f} degrees at most; {which}; {_worst(spread)}"
     target = f"none over {TOLERANCE:.0f} degrees, to which angles come back from positions"
     return Figure(
-        "joint ranges left by", measured, target, not found.violations, {"where": dict(order), "worst": spread.worst_clips}
+        "joint range violations", measured, target, not found.violations, {"where": dict(order), "worst": spread.worst_clips}
     )
 
 

@@ -54,13 +54,13 @@ def _running(library: Library, speed: float) -> Iterator[Figure]:
     good = bool(RISE[0] <= rises.mean() <= RISE[1])
     yield Figure(f"oscillation of the centre of mass, {speed} m/s", measured, "6.5 to 13 cm", good)
     falls = np.array([fall for recording in recordings for fall in early_falls(recording)])
-    measured = f"{100 * falls.mean():.1f} cm in the mean, {100 * falls.min():.1f} at least, in {len(falls)} stances"
+    measured = f"{100 * falls.mean():.1f} cm on average, {100 * falls.min():.1f} at least, in {len(falls)} stances"
     yield Figure(f"centre of mass falls in early stance, {speed} m/s", measured, "over 0 in each", bool(falls.min() > 0))
 
 
 def _times(runs: list[Run], speed: float) -> Iterator[Figure]:
     yield Figure(f"mean speed at a demand of {speed} m/s", f"{np.mean([run.speed for run in runs]):.2f} m/s")
-    yield Figure(f"cadence at {speed} m/s", f"{np.mean([run.cadence for run in runs]):.0f} steps a minute")
+    yield Figure(f"cadence at {speed} m/s", f"{np.mean([run.cadence for run in runs]):.0f} steps per minute")
     for name, target, values in (
         ("contact", TIMES[speed][0], [run.contact for run in runs]),
         ("flight", TIMES[speed][1], [run.flight for run in runs]),

@@ -40,7 +40,7 @@ def measure(folder: Path) -> Iterator[Figure]:
                 tally.add_cycles(stretch, walk)
                 slides += [(slide, recording.name) for slide in flat_foot_slides(stretch)]
     people = f"walking, {len(found)} excerpts of neutral adults"
-    yield Figure(people, f"{np.mean([w.speed for w in found]):.2f} m/s in the mean" if found else "none", "some", bool(found))
+    yield Figure(people, f"{np.mean([w.speed for w in found]):.2f} m/s on average" if found else "none", "some", bool(found))
     yield from _curves(tally)
     yield from _laws(found)
     yield from _slides(slides)
@@ -69,7 +69,7 @@ def _curves(tally: GaitTally) -> Iterator[Figure]:
     curves = {(curve.angle, curve.speed): curve for curve in tally.curves()}
     for angle in ANGLES:
         words = angle.replace("_", " ")
-        name, target = f"{words} at free speed, farthest from the published curve", "within 1 SD at every phase"
+        name, target = f"{words} at free speed, greatest deviation from the published curve", "within 1 SD at every phase"
         free = curves.get((angle, "free"))
         if free is None or free.farthest is None:
             yield Figure(name, "no walking at free speed", target, False)
@@ -110,7 +110,7 @@ def _ratio(band: list[Walk], where: str) -> Iterator[Figure]:
         close = 100 * np.mean(np.abs(values) <= RATIO)
         measured = f"{100 * values.mean():+.1f} %; {close:.0f} % of {len(band)} excerpts within {100 * RATIO:.0f} %"
         good = bool(abs(values.mean()) <= RATIO)
-        yield Figure(f"{name}, off the law for the leg, {where}", measured, f"within {100 * RATIO:.0f} %", good)
+        yield Figure(f"{name}, error against the leg-length law, {where}", measured, f"within {100 * RATIO:.0f} %", good)
 
 
 def _mass(band: list[Walk], where: str) -> Iterator[Figure]:

@@ -19,11 +19,15 @@ def measure(folder: Path) -> Iterator[Figure]:
     del folder  # nothing is written
     command = [sys.executable, "-m", "benchmarks.kinematics"]
     found = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
-    yield Figure("forward kinematics of 22 joints: posegen, ns a pose", f"{found['posegen']['nanoseconds']:.0f}", detail=found)
+    yield Figure(
+        "forward kinematics of 22 joints: posegen, ns per pose", f"{found['posegen']['nanoseconds']:.0f}", detail=found
+    )
     for name, way in found.items():
         if name != "posegen":
             value = f"{way['nanoseconds']:.0f}; posegen is {way['by_posegen']:.1f} times as fast"
-            yield Figure(f"forward kinematics: {name}, ns a pose", f"{value}; {way['sequences_at_a_time']} sequences at a time")
+            yield Figure(
+                f"forward kinematics: {name}, ns per pose", f"{value}; {way['sequences_at_a_time']} sequences at a time"
+            )
     torch = [found[name]["by_posegen"] for name in TORCH if name in found]
     yield _compared("the faster way of torch", min(torch, default=None), KINEMATICS_BY_TORCH)
     yield _compared("MuJoCo", found.get("MuJoCo", {}).get("by_posegen"), KINEMATICS_BY_MUJOCO)

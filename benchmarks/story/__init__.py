@@ -6,5 +6,5 @@ joints, never against what was planned. POSEGEN_JUDGE_SCALE=0.1 takes a tenth of
 
 from benchmarks.story import language, meeting, recovered, share, sheets, truth
 
-TITLE = "Stories that are true and varied"
+TITLE = "Truth and variety of captions"
 MEASURES = [truth, language, meeting, recovered, share, sheets]

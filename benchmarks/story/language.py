@@ -14,7 +14,7 @@ from benchmarks.story.blocks import blocks
 SAMPLES = 10_000
 UNIQUE = 25_000
 SHORTEST, LONGEST = 8.0, 16.0
-"""Words, in the mean."""
+"""Words, on average."""
 SILENT = r"(?:hour|honest|honou?r|heir)"
 SPOKEN = r"(?:uni[^nm]|use|usual|euro|one\b|once\b)"
 """How words begin that are spoken with a vowel though written with none, and the other way round."""
@@ -68,7 +68,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(f"different captions of {samples:,} samples", unique, f"at least {UNIQUE:,}", len(seen) >= UNIQUE)
     yield Figure("mean length", f"{mean:.1f} words", f"{SHORTEST:.0f} to {LONGEST:.0f}", SHORTEST <= mean <= LONGEST)
     counts = ", ".join(f"{name} {count:,}" for name, count in wrong.most_common()) or "none"
-    yield Figure("captions with a fault of language", counts, "none", not wrong, named)
+    yield Figure("captions with a language error", counts, "none", not wrong, named)
     bad = sorted(text for text in parts if faults(text))
-    name = f"words for segments with a fault of language, {len(parts):,} different"
+    name = f"segment captions with a language error, {len(parts):,} different"
     yield Figure(name, f"{len(bad):,}", "none", not bad, bad[:NAMED])

@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 SAMPLES = 1000
 NEAR, FRAMES = 0.05, 3
-"""Metres between the hands at contact, and for how many frames on end."""
+"""Metres between the hands at contact, and for how many consecutive frames."""
 DEPTH = 0.02
 """Metres by which capsules of two people may overlap."""
 APART = 2.0
@@ -55,7 +55,7 @@ _TRUNK_DEPTH = 0.12
 
 @dataclass
 class Met:
-    """Contacts by what they are, the longest time that hands were near in each, and depths of people in one another."""
+    """Contacts by what they are, the longest time that hands were near in each, and penetration depths of two people."""
 
     contacts: dict[str, list[tuple[int, float, str]]] = field(default_factory=dict)
     palms: list[float] = field(default_factory=list)
@@ -124,7 +124,7 @@ def nearest(hands: Array) -> Array:
 
 
 def longest_near(gaps: Array) -> int:
-    """How many frames on end the gap is within reach."""
+    """Return for how many consecutive frames the gap is within reach."""
     longest = here = 0
     for near in gaps <= NEAR:
         here = here + 1 if near else 0
@@ -133,7 +133,7 @@ def longest_near(gaps: Array) -> int:
 
 
 def deepest(pair: Array, *, upper_arms: bool) -> float:
-    """How deep two are in one another at most, metres."""
+    """Greatest penetration depth of two people, in metres."""
     hips = pair[:, :, 0]
     away = hips[0] - hips[1]
     close = np.sqrt((away * away).sum(-1)) < APART
@@ -152,17 +152,17 @@ def figures(found: Met, fewest: int) -> Iterator[Figure]:
             yield Figure(f"{kind}: hands of both within {100 * NEAR:.0f} cm of the other's back", result, detail=contacts[:20])
             continue
         good = len(contacts) >= fewest and met == len(contacts)
-        name, wanted = f"{kind}: hands within {100 * NEAR:.0f} cm", f"for {FRAMES} frames on end in each"
+        name, wanted = f"{kind}: hands within {100 * NEAR:.0f} cm", f"for {FRAMES} consecutive frames in each"
         yield Figure(name, result, wanted, good, contacts[:20])
     if found.palms:
         result = f"{100 * float(np.median(found.palms)):.1f} cm in the median"
-        yield Figure("palms where hands are nearest, by forearms drawn out", result)
+        yield Figure("distance of palms (forearms extended) where hands are nearest", result)
     for parts, depths in found.depths.items():
         yield _deepest_of(parts, sorted(depths, reverse=True))
 
 
 def _deepest_of(parts: str, depths: list[tuple[float, str]]) -> Figure:
-    name, wanted = f"two people in one another, the deepest, {parts}", f"at most {1000 * DEPTH:.0f} mm"
+    name, wanted = f"penetration of two people, {parts}", f"at most {1000 * DEPTH:.0f} mm"
     if not depths:
         return Figure(name, "nobody", wanted, False)
     over = sum(depth > DEPTH for depth, _ in depths)

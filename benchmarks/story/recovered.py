@@ -31,7 +31,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     captions, actions = read(scaled(SAMPLES, 500))
     found, size = recovered(captions, actions)
     yield Figure(
-        f"actions named from the words of captions alone, {size}",
+        f"actions classified from caption words alone, {size}",
         f"micro-F1 {found:.4f}",
         f"at least {RECOVERED:.2f}",
         found >= RECOVERED,
@@ -40,7 +40,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     least = chance(actions)
     passed = shuffled <= least + CHANCE
     yield Figure(
-        "the same with captions of other samples",
+        "control: captions of other samples",
         f"micro-F1 {shuffled:.4f}",
         f"at most {least:.4f} (chance) + {CHANCE}",
         passed,
@@ -75,7 +75,7 @@ def recovered(captions: Sequence[str], actions: Sequence[frozenset[str]]) -> tup
     classifier = OneVsRestClassifier(LinearSVC(C=0.5, random_state=SEED)).fit(seen[~held], truth[~held][:, trained])
     predicted[:, trained] = classifier.predict(seen[held])
     found = float(f1_score(truth[held], predicted, average="micro"))
-    return found, f"{len(names.classes_)} actions, {len(words.vocabulary_)} words, {held.sum():,} samples held back"
+    return found, f"{len(names.classes_)} actions, {len(words.vocabulary_)} words, {held.sum():,} test samples"
 
 
 def chance(actions: Sequence[frozenset[str]]) -> float:

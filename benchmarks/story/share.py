@@ -70,7 +70,7 @@ def measure(folder: Path) -> Iterator[Figure]:
         share = words_share(whole, synthesis, motion, name)
         sequences = SHARDS * config.store.shard * len(config.variants.names)
         each = {part: 1e6 * getattr(clock, name) / sequences for part, clock in (("all", whole), ("motion", motion))}
-        of_it = f"{share * each['all']:.0f} us of {each['all']:.0f} us a sequence; motion {each['motion']:.0f} us"
+        of_it = f"{share * each['all']:.0f} us of {each['all']:.0f} us per sequence; motion {each['motion']:.0f} us"
         result = f"{100 * share:.1f} %: {of_it}"
         yield Figure(
             f"planning, captions and checks, by {name} time", result, f"under {100 * WORDS_SHARE:.0f} %", share < WORDS_SHARE

@@ -144,12 +144,12 @@ def _qualities(ours: Posegen, clips: Held, folder: Path) -> Iterator[Figure]:
         steps = CLIPS // way.batch
         after_clips[name] = _learnt(ours, clips, way, steps)
         in_time[name] = _learnt(ours, clips, way, max(2, round(steps * seconds / after_clips[name][1])))
-    yield _quality(f"top-1 of held-out clips after {CLIPS:,} clips", after_clips)
-    yield _quality(f"top-1 of held-out clips in the time in which posegen train sees {CLIPS:,} clips", in_time)
+    yield _quality(f"top-1 of test clips after {CLIPS:,} clips", after_clips)
+    yield _quality(f"top-1 of test clips in the time in which posegen train sees {CLIPS:,} clips", in_time)
 
 
 def _learnt(ours: Posegen, clips: Held, way: Way, steps: int) -> tuple[float, float]:
-    """Train in a published way; give the share of held-out clips that are right, and the seconds that it took."""
+    """Train in a published way; give the share of test clips that are right, and the seconds that it took."""
     marks: list[float] = []
     model = train(ours.model(), ours.task, clips, way, ours.settings, steps, lambda: marks.append(time.perf_counter()))
     return _top1(ours, model), _whole(marks)

@@ -33,7 +33,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 def action_figure(name: str, run: Run, least: float, kind: str) -> Figure:
     """Return the accuracy of a run."""
     found = run.measures
-    clips = f"{found['clips']:,.0f} clips of samples that are held out"
+    clips = f"{found['clips']:,.0f} clips of test samples"
     reported = (
         f"{found['clip_top1']:.3f} of {clips}; macro-F1 {found['clip_macro_f1']:.3f}, balanced {found['clip_balanced']:.3f}, "
         f"of clips with an action that fills half {found['clip_top1_of_half']:.3f}; frames {found['frame_top1']:.3f}, "

@@ -19,7 +19,7 @@ TRIED = Path(__file__).with_name("tried.md")
 """Results of small runs, shown until there are measured ones."""
 SECTION = "train"
 UNMEASURED = f"(not measured yet: `make judge SECTION={SECTION}`)"
-PROMISES = ("where a step's time goes", "killed", "memory.limit", "mocap clips, among", "shuffled", "beside the published")
+PROMISES = ("time split of a training step", "killed", "memory.limit", "mocap clips, among", "shuffled", "beside the published")
 
 Figures = Sequence[Mapping[str, Any]]
 
@@ -33,7 +33,7 @@ def page() -> str:
         "machine": provenance(document) if document else TRIED.read_text("utf-8").rstrip(),
         "choices": _choices(figures),
         "padding": _value(figures, "padding of clips to the longest"),
-        "quality": _table([f for f in figures if f["name"].startswith("top-1 of held-out clips")]),
+        "quality": _table([f for f in figures if f["name"].startswith("top-1 of test clips")]),
         "presets": _presets(figures),
         "promises": _promises(figures),
     }

@@ -27,4 +27,4 @@ def measure(folder: Path) -> Iterator[Figure]:
         each = f"{1000 * found['step_seconds']:.0f} ms a step"
         how = f"threads {chosen['threads']}, micro-batches of {chosen['micro_batch']}, {chosen['precision']}"
         text = f"{found['seconds'] / 60:.1f} minutes: {found['steps']:,} steps, {each}, {found['parameters']:,} weights; {how}"
-        yield Figure(f"preset {preset}, reported beforehand of task action", text, "", None, found)
+        yield Figure(f"preset {preset}, estimate for task action", text, "", None, found)

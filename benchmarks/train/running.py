@@ -20,7 +20,7 @@ MOST_WAITING = 0.05
 
 @dataclass(frozen=True)
 class Run:
-    """A complete run: path, minutes of the whole command, and result."""
+    """A complete run: path, minutes of total time, and result."""
 
     place: Path
     minutes: float
@@ -54,11 +54,9 @@ def time_figures(name: str, run: Run, most_minutes: float, kind: str) -> Iterato
         Preset and task, as the page finds them.
     """
     reported = f"{run.minutes:.1f} minutes"
-    yield Figure(
-        f"{name}: the whole command", reported, f"{most_minutes:.0f}", run.minutes <= most_minutes, {kind: run.minutes}
-    )
+    yield Figure(f"{name}: total time", reported, f"{most_minutes:.0f}", run.minutes <= most_minutes, {kind: run.minutes})
     times = run.result["times"]
     shares = ", ".join(f"{phase} {100 * share:.1f} %" for phase, share in times["shares"].items())
     reported = f"{shares} of {1000 * times['seconds']:.0f} ms"
     waits = times["shares"]["data"] < MOST_WAITING
-    yield Figure(f"{name}: where a step's time goes", reported, f"data under {100 * MOST_WAITING:.0f} %", waits)
+    yield Figure(f"{name}: time split of a training step", reported, f"data under {100 * MOST_WAITING:.0f} %", waits)

@@ -26,8 +26,8 @@ def test_figures_get_into_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     figures = [figure(f"time of a clip: {name}", f"{i}.50 ms, fast", {"times": i}) for i, name in enumerate(ways)]
     figures += [figure(f"time of a clip: without {name}", "", {"times": 77}) for name in page.CHANGES]
     reported = {"parameters": 2_300_000, "steps": 600, "seconds": 120.0}
-    figures += [figure(f"preset {name}, reported beforehand of task action", "", reported) for name in page.PRESETS]
-    figures += [figure("the whole command", "", {"quick action": 2.04}), figure("top-1", "", {"quick action": "95 % of clips"})]
+    figures += [figure(f"preset {name}, estimate for task action", "", reported) for name in page.PRESETS]
+    figures += [figure("total time", "", {"quick action": 2.04}), figure("top-1", "", {"quick action": "95 % of clips"})]
     figures += [figure("padding of clips to the longest", "7 % of 9"), figure("one run killed", "3 lost", passed=False)]
     (tmp_path / "train.json").write_text(
         json.dumps({"section": "train", "seconds": 120, "machine": MACHINE, "figures": figures})
