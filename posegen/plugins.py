@@ -1,4 +1,4 @@
-"""Tables of variants, derived fields and model formats, which other packages extend through Python entry points.
+"""Tables of variants, fields, training tasks and model formats, which other packages extend through Python entry points.
 
 A registry names its own records as ``module:attribute`` and imports one when it is asked for. It imports no module that defines
 records itself, so that the config can validate names without importing what they stand for.
@@ -93,6 +93,10 @@ FIELDS: Registry[Any] = Registry(
     },
 )
 """A :class:`posegen.fields.field.DerivedField` by name. Records are imported when they are used."""
+
+_TASKS = ("action", "attribute", "identity", "motion", "retrieval", "text")
+TASKS: Registry[Any] = Registry("posegen.tasks", {name: f"posegen.training.tasks.{name}:TASK" for name in _TASKS})
+"""A :class:`posegen.training.task.Task` by name."""
 
 MODEL_FORMATS: Registry[Any] = Registry(
     "posegen.model_formats",

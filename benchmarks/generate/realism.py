@@ -11,8 +11,9 @@ import numpy as np
 
 from benchmarks.datasets import generate, slabs
 from benchmarks.figures import Figure
+from posegen.arrays import Array
 from posegen.constants import GRID
-from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
+from posegen.evaluation.plausibility import bone_length_error, contact_speeds, sole_depth
 
 # Both ends of a bone are rounded by up to half a grid cell along three axes, in every frame.
 BONE = 1e-5 + 2 * math.sqrt(3) * GRID
@@ -46,3 +47,27 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(f"sole points in contact that move under {SLIDE} m/s", value, f"{100 * STATIC:.0f} %", static >= STATIC)
     seconds = frozen / fps
     yield Figure("longest frozen stretch", f"{seconds:.2f} s", f"under {FROZEN_SECONDS} s", seconds < FROZEN_SECONDS)
+
+
+def frozen_frames(joints: Array, tolerance: float = 0.0) -> Array:
+    """Return the length of the longest interval of frames without any movement.
+
+    Parameters
+    ----------
+    joints : float [..., frame, joint, axis]
+        Metres.
+    tolerance : float
+        A frame is frozen if no coordinate of any joint differs from the previous frame by more than this.
+
+    Returns
+    -------
+    int64 [...]
+        Frames.
+    """
+    step = np.abs(np.diff(np.asarray(joints, np.float64), axis=-3)).max((-2, -1))
+    frozen = step <= tolerance  # False where the figure is absent: comparisons with NaN are false
+    longest = run = np.zeros(frozen.shape[:-1], np.int64)
+    for frame in range(frozen.shape[-1]):
+        run = np.where(frozen[..., frame], run + 1, 0)
+        longest = np.maximum(longest, run)
+    return longest

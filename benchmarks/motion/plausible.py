@@ -129,7 +129,7 @@ def take_down(recording: Recording, found: Found, held: frozenset[str] = frozens
         1000 * float(body_overlap(joints).max()),
         found.skating["all"].add(joints, fps),
     )
-    found.spread.add(recording.name, figures)
+    found.spread.add(recording.name, dict(zip(PER_CLIP, figures, strict=True)))
 
 
 def _worst(spread: Spread) -> str:

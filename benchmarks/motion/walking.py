@@ -12,7 +12,7 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import is_neutral_adult, made, scaled
 from benchmarks.motion.scripted import animated, people
 from posegen.evaluation.gait import WALKING, Curve, GaitTally, Walk, measure_walk, steady_stretches
-from posegen.evaluation.published_gait import ANGLES, mass_rise, mass_sway
+from posegen.evaluation.published_gait import ANGLES, mass_excursion
 from posegen.evaluation.recording import Recording
 from posegen.library.load import load_library
 from posegen.skeleton import sole_points
@@ -114,12 +114,9 @@ def _ratio(band: list[Walk], where: str) -> Iterator[Figure]:
 
 
 def _mass(band: list[Walk], where: str) -> Iterator[Figure]:
-    for name, law, values in (
-        ("rise", mass_rise, [walk.rise for walk in band]),
-        ("sway", mass_sway, [walk.sway for walk in band]),
-    ):
-        mean, spread = law(float(np.mean([walk.speed for walk in band])))
-        found = float(np.nanmean(values))
+    for name in ("rise", "sway"):
+        mean, spread = mass_excursion(name, float(np.mean([walk.speed for walk in band])))
+        found = float(np.nanmean([getattr(walk, name) for walk in band]))
         target = f"{100 * (mean - spread):.1f} to {100 * (mean + spread):.1f} cm"
         measured = f"{100 * found:.1f} cm"
         yield Figure(f"{name} of the centre of mass, {where}", measured, target, abs(found - mean) <= spread)

@@ -157,7 +157,7 @@ def _learnt(ours: Posegen, clips: Held, way: Way, steps: int) -> tuple[float, fl
 
 def _top1(ours: Posegen, model: nn.Module) -> float:
     source = ours.whole.source(ours.task.recipes, "test")
-    return evaluate_model(ours.task, model, source, ours.whole.view, None, "cpu").measures()["clip_top1"]
+    return evaluate_model(ours.task, model, source, None).measures()["clip_top1"]
 
 
 def _whole(marks: list[float]) -> float:

@@ -15,9 +15,10 @@ from posegen.errors import UsageError
 
 if TYPE_CHECKING:
     from posegen.evaluation.captions import StatementCounts, Variety
-    from posegen.evaluation.evaluate import Evaluation, Realism
+    from posegen.evaluation.evaluate import Evaluation
     from posegen.evaluation.gait import Curve, Run, Walk
     from posegen.evaluation.people import People
+    from posegen.evaluation.realism import Realism
 
 
 _WORST_SHOWN = 3
@@ -71,15 +72,19 @@ def evaluate(
         return
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.captions import HUMANML3D
-    from posegen.evaluation.chart import check_chart, draw_chart
+    from posegen.evaluation.chart import draw_chart
     from posegen.evaluation.evaluate import evaluate as measured
     from posegen.evaluation.plausibility import MEASURES
 
     if figure is not None:
-        check_chart(figure)
+        from posegen.extras import require_extra
+        from posegen.viewing.render import check_path
+
+        require_extra("view")
+        check_path(figure, (".png",))
     mocap = reference_at(reference, float(open_dataset(dataset).header.fps), output.note) if reference else None
-    found = measured(dataset, mocap, samples, output.counter("clips measured"))
-    seen = seen_by_encoder(run, dataset, reference, samples, output.counter("clips encoded")) if run else None
+    found = measured(dataset, mocap, samples, output.progress())
+    seen = seen_by_encoder(run, dataset, reference, samples, output.progress()) if run else None
     if figure is not None:
         draw_chart(found, figure)
     document = asdict(found) | {
@@ -134,7 +139,7 @@ def _walks(walks: Sequence[Walk]) -> Iterator[str]:
 
 
 def _walk_rows(walks: Sequence[Walk]) -> Iterator[tuple[str, str, str]]:
-    from posegen.evaluation.published_gait import mass_rise, mass_sway
+    from posegen.evaluation.published_gait import mass_excursion
 
     speed = mean(walk.speed for walk in walks)
     yield "speed, m/s", f"{speed:.2f}", ""
@@ -151,14 +156,11 @@ def _walk_rows(walks: Sequence[Walk]) -> Iterator[tuple[str, str, str]]:
         both = mean(walk.double_support for walk in walks if walk.double_support is not None)
         yield "double support, % of the cycle", f"{both:.1f}", ""
     whole = [walk for walk in walks if walk.rise == walk.rise]  # NaN without a whole stride
-    for verb, law, values in (
-        ("rises", mass_rise, [walk.rise for walk in whole]),
-        ("sways", mass_sway, [walk.sway for walk in whole]),
-    ):
-        if values:
-            middle, spread = law(mean(walk.speed for walk in whole))
-            band = f"{100 * (middle - spread):.1f} to {100 * (middle + spread):.1f}"
-            yield f"the centre of mass {verb} per stride, cm", f"{100 * mean(values):.1f}", band
+    for kind in ("rise", "sway") if whole else ():
+        middle, spread = mass_excursion(kind, mean(walk.speed for walk in whole))
+        band = f"{100 * (middle - spread):.1f} to {100 * (middle + spread):.1f}"
+        found = mean(getattr(walk, kind) for walk in whole)
+        yield f"the centre of mass {kind}s per stride, cm", f"{100 * found:.1f}", band
 
 
 def _curves(curves: Sequence[Curve]) -> Iterator[str]:
@@ -222,18 +224,18 @@ def _variety(samples: int, variety: Variety | None) -> str:
     v, published = variety, HUMANML3D
     about = "" if v.exact else "about "
     rows = [
-        ("motions, without variants", f"{samples:,}", f"{published.motions:,}"),
-        ("captions", f"{v.captions:,}", f"{published.captions:,}"),
+        ("motions, without variants", f"{samples:,}", f"{published['motions']:,}"),
+        ("captions", f"{v.captions:,}", f"{published['captions']:,}"),
         ("different captions", f"{about}{v.unique:,}", "-"),
-        ("different words", f"{about}{v.vocabulary:,}", f"{published.vocabulary:,}"),
-        ("words per caption, mean", f"{v.mean_length:.1f}", f"{published.mean_length:.0f}"),
+        ("different words", f"{about}{v.vocabulary:,}", f"{published['vocabulary']:,}"),
+        ("words per caption, mean", f"{v.mean_length:.1f}", f"{published['mean_length']:.0f}"),
         ("words per caption, 5 to 95 %", f"{v.shortest:.0f} to {v.longest:.0f}", "-"),
         ("distinct 1-, 2-, 3-grams", ", ".join(f"{share:.2g}" for share in v.distinct), "-"),
         ("actions, and their entropy", f"{v.actions}, {v.action_entropy:.2f} bits", "-"),
         ("transitions, and their entropy", f"{v.transitions:,}, {v.transition_entropy:.2f} bits", "-"),
     ]
-    found = table(("", "here", published.name), rows, "Diversity of captions and scenes")
-    return f"{found}\n{published.name}: {published.source}"
+    found = table(("", "here", published["name"]), rows, "Diversity of captions and scenes")
+    return f"{found}\n{published['name']}: {published['source']}"
 
 
 def _realism(realism: Realism) -> Iterator[str]:

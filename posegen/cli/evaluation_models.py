@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from posegen.evaluation.distances import EncodedSpread
-    from posegen.evaluation.evaluate import Reference
+    from posegen.evaluation.realism import Reference
     from posegen.evaluation.recording import Recording
+    from posegen.progress import Progress
     from posegen.training.animation.animate import MotionClip
     from posegen.training.animation.evaluation import GeneratedSet
     from posegen.training.measures.ranking import Ranking
@@ -68,9 +69,7 @@ class Seen:
         return "\n".join(lines)
 
 
-def seen_by_encoder(
-    run: Path, dataset: Path, reference: Path | None, samples: int | None, progress: Callable[[int, int], None]
-) -> Seen:
+def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: int | None, progress: Progress) -> Seen:
     """Encode a dataset and an optional reference, and measure the vectors.
 
     Raises
@@ -254,7 +253,7 @@ def reference_at(path: Path, fps: float, log: Callable[[str], None]) -> Referenc
     UsageError
         If the clips cannot be read; raised while reading them.
     """
-    from posegen.evaluation.evaluate import Reference
+    from posegen.evaluation.realism import Reference
     from posegen.evaluation.recording import read_reference
 
     files = _bvh_files(path)

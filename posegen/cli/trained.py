@@ -23,8 +23,8 @@ def predict(run: Path, dataset: Path, out: Path, output: Output) -> None:
     """
     from posegen.training.inference import predict as write_predictions
 
-    result = write_predictions(run, dataset, out, output.progress())
-    output.summary(result, f"Wrote {result.path}: {result.clips:,} clips.")
+    clips = write_predictions(run, dataset, out, output.progress())
+    output.summary({"path": out, "clips": clips}, f"Wrote {out}: {clips:,} clips.")
 
 
 @click.command(name="export-model", epilog=example("posegen export-model runs/action-default-0-quick --format onnx"))
@@ -40,5 +40,7 @@ def export_model(run: Path, form: str, out: Path | None, output: Output) -> None
     """
     from posegen.training.export import export_model as export
 
-    result = export(run, form, run / f"export.{form}" if out is None else out)
-    output.summary(result, f"Wrote {result.path}; largest difference from the original outputs: {result.difference:.1e}.")
+    path = run / f"export.{form}" if out is None else out
+    difference = export(run, form, path)
+    document = {"path": path, "format": form, "difference": difference}
+    output.summary(document, f"Wrote {path}; largest difference from the original outputs: {difference:.1e}.")

@@ -54,11 +54,7 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
             data[key] = value
             # An override of a part of a group does not count once the whole group is given.
             origins = {other: option for other, option in origins.items() if other.partition(".")[0] != key} | {key: ""}
-
-    def where(key: str) -> str:
-        setters = [other for other in origins if _is_related(key, other)]
-        return origins[max(setters, key=len)] if setters else f"{path}: "
-
+    where = origin_of_keys(path, origins)
     config = validated(Config, data, where)
     story, quotas = config.story, config.quotas
     # Quotas given as an override replace the number of samples of the file.
@@ -95,7 +91,17 @@ def preset_description(path: Path) -> str:
     return first.removeprefix("#").strip() if first.startswith("#") else ""
 
 
-def find_config(source: str | Path) -> Path:
+def origin_of_keys(path: Path, origins: Mapping[str, str]) -> Where:
+    """Return a function that returns for a key the start of messages about it: the option that set it, else the file."""
+
+    def where(key: str) -> str:
+        setters = [other for other in origins if _is_related(key, other)]
+        return origins[max(setters, key=len)] if setters else f"{path}: "
+
+    return where
+
+
+def find_config(source: str | Path, known: Mapping[str, Path] | None = None) -> Path:
     """Find the file of a config.
 
     Parameters
@@ -103,6 +109,8 @@ def find_config(source: str | Path) -> Path:
     source : str or Path
         Name of a preset, or path of a YAML file. A preset takes precedence over a file of the same name; write ``./name`` for
         the file.
+    known : mapping of str to Path, optional
+        Files of the presets by name; by default those of datasets.
 
     Returns
     -------
@@ -113,7 +121,7 @@ def find_config(source: str | Path) -> Path:
     UsageError
         If there is no such preset and no such file.
     """
-    known = presets()
+    known = presets() if known is None else known
     if isinstance(source, str) and source in known:
         return known[source]
     # Unlike Path.exists, os.path.exists accepts names that are too long or contain a zero byte.

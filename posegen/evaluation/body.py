@@ -5,14 +5,11 @@ What these quantities say about the motion is measured elsewhere in this package
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.skeleton import JOINTS, PROPORTIONS
-
-Array = NDArray[Any]
 
 # Part: joints at its near and far end, share of the mass, where between them its centre lies (Winter 2009, table 4.1).
 # The trunk's ends are the middles of shoulders and hips. A hand lies at the wrist, a foot between ankle and ball.

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.read import Dataset, content_errors
 from posegen.library.load import Library, load_library
 from posegen.validation import validated
 
-Array = NDArray[Any]
 Row = Mapping[str, Any]
 
 MAX_EXAMPLES = 10
@@ -83,15 +82,12 @@ class StatementTally:
             seen = observe_actors(flat, [row["actors"] for row in rows], self._library, self._dataset.header.fps)
             for row, actors in zip(rows, seen, strict=True):
                 for statement in row_statements(row):
-                    self._count(statement, row, check_statement(statement, actors, self._library))
-
-    def _count(self, statement: Row, row: Row, verdict: bool | None) -> None:
-        kind = statement["kind"]
-        self._counted[kind, verdict] += 1
-        wrong = self._wrong.setdefault(kind, [])
-        if verdict is False and len(wrong) < MAX_EXAMPLES:
-            value = f" {statement['value']}" if statement["value"] else ""
-            wrong.append(f"sample {row['sample']} {row['variant']}: {statement['action']}{value}")
+                    verdict = check_statement(statement, actors, self._library)
+                    self._counted[statement["kind"], verdict] += 1
+                    wrong = self._wrong.setdefault(statement["kind"], [])
+                    if verdict is False and len(wrong) < MAX_EXAMPLES:
+                        done = f"{statement['action']} {statement['value']}".rstrip()
+                        wrong.append(f"sample {row['sample']} {row['variant']}: {done}")
 
     def counts(self) -> dict[str, StatementCounts] | None:
         """Return the counts by kind of statement; None for a dataset of another library or content version."""
@@ -114,26 +110,15 @@ def library_of_dataset(dataset: Dataset) -> Library | None:
     return library if config.identity(library) == header.identity else None
 
 
-@dataclass(frozen=True)
-class PublishedCaptions:
-    """Published statistics of a set of captions, with their source."""
-
-    name: str
-    motions: int
-    captions: int
-    vocabulary: int
-    mean_length: float
-    source: str
-
-
-HUMANML3D = PublishedCaptions(
-    name="HumanML3D",
-    motions=14_616,
-    captions=44_970,
-    vocabulary=5_371,
-    mean_length=12.0,
-    source="Guo et al., Generating Diverse and Natural 3D Human Motions from Text, CVPR 2022; README of its repository",
-)
+HUMANML3D: dict[str, Any] = {
+    "name": "HumanML3D",
+    "motions": 14_616,
+    "captions": 44_970,
+    "vocabulary": 5_371,
+    "mean_length": 12.0,
+    "source": "Guo et al., Generating Diverse and Natural 3D Human Motions from Text, CVPR 2022; README of its repository",
+}
+"""Published statistics of a set of captions, with their source."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +184,10 @@ class VarietyTally:
             texts.update(caption["text"] for caption in row["captions"])
             if row["variant"] == self._base:
                 for actor in row["actors"]:
-                    self._add_actions(actor["segments"])
+                    self._actions.update(segment["action"] for segment in actor["segments"])
+                    # Segments of other parts overlap those of the legs instead of following them.
+                    base = [segment["action"] for segment in actor["segments"] if "legs" in segment["parts"]]
+                    self._transitions.update(pairwise(base))
         self._captions.add(texts)
         for text, times in texts.items():
             words = words_of(text)
@@ -209,25 +197,21 @@ class VarietyTally:
                 self._runs[n - 1].add(runs)
                 self._run_count[n - 1] += len(runs) * times
 
-    def _add_actions(self, segments: Sequence[Row]) -> None:
-        self._actions.update(segment["action"] for segment in segments)
-        # Segments of other parts overlap those of the legs instead of following them.
-        base = [segment for segment in segments if "legs" in segment["parts"]]
-        self._transitions.update((one["action"], other["action"]) for one, other in pairwise(base))
-
     def variety(self) -> Variety | None:
         """Return the variety; None if there was no caption."""
         captions = self._lengths.total()
         if not captions:
             return None
+        lengths, times = (np.array(list(part)) for part in (self._lengths.keys(), self._lengths.values()))
+        shortest, longest = np.quantile(lengths, [0.05, 0.95], weights=times, method="inverted_cdf").tolist()
         return Variety(
             captions=captions,
             unique=self._captions.count,
             vocabulary=self._runs[0].count,
             distinct=tuple(runs.count / max(1, n) for runs, n in zip(self._runs, self._run_count, strict=True)),
-            mean_length=sum(length * count for length, count in self._lengths.items()) / captions,
-            shortest=_percentile(self._lengths, 0.05),
-            longest=_percentile(self._lengths, 0.95),
+            mean_length=float(np.average(lengths, weights=times)),
+            shortest=float(shortest),
+            longest=float(longest),
             actions=len(self._actions),
             transitions=len(self._transitions),
             action_entropy=entropy(self._actions.values()),
@@ -255,19 +239,9 @@ def entropy(counts: Iterable[int]) -> float:
     >>> entropy([5, 5, 5, 5]), entropy([7])
     (2.0, 0.0)
     """
-    known = [count for count in counts if count]
+    known = list(counts)
     total = sum(known)
-    return sum(count / total * math.log2(total / count) for count in known) if total else 0.0
-
-
-def _percentile(lengths: Counter[int], share: float) -> float:
-    """Return the least length that at least this share of captions does not exceed."""
-    passed, total = 0, lengths.total()
-    for length in sorted(lengths):
-        passed += lengths[length]
-        if passed >= share * total:
-            return float(length)
-    return 0.0
+    return sum(count / total * math.log2(total / count) for count in known)
 
 
 class DistinctCount:

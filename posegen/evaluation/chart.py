@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from posegen.errors import UsageError
 from posegen.evaluation.evaluate import Evaluation
 from posegen.evaluation.gait import PHASES
 from posegen.evaluation.published_gait import SPREAD, published_curve, stance_share
@@ -16,25 +14,6 @@ SHARES = ("skate, GMD", "skate, strict", "skate of contacts", "limits", "overlap
 """Measures that are shares of frames; 0 is best."""
 WALKING_SPEEDS = (0.6, 2.0)
 """Speeds in m/s between which the published stance is drawn."""
-
-
-def check_chart(path: Path) -> None:
-    """Refuse a path to which no chart can be written, before the evaluation starts.
-
-    Raises
-    ------
-    UsageError
-        If the name does not end in .png, its folder does not exist, or Matplotlib is not installed.
-    """
-    if path.suffix.lower() != ".png":
-        msg = f"cannot draw '{path}': the name must end in .png"
-        raise UsageError(msg)
-    if not path.parent.is_dir():
-        msg = f"cannot write '{path}': there is no folder '{path.parent}'; make it first"
-        raise UsageError(msg)
-    if find_spec("matplotlib") is None:
-        msg = "a chart needs Matplotlib, which is not installed; install it with: pip install 'posegen[view]'"
-        raise UsageError(msg)
 
 
 def draw_chart(evaluation: Evaluation, path: Path) -> None:

@@ -6,12 +6,11 @@ The features themselves are computed in :mod:`posegen.evaluation.features`, or b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[Any]
+from posegen.arrays import Array
 
 _MIN_FOR_HALVES = 4
 

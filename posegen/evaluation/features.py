@@ -5,15 +5,12 @@ Sets of features are compared in :mod:`posegen.evaluation.distances`.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.evaluation.body import point, unit
 from posegen.skeleton import JOINTS
-
-Array = NDArray[Any]
 
 _KINETIC_WINDOW = 5
 """Frames over which velocities and accelerations are averaged, as in AIST++."""

@@ -12,18 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.evaluation.body import centre_of_mass, point
+from posegen.arrays import Array
+from posegen.evaluation.body import centre_of_mass, point, stature
 from posegen.evaluation.joint_angles import joint_angles
 from posegen.evaluation.published_gait import ANGLES, SPREAD, published_curve, speed_bin, stance_share, walk_ratio
 from posegen.evaluation.recording import Recording
 from posegen.skeleton import PROPORTIONS, sole_points
-
-Array = NDArray[Any]
 
 WALKING = ("walk",)
 RUNNING = ("run", "sprint")
@@ -206,37 +203,7 @@ def mass_excursions(joints: Array, downs: tuple[Array, Array], heading: Heading)
 
 def measure_walk(stretch: Recording) -> Walk | None:
     """Measure a stretch of straight walking; None if it has no two strides of one side."""
-    walk = measure_walk_positions(stretch.joints, stretch.fps)
-    heading = straight_heading(stretch.joints, stretch.fps)
-    if walk is None or heading is None:
-        return None
-    downs = touch_downs(stretch.joints, stretch.contact, heading)
-    rise, sway = mass_excursions(stretch.joints, downs, heading)
-    walk = replace(walk, rise=rise, sway=sway)
-    if stretch.contact is None:
-        return walk
-    both = _share_of_cycles(stretch.contact, both=True)
-    return replace(walk, labelled_stance=labelled_stance(stretch.contact), double_support=both)
-
-
-def labelled_stance(contact: Array) -> float | None:
-    """Return the share of whole cycles, in %, in which a foot of uint8 [frame, point] is in contact; None without a cycle."""
-    return _share_of_cycles(contact, both=False)
-
-
-def _share_of_cycles(contact: Array, *, both: bool) -> float | None:
-    shares = []
-    down = foot_contacts(contact)
-    for side in (0, 1):
-        starts = np.flatnonzero(down[1:, side] & ~down[:-1, side]) + 1
-        touching = np.asarray(down.all(-1) if both else down[:, side])
-        if len(starts) > 1:
-            shares.append(100 * float(touching[starts[0] : starts[-1]].mean()))
-    return float(np.mean(shares)) if shares else None
-
-
-def measure_walk_positions(joints: Array, fps: float) -> Walk | None:
-    """Measure a stretch of walking, float [frame, 22, 3], from positions alone; None if it has no two strides of one side."""
+    joints, fps = stretch.joints, stretch.fps
     heading = straight_heading(joints, fps)
     if heading is None:
         return None
@@ -252,7 +219,43 @@ def measure_walk_positions(joints: Array, fps: float) -> Walk | None:
     if len(strides) < 2:
         return None
     stride = float(np.mean(strides))
-    return Walk(heading.speed, 120 / stride, heading.speed * stride / 2, float(np.mean(stances)), _leg(joints))
+    rise, sway = mass_excursions(joints, touch_downs(joints, stretch.contact, heading), heading)
+    return Walk(
+        speed=heading.speed,
+        cadence=120 / stride,
+        step=heading.speed * stride / 2,
+        stance=float(np.mean(stances)),
+        leg=float(stature(joints).mean()) * (PROPORTIONS["thigh"] + PROPORTIONS["shank"] + PROPORTIONS["ankle_height"]),
+        labelled_stance=labelled_stance(stretch.contact),
+        double_support=labelled_stance(stretch.contact, both=True),
+        rise=rise,
+        sway=sway,
+    )
+
+
+def labelled_stance(contact: Array | None, *, both: bool = False) -> float | None:
+    """Return the share of whole cycles, in %, in which a foot, or both feet, are in contact.
+
+    Parameters
+    ----------
+    contact : uint8 [frame, point], or None
+    both : bool, optional
+
+    Returns
+    -------
+    float or None
+        None without labels or without a cycle.
+    """
+    if contact is None:
+        return None
+    shares = []
+    down = foot_contacts(contact)
+    for side in (0, 1):
+        starts = np.flatnonzero(down[1:, side] & ~down[:-1, side]) + 1
+        touching = np.asarray(down.all(-1) if both else down[:, side])
+        if len(starts) > 1:
+            shares.append(100 * float(touching[starts[0] : starts[-1]].mean()))
+    return float(np.mean(shares)) if shares else None
 
 
 def measure_run(stretch: Recording) -> Run | None:
@@ -270,12 +273,6 @@ def measure_run(stretch: Recording) -> Run | None:
     every = np.concatenate(downs)
     in_air = 1 - float(touching[round(every.min()) : round(every.max())].mean())
     return Run(heading.speed, 120 / stride, contact, in_air * stride / 2, mass_excursions(stretch.joints, downs, heading)[0])
-
-
-def _leg(joints: Array) -> float:
-    hip, knee, ankle = (point(joints, f"left_{name}") for name in ("hip", "knee", "ankle"))
-    limb = sum(float(np.sqrt(((a - b) ** 2).sum(-1)).mean()) for a, b in ((hip, knee), (knee, ankle)))
-    return limb * (1 + PROPORTIONS["ankle_height"] / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
 
 
 @dataclass(frozen=True)
@@ -319,13 +316,14 @@ class GaitTally:
             if walk is not None:
                 if len(self.walks) < self.most:
                     self.walks.append(walk)
-                self._add_cycles(stretch, walk)
+                self.add_cycles(stretch, walk)
         for stretch in steady_stretches(recording, RUNNING):
             run = measure_run(stretch)
             if run is not None and len(self.runs) < self.most:
                 self.runs.append(run)
 
-    def _add_cycles(self, stretch: Recording, walk: Walk) -> None:
+    def add_cycles(self, stretch: Recording, walk: Walk) -> None:
+        """Add the angles of a walk to the sums of its speed."""
         heading = straight_heading(stretch.joints, stretch.fps)
         if heading is not None:
             cycles = angle_cycles(stretch.joints, touch_downs(stretch.joints, stretch.contact, heading))
@@ -335,18 +333,13 @@ class GaitTally:
 
     def curves(self) -> list[Curve]:
         """Return the mean curves, compared with the published ones."""
-        return [
-            _curve(angle, speed, count, total[k] / count)
-            for speed, (count, total) in self.sums.items()
-            if count
-            for k, angle in enumerate(ANGLES)
-        ]
-
-
-def _curve(angle: str, speed: str, cycles: int, mean: Array) -> Curve:
-    published = published_curve(angle, speed, PHASES)
-    values = [round(float(value), 2) for value in mean]
-    if published is None:
-        return Curve(angle, speed, cycles, values, None, None)
-    distance = np.abs(mean - published) / SPREAD[angle]
-    return Curve(angle, speed, cycles, values, float(distance.max()), float(PHASES[distance.argmax()]))
+        curves = []
+        for speed, (count, total) in self.sums.items():
+            for k, angle in enumerate(ANGLES if count else ()):
+                mean, published = total[k] / count, published_curve(angle, speed, PHASES)
+                farthest = at = None
+                if published is not None:
+                    distance = np.abs(mean - published) / SPREAD[angle]
+                    farthest, at = float(distance.max()), float(PHASES[distance.argmax()])
+                curves.append(Curve(angle, speed, count, mean.round(2).tolist(), farthest, at))
+        return curves

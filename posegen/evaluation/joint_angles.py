@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.checks.angles import BENT, REST
 from posegen.checks.ranges import PASSING_SECONDS, angles_of
 from posegen.evaluation.body import point, unit
 from posegen.library.channels import widest
 from posegen.library.load import Library, load_library
 from posegen.skeleton import JOINT_LIMITS, sole_points
-
-Array = NDArray[Any]
 
 
 def joint_angles(joints: ArrayLike) -> dict[str, Array]:
@@ -155,13 +154,9 @@ def frame_ranges(library: Library, names: Sequence[str], labels: Array, fps: flo
         for channel, range_ in library.action(name).ranges.items():
             low, high = widest(channel, range_.min, range_.max)
             for angle, part in angles_of(channel):
-                shown = np.flatnonzero(labels[:, part] == number)
-                if not len(shown):
-                    continue
-                near = np.zeros(len(labels) + 2 * reach, bool)
-                for shift in range(2 * reach + 1):
-                    near[shown + shift] = True
-                usual = np.repeat(np.array(JOINT_LIMITS[channel])[:, None], len(labels), axis=1)
-                row, there = found.setdefault(angle, usual), near[reach : reach + len(labels)]
-                row[0, there], row[1, there] = np.minimum(row[0, there], low), np.maximum(row[1, there], high)
+                near = np.convolve(labels[:, part] == number, np.ones(2 * reach + 1))[reach : reach + len(labels)] > 0
+                if near.any():
+                    usual = np.repeat(np.array(JOINT_LIMITS[channel])[:, None], len(labels), axis=1)
+                    row = found.setdefault(angle, usual)
+                    row[0, near], row[1, near] = np.minimum(row[0, near], low), np.maximum(row[1, near], high)
     return found

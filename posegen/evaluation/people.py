@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.checks.capsules import DEEPEST, people_overlap
 from posegen.checks.partners import CONTACT, LEAST_CONTACT
 from posegen.library.load import Library
 from posegen.skeleton import JOINTS
 
-Array = NDArray[Any]
-
-DEPTH_BINS = 1000
-"""Depths are counted in bins of 1 mm up to 1 m, so memory does not grow with the number of frames."""
 _WRISTS = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
 
 
@@ -88,7 +85,10 @@ class PeopleTally:
     def __init__(self, library: Library | None) -> None:
         interactions = [] if library is None else library.interactions.values()
         self._touching = {action for each in interactions if each.seen == "hands" for action in each.actions}
-        self._depths: dict[int, _DepthCounts] = {}
+        # By number of people. Frames are counted by depth in millimetres, so memory does not grow with their number.
+        self._frames: dict[int, Counter[int]] = {}
+        self._clips, self._beyond = Counter[int](), Counter[int]()
+        self._deepest: dict[int, tuple[float, str]] = {}
         self._hands: dict[str, list[tuple[float, int]]] = {}
 
     def add(self, joints: Array, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -105,7 +105,12 @@ class PeopleTally:
             if people > 1:
                 shown = clip[:people, : row["length"]]
                 depth = np.max([people_overlap(shown[a], shown[b]) for a, b in combinations(range(people), 2)], axis=0)
-                self._depths.setdefault(people, _DepthCounts()).add(depth, f"sample {row['sample']} {row['variant']}")
+                self._frames.setdefault(people, Counter()).update(np.rint(1000 * depth).astype(int).tolist())
+                self._clips[people] += 1
+                self._beyond[people] += int((depth > DEEPEST).sum())
+                deepest = float(depth.max()), f"sample {row['sample']} {row['variant']}"
+                if people not in self._deepest or deepest[0] > self._deepest[people][0]:
+                    self._deepest[people] = deepest
                 for action, start, end in _stated_meetings(row, self._touching):
                     self._hands.setdefault(action, []).append(_nearest_wrists(shown[:2, start:end]))
 
@@ -116,28 +121,12 @@ class PeopleTally:
             gaps, frames = np.array(found).T
             met = int((frames >= LEAST_CONTACT).sum())
             hands[action] = Hands(len(found), met, float(np.median(gaps)), float(gaps.max()), int(frames.min()))
-        return People({people: counts.depths() for people, counts in sorted(self._depths.items())}, hands)
-
-
-class _DepthCounts:
-    """Frames counted by depth."""
-
-    def __init__(self) -> None:
-        self._frames = np.zeros(DEPTH_BINS + 1, np.int64)
-        self._clips, self._beyond, self._deepest, self._where = 0, 0, -1.0, ""
-
-    def add(self, depth: Array, where: str) -> None:
-        bins = np.clip(np.rint(depth * DEPTH_BINS), 0, DEPTH_BINS).astype(np.int64)
-        self._frames += np.bincount(bins, minlength=DEPTH_BINS + 1)
-        self._clips += 1
-        self._beyond += int((depth > DEEPEST).sum())
-        if depth.max() > self._deepest:
-            self._deepest, self._where = float(depth.max()), where
-
-    def depths(self) -> Depths:
-        frames = int(self._frames.sum())
-        high = int(np.searchsorted(np.cumsum(self._frames), 0.99 * frames)) / DEPTH_BINS
-        return Depths(self._clips, frames, high, self._deepest, self._beyond, self._where)
+        depths = {}
+        for people, frames in sorted(self._frames.items()):
+            high = np.quantile(list(frames), 0.99, weights=list(frames.values()), method="inverted_cdf") / 1000
+            deepest, where = self._deepest[people]
+            depths[people] = Depths(self._clips[people], frames.total(), float(high), deepest, self._beyond[people], where)
+        return People(depths, hands)
 
 
 def _stated_meetings(row: Mapping[str, Any], touching: set[str]) -> Iterator[tuple[str, int, int]]:

@@ -7,11 +7,11 @@ The measures do not depend on how the motion was made, so they apply to mocap as
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.checks.capsules import DEEPEST, PAIRS
 from posegen.checks.ranges import TOLERANCE
 from posegen.constants import GRAVITY
@@ -20,8 +20,6 @@ from posegen.evaluation.joint_angles import joint_angles, range_excess
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.signals import REACH, log_dimensionless_jerk, low_pass, sparc
 from posegen.skeleton import CAPSULES, JOINTS, PARENTS, sole_points
-
-Array = NDArray[Any]
 
 MEASURES = {
     "skate, GMD": "share of steps with a toe below 5 cm faster than .5 m/s",
@@ -89,12 +87,8 @@ def bone_length_error(joints: ArrayLike) -> Array:
     positions = _positions(joints)
     child = [joint for joint, parent in enumerate(PARENTS) if parent >= 0]
     bones = positions[..., child, :] - positions[..., [PARENTS[joint] for joint in child], :]
-    lengths = np.sqrt((bones * bones).sum(-1))
-    present = ~np.isnan(lengths)
-    count = np.maximum(present.sum(-2, keepdims=True), 1)
-    mean = np.where(present, lengths, 0.0).sum(-2, keepdims=True) / count
-    error = np.where(present, np.abs(lengths - mean), -np.inf).max((-2, -1), initial=-np.inf)
-    return np.where(np.isneginf(error), np.nan, error)
+    lengths = np.ma.masked_invalid(np.sqrt((bones * bones).sum(-1)))
+    return np.ma.filled(np.abs(lengths - lengths.mean(-2, keepdims=True)).max((-2, -1)), np.nan)
 
 
 def sole_depth(joints: ArrayLike) -> Array:
@@ -119,8 +113,7 @@ def floor_depth(joints: ArrayLike) -> Array:
 
 
 def _depth(heights: Array) -> Array:
-    lowest = np.where(np.isnan(heights), np.inf, heights).min((-2, -1), initial=np.inf)
-    return np.where(np.isposinf(lowest), np.nan, np.maximum(-lowest, 0.0))
+    return np.ma.filled(np.maximum(-np.ma.masked_invalid(heights).min((-2, -1)), 0.0), np.nan)
 
 
 def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
@@ -145,30 +138,6 @@ def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
     speed = np.sqrt((step * step).sum(-1)) * fps
     touching = np.asarray(contact)[..., :SOLE_CONTACTS] == TOUCHING
     return np.asarray(speed[touching[..., 1:, :] & touching[..., :-1, :]])
-
-
-def frozen_frames(joints: ArrayLike, tolerance: float = 0.0) -> Array:
-    """Return the length of the longest interval of frames without any movement.
-
-    Parameters
-    ----------
-    joints : float [..., frame, joint, axis]
-        Metres.
-    tolerance : float
-        A frame is frozen if no coordinate of any joint differs from the previous frame by more than this.
-
-    Returns
-    -------
-    int64 [...]
-        Frames.
-    """
-    step = np.abs(np.diff(_positions(joints), axis=-3)).max((-2, -1))
-    frozen = step <= tolerance  # False where the figure is absent: comparisons with NaN are false
-    longest = run = np.zeros(frozen.shape[:-1], np.int64)
-    for frame in range(frozen.shape[-1]):
-        run = np.where(frozen[..., frame], run + 1, 0)
-        longest = np.maximum(longest, run)
-    return longest
 
 
 def _positions(joints: ArrayLike) -> Array:
@@ -403,7 +372,7 @@ def measure_clip(recording: Recording) -> dict[str, float]:
     return measured | _smoothness(recording)
 
 
-def _mean(values: NDArray[Any]) -> float:
+def _mean(values: Array) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 

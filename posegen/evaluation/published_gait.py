@@ -6,14 +6,12 @@ The generator has tables of its own. A table that both used could not reveal an 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.constants import AVERAGE_LEG, GRAVITY
-
-Array = NDArray[Any]
 
 SPREAD: Mapping[str, float] = {"hip_flexion": 6.1, "knee_flexion": 6.3, "ankle_dorsiflexion": 5.3}
 """Degrees: standard deviation between people at free speed (Schwartz et al. 2008)."""
@@ -47,8 +45,10 @@ _CURVES: Mapping[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] =
 _WALK_RATIO = 0.0065
 
 # Speed in m/s, mean and standard deviation in metres (Orendurff et al. 2004).
-_RISE = ((0.7, 0.027, 0.005), (1.6, 0.048, 0.009))
-_SWAY = ((0.7, 0.070, 0.0134), (1.6, 0.039, 0.0141))
+_MASS = {
+    "rise": ((0.7, 0.027, 0.005), (1.6, 0.048, 0.009)),
+    "sway": ((0.7, 0.070, 0.0134), (1.6, 0.039, 0.0141)),
+}
 
 
 def speed_bin(speed: float, leg: float) -> str:
@@ -77,11 +77,8 @@ def published_curve(angle: str, speed: str, phases: ArrayLike) -> Array | None:
     if (angle, speed) not in _CURVES:
         return None
     cosines, sines = _CURVES[angle, speed]
-    turns = 2 * np.pi * np.asarray(phases, np.float64)
-    curve = np.full(turns.shape, cosines[0])
-    for k, (a, b) in enumerate(zip(cosines[1:], sines, strict=True), 1):
-        curve = curve + a * np.cos(k * turns) + b * np.sin(k * turns)
-    return curve
+    turns = 2 * np.pi * np.outer(np.arange(len(cosines)), np.asarray(phases, np.float64))
+    return np.asarray(cosines @ np.cos(turns) + sines @ np.sin(turns[1:]))
 
 
 def stance_share(speed: float) -> float:
@@ -94,18 +91,16 @@ def walk_ratio(leg: float) -> float:
     return _WALK_RATIO * leg / AVERAGE_LEG
 
 
-def mass_rise(speed: float) -> tuple[float, float]:
-    """Return mean and standard deviation, in metres, of the vertical excursion of the centre of mass at a speed in m/s."""
-    return _between(_RISE, speed)
+def mass_excursion(kind: str, speed: float) -> tuple[float, float]:
+    """Return mean and standard deviation, in metres, of an excursion of the centre of mass at a walking speed.
 
-
-def mass_sway(speed: float) -> tuple[float, float]:
-    """Return mean and standard deviation, in metres, of the lateral excursion of the centre of mass at a speed in m/s."""
-    return _between(_SWAY, speed)
-
-
-def _between(table: tuple[tuple[float, float, float], ...], speed: float) -> tuple[float, float]:
-    # Published at two speeds. The mean is extrapolated linearly, the standard deviation is not.
-    (slow, low, few), (fast, high, many) = table
+    Parameters
+    ----------
+    kind : str
+        rise: vertical; sway: lateral.
+    speed : float
+        m/s. The values are published at two speeds. The mean is extrapolated linearly, the standard deviation is not.
+    """
+    (slow, low, few), (fast, high, many) = _MASS[kind]
     share = (speed - slow) / (fast - slow)
     return low + share * (high - low), few + min(max(share, 0.0), 1.0) * (many - few)

@@ -5,21 +5,25 @@ Clips are cut into windows of equal length, so that long and short clips are com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
+from posegen.errors import UsageError
 from posegen.evaluation.body import centre_of_mass, point, unit
 from posegen.evaluation.distances import band, diversity, frechet_distance, nearest_neighbour_accuracy, npss, share_inside
 from posegen.evaluation.features import geometric_features, kinetic_features
 from posegen.evaluation.joint_angles import joint_angles
+from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_clip
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.signals import log_dimensionless_jerk, low_pass, power_spectrum, sparc
-
-Array = NDArray[Any]
+from posegen.evaluation.spread import Spread, SpreadTally
+from posegen.randomness import Stream, normal
 
 SECONDS = 1.6
 """Length of a window."""
@@ -35,6 +39,10 @@ MAX_NEIGHBOURS = 500
 """Most windows of each set in the nearest-neighbour test."""
 MIN_DEVIATION = 0.01
 """Least standard deviation by which a feature is scaled: a relation that hardly ever holds must not dominate."""
+MAX_REFERENCE_WINDOWS = 20_000
+"""Most windows of a reference that are kept."""
+JITTER = 0.005
+"""Standard deviation in metres of the noise that is added to the joints of the spoiled control."""
 MIN_FAMILY_WINDOWS = 5
 """Least windows of an action on both sides for a comparison by action."""
 
@@ -79,11 +87,8 @@ def describe_windows(recording: Recording) -> Iterator[Windows]:
         yield Windows(*names, *(values[None].astype(np.float32) for values in described))
 
 
-def concatenate_windows(windows: Iterable[Windows]) -> Windows | None:
-    """Concatenate windows; return None if there are none."""
-    parts = list(windows)
-    if not parts:
-        return None
+def concatenate_windows(parts: Sequence[Windows]) -> Windows:
+    """Concatenate windows, at least one."""
     return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in Windows.__dataclass_fields__))
 
 
@@ -236,3 +241,78 @@ def split_by_person(persons: Array) -> Array:
 def _scaled(reference: Array, others: Array, scale: Array) -> tuple[Array, Array]:
     mean, spread = scale.mean(0, dtype=np.float64), np.maximum(scale.std(0, dtype=np.float64), MIN_DEVIATION)
     return (reference - mean) / spread, (others - mean) / spread
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Mocap to compare with: its name for messages, and its clips, which are read once."""
+
+    name: str
+    recordings: Iterable[Recording]
+
+
+@dataclass(frozen=True)
+class Realism:
+    """Comparison with a reference, and the two controls that give it a scale.
+
+    Attributes
+    ----------
+    dataset : Comparison
+        Base variants against the whole reference.
+    split, spoiled : Comparison or None
+        Half of the reference's persons against the other half, unchanged and with joints displaced by 5 mm in every frame;
+        None for a reference of one person.
+    families : dict of str to FamilyComparison
+        By action, for actions that both contain; empty if the reference does not name its actions.
+    """
+
+    dataset: Comparison
+    split: Comparison | None
+    spoiled: Comparison | None
+    families: dict[str, FamilyComparison]
+
+
+class MeasuredReference(NamedTuple):
+    """Windows of a reference, the same with displaced joints, and the distribution of its measures over clips."""
+
+    windows: Windows
+    spoiled: Windows
+    spread: dict[str, Spread]
+
+
+def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
+    """Read and measure a reference; UsageError if it has not `fps` frames per second, or is too short."""
+    tally = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE)
+    windows: list[Windows] = []
+    spoiled: list[Windows] = []
+    step = 1
+    for number, recording in enumerate(reference.recordings):
+        if abs(recording.fps - fps) > 1e-3 * fps:
+            msg = f"{reference.name}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first"
+            raise UsageError(msg)
+        tally.add(recording.name, measure_clip(recording))
+        if number % step == 0:
+            windows += describe_windows(recording)
+            draws = normal(0, np.array([number]), Stream.AUGMENT, recording.joints.size).reshape(recording.joints.shape)
+            spoiled += describe_windows(replace(recording, joints=recording.joints + JITTER * draws))
+        if len(windows) >= MAX_REFERENCE_WINDOWS:
+            # Keep every second window, and every second of the clips that follow.
+            windows, spoiled, step = windows[::2], spoiled[::2], 2 * step
+    if len(windows) < 2:
+        msg = f"{reference.name}: holds too little to compare with: fewer than two windows of 1.6 s"
+        raise UsageError(msg)
+    return MeasuredReference(concatenate_windows(windows), concatenate_windows(spoiled), tally.spreads())
+
+
+def compare_with_reference(mocap: MeasuredReference, windows: Sequence[Windows], path: Path) -> Realism:
+    """Compare single windows of the dataset at `path` with a reference; UsageError if there are fewer than two."""
+    if len(windows) < 2:
+        msg = f"{path}: is too short to compare: its base variants have fewer than two windows of 1.6 s"
+        raise UsageError(msg)
+    ours, first = concatenate_windows(windows), split_by_person(mocap.windows.person)
+    split = spoiled = None
+    if 1 < first.sum() < len(first) - 1:
+        split = compare(mocap.windows[first], mocap.windows[~first], mocap.windows)
+        spoiled = compare(mocap.windows[first], mocap.spoiled[~first], mocap.windows)
+    dataset = compare(mocap.windows, ours, mocap.windows)
+    return Realism(dataset, split, spoiled, compare_families(mocap.windows, ours))

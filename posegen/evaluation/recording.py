@@ -8,19 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
 from posegen.evaluation.body import longest_present
 from posegen.evaluation.joint_angles import frame_ranges, library_of_config
 from posegen.skeleton import JOINTS, PARTS
-
-Array = NDArray[Any]
 
 SAMPLES_PER_BLOCK = 20
 LEGS = PARTS.index("legs")
@@ -85,7 +83,6 @@ class Block:
     `contact` and `action` are None where the dataset does not store them.
     """
 
-    samples: range
     joints: Array
     contact: Array | None
     action: Array | None
@@ -115,7 +112,7 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         contact, action = (dataset.arrays(name, block) if name in dataset.fields else None for name in ("contact", "action"))
         with content_errors(dataset.path):
             rows = [row for sample in chosen for row in dataset.rows(sample)]
-        yield Block(chosen, joints, contact, action, rows)
+        yield Block(joints, contact, action, rows)
 
 
 def dataset_recordings(dataset: Dataset, samples: range) -> Iterator[Recording]:
@@ -173,36 +170,15 @@ def read_reference(path: Path) -> Iterator[Recording]:
         base = dataset.header.variants[0]
         yield from (clip for clip in dataset_recordings(dataset, range(len(dataset))) if clip.variant == base)
         return
-    archive = read_archive(path)
-    for clip, (start, stop) in enumerate(pairwise(archive.offsets)):
-        positions = archive.joints[start:stop].astype(np.float64)
-        present = longest_present(positions)
-        if present.stop > present.start:
-            person, family = str(archive.subjects[clip]), str(archive.classes[clip])
-            yield Recording(f"clip {clip}", person, positions[present], archive.fps, family=family)
+    yield from read_archive(path)
 
 
-class Archive(NamedTuple):
-    """Mocap clips: joints float [frame, 22, 3], offsets [clip + 1], subject and class of each clip, frames per second."""
-
-    joints: Array
-    offsets: Array
-    subjects: Array
-    fps: float
-    classes: Array
-
-
-def read_archive(path: Path) -> Archive:
-    """Read the arrays ``joints``, ``offsets``, ``subjects``, ``fps`` and, if present, ``classes`` of an .npz file.
+def read_archive(path: Path) -> Iterator[Recording]:
+    """Read the clips of an .npz file: arrays ``joints``, ``offsets``, ``subjects``, ``fps`` and, if present, ``classes``.
 
     Parameters
     ----------
     path : Path
-
-    Returns
-    -------
-    Archive
-        The classes are empty strings if the file has none.
 
     Raises
     ------
@@ -229,7 +205,11 @@ def read_archive(path: Path) -> Archive:
     if fault:
         msg = f"{path}: {fault}"
         raise UsageError(msg)
-    return Archive(joints, offsets, subjects, float(fps), classes)
+    for clip, (start, stop) in enumerate(pairwise(offsets)):
+        positions = joints[start:stop].astype(np.float64)
+        present = longest_present(positions)
+        if present.stop > present.start:
+            yield Recording(f"clip {clip}", str(subjects[clip]), positions[present], float(fps), family=str(classes[clip]))
 
 
 def _read_array(packed: zipfile.ZipFile, name: str, path: Path) -> Array:

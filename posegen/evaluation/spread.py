@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from posegen.arrays import Array
 
 MAX_KEPT = 50_000
 """Most clips whose values are kept. When it is reached, every second one is dropped, evenly over the dataset."""
@@ -72,8 +70,9 @@ class SpreadTally:
         self._step = 1
         self._clips = 0
 
-    def add(self, clip: str, values: Sequence[float]) -> None:
-        """Add the measures of a clip, in the order of the names."""
+    def add(self, clip: str, measures: Mapping[str, float]) -> None:
+        """Add the measures of a clip by name."""
+        values = [measures[name] for name in self._names]
         if self._clips % self._step == 0:
             self._kept.append(np.array(values, np.float32))
         for k, value in enumerate(values):

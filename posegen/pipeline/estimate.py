@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from posegen.errors import UsageError
 from posegen.generation.profile.measurement import disk_folder, temporary_folder
-from posegen.generation.profile.profile import Profile, Target
+from posegen.generation.profile.profile import Profile
 from posegen.generation.session import explain_disk_errors, interruptible
 from posegen.machine import free_disk
+from posegen.pipeline.results import MOST_SAMPLES, animate_once, evaluate_once
 from posegen.pipeline.run import Request, list_stages
 from posegen.progress import Progress, SilentProgress
 
 if TYPE_CHECKING:
-    from posegen.training.hardware import Estimate
     from posegen.training.settings import Settings
 
 
@@ -62,14 +62,6 @@ class Cost:
         return cls(name, seconds, seconds / (1 + UNCERTAINTY), seconds * (1 + UNCERTAINTY), stored)
 
 
-def total_cost(costs: Sequence[Cost]) -> Cost:
-    """Return the sum of stages with independent errors."""
-    seconds = sum(cost.seconds for cost in costs)
-    low = seconds - math.hypot(*(cost.seconds - cost.low for cost in costs))
-    high = seconds + math.hypot(*(cost.high - cost.seconds for cost in costs))
-    return Cost("all", seconds, low, high, sum(cost.bytes for cost in costs))
-
-
 @dataclass(frozen=True)
 class PipelineEstimate:
     """Estimated costs of a pipeline.
@@ -92,8 +84,11 @@ class PipelineEstimate:
 
     @property
     def total(self) -> Cost:
-        """All stages together."""
-        return total_cost(self.stages)
+        """All stages together; their errors are independent."""
+        seconds = sum(cost.seconds for cost in self.stages)
+        low = seconds - math.hypot(*(cost.seconds - cost.low for cost in self.stages))
+        high = seconds + math.hypot(*(cost.high - cost.seconds for cost in self.stages))
+        return Cost("all", seconds, low, high, sum(cost.bytes for cost in self.stages))
 
     def fits(self, budget: float | None) -> bool:
         """Return whether the disk suffices and the upper end of the interval is within `budget` seconds."""
@@ -108,7 +103,7 @@ def select_stages(request: Request, last: str) -> list[str]:
     UsageError
         If the pipeline has no such stage, or the request is invalid.
     """
-    names = [stage.name for stage in list_stages(request)]
+    names = list(list_stages(request))
     positions = [position for position, name in enumerate(names) if name.partition(" ")[0] == last]
     if not positions:
         reasons = {
@@ -137,29 +132,22 @@ def estimate_pipeline(request: Request, profile: Profile, names: Sequence[str], 
     UsageError, PosegenError
         If a stage fails.
     """
-    with interruptible(), explain_disk_errors(disk_folder(request.out)), temporary_folder(request.out) as folder:
-        disk_free = free_disk(folder)
-        samples = min(max(target.samples for target in profile.targets), _pilot_samples(request))
-        config = request.config.model_copy(update={"samples": samples})
-        costs = _run_pilot(replace(request, config=config, out=folder / "pipeline"), names, progress)
-    return [
-        PipelineEstimate(
-            target.samples, (_generation_cost(target), *(cost(target.samples) for cost in costs)), samples, disk_free
-        )
-        for target in profile.targets
-    ]
-
-
-def _pilot_samples(request: Request) -> int:
     from posegen.training.task import find_task
 
     by_identity = any(find_task(name).by_identity for name in request.tasks)
-    return max(_PILOT_SAMPLES, _SAMPLES_PER_IDENTITY * request.config.population.persons if by_identity else 0)
-
-
-def _generation_cost(target: Target) -> Cost:
-    seconds = target.estimate
-    return Cost("generate", seconds.seconds, seconds.low, seconds.high, target.bytes)
+    fewest = max(_PILOT_SAMPLES, _SAMPLES_PER_IDENTITY * request.config.population.persons if by_identity else 0)
+    with interruptible(), explain_disk_errors(disk_folder(request.out)), temporary_folder(request.out) as folder:
+        disk_free = free_disk(folder)
+        samples = min(max(target.samples for target in profile.targets), fewest)
+        config = request.config.model_copy(update={"samples": samples})
+        costs = _run_pilot(replace(request, config=config, out=folder / "pipeline"), names, progress)
+    estimates = []
+    for target in profile.targets:
+        seconds = target.estimate
+        generation = Cost("generate", seconds.seconds, seconds.low, seconds.high, target.bytes)
+        stages = (generation, *(cost(target.samples) for cost in costs))
+        estimates.append(PipelineEstimate(target.samples, stages, samples, disk_free))
+    return estimates
 
 
 def _run_pilot(request: Request, names: Sequence[str], progress: Progress) -> list[Callable[[int], Cost]]:
@@ -250,15 +238,15 @@ class TrainingMeasures:
         Of the estimated run.
     samples, variants : int
         Samples of the measured run, and variants of a sample that it is tested on.
-    steps, checks : int
-        Of the measured run.
+    steps : int
+        Of the measured run, which has one check.
     feature_seconds : float
         Time of the features.
     seconds : float
         Time of the rest.
     step_seconds : float
-    estimate : Estimate
-        Estimate of the run before its first step.
+    clip_seconds : float
+        Estimated time of a step, divided by its clips.
     feature_bytes, checkpoint_bytes, other_bytes : int
         Of the features, of a checkpoint, and of the other files of the run.
     """
@@ -268,18 +256,17 @@ class TrainingMeasures:
     samples: int
     variants: int
     steps: int
-    checks: int
     feature_seconds: float
     seconds: float
     step_seconds: float
-    estimate: Estimate
+    clip_seconds: float
     feature_bytes: int
     checkpoint_bytes: int
     other_bytes: int
 
     def cost(self, samples: int) -> Cost:
         """Return the cost for a number of samples."""
-        once = max(0.0, self.seconds - self.steps * self.step_seconds - self._test_seconds(self.samples, self.checks))
+        once = max(0.0, self.seconds - self.steps * self.step_seconds - self._test_seconds(self.samples, 1))
         steps = self.settings.steps * self.step_seconds
         seconds = once + steps + self._test_seconds(samples, self.settings.checks.times)
         share = samples / self.samples
@@ -287,7 +274,7 @@ class TrainingMeasures:
         return Cost.measured_once(f"train {self.task}", seconds + self.feature_seconds * share, stored)
 
     def _test_seconds(self, samples: int, checks: int) -> float:
-        clip = self.estimate.step_seconds / self.settings.batch / _FORWARD_AND_BACKWARD
+        clip = self.clip_seconds / _FORWARD_AND_BACKWARD
         held_out = math.ceil(_HELD_OUT * samples) * self.variants
         return clip * (checks * min(self.settings.checks.clips, held_out) + min(_MOST_TESTED, held_out))
 
@@ -320,11 +307,10 @@ def _measure_training(request: Request, name: str) -> TrainingMeasures:
         samples=setup.data.samples,
         variants=1 if setup.task.first_variant_only else len(settings.data.variants or request.config.variants.names),
         steps=few.steps,
-        checks=1,
         feature_seconds=prepared - started,
         seconds=seconds,
         step_seconds=estimate.step_seconds if times is None else times["seconds"],
-        estimate=estimate,
+        clip_seconds=estimate.step_seconds / few.batch,
         feature_bytes=features,
         checkpoint_bytes=largest,
         other_bytes=_folder_bytes(out) - kept * largest,
@@ -332,19 +318,14 @@ def _measure_training(request: Request, name: str) -> TrainingMeasures:
 
 
 def _measure_evaluation(request: Request) -> Callable[[int], Cost]:
-    from posegen.pipeline.results import MOST_SAMPLES, evaluate_once
-
-    encoder = request.out / "retrieval" if "retrieval" in request.tasks else None
     out, started = request.out / "evaluation.json", time.monotonic()
-    evaluate_once(request.dataset, encoder, out, SilentProgress())
+    evaluate_once(request.dataset, request.encoder, out, SilentProgress())
     seconds, stored = time.monotonic() - started, out.stat().st_size
     each = seconds / min(MOST_SAMPLES, request.config.samples)
     return lambda samples: Cost.measured_once("evaluate", each * min(MOST_SAMPLES, samples), stored)
 
 
 def _measure_animation(request: Request, progress: Progress) -> Callable[[int], Cost]:
-    from posegen.pipeline.results import animate_once
-
     out, started = request.out / "animation.gif", time.monotonic()
     animate_once(request.out / "motion", request.texts, out, progress)
     cost = Cost.measured_once("animate", time.monotonic() - started, out.stat().st_size)

@@ -5,12 +5,12 @@ A result is complete if its document is undamaged and its inputs are unchanged. 
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic_core import to_jsonable_python
 
 from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import write_durably
@@ -45,6 +45,8 @@ def evaluate_once(dataset: Path, encoder: Path | None, out: Path, progress: Prog
     summary : str
         The main measures in one line.
     """
+    from posegen.evaluation.evaluate import evaluate
+
     opened = open_dataset(dataset)
     samples = min(MOST_SAMPLES, len(opened))
     inputs = {
@@ -55,10 +57,12 @@ def evaluate_once(dataset: Path, encoder: Path | None, out: Path, progress: Prog
     document = _read(out, progress)
     was_complete = document is not None and document.get("inputs") == inputs
     if document is None or not was_complete:
-        measures, seen = _evaluate_motion(dataset, samples * len(opened.header.variants), progress), None
-        if encoder is not None:
-            seen = _evaluate_encoder(dataset, encoder, samples, progress)
-        document = {"inputs": inputs, "evaluation": measures, "encoder": seen}
+        result = evaluate(dataset, None, MOST_SAMPLES, progress)
+        document = {
+            "inputs": inputs,
+            "evaluation": to_jsonable_python({"clips": result.clips, "figures": result.measures}, inf_nan_mode="null"),
+            "encoder": None if encoder is None else _evaluate_encoder(dataset, encoder, progress),
+        }
         write_durably(out, seal(document, indent=2), current_run())
     summary = f"{document['evaluation']['clips']:,} clips evaluated"
     if document["encoder"] is not None:
@@ -67,33 +71,13 @@ def evaluate_once(dataset: Path, encoder: Path | None, out: Path, progress: Prog
     return was_complete, f"{summary}, in {out}"
 
 
-def _evaluate_motion(dataset: Path, clips: int, progress: Progress) -> dict[str, Any]:
-    from posegen.evaluation.evaluate import evaluate
-
-    progress.start("evaluate motion", clips, unit="clips")
-    try:
-        result = evaluate(dataset, None, MOST_SAMPLES, lambda done, total: progress.update(done))
-    finally:
-        progress.stop()
-    document: dict[str, Any] = _json_data(
-        {"clips": result.clips, "figures": {name: asdict(measure) for name, measure in result.measures.items()}}
-    )
-    return document
-
-
-def _evaluate_encoder(dataset: Path, encoder: Path, samples: int, progress: Progress) -> dict[str, Any]:
+def _evaluate_encoder(dataset: Path, encoder: Path, progress: Progress) -> dict[str, Any]:
     from posegen.evaluation.distances import encoded_spread
     from posegen.training.inference import encode_dataset
 
-    progress.start("encode clips", samples, unit="clips")
-    try:
-        encoded = encode_dataset(encoder, dataset, MOST_SAMPLES, lambda done, total: progress.update(done))
-    finally:
-        progress.stop()
-    precision = {direction: asdict(ranking) for direction, ranking in encoded.precision().items()}
-    document: dict[str, Any] = _json_data(
-        {**asdict(encoded_spread(encoded.motion)), "precision": precision, "distance": encoded.distance()}
-    )
+    encoded = encode_dataset(encoder, dataset, MOST_SAMPLES, progress)
+    measures = {**asdict(encoded_spread(encoded.motion)), "precision": encoded.precision(), "distance": encoded.distance()}
+    document: dict[str, Any] = to_jsonable_python(measures, inf_nan_mode="null")
     return document
 
 
@@ -157,12 +141,3 @@ def _read(file: Path, progress: Progress) -> dict[str, Any] | None:
     except PosegenError as error:
         progress.log(str(error))
         return None
-
-
-def _json_data(value: Any) -> Any:
-    """Return data for JSON, which has no NaN and no numbers as keys."""
-    if isinstance(value, dict):
-        return {str(key): _json_data(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_data(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from posegen.config.schema import Config
 from posegen.errors import UsageError
+from posegen.pipeline.results import animate_once, evaluate_once
 from posegen.progress import Progress
 
 
@@ -55,21 +56,18 @@ class Request:
         """Dataset folder."""
         return self.out / "dataset"
 
-
-@dataclass(frozen=True)
-class StageResult:
-    """Result of a stage: whether it was complete before, and a summary of one line."""
-
-    was_complete: bool
-    summary: str
+    @property
+    def encoder(self) -> Path | None:
+        """Run of the retrieval model, if one is trained."""
+        return self.out / "retrieval" if "retrieval" in self.tasks else None
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A stage: its name and its function."""
+StageResult = tuple[bool, str]
+"""Whether a stage was complete before, and a summary of one line."""
 
-    name: str
-    run: Callable[[Progress], StageResult]
+
+Stage = Callable[[Progress], StageResult]
+"""Runs a stage, or finds out that it is complete."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,8 @@ class CompletedStage:
     seconds: float
 
 
-def list_stages(request: Request) -> list[Stage]:
-    """Return the stages of a request in order.
+def list_stages(request: Request) -> dict[str, Stage]:
+    """Return the stages of a request by name, in order.
 
     Raises
     ------
@@ -102,13 +100,13 @@ def list_stages(request: Request) -> list[Stage]:
     tasks = [find_task(name) for name in request.tasks]
     for name in request.tasks:
         load_settings(request.preset, task=name)
-    stages = [Stage("generate", partial(_generate, request))]
+    stages: dict[str, Stage] = {"generate": partial(_generate, request)}
     if any(task.takes_captions for task in tasks):
-        stages.append(Stage("embed", partial(_embed, request)))
-    stages += [Stage(f"train {name}", partial(_train, request, name)) for name in request.tasks]
-    stages.append(Stage("evaluate", partial(_evaluate, request)))
+        stages["embed"] = partial(_embed, request)
+    stages |= {f"train {name}": partial(_train, request, name) for name in request.tasks}
+    stages["evaluate"] = partial(evaluate_once, request.dataset, request.encoder, request.out / "evaluation.json")
     if request.texts and "motion" in request.tasks:
-        stages.append(Stage("animate", partial(_animate, request)))
+        stages["animate"] = partial(animate_once, request.out / "motion", request.texts, request.out / "animation.gif")
     return stages
 
 
@@ -121,28 +119,28 @@ def run_pipeline(request: Request, progress: Progress) -> Iterator[CompletedStag
         If a stage fails. Complete results are kept.
     """
     stages = list_stages(request)
-    for number, stage in enumerate(stages, 1):
-        progress.log(f"[{number}/{len(stages)}] {stage.name}")
+    for number, (name, run) in enumerate(stages.items(), 1):
+        progress.log(f"[{number}/{len(stages)}] {name}")
         started = time.monotonic()
         try:
-            result = stage.run(progress)
+            was_complete, summary = run(progress)
         finally:
             progress.stop()
-        yield CompletedStage(stage.name, result.was_complete, result.summary, time.monotonic() - started)
+        yield CompletedStage(name, was_complete, summary, time.monotonic() - started)
 
 
 def _generate(request: Request, progress: Progress) -> StageResult:
     from posegen.generation.run import generate
 
     result = generate(request.config, out=request.dataset, workers=request.workers, progress=progress)
-    return StageResult(result.nothing_to_do, f"{result.samples:,} samples, {result.sequences:,} sequences in {result.path}")
+    return result.nothing_to_do, f"{result.samples:,} samples, {result.sequences:,} sequences in {result.path}"
 
 
 def _embed(request: Request, progress: Progress) -> StageResult:
     from posegen.embedding.stage import embed
 
     result = embed(request.dataset, progress=progress)
-    return StageResult(result.nothing_to_do, f"{result.distinct:,} distinct texts by {result.encoder} in {result.path}")
+    return result.nothing_to_do, f"{result.distinct:,} distinct texts by {result.encoder} in {result.path}"
 
 
 def _train(request: Request, task: str, progress: Progress) -> StageResult:
@@ -154,18 +152,4 @@ def _train(request: Request, task: str, progress: Progress) -> StageResult:
     settings = load_settings(request.preset, task=task)
     result = train(TrainingRequest(str(request.dataset), task, request.preset, settings, request.out / task), progress)
     monitor = find_task(task).monitor
-    summary = f"{monitor} {result.measures[monitor]:.3f} on samples not used in training, in {result.run}"
-    return StageResult(result.nothing_to_do, summary)
-
-
-def _evaluate(request: Request, progress: Progress) -> StageResult:
-    from posegen.pipeline.results import evaluate_once
-
-    encoder = request.out / "retrieval" if "retrieval" in request.tasks else None
-    return StageResult(*evaluate_once(request.dataset, encoder, request.out / "evaluation.json", progress))
-
-
-def _animate(request: Request, progress: Progress) -> StageResult:
-    from posegen.pipeline.results import animate_once
-
-    return StageResult(*animate_once(request.out / "motion", request.texts, request.out / "animation.gif", progress))
+    return result.nothing_to_do, f"{monitor} {result.measures[monitor]:.3f} on samples not used in training, in {result.run}"

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import load, save
 
+from posegen.arrays import Array
 from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
@@ -29,8 +29,6 @@ from posegen.plugins import MODEL_FORMATS
 from posegen.randomness import Stream, normal
 from posegen.training.data.features import FEATURES
 from posegen.training.model_files import TrainedModel, build_model, load_motion_model
-
-Array = NDArray[Any]
 
 _CLIPS = 3
 _TOLERANCE = 1e-4
@@ -53,16 +51,7 @@ class ModelFormat:
     run: Callable[[TrainedModel, bytes, Array, Array], Array]
 
 
-@dataclass(frozen=True)
-class ExportedModel:
-    """An exported model: path, format, and the largest difference between its outputs and those of the original."""
-
-    path: Path
-    format: str
-    difference: float
-
-
-def export_model(run: Path, format: str, out: Path) -> ExportedModel:
+def export_model(run: Path, format: str, out: Path) -> float:
     """Write the model of a run in another format, load it again, and compare the outputs for random clips.
 
     Parameters
@@ -76,7 +65,8 @@ def export_model(run: Path, format: str, out: Path) -> ExportedModel:
 
     Returns
     -------
-    ExportedModel
+    float
+        Largest difference between the outputs of the exported model and those of the original.
 
     Raises
     ------
@@ -108,7 +98,7 @@ def export_model(run: Path, format: str, out: Path) -> ExportedModel:
         msg = f"{out}: not written, because the outputs of the exported model differ by {difference:g}"
         raise PosegenError(msg)
     write_durably(out, data, current_run())
-    return ExportedModel(out, format, difference)
+    return difference
 
 
 def _random_clips(trained: TrainedModel, clips: int, frames: int) -> tuple[Array, Array]:

@@ -12,11 +12,11 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 import psutil
 import torch
-from torch import nn
 
 from posegen.dataset.batches import WINDOW, make_batches
 from posegen.errors import PosegenError, UsageError
@@ -24,17 +24,22 @@ from posegen.machine import available_cores, available_memory, process_memory
 from posegen.quantities import human_time, parse_bytes
 from posegen.training.data.feed import to_clips
 from posegen.training.data.sources import ClipSource
-from posegen.training.data.training_data import TrainingData, batches_of
+from posegen.training.data.training_data import batches_of
 from posegen.training.inference import EVALUATION_BATCH
+from posegen.training.models.encoder import trainable_weights
 from posegen.training.resources import matrix_attention
-from posegen.training.settings import Machine, Settings, log_interval, warmup_steps
-from posegen.training.task import Task
+from posegen.training.settings import Settings
+from posegen.training.setup import Setup
 
 _GB = 10**9
 _STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
 _QUICK_STEPS = 1000
 _GAIN = 1.05
-"""A larger micro-batch or bf16 is chosen if it is faster by this factor."""
+"""A larger micro-batch is chosen if it is faster by this factor."""
+CLEARLY = 1.25
+"""bf16, or one thread, is chosen if it is faster than float32, or all cores, by this factor: load must not change a choice that
+changes the weights."""
+_ROUNDS = 5
 _RECOMPUTATION_GAIN = 0.75
 """The same factor where a smaller micro-batch needs a second forward pass."""
 _MEMORY_SHARE = 0.7
@@ -189,18 +194,12 @@ def count_micro_batches(batch: int, micro_batch: int) -> int:
     return next(parts for parts in range(fewest, batch + 1) if batch % parts == 0)
 
 
-def choose_for_run(
-    task: Task, settings: Settings, data: TrainingData, make_model: Callable[[], nn.Module]
-) -> tuple[Choices, list[Reason], Estimate]:
+def choose_for_run(setup: Setup) -> tuple[Choices, list[Reason], Estimate]:
     """Choose what the settings leave open under `machine`, and estimate the run.
 
     Parameters
     ----------
-    task : Task
-    settings : Settings
-    data : TrainingData
-    make_model : callable
-        Returns a new model of the run.
+    setup : Setup
 
     Returns
     -------
@@ -214,12 +213,13 @@ def choose_for_run(
     UsageError
         If the settings require a device that is absent, or a batch cannot be split between the devices.
     """
+    task, data, settings = setup.task, setup.data, setup.settings
     source = data.source(task.recipes, "training")
     batches = batches_of(source, settings.batch, settings.seed, settings.data.variants)
     first = to_clips(batches.batch(0), source, settings.seed)
     loading = _loading_seconds(source, settings)
     begin = time.perf_counter()
-    choices, reasons, seconds = _choose(task, make_model, _trial_clips(first, settings), settings, loading)
+    choices, reasons, seconds = _choose(setup, first, loading)
     reasons.append(Reason("measured in", f"{time.perf_counter() - begin:.1f} s", "before the first step"))
     validation = data.source(task.recipes, "validation")
     variants = len(settings.data.variants or source.variants)
@@ -231,24 +231,9 @@ def choose_for_run(
         checks=settings.checks.times,
         epoch_steps=batches.per_epoch,
         sequences=source.samples * variants,
-        parameters=sum(parameter.numel() for parameter in make_model().parameters() if parameter.requires_grad),
+        parameters=sum(weights.numel() for weights in trainable_weights(setup.make_model()).values()),
     )
     return choices, reasons, estimate
-
-
-def _trial_clips(first: dict[str, Any], settings: Settings) -> Callable[[int], dict[str, Any]]:
-    """Return a function that returns the first clips of a batch, cut to the longest stretch that training shows."""
-    frames = None if settings.data.frames is None else max(1, settings.data.frames // settings.data.stride)
-
-    def clips(size: int) -> dict[str, Any]:
-        tensors = {name: torch.from_numpy(values[:size]) for name, values in first.items()}
-        if frames is None:
-            return tensors
-        most = tensors["motion"].shape[1]
-        cut = {name: v[:, :frames] if v.dim() > 1 and v.shape[1] == most else v for name, v in tensors.items()}
-        return {**cut, "length": tensors["length"].clamp(max=frames)}
-
-    return clips
 
 
 def _loading_seconds(source: ClipSource, settings: Settings) -> float:
@@ -266,65 +251,46 @@ def _loading_seconds(source: ClipSource, settings: Settings) -> float:
     return best
 
 
-def _choose(
-    task: Task,
-    make_model: Callable[[], nn.Module],
-    clips: Callable[[int], dict[str, Any]],
-    settings: Settings,
-    loading: float,
-) -> tuple[Choices, list[Reason], float]:
-    """Return the choices, their reasons, and the seconds of a step; `loading` is the seconds to load a batch."""
-    hardware = detect_hardware()
-    table = _Table(settings.machine, list(_hardware_rows(hardware)))
-    device: str = table.choose("device", lambda: ("cuda", "a GPU is present") if hardware.gpu else ("cpu", "no GPU is present"))
-    devices = _count_devices(settings.machine, device, hardware)
-    table.add("devices", devices, "one unless several are requested")
-    share, room = settings.batch // devices, _room(settings, hardware, device) // devices
+def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choices, list[Reason], float]:
+    """Return the choices, their reasons, and the seconds of a step, for a first batch and the seconds to load one."""
+    settings, hardware = setup.settings, detect_hardware()
+    given, rows = given_choices(settings), list(_hardware_rows(hardware))
+
+    def choose(name: str, decide: Callable[[], tuple[Any, str]]) -> Any:
+        """Return the value that the settings give, else the one that `decide` returns with its reason; add a row."""
+        value, why = (given[name], f"given by machine.{name}") if name in given else decide()
+        rows.append(Reason(name, _yes(value) if isinstance(value, bool) else str(value), why))
+        return value
+
+    device: str = choose("device", lambda: ("cuda", "a GPU is present") if hardware.gpu else ("cpu", "no GPU is present"))
+    devices: int = choose("devices", lambda: (1, "one unless several are requested"))
+    _check_devices(device, devices, hardware)
     split_batch(settings.batch, devices, 1)
-    trials = _Trials(task, make_model, clips, device)
+    share, room = settings.batch // devices, _room(settings, hardware, device) // devices
+    trials = _Trials(setup, first, device)
     small = _first_micro_batch(settings, hardware, device)
-    threads: int = table.choose(
-        "threads", lambda: trials.best_threads(small, hardware.cores, devices if device == "cpu" else 1)
-    )
-    trials.threads = threads
-    trials.precision = table.choose("precision", lambda: trials.best_precision(small))
+    cores = max(1, hardware.cores // devices) if device == "cpu" else hardware.cores
+    trials.threads = threads = choose("threads", lambda: trials.compare("threads", cores, 1, small))
+    trials.precision = choose("precision", lambda: trials.compare("precision", "32-true", "bf16-mixed", small))
     # A batch that needs several passes is computed twice, so a smaller micro-batch must be much faster.
-    gain = _RECOMPUTATION_GAIN if task.needs_whole_batch else _GAIN
-    micro: int = table.choose("micro_batch", lambda: trials.best_micro_batch(small, share, room, gain))
-    parts = 1 if task.needs_whole_batch else split_batch(settings.batch, devices, micro)
-    table.add("accumulation", parts, f"steps of {settings.batch} clips on every machine")
-    checkpointing: bool = table.choose("checkpointing", lambda: _needs_checkpointing(trials, room))
-    seconds = trials.run(micro).seconds * settings.batch / devices
-    if task.needs_whole_batch and micro < share:
+    whole = setup.task.needs_whole_batch
+    gain = _RECOMPUTATION_GAIN if whole else _GAIN
+    micro: int = choose("micro_batch", lambda: trials.best_micro_batch(small, share, room, gain))
+    parts = 1 if whole else split_batch(settings.batch, devices, micro)
+    rows.append(Reason("accumulation", str(parts), f"steps of {settings.batch} clips on every machine"))
+    checkpointing: bool = choose("checkpointing", lambda: _needs_checkpointing(trials, room))
+    seconds = trials.run(micro)[0] * settings.batch / devices
+    if whole and micro < share:
         seconds /= _RECOMPUTATION_GAIN
-    compiled: bool = table.choose("compile", lambda: _pays_to_compile(device, seconds * settings.steps))
-    workers: int = table.choose("workers", lambda: _loading_workers(loading, seconds, hardware))
-    table.rows += _derived_rows(settings, device, micro)
+    compiled: bool = choose("compile", lambda: _pays_to_compile(device, seconds * settings.steps))
+    workers: int = choose("workers", lambda: _loading_workers(loading, seconds, hardware))
+    rows.append(Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored"))
+    why = "on GPUs" if device == "cuda" else "never on a CPU"
+    rows.append(Reason("TF32, cudnn autotuning, pinned memory", _yes(device == "cuda"), why))
     choices = Choices(device, trials.precision, threads, micro, workers, compiled, checkpointing, devices)
     # A step waits for its loader; or both share the cores.
     shared = (loading + seconds * threads * devices) / hardware.cores
-    return choices, table.rows, max(seconds, loading / max(1, workers), shared)
-
-
-@dataclass
-class _Table:
-    """The table of choices under construction."""
-
-    given: Machine
-    rows: list[Reason]
-
-    def add(self, name: str, value: object, why: str) -> None:
-        """Add a row; a value that the settings give has that as its reason."""
-        if getattr(self.given, name, None) is not None:
-            why = f"given by machine.{name}"
-        self.rows.append(Reason(name, _yes(value) if isinstance(value, bool) else str(value), why))
-
-    def choose(self, name: str, decide: Callable[[], tuple[Any, str]]) -> Any:
-        """Return the value that the settings give, else the one that `decide` returns with its reason."""
-        given = getattr(self.given, name)
-        value, why = decide() if given is None else (given, "")
-        self.add(name, value, why)
-        return value
+    return choices, rows, max(seconds, loading / max(1, workers), shared)
 
 
 def _hardware_rows(hardware: Hardware) -> Iterator[Reason]:
@@ -334,32 +300,16 @@ def _hardware_rows(hardware: Hardware) -> Iterator[Reason]:
     yield Reason("GPU", gpu, "")
 
 
-def _derived_rows(settings: Settings, device: str, micro: int) -> Iterator[Reason]:
-    """Yield the rows that follow from the choices."""
-    on_gpu = device == "cuda"
-    yield Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored")
-    yield Reason("warm-up", f"{warmup_steps(settings)} steps", f"{100 * settings.optimiser.warmup:g} % of all steps")
-    every = log_interval(settings)
-    yield Reason("logged", "every step" if every == 1 else f"every {every} steps", "at most a thousand points")
-    why = "on GPUs" if on_gpu else "never on a CPU"
-    for name in ("TF32", "cudnn autotuning", "pinned memory"):
-        yield Reason(name, _yes(on_gpu), why)
-
-
 def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _count_devices(given: Machine, device: str, hardware: Hardware) -> int:
-    """Return the number of devices; UsageError if there are fewer GPUs than requested."""
-    if device == "cuda" and not hardware.gpu:
-        msg = "machine.device is cuda, but torch finds no GPU. --set machine.device=cpu, or use a preset for the CPU: balanced"
-        raise UsageError(msg)
-    devices = max(1, hardware.gpus) if given.devices == "all" else given.devices or 1
+def _check_devices(device: str, devices: int, hardware: Hardware) -> None:
+    """Raise UsageError if there are fewer GPUs than requested."""
     if device == "cuda" and devices > hardware.gpus:
-        msg = f"machine.devices is {devices}, but there are {hardware.gpus} GPUs. --set machine.devices={hardware.gpus}"
+        hint = f"--set machine.devices={hardware.gpus}" if hardware.gpus else "--set machine.device=cpu"
+        msg = f"machine.device is cuda and machine.devices {devices}, but torch finds {hardware.gpus} GPUs. {hint}"
         raise UsageError(msg)
-    return devices
 
 
 def _first_micro_batch(settings: Settings, hardware: Hardware, device: str) -> int:
@@ -379,7 +329,7 @@ def _room(settings: Settings, hardware: Hardware, device: str) -> int:
 
 
 def _needs_checkpointing(trials: _Trials, room: int) -> tuple[bool, str]:
-    needed = trials.run(1).bytes > room
+    needed = trials.run(1)[1] > room
     return needed, "one clip alone does not fit into memory" if needed else "the activations fit into memory"
 
 
@@ -395,31 +345,56 @@ def _loading_workers(loading: float, step: float, hardware: Hardware) -> tuple[i
     return (0 if loading < step * _LOADING_SHARE or hardware.cores == 1 else min(_WORKERS, hardware.cores)), why
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """A measured step: seconds per clip, and bytes used in addition to those in use before."""
+def clearly_faster(default: Any, other: Any, measure: Callable[[Any], float]) -> tuple[Any, dict[Any, float]]:
+    """Return `other` if it is faster than `default` by the factor :data:`CLEARLY`, else `default`.
 
-    seconds: float
-    bytes: int
+    Parameters
+    ----------
+    default, other : object
+    measure : callable
+        Returns the seconds of a step with one of them.
+
+    Returns
+    -------
+    chosen : object
+    seconds : dict of object to float
+        Median of each over some rounds. A round measures both, so that load on the machine slows down both, and the median of
+        the ratios of the rounds decides.
+    """
+    if other == default:
+        return default, {default: measure(default)}
+    for value in (default, other):
+        measure(value)  # the first step of its kind is slower
+    rounds = [(measure(default), measure(other)) for _ in range(_ROUNDS)]
+    seconds = {value: median(each) for value, each in zip((default, other), zip(*rounds, strict=True), strict=True)}
+    return other if median(one / another for one, another in rounds) > CLEARLY else default, seconds
 
 
 class _Trials:
     """Steps of a model that is thrown away, measured with different settings."""
 
-    def __init__(
-        self, task: Task, make_model: Callable[[], nn.Module], clips: Callable[[int], dict[str, Any]], device: str
-    ) -> None:
-        self._task, self._clips, self._device = task, clips, torch.device(device)
-        self._model = make_model().to(self._device)
+    def __init__(self, setup: Setup, first: dict[str, Any], device: str) -> None:
+        data = setup.settings.data
+        self._task, self._first, self._device = setup.task, first, torch.device(device)
+        self._frames = None if data.frames is None else max(1, data.frames // data.stride)
+        self._model = setup.make_model().to(self._device)
         self.threads, self.precision = 1, "32-true"
 
-    def run(self, size: int) -> _Trial:
-        """Measure forward and backward passes over `size` clips; return the fastest of a few."""
+    def _clips(self, size: int) -> dict[str, torch.Tensor]:
+        """Return the first clips of the batch, cut to the longest stretch that training shows."""
+        tensors = {name: torch.from_numpy(values[:size]).to(self._device) for name, values in self._first.items()}
+        if self._frames is None:
+            return tensors
+        most = tensors["motion"].shape[1]
+        cut = {name: v[:, : self._frames] if v.dim() > 1 and v.shape[1] == most else v for name, v in tensors.items()}
+        return {**cut, "length": tensors["length"].clamp(max=self._frames)}
+
+    def run(self, size: int, repeats: int = _REPEATS) -> tuple[float, int]:
+        """Return the seconds per clip of the fastest of some steps of `size` clips, and the bytes that a step uses."""
         torch.set_num_threads(self.threads)
-        batch = self._clips(size)
-        clips = {name: value.to(self._device) for name, value in batch.items() if isinstance(value, torch.Tensor)}
+        clips = self._clips(size)
         best, before = float("inf"), self._used()
-        for _ in range(_REPEATS):
+        for _ in range(repeats):
             begin = time.perf_counter()
             with matrix_attention(self._device.type):
                 with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16-mixed"):
@@ -431,43 +406,38 @@ class _Trials:
                 torch.cuda.synchronize()
                 used = torch.cuda.max_memory_allocated() - before
             best = min(best, (time.perf_counter() - begin) / size)
-        return _Trial(best, max(0, used))
+        return best, max(0, used)
 
     def _used(self) -> int:
         if self._device.type == "cuda":
             return int(torch.cuda.memory_allocated())
         return int(psutil.Process().memory_info().rss)
 
-    def best_threads(self, size: int, cores: int, processes: int) -> tuple[int, str]:
-        """Return the faster of one thread and all cores, divided between the processes of this CPU."""
-        seconds = {}
-        for threads in sorted({1, cores}):
-            self.threads = threads
-            seconds[threads] = self.run(size).seconds
-        best = min(seconds, key=lambda threads: seconds[threads])
-        measured = ", ".join(f"{threads}: {1000 * each:.2f} ms" for threads, each in seconds.items())
-        return max(1, best // processes), f"measured: time per clip by threads: {measured}"
+    def compare(self, name: str, default: Any, other: Any, size: int) -> tuple[Any, str]:
+        """Choose a value of an attribute by :func:`clearly_faster`, for steps of `size` clips."""
 
-    def best_precision(self, size: int) -> tuple[str, str]:
-        """Return bf16 if a step is faster with it."""
-        plain = self.run(size).seconds
-        self.precision = "bf16-mixed"
-        half = self.run(size).seconds
-        why = f"measured: a clip takes {1000 * plain:.2f} ms in float32, {1000 * half:.2f} ms in bf16"
-        return "bf16-mixed" if plain > half * _GAIN else "32-true", why
+        def measure(value: Any) -> float:
+            setattr(self, name, value)
+            return self.run(size, repeats=1)[0]
+
+        chosen, seconds = clearly_faster(default, other, measure)
+        setattr(self, name, chosen)
+        measured = ", ".join(f"{value}: {1000 * each:.2f} ms" for value, each in seconds.items())
+        return chosen, f"measured: time per clip by {name}: {measured}; {default} unless {other} is {CLEARLY:g} times as fast"
 
     def best_micro_batch(self, size: int, most: int, room: int, gain: float) -> tuple[int, str]:
         """Double the micro-batch while that makes clips faster and fits into `room` bytes."""
-        best, trial = min(size, most), self.run(min(size, most))
-        measured = [f"{best}: {1000 * trial.seconds:.2f} ms"]
+        best = min(size, most)
+        seconds, used = self.run(best)
+        measured = [f"{best}: {1000 * seconds:.2f} ms"]
         while best < most:
             larger = min(best * 2, most)
-            if trial.bytes * larger / best > room:
+            if used * larger / best > room:
                 measured.append(f"{larger} would not fit")
                 break
-            other = self.run(larger)
-            measured.append(f"{larger}: {1000 * other.seconds:.2f} ms")
-            if other.seconds * gain > trial.seconds:
+            others, more = self.run(larger)
+            measured.append(f"{larger}: {1000 * others:.2f} ms")
+            if others * gain > seconds:
                 break
-            best, trial = larger, other
+            best, seconds, used = larger, others, more
         return best, f"measured: time per clip by micro-batch: {', '.join(measured)}"

@@ -6,9 +6,8 @@ Models are stored and loaded in :mod:`posegen.training.model_files`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +15,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from posegen.dataset.batches import SequenceBatch
+from posegen.arrays import Array
 from posegen.dataset.files import sync_folder
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.errors import UsageError
 from posegen.progress import Progress, SilentProgress
 from posegen.training.data.cache import view_of
 from posegen.training.data.captions import open_captions
-from posegen.training.data.features import View, features_of
+from posegen.training.data.features import features_of
 from posegen.training.data.feed import to_clips
 from posegen.training.data.sources import ClipSource, DatasetOrigin
 from posegen.training.data.training_data import batches_of
 from posegen.training.measures.ranking import Ranking, rank_pairs
 from posegen.training.model_files import TrainedModel, load_model, load_motion_model
 from posegen.training.task import Tally, Task
-
-Array = NDArray[Any]
 
 EVALUATION_BATCH = 64
 """Clips per batch of inference by default."""
@@ -51,7 +47,6 @@ def model_outputs(
     model: nn.Module,
     source: ClipSource,
     variants: Sequence[str] | None,
-    device: str,
     most: int | None = None,
     size: int = EVALUATION_BATCH,
 ) -> Iterator[tuple[Tensor, dict[str, Any]]]:
@@ -61,10 +56,10 @@ def model_outputs(
     ----------
     task : Task
     model : Module
+        Computes on the device that its parameters are on.
     source : ClipSource
     variants : sequence of str or None
         None for all of the source; a task that is evaluated on one variant uses the first.
-    device : str
     most : int, optional
         Number of clips, rounded up to whole batches; all by default.
     size : int, optional
@@ -74,7 +69,7 @@ def model_outputs(
         variants = (variants or source.variants)[:1]
     batches = batches_of(source, size, 0, variants, epochs=1)
     count = len(batches) if most is None else min(len(batches), -(-most // size))
-    training = model.training
+    training, device = model.training, next(model.parameters()).device
     model.eval()
     try:
         for batch in batches.at(0, count):
@@ -86,32 +81,15 @@ def model_outputs(
         model.train(training)
 
 
-def evaluate_model(
-    task: Task,
-    model: nn.Module,
-    source: ClipSource,
-    view: View,
-    variants: Sequence[str] | None,
-    device: str,
-    most: int | None = None,
-    size: int = EVALUATION_BATCH,
-) -> Tally:
+def evaluate_model(task: Task, model: nn.Module, source: ClipSource, variants: Sequence[str] | None, **limits: int) -> Tally:
     """Return the measures of a model on clips; the parameters are those of :func:`model_outputs`."""
-    tally = task.tally(view)
-    for outputs, clips in model_outputs(task, model, source, variants, device, most, size):
+    tally = task.tally(source.view)
+    for outputs, clips in model_outputs(task, model, source, variants, **limits):
         tally.add(outputs, clips)
     return tally
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """A written table of predictions: its path and the number of clips."""
-
-    path: Path
-    clips: int
-
-
-def predict(run: Path, source: Path, out: Path, progress: Progress | None = None) -> Predictions:
+def predict(run: Path, source: Path, out: Path, progress: Progress | None = None) -> int:
     """Write the predictions of a trained model for each sequence of a dataset.
 
     Parameters
@@ -123,6 +101,11 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
     out : Path
         Parquet file with the columns ``sample``, ``variant`` and those of the task.
     progress : Progress, optional
+
+    Returns
+    -------
+    int
+        Number of clips.
 
     Raises
     ------
@@ -137,74 +120,41 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
         msg = f"{run}: this model generates motion and predicts nothing of it. Run: posegen animate {run} TEXT -o FILE"
         raise UsageError(msg)
     dataset = open_dataset(source)
-    rate = trained.view.fps * trained.view.stride
-    if view_of(dataset, trained.view.stride).fps != trained.view.fps:
-        msg = f"{source}: {dataset.header.fps:g} frames per second; the model needs {rate:g}. Generate with --set fps={rate:g}"
-        raise UsageError(msg)
+    _check_rate(trained, dataset.header.fps, source)
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.with_name(f".{out.name}~{os.getpid()}.temporary")
+    progress = progress or SilentProgress()
+    progress.start("predict", len(dataset) * len(dataset.header.variants), unit="clips")
+    done, writer = 0, None
     try:
-        clips = _write_predictions(trained, dataset, temporary, progress or SilentProgress())
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(out)
-        sync_folder(out.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return Predictions(out, clips)
-
-
-def _write_predictions(trained: TrainedModel, dataset: Dataset, path: Path, progress: Progress) -> int:
-    view = view_of(dataset, trained.view.stride)
-    source = ClipSource(DatasetOrigin(dataset), trained.task.recipes[:_INPUTS], view, np.arange(len(dataset)))
-    variants, done, writer = dataset.header.variants, 0, None
-    progress.start("predict", len(dataset) * len(variants), unit="clips")
-    try:
-        for table in _prediction_tables(trained, source, variants):
-            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+        for table in _prediction_tables(trained, dataset):
+            writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
             writer.write_table(table)
             done += len(table)
             progress.update(done)
         if writer is not None:
             writer.close()
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(out)
+        sync_folder(out.parent)
     finally:
         progress.stop()
+        temporary.unlink(missing_ok=True)
     return done
 
 
-def _prediction_tables(trained: TrainedModel, source: ClipSource, variants: tuple[str, ...]) -> Iterator[pa.Table]:
-    describe = trained.task.describe
+def _prediction_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Table]:
+    """Yield the predictions for the clips of each chunk, in order of sample and variant."""
+    describe, variants = trained.task.describe, dataset.header.variants
     assert describe is not None, "checked by predict"
-    for outputs, clips in _outputs_in_order(trained.task, trained.model, source):
-        columns: dict[str, Any] = {
-            "sample": clips["sample"].numpy(),
-            "variant": [variants[i] for i in clips["variant"].tolist()],
-        }
-        yield pa.table(columns | describe(outputs, clips, trained.view))
-
-
-def _outputs_in_order(task: Task, model: nn.Module, source: ClipSource) -> Iterator[tuple[Tensor, dict[str, Any]]]:
-    """Yield the outputs of a model for all clips of a source, in the order of samples, with these clips."""
-    variants = len(source.variants)
-    for chunk in range(-(-source.samples // source.chunk)):
-        numbers = source.sample_numbers[chunk * source.chunk : (chunk + 1) * source.chunk]
-        arrays = {
-            name: np.empty((variants, *shape.buffer_shape(source.chunk)), shape.dtype)
-            for name, shape in source.arrays().items()
-        }
-        source.load(chunk, range(variants), arrays, ())
-        # An array holds one piece of the chunk here, so axes of length one stand between variant and sample.
-        by_sample = {
-            name: np.swapaxes(arrays[name].reshape(variants, source.chunk, *shape.shape)[:, : len(numbers)], 0, 1)
-            for name, shape in source.arrays().items()
-        }
-        rows = np.arange(len(numbers)).repeat(variants) + chunk * source.chunk
-        columns = {"sample": rows, "variant": list(source.variants) * len(numbers)}
-        flat = {name: np.ascontiguousarray(values).reshape(-1, *values.shape[2:]) for name, values in by_sample.items()}
-        clips = to_clips(SequenceBatch(chunk, 0, columns | flat), source)
-        values = {name: torch.from_numpy(value) for name, value in clips.items()}
-        with torch.inference_mode():
-            yield task.apply(model.eval(), values), values
+    task, view = replace(trained.task, first_variant_only=False), view_of(dataset, trained.view.stride)
+    for numbers in np.split(np.arange(len(dataset)), range(dataset.header.chunk, len(dataset), dataset.header.chunk)):
+        source = ClipSource(DatasetOrigin(dataset), task.recipes[:_INPUTS], view, numbers)
+        for outputs, clips in model_outputs(task, trained.model, source, None, size=len(numbers) * len(variants)):
+            names = [variants[i] for i in clips["variant"].tolist()]
+            columns = {"sample": clips["sample"].numpy(), "variant": names} | describe(outputs, clips, trained.view)
+            yield pa.table(columns).take(np.lexsort((clips["variant"], clips["sample"])))
 
 
 @dataclass(frozen=True)
@@ -235,7 +185,7 @@ class Encoded:
         return float(apart[self.words >= 0].mean())
 
 
-def encode_dataset(run: Path, path: Path, samples: int | None, report: Callable[[int, int], None]) -> Encoded:
+def encode_dataset(run: Path, path: Path, samples: int | None, progress: Progress | None = None) -> Encoded:
     """Encode the first variant of each sample of a dataset, and its captions.
 
     Parameters
@@ -246,8 +196,7 @@ def encode_dataset(run: Path, path: Path, samples: int | None, report: Callable[
         The dataset, with embeddings of its captions by the text encoder of the training.
     samples : int or None
         Number of samples, from the first; None for all.
-    report : callable
-        Called with the number of encoded samples and the total.
+    progress : Progress, optional
 
     Raises
     ------
@@ -261,11 +210,14 @@ def encode_dataset(run: Path, path: Path, samples: int | None, report: Callable[
     view = view_of(dataset, trained.view.stride)
     source = ClipSource(DatasetOrigin(dataset), trained.task.recipes, view, numbers, captions)
     encoded: list[tuple[Array, Array, Array]] = []
-    done = 0
-    for outputs, clips in model_outputs(trained.task, trained.model, source, None, "cpu"):
-        encoded.append((outputs.numpy(), clips["row"].numpy(), clips["sample"].numpy()))
-        done += len(outputs)
-        report(done, len(numbers))
+    progress = progress or SilentProgress()
+    progress.start("encode", len(numbers), unit="clips")
+    try:
+        for outputs, clips in model_outputs(trained.task, trained.model, source, None):
+            encoded.append((outputs.numpy(), clips["row"].numpy(), clips["sample"].numpy()))
+            progress.update(sum(len(vectors) for vectors, _, _ in encoded))
+    finally:
+        progress.stop()
     vectors, words, sample = (np.concatenate(parts) for parts in zip(*encoded, strict=True))
     order = np.argsort(sample)
     return Encoded(vectors[order, 0], vectors[order, 1:], words[order])
@@ -294,32 +246,19 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
         If the run has no retrieval model, the frame rates differ, or all clips are too short.
     """
     trained = _load_retrieval_model(run)
-    vectors = []
+    view, vectors = trained.view, []
+    most = view.frames * view.stride
     for joints, fps in clips:
         _check_rate(trained, fps, name)
-        for stretch in _stretches(joints, trained.view.frames * trained.view.stride):
-            if len(stretch) >= _SHORTEST * trained.view.stride:
-                vectors.append(_encode(trained, stretch))
+        for stretch in np.array_split(joints, max(1, -(-len(joints) // most))):
+            if len(stretch) >= _SHORTEST * view.stride:
+                motion = features_of(np.asarray(stretch[:: view.stride], np.float32), view.fps)
+                with torch.inference_mode():
+                    vectors.append(trained.model(torch.from_numpy(motion)[None], torch.tensor([len(motion)])).numpy()[0])
     if not vectors:
         msg = f"{name}: no clip has {_SHORTEST} frames at the rate of the model, the least that it can encode"
         raise UsageError(msg)
     return np.stack(vectors)
-
-
-def _stretches(joints: Array, most: int) -> Iterator[Array]:
-    """Cut a clip into stretches of equal length, of at most `most` frames."""
-    count = -(-len(joints) // most)
-    edges = [len(joints) * i // max(1, count) for i in range(count + 1)]
-    for start, stop in pairwise(edges):
-        yield joints[start:stop]
-
-
-def _encode(trained: TrainedModel, joints: Array) -> Array:
-    view = trained.view
-    motion = features_of(np.asarray(joints[:: view.stride], np.float32), view.fps)
-    with torch.inference_mode():
-        vector: Array = trained.model(torch.from_numpy(motion)[None], torch.tensor([len(motion)])).numpy()[0]
-    return vector
 
 
 def _load_retrieval_model(run: Path) -> TrainedModel:

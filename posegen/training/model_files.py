@@ -11,15 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-import xxhash
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from posegen.dataset.files import write_durably
-from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
 from posegen.training.data.features import View
+from posegen.training.runs.checkpoints import read_tensors, write_tensors
 from posegen.training.runs.folder import MODEL, RESULT, WEIGHTS, read_document, write_document
 from posegen.training.settings import Model
 from posegen.training.task import Task, find_task
@@ -43,10 +39,9 @@ def build_model(task: Task, view: View, settings: Model, seed: int) -> nn.Module
 
 def save_model(run: Path, task: Task, view: View, settings: Model, weights: Mapping[str, Tensor]) -> None:
     """Write a model durably into the folder of its run."""
-    data = save({name: value.detach().contiguous().cpu() for name, value in weights.items()})
-    write_durably(run / WEIGHTS, data, current_run())
+    checksum = write_tensors(run / WEIGHTS, weights)
     document = {"task": task.name, "form": task.form, "view": asdict(view), "model": settings.model_dump(mode="json")}
-    write_document(run, MODEL, document | {"xxh3": xxhash.xxh3_128_hexdigest(data)})
+    write_document(run, MODEL, document | {"xxh3": checksum})
 
 
 def load_model(run: Path) -> TrainedModel:
@@ -64,18 +59,15 @@ def load_model(run: Path) -> TrainedModel:
         msg = f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them"
         raise UsageError(msg)
     path = run / WEIGHTS
-    data = path.read_bytes() if path.is_file() else b""
-    if xxhash.xxh3_128_hexdigest(data) != document["xxh3"]:
-        msg = f"{path}: checksum mismatch ({MODEL}). Remove {run / RESULT} and run the training command again to write it anew"
-        raise PosegenError(msg)
+    weights = read_tensors(path, document["xxh3"], f"Remove {run / RESULT} and run the training command again to write it anew")
     fields = document["view"]
     view = View(**{**fields, "actions": tuple(fields["actions"]), "answers": tuple(fields.get("answers", ()))})
     task = find_task(document["task"]).restored(document.get("form", ""))
     settings = Model(**document["model"])
     model = build_model(task, view, settings, 0)
     try:
-        model.load_state_dict(load(data))
-    except (SafetensorError, RuntimeError) as error:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
         msg = (
             f"{path}: does not fit the model described by {MODEL}: the file was changed, or this version of posegen has "
             f"another model for the task {task.name}. Train again: posegen train DATASET --task {task.name}"

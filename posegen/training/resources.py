@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import psutil
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from posegen.quantities import human_bytes
 
@@ -21,49 +21,33 @@ _MIN_SWAPPED = 64 * 2**20
 """Bytes read back between two calls. Every system writes out rarely used memory once, which slows nothing down."""
 
 
-@dataclass(frozen=True)
-class GpuUse:
-    """Use of the GPU.
-
-    Attributes
-    ----------
-    utilisation : float or None
-        Share of the last moment in which the GPU computed; None if the Python package of its driver is missing.
-    peak, memory : int
-        Highest number of bytes that training used so far, and bytes in total.
-    """
-
-    utilisation: float | None
-    peak: int
-    memory: int
-
-    def values(self) -> dict[str, float]:
-        """Return the shares, by the names of their curves."""
-        utilisation = {} if self.utilisation is None else {"gpu/utilisation": self.utilisation}
-        return {**utilisation, "gpu/memory": self.peak / self.memory}
-
-    def summary(self) -> str:
-        """Return utilisation and memory as text."""
-        utilisation = "" if self.utilisation is None else f"{100 * self.utilisation:.0f} % utilised, "
-        return f"GPU {utilisation}{human_bytes(self.peak)} of {human_bytes(self.memory)} used"
-
-    def warning(self) -> str | None:
-        """Return a warning with a hint if the GPU is often idle, else None."""
-        if self.utilisation is None or self.utilisation >= _MIN_UTILISATION:
-            return None
-        hint = "Use a larger batch, --set batch=1024, or more loading processes, --set machine.workers=4"
-        return f"warning: the GPU is idle {100 * (1 - self.utilisation):.0f} % of the time. {hint}"
-
-
-def gpu_use(device: str) -> GpuUse | None:
-    """Return the use of the GPU; None if `device` is not cuda."""
-    if device != "cuda":
-        return None
+def gpu_use() -> tuple[dict[str, float], str]:
+    """Return the shares of the GPU that are in use, by the names of their curves, and a line for the log."""
     try:
         utilisation: float | None = torch.cuda.utilization() / 100
     except (ModuleNotFoundError, RuntimeError):
-        utilisation = None
-    return GpuUse(utilisation, torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory)
+        utilisation = None  # the Python package of its driver is missing
+    return describe_gpu_use(utilisation, torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory)
+
+
+def describe_gpu_use(utilisation: float | None, peak: int, memory: int) -> tuple[dict[str, float], str]:
+    """Return the values and the line of :func:`gpu_use`; the line is a warning with a hint if the GPU is often idle.
+
+    Parameters
+    ----------
+    utilisation : float or None
+        Share of the last moment in which the GPU computed.
+    peak, memory : int
+        Highest number of bytes that training used so far, and bytes in total.
+    """
+    used = f"{human_bytes(peak)} of {human_bytes(memory)} used"
+    if utilisation is None:
+        return {"gpu/memory": peak / memory}, f"GPU {used}"
+    values = {"gpu/utilisation": utilisation, "gpu/memory": peak / memory}
+    if utilisation >= _MIN_UTILISATION:
+        return values, f"GPU {100 * utilisation:.0f} % utilised, {used}"
+    hint = "Use a larger batch, --set batch=1024, or more loading processes, --set machine.workers=4"
+    return values, f"warning: the GPU is idle {100 * (1 - utilisation):.0f} % of the time. {hint}"
 
 
 def swapped_bytes() -> tuple[int, int]:
@@ -128,21 +112,14 @@ def release_memory() -> None:
         return
 
 
-@contextmanager
-def matrix_attention(device: str) -> Iterator[None]:
-    """Compute attention by plain matrix products inside the context if the device is a CPU.
+def matrix_attention(device: str) -> AbstractContextManager[None]:
+    """Return a context in which attention is computed by plain matrix products if the device is a CPU.
 
     Flash attention saves memory for long sequences; clips and captions are short. Its backward pass in bf16 takes most of a
     step on CPUs that multiply bf16 matrices natively: without it, steps took 144 instead of 200 ms for `motion` and 1.0 instead
     of 1.45 s for `text`; float32 was equally fast. Inference keeps torch's own implementation.
     """
-    # Named after CUDA, but used for CPUs as well.
-    before = torch.backends.cuda.flash_sdp_enabled()  # type: ignore[no-untyped-call]
-    torch.backends.cuda.enable_flash_sdp(device == "cuda" and before)
-    try:
-        yield
-    finally:
-        torch.backends.cuda.enable_flash_sdp(before)
+    return sdpa_kernel(SDPBackend.MATH) if device == "cpu" else nullcontext()
 
 
 @contextmanager

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
-from posegen.config.load import apply_overrides, presets
-from posegen.errors import UsageError
+from posegen.config.load import apply_overrides, find_config, origin_of_keys, presets
+from posegen.config.schema import Flag, Integer
 from posegen.quantities import parse_bytes
-from posegen.validation import validated
-from posegen.wording import did_you_mean, shown
+from posegen.validation import StrictModel, validated
 from posegen.yaml_files import read_yaml
 
 _MOST_POINTS = 1000
@@ -25,35 +24,23 @@ _FINAL_RATE = 0.01
 """Learning rate of the last step, relative to the highest."""
 
 
-def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _check_bytes(text: str) -> str:
     parse_bytes(text)
     return text
 
 
-Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
-Flag = Annotated[bool, Field(strict=True)]
 Number = Annotated[float, Field(ge=0, le=1e6)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Group(BaseModel):
-    """A group of keys that rejects unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Model(Group):
+class Model(StrictModel):
     """Size and dropout of the model."""
 
     size: Literal["small", "medium", "large"] = "small"
     dropout: Share = 0.1
 
 
-class Skeleton(Group):
+class Skeleton(StrictModel):
     """Standard deviations of the variation of skeletons in training.
 
     Attributes
@@ -66,7 +53,7 @@ class Skeleton(Group):
     size: Annotated[Number, Field(ge=0, le=0.3)] = 0.1
 
 
-class Data(Group):
+class Data(StrictModel):
     """The training data.
 
     Attributes
@@ -80,14 +67,14 @@ class Data(Group):
     """
 
     variants: tuple[str, ...] | None = None
-    samples: Annotated[Whole, Field(ge=1)] | None = None
-    frames: Annotated[Whole, Field(ge=8)] | None = None
-    stride: Annotated[Whole, Field(ge=1, le=10)] = 2
+    samples: Annotated[Integer, Field(ge=1)] | None = None
+    frames: Annotated[Integer, Field(ge=8)] | None = None
+    stride: Annotated[Integer, Field(ge=1, le=10)] = 2
     skeleton: Skeleton = Skeleton()
     shuffle_labels: Flag = False
 
 
-class Optimiser(Group):
+class Optimiser(StrictModel):
     """AdamW: highest learning rate, weight decay, largest gradient norm, share of warm-up steps, decay of averaged weights."""
 
     rate: Number = 2e-3
@@ -97,7 +84,7 @@ class Optimiser(Group):
     average: Share = 0.99
 
 
-class Checks(Group):
+class Checks(StrictModel):
     """Checks on the validation split.
 
     Attributes
@@ -107,12 +94,12 @@ class Checks(Group):
     patience : end the run after this number of checks without improvement; null: never
     """
 
-    times: Annotated[Whole, Field(ge=1, le=1000)] = 10
-    clips: Annotated[Whole, Field(ge=1)] = 1000
-    patience: Annotated[Whole, Field(ge=1)] | None = None
+    times: Annotated[Integer, Field(ge=1, le=1000)] = 10
+    clips: Annotated[Integer, Field(ge=1)] = 1000
+    patience: Annotated[Integer, Field(ge=1)] | None = None
 
 
-class Machine(Group):
+class Machine(StrictModel):
     """Use of the machine; posegen chooses what is null.
 
     Attributes
@@ -127,35 +114,35 @@ class Machine(Group):
     """
 
     device: Literal["cpu", "cuda"] | None = None
-    devices: Annotated[Whole, Field(ge=1, le=64)] | Literal["all"] | None = None
+    devices: Annotated[Integer, Field(ge=1, le=64)] | Literal["all"] | None = None
     precision: Literal["32-true", "bf16-mixed"] | None = None
-    threads: Annotated[Whole, Field(ge=1, le=1024)] | None = None
-    micro_batch: Annotated[Whole, Field(ge=1)] | None = None
-    workers: Annotated[Whole, Field(ge=0, le=256)] | None = None
+    threads: Annotated[Integer, Field(ge=1, le=1024)] | None = None
+    micro_batch: Annotated[Integer, Field(ge=1)] | None = None
+    workers: Annotated[Integer, Field(ge=0, le=256)] | None = None
     compile: Flag | None = None
     checkpointing: Flag | None = None
 
 
-class Memory(Group):
+class Memory(StrictModel):
     """Largest amount of memory that a run may use, such as 4GB; null: what is available."""
 
     limit: Annotated[str, AfterValidator(_check_bytes)] | None = None
 
 
-class Saving(Group):
+class Saving(StrictModel):
     """Seconds between checkpoints, or steps between them if given."""
 
     seconds: Number = 60.0
-    steps: Annotated[Whole, Field(ge=1)] | None = None
+    steps: Annotated[Integer, Field(ge=1)] | None = None
 
 
-class Adapter(Group):
+class Adapter(StrictModel):
     """Rank of low-rank adapters that are trained instead of all weights; null: all weights are trained."""
 
-    rank: Annotated[Whole, Field(ge=1, le=256)] | None = None
+    rank: Annotated[Integer, Field(ge=1, le=256)] | None = None
 
 
-class Contrast(Group):
+class Contrast(StrictModel):
     """Contrastive loss of the task `retrieval`.
 
     Attributes
@@ -173,10 +160,10 @@ class Contrast(Group):
     temperature: Annotated[float, Field(gt=0, le=10)] = 0.05
     margin: Annotated[float, Field(gt=0, le=2)] = 0.2
     alike: Annotated[float, Field(ge=-1, le=1)] = 0.9
-    hard: Annotated[Whole, Field(ge=0, le=16)] = 0
+    hard: Annotated[Integer, Field(ge=0, le=16)] = 0
 
 
-class Identity(Group):
+class Identity(StrictModel):
     """Contrastive loss of the task `identity`.
 
     Attributes
@@ -188,22 +175,22 @@ class Identity(Group):
 
     by: Literal["body", "style"] = "body"
     temperature: Annotated[float, Field(gt=0, le=10)] = 0.1
-    clips: Annotated[Whole, Field(ge=2, le=64)] = 4
+    clips: Annotated[Integer, Field(ge=2, le=64)] = 4
 
 
-class Attribute(Group):
+class Attribute(StrictModel):
     """Input of the task `attribute`: motion or captions."""
 
     given: Literal["motion", "captions"] = "motion"
 
 
-class Motion(Group):
+class Motion(StrictModel):
     """Task `motion`: share of clips trained without their caption, which classifier-free guidance needs."""
 
     caption_dropout: Share = 0.1
 
 
-class Text(Group):
+class Text(StrictModel):
     """Task `text`.
 
     Attributes
@@ -218,11 +205,11 @@ class Text(Group):
     goal: Literal["pairs", "families"] = "pairs"
     encoder: str = "all-MiniLM-L6-v2"
     temperature: Annotated[float, Field(gt=0, le=10)] = 0.05
-    pairs: Annotated[Whole, Field(ge=1)] | None = None
-    hard: Annotated[Whole, Field(ge=0, le=2)] = 1
+    pairs: Annotated[Integer, Field(ge=1)] | None = None
+    hard: Annotated[Integer, Field(ge=0, le=2)] = 1
 
 
-class Settings(Group):
+class Settings(StrictModel):
     """Settings of a training run.
 
     Attributes
@@ -232,9 +219,9 @@ class Settings(Group):
     batch : clips per step, on every machine
     """
 
-    seed: Annotated[Whole, Field(ge=0, le=2**63 - 1)] = 0
-    steps: Annotated[Whole, Field(ge=1)] = 1000
-    batch: Annotated[Whole, Field(ge=1)] = 32
+    seed: Annotated[Integer, Field(ge=0, le=2**63 - 1)] = 0
+    steps: Annotated[Integer, Field(ge=1)] = 1000
+    batch: Annotated[Integer, Field(ge=1)] = 32
     model: Model = Model()
     data: Data = Data()
     optimiser: Optimiser = Optimiser()
@@ -250,19 +237,10 @@ class Settings(Group):
     text: Text = Text()
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the settings as plain data."""
-        return self.model_dump(mode="json")
-
-
-def warmup_steps(settings: Settings) -> int:
-    """Return the number of steps in which the learning rate rises."""
-    return max(1, round(settings.steps * settings.optimiser.warmup))
-
 
 def learning_rate(step: int, settings: Settings) -> float:
     """Return the learning rate of a step of a round: a linear warm-up, then a cosine decay."""
-    warmup = warmup_steps(settings)
+    warmup = max(1, round(settings.steps * settings.optimiser.warmup))
     share = min(1.0, max(0, step - warmup) / max(1, settings.steps - warmup))
     decay = _FINAL_RATE + (1 - _FINAL_RATE) * 0.5 * (1 + math.cos(math.pi * share))
     return settings.optimiser.rate * min(1.0, (step + 1) / warmup) * decay
@@ -306,23 +284,14 @@ def load_settings(preset: str = "quick", overrides: Sequence[str] = (), task: st
     10
     """
     known = training_presets()
-    path = known.get(preset, Path(preset))
-    if preset not in known and not path.is_file():
-        guess = did_you_mean(preset, known)
-        msg = f"unknown preset {shown(preset)}, and no file of that name{guess}. The presets are: {', '.join(known)}"
-        raise UsageError(msg)
+    path = find_config(preset, known)
     folder = presets()["default"].parent / "train"
     base, values = (read_yaml(file) or {} for file in (folder / "base.yaml", path))
     for_task = folder / task / f"{preset}.yaml"
     if task and preset in known and for_task.is_file():
         values = _merge(values, read_yaml(for_task))
     data, origins = apply_overrides(_merge(base, values), overrides)
-
-    def where(key: str) -> str:
-        setters = [other for other in origins if key == other or key.startswith(f"{other}.") or other.startswith(f"{key}.")]
-        return origins[max(setters, key=len)] if setters else f"{path}: "
-
-    return validated(Settings, data, where)
+    return validated(Settings, data, origin_of_keys(path, origins))
 
 
 def _merge(base: Any, values: Any) -> Any:

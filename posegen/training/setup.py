@@ -1,29 +1,28 @@
-"""Open what a training run needs: the task, its training data and the initialisation of its model.
+"""Open what a training run needs: the task, its training data and the first weights of its model.
 
 The steps of the run are the matter of :mod:`posegen.training.loop`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load, save
+from safetensors.torch import load
 from torch import Tensor, nn
 
 from posegen.config.identity import digest
-from posegen.dataset.files import write_durably
 from posegen.dataset.layout import HEADER_FILE, ROWS
-from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
 from posegen.quantities import human_bytes
-from posegen.training.data.features import View
 from posegen.training.data.training_data import TrainingData, open_own_clips, open_training_data
 from posegen.training.model_files import build_model, load_model
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.models.text_encoders import find_trainable_encoder
+from posegen.training.runs.checkpoints import write_tensors
 from posegen.training.runs.folder import WEIGHTS
 from posegen.training.settings import Settings
 from posegen.training.task import Task, find_task
@@ -62,29 +61,26 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Initialisation:
-    """How the model of a run is made before its first step.
+class Setup:
+    """What a training run needs before its first step.
 
     Attributes
     ----------
     task : Task
-    view : View
+    data : TrainingData
     settings : Settings
     weights : dict of str to Tensor, or None
         Weights of another run, copied where the shapes agree; the output layer is fresh if the classes differ.
-    init : Path or None
-        Folder of that run.
     """
 
     task: Task
-    view: View
+    data: TrainingData
     settings: Settings
     weights: dict[str, Tensor] | None
-    init: Path | None = None
 
-    def make_model(self) -> nn.Module:
+    def make_model(self) -> Any:
         """Return a new model, which depends on the seed and the weights only."""
-        model = build_model(self.task, self.view, self.settings.model, self.settings.seed)
+        model: Any = build_model(self.task, self.data.view, self.settings.model, self.settings.seed)
         if self.weights is not None:
             fresh = model.state_dict()
             fitting = {
@@ -93,18 +89,17 @@ class Initialisation:
             model.load_state_dict({**fresh, **fitting})
         if self.settings.adapter.rank is not None:
             torch.manual_seed(self.settings.seed)
-            add_adapters(self._encoder(model), self.settings.adapter.rank, self.task.adapter_gain)
+            add_adapters(model.encoder, self.settings.adapter.rank, self.task.adapter_gain)
         return model
 
-    def make_trained_model(self, weights: dict[str, Tensor], run: Path) -> nn.Module:
+    def make_trained_model(self, weights: Mapping[str, Tensor], run: Path) -> nn.Module:
         """Return the model with trained weights; write adapters to a file of the run and merge them into the model."""
         model = self.make_model()
         model.load_state_dict(weights)
         if self.settings.adapter.rank is not None:
-            adapters = {name: value.detach().contiguous() for name, value in trainable_weights(model).items()}
-            write_durably(run / ADAPTER, save(adapters), current_run())
-            merge_adapters(self._encoder(model))
-        return model
+            write_tensors(run / ADAPTER, trainable_weights(model))
+            merge_adapters(model.encoder)
+        return model  # type: ignore[no-any-return]
 
     def adapter_summary(self) -> str:
         """Return a line with the number of trained weights and the size of the adapters' file."""
@@ -113,19 +108,6 @@ class Initialisation:
         total = sum(parameter.numel() for parameter in model.parameters())
         share, size = 100 * trained / total, human_bytes(4 * trained)
         return f"adapters: {trained:,} of {total:,} weights are trained ({share:.0f} %), {size} in {ADAPTER}"
-
-    @staticmethod
-    def _encoder(model: nn.Module) -> Any:
-        return model.encoder
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Task, training data and initialisation of a run."""
-
-    task: Task
-    data: TrainingData
-    initialisation: Initialisation
 
 
 def open_setup(request: Request) -> Setup:
@@ -148,7 +130,7 @@ def open_setup(request: Request) -> Setup:
         data = data.with_captions(settings.contrast)
     if task.caption_sampler is not None:
         data = _with_sentences(data, task, settings)
-    return Setup(task, data, _initialise(task, data.view, settings, request.init))
+    return Setup(task, data, settings, _initial_weights(task, settings, request.init))
 
 
 def _open_data(request: Request) -> TrainingData:
@@ -174,21 +156,20 @@ def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> Train
     return replace(data, caption_sampler=task.caption_sampler, view=view, identity=identity)
 
 
-def _initialise(task: Task, view: View, settings: Settings, init: Path | None) -> Initialisation:
-    if task.caption_sampler is not None:
-        if init is not None:
-            msg = f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}"
-            raise UsageError(msg)
-        return Initialisation(task, view, settings, None)
+def _initial_weights(task: Task, settings: Settings, init: Path | None) -> dict[str, Tensor] | None:
+    """Return the weights of the run that initialises the model, after checking that they fit the settings; None without one."""
     if init is None:
-        if settings.adapter.rank is not None:
+        if settings.adapter.rank is not None and task.caption_sampler is None:
             msg = "adapters need a trained model: name its run with --init"
             raise UsageError(msg)
-        return Initialisation(task, view, settings, None)
+        return None
+    if task.caption_sampler is not None:
+        msg = f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}"
+        raise UsageError(msg)
     trained = load_model(init)
     size, stride = trained.settings.size, trained.view.stride
     if (size, stride) != (settings.model.size, settings.data.stride):
         hint = f"--set model.size={size} --set data.stride={stride}"
         msg = f"{init}: the model has size {size} and a stride of {stride} frames, other than the settings. Use {hint}"
         raise UsageError(msg)
-    return Initialisation(task, view, settings, load((init / WEIGHTS).read_bytes()), init)
+    return load((init / WEIGHTS).read_bytes())

@@ -1,4 +1,4 @@
-"""The record that describes a training task, and the registry of tasks.
+"""The record that describes a training task, and access to tasks by name.
 
 A task is one module in :mod:`posegen.training.tasks`, or in a plug-in package. Reading, caching, the training loop, checkpoints
 and reports are the same for all tasks and are not part of it.
@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any, Protocol
 
 from torch import Tensor, nn
 
 from posegen.errors import UsageError
+from posegen.plugins import TASKS
 from posegen.training.data.captions import CaptionSampler
 from posegen.training.data.features import Recipe, View
 from posegen.training.settings import Model, Settings
@@ -25,9 +22,6 @@ from posegen.wording import did_you_mean, shown
 
 Clips = Mapping[str, Tensor]
 """A batch of clips: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of the task's own recipes."""
-
-ENTRY_POINTS = "posegen.tasks"
-"""Entry-point group by which a plug-in package adds tasks: each entry point refers to a :class:`Task` and has its name."""
 
 
 class Tally(Protocol):
@@ -138,24 +132,6 @@ class Task:
         return self if self.restore is None else self.restore(form)
 
 
-@cache
-def _loaders() -> dict[str, Callable[[], Task]]:
-    """Return a function for each task that imports it; a plug-in cannot replace one of posegen's own tasks."""
-    own = [module.name for module in iter_modules([str(Path(__file__).with_name("tasks"))])]
-    plugins = {point.name: point.load for point in entry_points(group=ENTRY_POINTS)}
-    return {**plugins, **{name: partial(_own_task, name) for name in own}}
-
-
-def _own_task(name: str) -> Task:
-    task: Task = import_module(f"posegen.training.tasks.{name}").TASK
-    return task
-
-
-def task_names() -> tuple[str, ...]:
-    """Return the names of all tasks, sorted."""
-    return tuple(sorted(_loaders()))
-
-
 def find_task(name: str) -> Task:
     """Return the task of a name.
 
@@ -164,8 +140,9 @@ def find_task(name: str) -> Task:
     UsageError
         If there is no such task.
     """
-    if name not in _loaders():
-        names = task_names()
+    if name not in TASKS:
+        names = TASKS.names()
         msg = f"there is no task {shown(name)}{did_you_mean(name, names)}. Available tasks: {', '.join(names)}"
         raise UsageError(msg)
-    return _loaders()[name]()
+    task: Task = TASKS.load(name)
+    return task

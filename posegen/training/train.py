@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -40,6 +39,8 @@ from posegen.training.setup import Request, Setup, open_setup
 _MOST_WAITING = 0.05
 _MOST_TESTED = 10_000
 """Largest number of clips of the test split that a finished model is evaluated on."""
+_CONDITIONS = ("device", "devices", "precision", "threads", "micro_batch", "compile")
+"""Choices on which each bit of the weights depends."""
 _NOT_CONTENT = {"log", "saving", "machine", "memory"}
 """Groups of settings that do not change the result of a run, and so may change when it is resumed."""
 
@@ -152,9 +153,7 @@ def train(request: Request, progress: Progress | None = None) -> Result:
         with restored_torch_settings():
             if request.only_estimate:
                 _prepare(setup, progress)
-                _, reasons, estimate = choose_for_run(setup.task, request.settings, setup.data, setup.initialisation.make_model)
-                _log_table(reasons, progress)
-                _log_estimate(estimate, progress)
+                _, reasons, estimate = _choose(setup, progress)
                 return Result(run, setup.task.name, 0, estimate=estimate, reasons=reasons)
             with _run_folder(run), locked(run, current_run()):
                 remove_temporary_files(run)
@@ -178,7 +177,7 @@ def _run_folder(run: Path) -> Iterator[None]:
 
 def _train_run(request: Request, run: Path, setup: Setup, progress: Progress) -> Result:
     begun = time.monotonic()
-    record = _read_record(run)
+    record, estimate = _read_record(run), None
     if record is not None:
         _check_same_run(run, record, request, setup)
         _add_round(run, record, setup, progress)
@@ -187,10 +186,10 @@ def _train_run(request: Request, run: Path, setup: Setup, progress: Progress) ->
             steps, measures, seconds = result["steps"], result["measures"], result["seconds"]
             return Result(run, setup.task.name, steps, None, True, measures, seconds, reasons=record.reasons)
     _prepare(setup, progress)
-    if record is not None:
+    if record is None:
+        record, estimate = _start_run(request, run, setup, progress)
+    else:
         _log_table(record.reasons, progress)
-        return _train_round(request, run, record, setup, progress, begun)
-    record, estimate = _start_run(request, run, setup, progress)
     return replace(_train_round(request, run, record, setup, progress, begun), estimate=estimate)
 
 
@@ -201,36 +200,32 @@ def _train_round(request: Request, run: Path, record: _Record, setup: Setup, pro
 
     latest, settings = record.rounds[-1], request.settings
     # A dataset that grew since the round began is trained on in the next round.
-    setup = Setup(setup.task, setup.data.with_samples(latest.samples), setup.initialisation)
-    session = Session(run, request, setup, latest.first, latest.first + settings.steps)
-    choices = Choices(**{**asdict(record.choices), **given_choices(settings)})
+    setup = replace(setup, data=setup.data.with_samples(latest.samples))
+    record.choices = replace(record.choices, **given_choices(settings))
+    session = Session(run, request, setup, latest.first, latest.first + settings.steps, record.choices)
     deadline = None if request.budget is None else begun + request.budget
 
     def store_choices(choices: Choices) -> None:
         record.choices = choices
         record.write(run)
 
-    learner, stopped, times = train_session(session, choices, progress, deadline, store_choices)
+    learner, stopped, times = train_session(session, progress, deadline, store_choices)
     progress.stop()
     if times is not None and times.shares["data"] > _MOST_WAITING:
-        _warn_of_waiting(times, choices, setup, progress)
+        _warn_of_waiting(times, record.choices, setup, progress)
     done = learner.progress
     if stopped:
         return Result(run, setup.task.name, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
     if done.step < session.last:
         progress.log(f"stopped early: {learner.early_stop_reason()}")
-    measures = _finish(run, record, setup, choices.device, done, times)
+    measures = _finish(run, record, setup, done, times)
     return Result(run, setup.task.name, done.step, None, False, measures, done.seconds, reasons=record.reasons)
 
 
 def _start_run(request: Request, run: Path, setup: Setup, progress: Progress) -> tuple[_Record, Estimate]:
     """Choose for the machine, check the budget, and write the record of a new run."""
     settings, data = request.settings, setup.data
-    choices, reasons, estimate = choose_for_run(setup.task, settings, data, setup.initialisation.make_model)
-    _log_table(reasons, progress)
-    if settings.adapter.rank is not None:
-        progress.log(setup.initialisation.adapter_summary())
-    _log_estimate(estimate, progress)
+    choices, reasons, estimate = _choose(setup, progress)
     check_budget(estimate, request.budget, settings)
     record = _Record(
         task=setup.task.name,
@@ -249,15 +244,15 @@ def _start_run(request: Request, run: Path, setup: Setup, progress: Progress) ->
 
 
 def _finish(
-    run: Path, record: _Record, setup: Setup, device: str, progress: checkpoints.RunProgress, times: StepTimes | None
+    run: Path, record: _Record, setup: Setup, progress: checkpoints.RunProgress, times: StepTimes | None
 ) -> dict[str, float]:
     """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
     task, data, settings = setup.task, setup.data, record.settings
     best = progress.step if progress.best_step is None else progress.best_step
     weights = checkpoints.read(run, best).tensors["average"]
-    model = setup.initialisation.make_trained_model(dict(weights), run)
+    model = setup.make_trained_model(weights, run)
     source = data.source(task.recipes, "test")
-    tally = evaluate_model(task, model.to(device), source, data.view, settings.data.variants, device, _MOST_TESTED)
+    tally = evaluate_model(task, model.to(record.choices.device), source, settings.data.variants, most=_MOST_TESTED)
     measures = tally.measures()
     save_model(run, task, data.view, settings.model, model.state_dict())
     if task.save_extras is not None:
@@ -272,7 +267,7 @@ def _finish(
         "times": None if times is None else asdict(times),
         "checks": progress.checks,
         "table": tally.table(),
-        "torch": torch.__version__,
+        "conditions": {name: getattr(record.choices, name) for name in _CONDITIONS} | {"torch": torch.__version__},
     }
     write_report(run, record.model_dump(mode="json"), result, task.monitor)
     write_document(run, RESULT, result)
@@ -289,11 +284,7 @@ def _warn_of_waiting(times: StepTimes, choices: Choices, setup: Setup, progress:
 
 def _prepare(setup: Setup, progress: Progress) -> None:
     """Compute the features of the dataset that are not in its cache."""
-
-    def report(done: int, total: int) -> None:
-        progress.log(f"features: {done:,} of {total:,} shards")
-
-    setup.data.prepare(setup.task.recipes, report)
+    setup.data.prepare(setup.task.recipes, lambda done, total: progress.log(f"features: {done:,} of {total:,} shards"))
 
 
 def _log_table(reasons: list[Reason], progress: Progress) -> None:
@@ -303,14 +294,19 @@ def _log_table(reasons: list[Reason], progress: Progress) -> None:
         progress.log(f"{reason.name:{name}}  {reason.value:{value}}  {reason.why}".rstrip())
 
 
-def _log_estimate(estimate: Estimate, progress: Progress) -> None:
-    """Log the size and time of a run."""
+def _choose(setup: Setup, progress: Progress) -> tuple[Choices, list[Reason], Estimate]:
+    """Choose for the machine, and log the choices and the size and time of the run."""
+    choices, reasons, estimate = choose_for_run(setup)
+    _log_table(reasons, progress)
+    if setup.settings.adapter.rank is not None:
+        progress.log(setup.adapter_summary())
     epochs = estimate.steps / estimate.epoch_steps
     epoch = human_time(estimate.epoch_steps * estimate.step_seconds)
     progress.log(
         f"{estimate.steps:,} steps of {1000 * estimate.step_seconds:.0f} ms, {estimate.sequences:,} sequences ({epochs:.1f} "
         f"epochs of {epoch}), {estimate.parameters:,} weights: about {human_time(estimate.seconds)}"
     )
+    return choices, reasons, estimate
 
 
 def _read_record(run: Path) -> _Record | None:
@@ -330,20 +326,14 @@ def _read_record(run: Path) -> _Record | None:
 def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) -> None:
     """Raise UsageError if the folder holds a run with other data or settings."""
     init = None if request.init is None else str(request.init)
-    before = {"task": record.task, "init": record.init, "data": record.data.identity, **_content_settings(record.settings)}
-    now = {"task": request.task, "init": init, "data": setup.data.identity, **_content_settings(request.settings)}
-    changed = differences(before, now)
+    before = {"task": record.task, "form": record.form, "init": record.init, "data": record.data.identity}
+    now = {"task": request.task, "form": setup.task.form, "init": init, "data": setup.data.identity}
+    of_settings = (settings.model_dump(mode="json", exclude=_NOT_CONTENT) for settings in (record.settings, request.settings))
+    changed = [*differences(before, now), *differences(*of_settings)]
     if changed:
         listed = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in changed[:5])
         msg = f"{run}: holds another run: {listed}. Use the same settings, or train into another folder with --out"
         raise UsageError(msg)
-    if record.form != setup.task.form:
-        msg = f"{run}: another version of posegen trained another model for {setup.task.name}. Use another folder with --out"
-        raise UsageError(msg)
-
-
-def _content_settings(settings: Settings) -> dict[str, Any]:
-    return settings.model_dump(mode="json", exclude=_NOT_CONTENT)
 
 
 def _add_round(run: Path, record: _Record, setup: Setup, progress: Progress) -> None:

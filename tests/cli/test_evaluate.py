@@ -16,6 +16,7 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.evaluation import evaluate as evaluation
+from posegen.progress import SilentProgress
 from tests.evaluation.figures import wandering
 from tests.exchange.bvh_files import bvh_text
 
@@ -113,11 +114,12 @@ def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
     posegen.generate(posegen.load_config("smoke", overrides), samples=46, workers=1, out=path)
     held: dict[int, int] = {}
 
-    def take_down(done: int, total: int) -> None:
-        held[done] = tracemalloc.get_traced_memory()[0]
+    class Memory(SilentProgress):
+        def update(self, done: int, details: str = "") -> None:
+            held[done] = tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
-    evaluation.evaluate(path, progress=take_down)
+    evaluation.evaluate(path, progress=Memory())
     tracemalloc.stop()
     # Twenty samples are read at once. The joints of as many, as they are measured, are 1 MB.
     assert held[45] - held[25] < 1e5

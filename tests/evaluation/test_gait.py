@@ -17,12 +17,11 @@ from posegen.evaluation.gait import (
     mass_excursions,
     measure_run,
     measure_walk,
-    measure_walk_positions,
     steady_stretches,
     straight_heading,
     touch_downs,
 )
-from posegen.evaluation.published_gait import ANGLES, mass_rise, mass_sway, published_curve, speed_bin, stance_share, walk_ratio
+from posegen.evaluation.published_gait import ANGLES, mass_excursion, published_curve, speed_bin, stance_share, walk_ratio
 from posegen.evaluation.realism import Windows, compare_families, concatenate_windows, describe_windows, split_by_person
 from posegen.evaluation.recording import Recording
 from tests.evaluation.figures import FPS, standing, wandering
@@ -55,8 +54,8 @@ def test_published_relations() -> None:
     assert [speed_bin(v, 0.9) for v in (0.5, 0.9, 1.3, 1.8, 2.1)] == ["very slow", "slow", "free", "fast", "very fast"]
     assert stance_share(1.2) == pytest.approx(60)
     assert walk_ratio(0.9) == pytest.approx(0.0065)
-    assert mass_rise(1.6) == pytest.approx((0.048, 0.009))
-    assert mass_sway(1.15)[0] == pytest.approx((0.070 + 0.039) / 2)
+    assert mass_excursion("rise", 1.6) == pytest.approx((0.048, 0.009))
+    assert mass_excursion("sway", 1.15)[0] == pytest.approx((0.070 + 0.039) / 2)
 
 
 def test_a_walk_is_measured_by_its_labels() -> None:
@@ -131,14 +130,14 @@ def test_walking_is_measured_from_positions() -> None:
         ahead = np.where(phase < stance, 0.5 - phase / stance, (phase - stance) / (1 - stance) - 0.5) * speed * stride * stance
         joints[:, foot, 2] += ahead[:, None]
     joints[..., 2] += speed * times[:, None]
-    walk = measure_walk_positions(joints, FPS)
+    walk = measure_walk(Recording("clip", "1", joints, FPS))
     assert walk is not None
     assert walk.speed == pytest.approx(speed, abs=0.01)
     assert walk.cadence == pytest.approx(120 / stride, rel=0.01)
     assert walk.step == pytest.approx(speed * stride / 2, rel=0.01)
     assert walk.stance == pytest.approx(100 * stance, abs=2)
     assert walk.stance_error is None
-    assert measure_walk_positions(standing(50), FPS) is None
+    assert measure_walk(Recording("clip", "1", standing(50), FPS)) is None
 
 
 def test_errors_are_relative_to_published_relations() -> None:
@@ -166,9 +165,7 @@ def test_halves_share_no_person_and_have_similar_size() -> None:
 def test_families_are_compared_by_name() -> None:
     def windows(names: str) -> Windows:
         clips = (Recording(f"clip {n}", name, wandering(n, 80), FPS, family=name) for n, name in enumerate(names))
-        found = concatenate_windows(window for clip in clips for window in describe_windows(clip))
-        assert found is not None
-        return found
+        return concatenate_windows([window for clip in clips for window in describe_windows(clip)])
 
     reference = windows("aaabbbc")
     found = compare_families(reference, windows("aaabcccd"))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.plausibility import bone_length_error, contact_speeds, floor_depth, frozen_frames, sole_depth
+from benchmarks.generate.realism import frozen_frames
+from posegen.evaluation.plausibility import bone_length_error, contact_speeds, floor_depth, sole_depth
 from posegen.scene import empty_scenes
 from posegen.skeleton import JOINTS, PARENTS, body_offsets, sole_points
 

@@ -13,7 +13,7 @@ def test_a_spread_equals_that_of_all_values() -> None:
     draws[::7, 1] = np.nan
     tally = SpreadTally(("skate", "smooth"), frozenset({"smooth"}))
     for number, row in enumerate(draws):
-        tally.add(f"clip {number}", row.tolist())
+        tally.add(f"clip {number}", dict(zip(("skate", "smooth"), row.tolist(), strict=True)))
     found = tally.spreads()
     assert len(tally) == 1000
     skate, smooth, known = found["skate"], found["smooth"], draws[np.isfinite(draws[:, 1]), 1]
@@ -29,7 +29,7 @@ def test_a_spread_equals_that_of_all_values() -> None:
 def test_some_of_many_clips_are_kept_and_the_worst_are_named() -> None:
     tally = SpreadTally(("figure",), most_kept=100, most_named=5)
     for number in range(1000):
-        tally.add(f"clip {number}", [float(number)])
+        tally.add(f"clip {number}", {"figure": float(number)})
     found = tally.spreads()["figure"]
     assert found.clips == 1000
     assert found.median == pytest.approx(500, abs=15)
@@ -39,7 +39,7 @@ def test_some_of_many_clips_are_kept_and_the_worst_are_named() -> None:
 def test_the_first_of_equal_clips_is_named_and_none_without_values() -> None:
     tally = SpreadTally(("figure", "absent"))
     for number in range(10):
-        tally.add(f"clip {number}", [0.0, np.nan])
+        tally.add(f"clip {number}", {"figure": 0.0, "absent": np.nan})
     found = tally.spreads()
     assert found["figure"].worst_clips == [("clip 0", 0.0)]
     assert found["absent"].clips == 0

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.generate.realism import frozen_frames
 from posegen.config.schema import Config
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
-from posegen.evaluation.plausibility import bone_length_error, contact_speeds, frozen_frames, sole_depth
+from posegen.evaluation.plausibility import bone_length_error, contact_speeds, sole_depth
 from posegen.motion.engine import Motion
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import Scenes

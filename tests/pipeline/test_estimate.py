@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from posegen.cli.main import main
-from posegen.pipeline.estimate import UNCERTAINTY, Cost, EmbeddingMeasures, TrainingMeasures, distinct_texts, total_cost
+from posegen.pipeline.estimate import UNCERTAINTY, Cost, EmbeddingMeasures, PipelineEstimate, TrainingMeasures, distinct_texts
 
 torch = pytest.importorskip("torch")
 
-from posegen.training.hardware import Estimate  # noqa: E402
 from posegen.training.settings import load_settings  # noqa: E402
 from tests.pipeline.killed_runs import PRESET  # noqa: E402
 from tests.training import tiny  # noqa: E402
@@ -29,18 +28,16 @@ SETTINGS = ["--set", "frames=40", "--set", "store.shard=4", "--set", "store.chun
 def trained() -> TrainingMeasures:
     """Return a run with 3 s of start-up, 0.5 s per step, 12 ms per tested clip, and 0.2 s for the features of a sample."""
     settings = load_settings("quick", ["steps=600", "batch=10", "checks.times=4", "checks.clips=70"])
-    estimate = Estimate(0.36, 1.0, 20, 1, 5, 400, 1000)
     return TrainingMeasures(
         task="action",
         settings=settings,
         samples=100,
         variants=5,
         steps=20,
-        checks=1,
         feature_seconds=20.0,
         seconds=3 + 20 * 0.5 + 0.012 * (50 + 50),
         step_seconds=0.5,
-        estimate=estimate,
+        clip_seconds=0.036,
         feature_bytes=4000,
         checkpoint_bytes=700,
         other_bytes=50,
@@ -76,7 +73,7 @@ def test_training_cost_is_the_sum_of_its_parts(trained: TrainingMeasures) -> Non
 
 
 def test_errors_of_stages_are_independent() -> None:
-    total = total_cost([Cost("a", 100, 70, 140, 5), Cost("b", 10, 6, 40, 7)])
+    total = PipelineEstimate(1, (Cost("a", 100, 70, 140, 5), Cost("b", 10, 6, 40, 7)), 1, 0).total
     assert (total.seconds, total.bytes) == (110, 12)
     assert (total.low, total.high) == pytest.approx((110 - math.hypot(30, 4), 110 + math.hypot(40, 30)))
 

@@ -31,8 +31,8 @@ def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
         PARTS,
         skeleton=settings.data.skeleton,
     )
-    model = found.initialisation.make_model()
-    model.encoder.normalise_by(*statistics(source, None))  # type: ignore[union-attr, operator]
+    model = found.make_model()
+    model.encoder.normalise_by(*statistics(source, None))
     weights = dict(model.named_parameters())
     begun = {name: value.detach().clone() for name, value in weights.items()}
     first = {name: torch.zeros_like(value) for name, value in weights.items()}

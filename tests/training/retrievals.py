@@ -72,7 +72,7 @@ def _said(folder: Path) -> dict[str, Any]:
     seen = seen_by_encoder(run, dataset, dataset, None, lambda done, total: None)
     return {
         "vectors": pq.read_table(folder / "said.parquet").column("vector").to_pylist(),
-        "encoded": encode_dataset(run, dataset, None, lambda done, total: None).motion.tolist(),
+        "encoded": encode_dataset(run, dataset, None).motion.tolist(),
         "clip": encode_clips(run, [(joints, 25.0)], "a clip")[0].tolist(),
         "seen": to_jsonable_python(seen.document()),
         "text": seen.text(),

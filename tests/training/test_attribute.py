@@ -247,10 +247,10 @@ def test_measures_are_separated_by_statements() -> None:
 
 def test_the_command_line_names_all_tasks() -> None:
     from posegen.cli.train import train
-    from posegen.training.task import task_names
+    from posegen.plugins import TASKS
 
     reported = next(str(parameter.help) for parameter in train.params if parameter.name == "task")  # type: ignore[attr-defined]
-    assert [name for name in task_names() if name not in reported] == []
+    assert [name for name in TASKS.names() if name not in reported] == []
 
 
 def test_training_from_motion_and_from_captions_works(results: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         "seconds": 2.0,
         "measures": {"clip_top1": 11 / 14, "clips": 14.0},
         "checks": [{"step": 2.0, "clip_top1": 0.5}, {"step": 4.0, "clip_top1": 1.0}],
+        "conditions": {"precision": "32-true", "threads": 2},
         "table": {"names": NAMES, "confusion": CONFUSION},
     }
     return write_report(Path(run), record, result, "clip_top1").read_text(encoding="utf-8")
@@ -43,6 +44,14 @@ def test_the_matrix_has_a_cell_for_each_prediction(page: str) -> None:
 def test_the_most_frequent_confusion_comes_first(page: str) -> None:
     rows = re.findall(r"<td>(\w[^<]*)</td><td>predicted as</td><td>([^<]*)</td>", page)
     assert rows == [("walk", "wave &amp; nod"), ("bow", "wave &amp; nod")]
+
+
+def test_the_conditions_of_equal_weights_are_stated(page: str) -> None:
+    assert "only under the same conditions:\nprecision 32-true, threads 2." in page
+
+
+def test_scripts_and_foreign_content_are_refused_by_the_page(page: str) -> None:
+    assert """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""" in page
 
 
 def test_the_curve_passes_through_the_checks(page: str) -> None:

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from posegen.training.resources import (
-    GpuUse,
     SwapMonitor,
-    gpu_use,
+    describe_gpu_use,
     is_out_of_memory,
     matrix_attention,
     restored_torch_settings,
@@ -49,12 +48,11 @@ def test_swapped_bytes_never_decrease() -> None:
 
 
 def test_an_idle_gpu_is_reported_with_a_hint() -> None:
-    assert gpu_use("cpu") is None
-    idle, busy = GpuUse(0.25, 61 * 10**9, 139 * 10**9), GpuUse(0.93, 10**9, 4 * 10**9)
-    assert "idle 75 % of the time" in (idle.warning() or "")
-    assert busy.warning() is None
-    assert busy.summary() == "GPU 93 % utilised, 1 GB of 4 GB used"
-    assert GpuUse(None, 10**9, 4 * 10**9).values() == {"gpu/memory": 0.25}
+    values, line = describe_gpu_use(0.25, 61 * 10**9, 122 * 10**9)
+    assert values == {"gpu/utilisation": 0.25, "gpu/memory": 0.5}
+    assert "idle 75 % of the time" in line
+    assert describe_gpu_use(0.93, 10**9, 4 * 10**9)[1] == "GPU 93 % utilised, 1 GB of 4 GB used"
+    assert describe_gpu_use(None, 10**9, 4 * 10**9) == ({"gpu/memory": 0.25}, "GPU 1 GB of 4 GB used")
 
 
 def test_attention_is_restored() -> None:

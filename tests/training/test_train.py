@@ -8,13 +8,14 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
-from posegen.training.hardware import Estimate, check_budget, count_micro_batches
+from posegen.training.hardware import CLEARLY, Estimate, check_budget, clearly_faster, count_micro_batches
 from posegen.training.settings import load_settings, training_presets
 from tests.once import made_once
 from tests.running import Programs
@@ -174,6 +175,28 @@ def test_a_run_of_another_version_is_refused(slow: Reports) -> None:
 def test_micro_batches_divide_a_batch() -> None:
     assert [count_micro_batches(32, micro) for micro in (64, 32, 16, 12, 5, 1)] == [1, 1, 2, 4, 8, 32]
     assert count_micro_batches(30, 8) == 5
+
+
+@pytest.mark.parametrize(("gain", "chosen"), [(0.7, "32-true"), (1.0, "32-true"), (1.1, "32-true"), (2.0, "bf16-mixed")])
+def test_load_does_not_change_the_precision(gain: float, chosen: str) -> None:
+    """The load of the machine varies by a factor of five from round to round, and the time of a step by 20 %."""
+    noise, load, calls = np.random.default_rng(1), 1.0, 0
+
+    def measure(precision: str) -> float:
+        nonlocal load, calls
+        if calls % 2 == 0:
+            load = noise.uniform(1, 5)
+        calls += 1
+        return load * noise.uniform(1, 1.2) / (gain if precision == "bf16-mixed" else 1)
+
+    assert {clearly_faster("32-true", "bf16-mixed", measure)[0] for _ in range(50)} == {chosen}
+
+
+def test_one_slow_step_does_not_change_the_precision() -> None:
+    seconds = iter([9.0, 9.0, *[1.0, 1.1] * 2, 50.0, 1.1, *[1.0, 1.1] * 2])
+    chosen, medians = clearly_faster("32-true", "bf16-mixed", lambda precision: next(seconds))
+    assert (chosen, medians) == ("32-true", {"32-true": 1.0, "bf16-mixed": 1.1})
+    assert CLEARLY > 1.1
 
 
 def test_a_budget_is_refused_with_the_number_of_steps_that_fit() -> None:

@@ -42,6 +42,7 @@ class Session:
     setup : Setup
     first, last : int
         Number of steps before and after the round.
+    choices : Choices
     """
 
     run: Path
@@ -49,11 +50,13 @@ class Session:
     setup: Setup
     first: int
     last: int
+    choices: Choices
 
     @property
-    def settings(self) -> Settings:
-        """Settings of the run."""
-        return self.request.settings
+    def parts(self) -> int:
+        """Number of micro-batches that Lightning gets per step."""
+        parts = split_batch(self.setup.settings.batch, self.choices.devices, self.choices.micro_batch)
+        return 1 if self.setup.task.needs_whole_batch else parts
 
 
 class Learner(lightning.LightningModule):
@@ -128,20 +131,13 @@ class Learner(lightning.LightningModule):
         since = sum(check["step"] > progress.best_step for check in progress.checks)
         return f"no improvement in {since} checks since step {progress.best_step:,}" if since >= patience else None
 
-    def keep_optimiser(self) -> None:
-        """Keep the state of the optimiser for the next call of :func:`run_steps`."""
-        self._optimiser = self._moments() or self._optimiser
-        self.zero_grad(set_to_none=True)
-
     def state(self) -> State:
         """Return the state after the last step, for a checkpoint."""
-        tensors = {"weights": self.model.state_dict(), "average": self.average, "optimiser": self._moments()}
-        return State(tensors, self.progress)
-
-    def _moments(self) -> dict[str, Tensor]:
         optimiser: Any = self.optimizers(use_pl_optimizer=False)
         moments = optimiser.state_dict()["state"] if optimiser else {}
-        return {f"{index}.{key}": value for index, values in moments.items() for key, value in values.items()}
+        flat = {f"{index}.{key}": value for index, values in moments.items() for key, value in values.items()}
+        tensors = {"weights": self.model.state_dict(), "average": self.average, "optimiser": flat or self._optimiser}
+        return State(tensors, self.progress)
 
 
 class StepCallback(lightning.Callback):
@@ -169,39 +165,30 @@ class StepCallback(lightning.Callback):
 
 def make_learner(session: Session, state: State | None) -> Learner:
     """Return the learner in the state of a checkpoint, or initialised if there is none."""
-    settings, setup = session.settings, session.setup
-    model = setup.initialisation.make_model()
-    if state is None and setup.initialisation.weights is None and setup.task.takes_motion:
+    setup = session.setup
+    model = setup.make_model()
+    if state is None and setup.weights is None and setup.task.takes_motion:
         source = setup.data.source(setup.task.recipes, "training")
-        mean_and_spread = statistics(source, settings.data.variants, setup.task.normalised_array)
-        model.encoder.normalise_by(*mean_and_spread)  # type: ignore[union-attr, operator]
-    return Learner(setup.task, model, settings, state, first=session.first)
+        mean_and_spread = statistics(source, setup.settings.data.variants, setup.task.normalised_array)
+        model.encoder.normalise_by(*mean_and_spread)
+    return Learner(setup.task, model, setup.settings, state, first=session.first)
 
 
-def parts_per_step(session: Session, choices: Choices) -> int:
-    """Return the number of micro-batches that Lightning gets per step."""
-    parts = split_batch(session.settings.batch, choices.devices, choices.micro_batch)
-    return 1 if session.setup.task.needs_whole_batch else parts
-
-
-def run_steps(
-    session: Session, choices: Choices, learner: Learner, callback: StepCallback, rank: int, log: Callable[[str], None]
-) -> None:
+def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: int, log: Callable[[str], None]) -> None:
     """Train from the state of the learner to the last step, or until the callback stops the trainer.
 
     Parameters
     ----------
     session : Session
-    choices : Choices
     learner : Learner
     callback : StepCallback
     rank : int
-        Number of this process among ``choices.devices``.
+        Number of this process among those of the session.
     log : callable
         Called with a message if processes that load data fail.
     """
-    settings, setup = session.settings, session.setup
-    feed = _feed(session, choices, learner.progress.step, rank)
+    setup, choices = session.setup, session.choices
+    feed = _feed(session, learner.progress.step, rank)
     learner.model.train()
     learner.micro_batch, learner.inside_step = choices.micro_batch, False
     if setup.task.takes_motion:
@@ -220,7 +207,7 @@ def run_steps(
             accelerator="gpu" if on_gpu else "cpu", devices=choices.devices, strategy="ddp" if choices.devices > 1 else "auto",
             precision=choices.precision, benchmark=on_gpu,  # type: ignore[arg-type]
             max_epochs=-1, max_steps=session.last - learner.progress.step, callbacks=[callback],
-            accumulate_grad_batches=feed.parts, gradient_clip_val=settings.optimiser.clip or None,
+            accumulate_grad_batches=feed.parts, gradient_clip_val=setup.settings.optimiser.clip or None,
             logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
             limit_val_batches=0, num_sanity_val_steps=0, use_distributed_sampler=False,
         )  # fmt: skip
@@ -233,19 +220,19 @@ def run_steps(
             raise
 
 
-def _feed(session: Session, choices: Choices, start: int, rank: int) -> Feed:
+def _feed(session: Session, start: int, rank: int) -> Feed:
     """Return the batches from a step on, as a process sees them."""
-    settings, task = session.settings, session.setup.task
+    settings, task = session.setup.settings, session.setup.task
     data, source = settings.data, session.setup.data.source(task.recipes, "training")
     return Feed(
         batches=batches_of(source, settings.batch, settings.seed, data.variants).at(start),
         source=source,
         seed=settings.seed,
         frames=None if data.frames is None else max(1, data.frames // data.stride),
-        parts=parts_per_step(session, choices),
+        parts=session.parts,
         shuffled=task.labels if data.shuffle_labels else (),
         rank=rank,
-        processes=choices.devices,
+        processes=session.choices.devices,
         whole=task.needs_whole_batch,
         skeleton=data.skeleton if task.vary_skeleton else None,
     )

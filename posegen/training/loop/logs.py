@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from posegen.extras import require_extra
 from posegen.training.loop.timing import StepTimes
 from posegen.training.settings import Settings, log_interval
 
 
-class Logs:
-    """The loggers that the settings name.
+class Logs(ExitStack):
+    """The loggers that the settings name; a context that closes them.
 
     Parameters
     ----------
@@ -25,27 +25,16 @@ class Logs:
     """
 
     def __init__(self, run: Path, settings: Settings, step: int) -> None:
-        self._run, self._settings, self._step = run, settings, step
+        super().__init__()
         self._every = log_interval(settings)
         self._board: Any = None
         self._wandb: Any = None
-
-    def __enter__(self) -> Self:
-        """Open the loggers."""
-        if "tensorboard" in self._settings.log:
+        if "tensorboard" in settings.log:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._board = SummaryWriter(str(self._run / "tensorboard"), purge_step=self._step + 1)
-        if "wandb" in self._settings.log:
-            self._wandb = _start_wandb(self._run, self._settings)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close the loggers."""
-        if self._board is not None:
-            self._board.close()
-        if self._wandb is not None:
-            self._wandb.finish()
+            self._board = self.enter_context(SummaryWriter(str(run / "tensorboard"), purge_step=step + 1))
+        if "wandb" in settings.log:
+            self._wandb = self.enter_context(_start_wandb(run, settings))
 
     def step(self, step: int, loss: float, times: StepTimes | None) -> None:
         """Log a step if it is at the interval of logging."""
@@ -75,4 +64,6 @@ def _start_wandb(run: Path, settings: Settings) -> Any:
     mode: Any = None if configured else "offline"
     # Silent, since standard output is reserved for the document of --json.
     options = wandb.Settings(silent=True)
-    return wandb.init(project="posegen", dir=str(run), name=run.name, config=settings.as_data(), mode=mode, settings=options)
+    return wandb.init(
+        project="posegen", dir=str(run), name=run.name, config=settings.model_dump(mode="json"), mode=mode, settings=options
+    )

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from torch.multiprocessing.spawn import ProcessContext, ProcessException, start_
 
 from posegen.errors import PosegenError
 from posegen.training.hardware import Choices
-from posegen.training.loop.learner import Session, StepCallback, make_learner, parts_per_step, run_steps
+from posegen.training.loop.learner import Session, StepCallback, make_learner, run_steps
 from posegen.training.resources import is_out_of_memory
 from posegen.training.runs import checkpoints
 from posegen.training.setup import Request, open_setup
@@ -34,7 +35,7 @@ _FAILURE_SECONDS = 2.0
 
 
 @contextmanager
-def other_processes(session: Session, choices: Choices, step: int) -> Iterator[None]:
+def other_processes(session: Session, step: int) -> Iterator[None]:
     """Run the other processes of a session inside the context; do nothing for a single device.
 
     The processes end with the context, and with this process even if it is killed.
@@ -42,7 +43,6 @@ def other_processes(session: Session, choices: Choices, step: int) -> Iterator[N
     Parameters
     ----------
     session : Session
-    choices : Choices
     step : int
         Step of the checkpoint that all processes resume from; 0 for none.
 
@@ -53,6 +53,7 @@ def other_processes(session: Session, choices: Choices, step: int) -> Iterator[N
     PosegenError
         If a process fails for another reason.
     """
+    choices = session.choices
     if choices.devices == 1:
         yield
         return
@@ -127,11 +128,7 @@ def _train(
     os.environ.update(_environment(rank, port, choices))
     torch.set_num_threads(choices.threads)
     setup = open_setup(request)
-    session = Session(run, request, replace(setup, data=setup.data.with_samples(samples)), first, last)
+    session = Session(run, request, replace(setup, data=setup.data.with_samples(samples)), first, last, choices)
     learner = make_learner(session, checkpoints.read(run, step) if step else None)
     ready.release()
-    run_steps(session, choices, learner, StepCallback(parts_per_step(session, choices)), rank, _log)
-
-
-def _log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    run_steps(session, learner, StepCallback(session.parts), rank, partial(print, file=sys.stderr, flush=True))

@@ -21,7 +21,7 @@ from posegen.progress import Progress
 from posegen.quantities import parse_bytes
 from posegen.training.hardware import Choices, evaluation_batch
 from posegen.training.inference import evaluate_model
-from posegen.training.loop.learner import Learner, Session, StepCallback, make_learner, parts_per_step, run_steps
+from posegen.training.loop.learner import Learner, Session, StepCallback, make_learner, run_steps
 from posegen.training.loop.logs import Logs
 from posegen.training.loop.processes import other_processes
 from posegen.training.loop.timing import StepTimer, StepTimes
@@ -34,18 +34,13 @@ _LIMIT_SHARE = 0.95
 
 
 def train_session(
-    session: Session,
-    choices: Choices,
-    progress: Progress,
-    deadline: float | None,
-    store_choices: Callable[[Choices], None],
+    session: Session, progress: Progress, deadline: float | None, store_choices: Callable[[Choices], None]
 ) -> tuple[Learner, str | None, StepTimes | None]:
     """Train from the last checkpoint to the last step.
 
     Parameters
     ----------
     session : Session
-    choices : Choices
     progress : Progress
     deadline : float or None
         Time of ``time.monotonic`` at which training stops.
@@ -61,26 +56,25 @@ def train_session(
         Times of the steps of this session.
     """
     times = None
-    torch.set_num_threads(choices.threads)
+    torch.set_num_threads(session.choices.threads)
     learner = _resume(session, progress)
     progress.start("train", session.last, unit="steps", done=learner.progress.step)
-    with Logs(session.run, session.settings, learner.progress.step) as logs:
+    with Logs(session.run, session.setup.settings, learner.progress.step) as logs:
         while learner.progress.step < session.last and learner.early_stop_reason() is None:
-            callback = _SessionCallback(session, choices, progress, logs, deadline)
+            callback = _SessionCallback(session, progress, logs, deadline)
             try:
-                with other_processes(session, choices, learner.progress.step):
-                    run_steps(session, choices, learner, callback, 0, progress.log)
+                with other_processes(session, learner.progress.step):
+                    run_steps(session, learner, callback, 0, progress.log)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
-                choices = choices.halve_micro_batch(error)
+                choices = session.choices.halve_micro_batch(error)
+                session = replace(session, choices=choices)
                 progress.log(f"out of memory ({error!s:.120}): continuing with micro-batches of {choices.micro_batch} clips")
                 store_choices(choices)
-                if learner.inside_step or choices.devices > 1:
-                    learner = _resume(session, progress)
-                else:
-                    learner.keep_optimiser()
-                    progress.log(f"resuming from step {learner.progress.step:,}")
+                if not learner.inside_step and choices.devices == 1:
+                    checkpoints.write(session.run, learner.state())
+                learner = _resume(session, progress)
                 release_memory()
                 continue
             times = callback.timer.times()
@@ -103,11 +97,11 @@ def _resume(session: Session, progress: Progress) -> Learner:
 class _SessionCallback(StepCallback):
     """Average the weights, check, save, log and report between the steps, and measure their time."""
 
-    def __init__(self, session: Session, choices: Choices, progress: Progress, logs: Logs, deadline: float | None) -> None:
-        super().__init__(parts_per_step(session, choices))
+    def __init__(self, session: Session, progress: Progress, logs: Logs, deadline: float | None) -> None:
+        super().__init__(session.parts)
         self.timer = StepTimer()
         self.stopped: str | None = None
-        self._session, self._choices, self._progress, self._logs = session, choices, progress, logs
+        self._session, self._progress, self._logs = session, progress, logs
         self._deadline, self._swap = deadline, SwapMonitor()
         self._saved = self._begun = time.monotonic()
         self._loss = self._seconds_before = 0.0
@@ -172,7 +166,7 @@ class _SessionCallback(StepCallback):
         trainer.should_stop = over or bool(self.stopped)
 
     def _is_time_to_save(self, step: int) -> bool:
-        saving = self._session.settings.saving
+        saving = self._session.setup.settings.saving
         if saving.steps is not None:
             return step % saving.steps == 0
         return time.monotonic() - self._saved >= saving.seconds
@@ -180,21 +174,20 @@ class _SessionCallback(StepCallback):
     def _check(self, learner: Learner) -> None:
         """Evaluate the averaged weights on the validation split, and record the measures."""
         settings, setup, step = learner.settings, self._session.setup, learner.progress.step
-        device, micro_batch = self._choices.device, self._choices.micro_batch
+        choices = self._session.choices
         # Before the evaluation, so that only training is measured.
-        use = gpu_use(device)
+        use = gpu_use() if choices.device == "cuda" else None
         averaged = copy.deepcopy(learner.model)
         averaged.load_state_dict(learner.average)
         validation = setup.data.source(setup.task.recipes, "validation")
-        size = evaluation_batch(device, micro_batch)
-        variants, most = settings.data.variants, settings.checks.clips
-        measures = evaluate_model(setup.task, averaged, validation, setup.data.view, variants, device, most, size).measures()
+        limits = {"most": settings.checks.clips, "size": evaluation_batch(choices.device, choices.micro_batch)}
+        measures = evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
         watched = measures[setup.task.monitor]
         self._logs.check(step, measures)
         self._progress.log(f"step {step:,}: {setup.task.monitor} {watched:.3f} on the validation split")
         if use is not None:
-            self._logs.values(step, use.values())
-            self._progress.log(use.warning() or use.summary())
+            self._logs.values(step, use[0])
+            self._progress.log(use[1])
         done = replace(learner.progress, checks=[*learner.progress.checks, {"step": float(step), **measures}])
         learner.progress = replace(done, best=watched, best_step=step) if done.best is None or watched > done.best else done
 
@@ -202,8 +195,8 @@ class _SessionCallback(StepCallback):
         """Warn if the machine swaps; raise MemoryError if the run uses more memory than its limit."""
         if step % _CHECK_MEMORY_EVERY or step >= self._session.last:
             return
-        limit = self._session.settings.memory.limit
-        warning = self._swap.warning(limit=limit, micro_batch=self._choices.micro_batch)
+        limit = self._session.setup.settings.memory.limit
+        warning = self._swap.warning(limit=limit, micro_batch=self._session.choices.micro_batch)
         if warning is not None:
             self._progress.log(warning)
         if limit is not None and process_memory() > _LIMIT_SHARE * parse_bytes(limit):

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import xxhash
-from pydantic import BaseModel, ConfigDict, ValidationError
-from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from posegen.dataset.documents import Origin, seal, unseal
+from posegen.dataset.documents import STRICT, Origin, plain_data, read_sealed, seal
 from posegen.dataset.files import remove_durably, write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
@@ -60,10 +59,11 @@ class State:
     progress: RunProgress
 
 
-class _Receipt(BaseModel):
+@dataclass(frozen=True)
+class _Receipt:
     """Receipt of a checkpoint."""
 
-    model_config = ConfigDict(extra="forbid")
+    __pydantic_config__ = STRICT
 
     xxh3: str
     progress: RunProgress
@@ -72,11 +72,9 @@ class _Receipt(BaseModel):
 def write(run: Path, state: State) -> None:
     """Write a checkpoint durably."""
     flat = {f"{group}/{name}": tensor for group, tensors in state.tensors.items() for name, tensor in tensors.items()}
-    data = save({name: tensor.detach().contiguous().cpu() for name, tensor in flat.items()})
     step, folder = state.progress.step, run / FOLDER
-    write_durably(folder / f"{step:08d}.safetensors", data, current_run())
-    receipt = _Receipt(xxh3=xxhash.xxh3_128_hexdigest(data), progress=state.progress)
-    write_durably(folder / f"{step:08d}.json", seal(receipt.model_dump()), current_run())
+    receipt = _Receipt(write_tensors(folder / f"{step:08d}.safetensors", flat), state.progress)
+    write_durably(folder / f"{step:08d}.json", seal(plain_data(receipt)), current_run())
 
 
 def read(run: Path, step: int) -> State:
@@ -87,24 +85,31 @@ def read(run: Path, step: int) -> State:
     PosegenError
         If it is missing or damaged.
     """
-    path = run / FOLDER / f"{step:08d}.safetensors"
-    source = Origin(str(path), _HINT)
     receipt = _read_receipt(run, step)
+    groups: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in read_tensors(run / FOLDER / f"{step:08d}.safetensors", receipt.xxh3, _HINT).items():
+        group, _, rest = name.partition("/")
+        groups.setdefault(group, {})[rest] = tensor
+    return State(groups, receipt.progress)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
+    """Write tensors durably to a safetensors file, and return the checksum of its bytes."""
+    data = save({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()})
+    write_durably(path, data, current_run())
+    return xxhash.xxh3_128_hexdigest(data)
+
+
+def read_tensors(path: Path, xxh3: str, hint: str) -> dict[str, Tensor]:
+    """Read a safetensors file; PosegenError with a hint if it is missing or does not have the checksum."""
+    source = Origin(str(path), hint)
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise source.error("is missing") from None
-    if xxhash.xxh3_128_hexdigest(data) != receipt.xxh3:
+    if xxhash.xxh3_128_hexdigest(data) != xxh3:
         raise source.error("checksum mismatch")
-    try:
-        flat = load(data)
-    except SafetensorError as error:
-        raise source.error(f"cannot be read ({error})") from error
-    groups: dict[str, dict[str, Tensor]] = {}
-    for name, tensor in flat.items():
-        group, _, rest = name.partition("/")
-        groups.setdefault(group, {})[rest] = tensor
-    return State(groups, receipt.progress)
+    return load(data)
 
 
 def latest(run: Path, log: Callable[[str], None]) -> State | None:
@@ -120,10 +125,8 @@ def latest(run: Path, log: Callable[[str], None]) -> State | None:
 def newest_progress(run: Path) -> RunProgress:
     """Return the progress of the newest checkpoint whose receipt is intact; its tensors are not read."""
     for step in reversed(_steps(run)):
-        try:
+        with suppress(PosegenError):
             return _read_receipt(run, step).progress
-        except PosegenError:
-            continue
     return RunProgress()
 
 
@@ -132,10 +135,8 @@ def remove_old(run: Path) -> None:
     steps = _steps(run)
     kept: set[int | None] = set(steps[-_KEPT:])
     for step in steps[-_KEPT:]:
-        try:
+        with suppress(PosegenError):
             kept.add(_read_receipt(run, step).progress.best_step)
-        except PosegenError:
-            continue
     for step in steps:
         if step not in kept:
             # The receipt first: tensors without a receipt are ignored.
@@ -147,11 +148,9 @@ def _read_receipt(run: Path, step: int) -> _Receipt:
     path = run / FOLDER / f"{step:08d}.json"
     source = Origin(str(path), _HINT)
     try:
-        return _Receipt.model_validate(unseal(path.read_bytes(), source))
+        return read_sealed(_Receipt, path.read_bytes(), source)
     except FileNotFoundError:
         raise source.error("is missing") from None
-    except ValidationError as error:
-        raise source.error("is not a receipt of a checkpoint") from error
 
 
 def _steps(run: Path) -> list[int]:
