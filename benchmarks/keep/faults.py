@@ -23,7 +23,7 @@ from benchmarks.keep.small_disk import can_mount, small_disk
 from benchmarks.keep.strikes import SAMPLES, SHARDS, STRIKES, Struck, damaged, disk_filled
 from posegen.config.load import load_config
 from posegen.config.schema import Config
-from posegen.dataset.compare import differences
+from posegen.dataset.compare import compare
 from tests.faults.forks import SETTINGS
 from tests.faults.truth import files_of, shards_to_make
 
@@ -93,7 +93,7 @@ def _strike(
             tally.made_twice.append(f"{name}: {result.shards_made} made, {missing} missing")
         after = _times(path)
         tally.touched += [f"{name}: {file}" for file, stamp in before.items() if after.get(file) != stamp]
-        tally.unequal += [f"{name}: {difference}" for difference in differences(whole, path, deep=True)]
+        tally.unequal += [f"{name}: {difference}" for difference in compare(whole, path, deep=True).differences]
         tally.orphans += [f"{name}: {file}" for file in sorted({*files_of(path)} ^ {*files_of(whole)})]
     shutil.rmtree(place)
 
@@ -152,7 +152,7 @@ def _extension(folder: Path, config: Config) -> Figure:
     posegen.generate(config, samples=SAMPLES, workers=2, out=path)
     after = _times(path)
     changed = [name for name, stamp in before.items() if after[name] != stamp]
-    changed += [str(difference) for difference in differences(folder / "whole", path, deep=True)]
+    changed += [str(difference) for difference in compare(folder / "whole", path, deep=True).differences]
     reported = f"{len(before) - len(changed)} of {len(before)} the same"
     return Figure(
         f"files of {partial_shard} complete shards after an extension: time and inode", reported, "all", not changed, changed

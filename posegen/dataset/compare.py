@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,54 +62,18 @@ def compare(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: 
     ----------
     first, second : Dataset, str or Path
     deep : bool
-        As for :func:`differences`.
+        Hash the values instead of comparing the hashes in receipts; takes the time of reading both datasets.
     most : int
         Number of differences to locate. Values are decoded only for these.
     """
-    one, other = _as_dataset(first), _as_dataset(second)
-    named: list[Difference] = []
+    one, other = (item if isinstance(item, Dataset) else open_dataset(item) for item in (first, second))
+    located: list[Difference] = []
     samples: dict[str, int] = {}
     for difference in _find_differences(one, other, deep):
         samples[difference.field] = samples.get(difference.field, 0) + (difference.sample is not None)
-        if len(named) < most:
-            named += _locate_variants(one, other, difference)
-    return Comparison(tuple(named[:most]), samples)
-
-
-def contents_equal(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False) -> bool:
-    """Return whether two datasets have the same content; see :func:`differences`."""
-    return not differences(first, second, deep=deep, most=1)
-
-
-def differences(
-    first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False, most: int | None = None
-) -> list[Difference]:
-    """List the differences between two datasets.
-
-    Parameters
-    ----------
-    first, second : Dataset, str or Path
-    deep : bool
-        Hash the values instead of comparing the hashes in receipts; takes the time of reading both datasets.
-    most : int, optional
-        Maximum number of differences.
-
-    Returns
-    -------
-    list of Difference
-        Empty if the contents are equal.
-    """
-    one, other = _as_dataset(first), _as_dataset(second)
-    return list(
-        islice(
-            (
-                located
-                for difference in _find_differences(one, other, deep)
-                for located in _locate_variants(one, other, difference)
-            ),
-            most,
-        )
-    )
+        if len(located) < most:
+            located += _locate_variants(one, other, difference)
+    return Comparison(tuple(located[:most]), samples)
 
 
 def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
@@ -132,10 +95,6 @@ def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
     for name in dataset.fields:
         content[name] = "".join(content_hashes(canonical(block)) for block in dataset.blocks(name, first, stop))
     return content | {ROWS: hash_rows(dataset.table(shard), len(dataset.header.variants))}
-
-
-def _as_dataset(dataset: Dataset | str | Path) -> Dataset:
-    return dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
 
 
 def _find_differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[Difference]:

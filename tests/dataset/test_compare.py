@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from posegen.dataset.compare import Difference, contents_equal, differences, stored_content
+from posegen.dataset.compare import Difference, compare, stored_content
 from posegen.dataset.header import load_header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.write import commit_shard
@@ -14,8 +14,8 @@ from tests.dataset.tiny import FIELDS, SCHEMA, fill, make_arrays, make_rows
 
 def test_a_dataset_equals_itself_in_other_shards(dataset: Path, tmp_path: Path) -> None:
     fill(tmp_path / "other", 14, shard=4, chunk=2, run="another-run")
-    assert differences(dataset, tmp_path / "other") == []
-    assert contents_equal(dataset, open_dataset(tmp_path / "other"), deep=True)
+    assert not compare(dataset, tmp_path / "other").differences
+    assert not compare(dataset, open_dataset(tmp_path / "other"), deep=True).samples
 
 
 def change(dataset: Path, what: str) -> None:
@@ -42,18 +42,18 @@ def change(dataset: Path, what: str) -> None:
 def test_a_difference_is_located(what: str, expected: list[Any], deep: bool, dataset: Path, tmp_path: Path) -> None:
     fill(tmp_path / "other", 14, shard=4, chunk=2)
     change(dataset, what)
-    assert differences(dataset, tmp_path / "other", deep=deep) == [Difference(*entry) for entry in expected]
-    assert differences(tmp_path / "other", dataset, deep=deep, most=1) == [Difference(*expected[0])]
-    assert not contents_equal(dataset, tmp_path / "other", deep=deep)
+    assert [*compare(dataset, tmp_path / "other", deep=deep).differences] == [Difference(*entry) for entry in expected]
+    assert [*compare(tmp_path / "other", dataset, deep=deep, most=1).differences] == [Difference(*expected[0])]
+    assert compare(dataset, tmp_path / "other", deep=deep).samples
 
 
 def test_missing_samples_fields_and_variants_are_reported(dataset: Path, tmp_path: Path) -> None:
     fill(tmp_path / "shorter", 12)
-    assert differences(dataset, tmp_path / "shorter") == [("samples", 12, None), ("samples", 13, None)]
+    assert [*compare(dataset, tmp_path / "shorter").differences] == [("samples", 12, None), ("samples", 13, None)]
     fill(tmp_path / "other", 0, variants=("base", "speed"))
-    assert differences(dataset, tmp_path / "other") == [("variants", None, None)]
+    assert [*compare(dataset, tmp_path / "other").differences] == [("variants", None, None)]
     fill(tmp_path / "fewer", 0, fields=FIELDS[:2])
-    assert differences(dataset, tmp_path / "fewer", most=1) == [("contact", None, None)]
+    assert [*compare(dataset, tmp_path / "fewer", most=1).differences] == [("contact", None, None)]
 
 
 def test_stored_content_matches_the_receipts(dataset: Path) -> None:

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import posegen
-from posegen.dataset.compare import differences, stored_content
+from posegen.dataset.compare import compare, stored_content
 from posegen.dataset.receipts import DIGITS
 from posegen.dataset.verify import verify
 
@@ -43,7 +43,7 @@ def content_of(path: Path) -> Content:
 def assert_same(path: Path, whole: Path) -> None:
     """Assert that a dataset is complete, has the content of another one, and no other file."""
     assert verify(path) == []  # so the receipts are valid
-    assert differences(path, whole) == []
+    assert not compare(path, whole).differences
     assert files_of(path) == files_of(whole)
 
 
