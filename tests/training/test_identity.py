@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from posegen.dataset.batches import make_batches  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
-from posegen.dataset.splits import SPLITS, identities_in_split, in_split  # noqa: E402
+from posegen.dataset.splits import SPLITS, in_split  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
 from posegen.training.data.feed import to_clips  # noqa: E402
@@ -68,11 +68,11 @@ def persons_of(folder: Path) -> dict[int, int]:
 
 def test_persons_are_split_by_their_own_hash() -> None:
     for split, (low, high) in SPLITS.items():
-        assert len(identities_in_split(3, np.arange(50_000), split)) / 50_000 == pytest.approx(high - low, abs=0.01)
-    parts = [identities_in_split(3, np.arange(300), split).tolist() for split in SPLITS]
+        assert len(in_split(3, np.arange(50_000), split, identities=True)) / 50_000 == pytest.approx(high - low, abs=0.01)
+    parts = [in_split(3, np.arange(300), split, identities=True).tolist() for split in SPLITS]
     assert sorted(person for part in parts for person in part) == list(range(300))
     assert parts[0] != in_split(3, np.arange(300), "test").tolist()
-    assert parts[0] != identities_in_split(4, np.arange(300), "test").tolist()
+    assert parts[0] != in_split(4, np.arange(300), "test", identities=True).tolist()
 
 
 def test_splits_separate_persons_and_contain_every_clip(folder: Path, material: TrainingData) -> None:
@@ -80,7 +80,7 @@ def test_splits_separate_persons_and_contain_every_clip(folder: Path, material: 
     samples = {split: material.source(TASK.recipes, split).sample_numbers for split in SPLITS}
     persons = {split: {own[sample] for sample in which.tolist()} for split, which in samples.items()}
     for split, there in persons.items():
-        assert there == set(identities_in_split(0, sorted(there), split).tolist())
+        assert there == set(in_split(0, sorted(there), split, identities=True).tolist())
     alone = {person for person in own.values() if list(own.values()).count(person) == 1}
     held_out = set(samples["test"].tolist()) | set(samples["validation"].tolist())
     trained = {sample for sample in own if own[sample] in persons["training"]}

@@ -17,7 +17,7 @@ import xxhash
 from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.dataset.layout import ROWS
-from posegen.dataset.splits import identities_in_split
+from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
@@ -114,7 +114,7 @@ class Identities:
 
     def in_split(self, split: str) -> Array:
         """Return the samples of the identities in a split, int64 [n], ascending."""
-        persons = identities_in_split(self.seed, np.unique(self.person), split)
+        persons = in_split(self.seed, np.unique(self.person), split, identities=True)
         return np.flatnonzero(np.isin(self.person, persons))
 
     def groups(self, size: int) -> Array:
