@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import operator
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any, overload
 
 import numpy as np
@@ -48,33 +45,24 @@ _CACHE_BYTES = 256 << 20
 class Texts(Sequence[str]):
     """Distinct texts by row, read shard by shard on access."""
 
-    def __init__(self, embeddings: Embeddings) -> None:
-        self._embeddings = embeddings
-        self._kept: tuple[int, list[str]] = (-1, [])
+    def __init__(self, folder: Path, receipts: Sequence[OverlayReceipt], size: int) -> None:
+        self._count = sum(receipt.count for receipt in receipts)
+        self._size = size
+        self._read = lru_cache(1)(lambda shard: read_texts(folder, receipts[shard]))
 
     def __len__(self) -> int:
-        return self._embeddings.count
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[row] for row in range(*index.indices(len(self)))]
-        row = operator.index(index)
-        if not -len(self) <= row < len(self):
-            msg = f"there is no text {row}, there are {len(self)}"
-            raise IndexError(msg)
-        shard, position = divmod(row % len(self), self._embeddings.header.shard)
-        kept = self._kept
-        if kept[0] != shard:
-            kept = self._kept = shard, self._embeddings.texts_of(shard)
-        return kept[1][position]
-
-    def __iter__(self) -> Iterator[str]:
-        for shard in range(self._embeddings.shards):
-            yield from self._embeddings.texts_of(shard)
+        rows = range(len(self))[index]
+        if isinstance(rows, range):
+            return [self[row] for row in rows]
+        shard, position = divmod(rows, self._size)
+        return self._read(shard)[position]
 
 
 class Embeddings:
@@ -99,12 +87,13 @@ class Embeddings:
         self.dimension = header.dimension
         self._rows, self._texts, self._vectors = (receipts[kind] for kind in ("rows", "texts", "vectors"))
         self._dataset = dataset
-        self.count = sum(receipt.count for receipt in self._texts)
         self.shards = len(self._texts)
-        self.texts = Texts(self)
-        self._vector_cache: OrderedDict[int, Array] = OrderedDict()
-        self._row_cache: OrderedDict[int, Array] = OrderedDict()
-        self._lock = Lock()
+        self.texts = Texts(folder, self._texts, header.shard)
+        self.count = len(self.texts)
+        shard_bytes = 4 * header.shard * header.dimension
+        self._shard = lru_cache(max(1, _CACHE_BYTES // shard_bytes))(self._read_shard)
+        grid_bytes = 8 * dataset.shard * len(dataset.variants) * self.captions
+        self._grid = lru_cache(max(1, _CACHE_BYTES // 4 // max(1, grid_bytes)))(self._read_grid)
 
     def __repr__(self) -> str:
         return f"<Embeddings {self.folder}: {self.count} texts, {self.dimension} dimensions>"
@@ -129,11 +118,7 @@ class Embeddings:
 
     def vectors(self) -> Array:
         """Read all embeddings: float32 [texts, dimension], of unit length."""
-        all_vectors = np.empty((self.count, self.dimension), np.float32)
-        for shard in range(self.shards):
-            start = shard * self.header.shard
-            all_vectors[start : start + self._texts[shard].count] = self._shard(shard)
-        return all_vectors
+        return self.take(np.arange(self.count))
 
     def take(self, rows: ArrayLike) -> Array:
         """Read the embeddings of some texts.
@@ -186,27 +171,14 @@ class Embeddings:
 
     def of_sequences(self, shard: int) -> Array:
         """Return the text numbers of a shard of the dataset: int64 [sample, variant, caption], -1 where there is no caption."""
-        with self._lock:
-            if shard in self._row_cache:
-                self._row_cache.move_to_end(shard)
-                return self._row_cache[shard]
-        grid = self._grid(shard)
-        with self._lock:
-            self._row_cache[shard] = grid
-            while len(self._row_cache) > 1 and sum(kept.nbytes for kept in self._row_cache.values()) > _CACHE_BYTES // 4:
-                self._row_cache.popitem(last=False)
-        return grid
+        return self._grid(shard)
 
     def of_sample(self, sample: int) -> Array:
         """Read the embeddings of a sample's captions: float32 [variant, caption, dimension], NaN where there is no caption."""
         shard, position = divmod(sample, self._dataset.shard)
         return self.take(self.of_sequences(shard)[position])
 
-    def texts_of(self, shard: int) -> list[str]:
-        """Read the texts of a shard of texts."""
-        return read_texts(self.folder, self._texts[shard])
-
-    def _grid(self, shard: int) -> Array:
+    def _read_grid(self, shard: int) -> Array:
         table, samples = self._table(shard), self._rows[shard].count
         variants = self._dataset.variants
         sample, caption, row = (table.column(name).to_numpy() for name in ("sample", "caption", "row"))
@@ -221,18 +193,8 @@ class Embeddings:
         data = read_checked(self.folder, name, receipt.files)
         return _decode_columns(self.folder, name, data, receipt.numbers["rows"], ROWS_SCHEMA)
 
-    def _shard(self, shard: int) -> Array:
-        """Return the embeddings of a shard of texts, from a cache of bounded size."""
-        with self._lock:
-            if shard in self._vector_cache:
-                self._vector_cache.move_to_end(shard)
-                return self._vector_cache[shard]
-        values = read_array(self.folder, self.header, self._vectors[shard], self.header.fields[0]).astype(np.float32)
-        with self._lock:
-            self._vector_cache[shard] = values
-            while len(self._vector_cache) > 1 and sum(kept.nbytes for kept in self._vector_cache.values()) > _CACHE_BYTES:
-                self._vector_cache.popitem(last=False)
-        return values
+    def _read_shard(self, shard: int) -> Array:
+        return read_array(self.folder, self.header, self._vectors[shard], self.header.fields[0]).astype(np.float32)
 
 
 def open_embeddings(dataset: str | Path, encoder: str | None = None) -> Embeddings:
@@ -289,18 +251,16 @@ def _read_receipts(folder: Path, header: EmbeddingHeader, dataset: Header) -> di
 
 def _select_encoder(path: Path, encoder: str | None) -> str:
     known = encoders_at(path)
-    if encoder is None and len(known) == 1:
-        return known[0]
+    name = known[0] if encoder is None and len(known) == 1 else encoder and folder_name(encoder)
+    if name in known:
+        return name
     if not known:
-        msg = f"{path}: has no embeddings. Run: posegen embed {path}"
-        raise UsageError(msg)
-    if encoder is None:
-        msg = f"{path}: has embeddings by several encoders; name one of: {', '.join(known)}"
-        raise UsageError(msg)
-    if folder_name(encoder) not in known:
-        msg = f"{path}: has no embeddings by {shown(encoder)}{did_you_mean(encoder, known)}"
-        raise UsageError(msg)
-    return folder_name(encoder)
+        fault = f"no embeddings. Run: posegen embed {path}"
+    elif encoder is None:
+        fault = f"embeddings by several encoders; name one of: {', '.join(known)}"
+    else:
+        fault = f"no embeddings by {shown(encoder)}{did_you_mean(encoder, known)}"
+    raise UsageError(f"{path}: has {fault}")
 
 
 def read_array(
