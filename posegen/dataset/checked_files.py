@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from zarr.storage import MemoryStore
 
 from posegen.dataset.files import open_plain
 from posegen.dataset.header import load_header
-from posegen.dataset.layout import MOTION, Header, check_folders, receipt_path, shard_path
+from posegen.dataset.layout import MOTION, Header, check_folders, receipt_path, shard_of, shard_path
 from posegen.dataset.receipts import (
     Receipt,
     StoredFile,
@@ -47,8 +47,6 @@ class CheckedFiles:
     header : Header
     files : mapping of str to StoredFile
         Expected size and hash of each file, by its path inside the dataset.
-    shards : mapping of str to int
-        The shard that each file belongs to.
     counts : mapping of int to int
         Number of samples in each shard, which may be more than are visible.
     absent : mapping of str to str
@@ -60,7 +58,6 @@ class CheckedFiles:
     path: Path
     header: Header
     files: Mapping[str, StoredFile]
-    shards: Mapping[str, int]
     counts: Mapping[int, int]
     absent: Mapping[str, str] = field(default_factory=dict)
     checked: set[str] = field(default_factory=set)
@@ -96,16 +93,15 @@ class CheckedFiles:
                 ranges = [(min(start, size), min(length, size)) for start, length in ranges]
                 return [os.pread(file.fileno(), length, start) for start, length in ranges]
         except OSError as error:
-            msg = (
-                f"{self.path}: shard {self.shards[name]}: {name}: cannot be read ({error.strerror}). {self._missing_hint(name)}"
-            )
+            shard = shard_of(self.header, name) or 0
+            hint = derive_hint(self.path) if self.header.layer_of(name) else generate_hint(shard)
+            msg = f"{self.path}: shard {shard}: {name}: cannot be read ({error.strerror}). {hint}"
             raise PosegenError(msg) from error
 
     def damaged(self, name: str, fault: str = "checksum mismatch") -> PosegenError:
         """Return the error for a file whose content is wrong."""
-        shard, layer = self.shards[name], self.header.layer_of(name)
-        receipt = Path(receipt_path(shard, layer)).name
-        hint = f"Run: posegen verify {self.path} --repair"
+        shard = shard_of(self.header, name) or 0
+        receipt, hint = Path(receipt_path(shard)).name, f"Run: posegen verify {self.path} --repair"
         return PosegenError(f"{self.path}: shard {shard} is damaged: {name}: {fault} (receipt {receipt}). {hint}")
 
     def check_present(self, name: str) -> None:
@@ -123,9 +119,6 @@ class CheckedFiles:
                 check_shard(field, handle, self.header.shard, self.header.chunk)
             except ValueError as error:
                 raise self.damaged(name, str(error)) from error
-
-    def _missing_hint(self, name: str) -> str:
-        return derive_hint(self.path) if self.header.layer_of(name) else generate_hint(self.shards[name])
 
 
 def hash_file(handle: int) -> StoredFile:
@@ -151,7 +144,6 @@ def open_files(path: Path) -> CheckedFiles:
     check_folders(path, header)
     check_metadata(path, header)
     files: dict[str, StoredFile] = {}
-    shards: dict[str, int] = {}
     counts: dict[int, int] = {}
     for shard in range(header.shards()):
         receipt = load_receipt(path, header, shard)
@@ -162,18 +154,16 @@ def open_files(path: Path) -> CheckedFiles:
             msg = f"{path}: shard {shard}: {fault}. {generate_hint(shard)}"
             raise PosegenError(msg)
         files |= receipt.files
-        shards |= dict.fromkeys(receipt.files, shard)
         counts[shard] = receipt.count
     absent: dict[str, str] = {}
     for layer in header.layers:
         for shard, result in list_layer_receipts(path, header, layer):
             if isinstance(result, Receipt):
                 files |= result.files
-                shards |= dict.fromkeys(result.files, shard)
             else:
                 msg = f"{path}: shard {shard}: {result}. {derive_hint(path)}"
                 absent |= {shard_path(entry, shard): msg for entry in layer.fields}
-    return CheckedFiles(path, header, files, shards, counts, absent)
+    return CheckedFiles(path, header, files, counts, absent)
 
 
 class CheckedStore(MemoryStore):
@@ -205,12 +195,6 @@ class CheckedStore(MemoryStore):
         start, length = _resolve_range(byte_range, self._files.files[name].bytes)
         buffer = (prototype or default_buffer_prototype()).buffer
         return buffer.from_bytes(await asyncio.to_thread(self._files.read, name, start, length))
-
-    async def get_partial_values(
-        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
-    ) -> list[Buffer | None]:
-        """Read parts of several values."""
-        return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
 
 def _resolve_range(byte_range: ByteRequest | None, size: int) -> tuple[int, int]:

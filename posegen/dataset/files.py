@@ -10,8 +10,9 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -23,10 +24,6 @@ from posegen.stopwatch import stage
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)~(?P<run>[A-Za-z0-9_.-]+)~[0-9]+\.temporary")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]")
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def write_durably(path: Path, data: bytes, run: str) -> None:
@@ -43,11 +40,7 @@ def write_durably(path: Path, data: bytes, run: str) -> None:
 
 
 def write_all_durably(
-    files: Iterable[tuple[Path, Sequence[bytes]]],
-    run: str,
-    *,
-    written: Callable[[], None] = _do_nothing,
-    placed: Callable[[], None] = _do_nothing,
+    files: Iterable[tuple[Path, Sequence[bytes]]], run: str, kind: str = "document", subject: int | str | None = None
 ) -> None:
     """Write several files as :func:`write_durably` does; all of them are on disk when this returns.
 
@@ -57,13 +50,13 @@ def write_all_durably(
         Each file's content in pieces.
     run : str
         The run that writes.
-    written, placed : callable, optional
-        Called after each temporary file is written, and after each file has its final name.
+    kind, subject
+        As for :class:`BackgroundWriter`.
     """
-    with BackgroundWriter(run, written) as writer:
+    with BackgroundWriter(run, kind, subject) as writer:
         for path, pieces in files:
             writer.write(path, pieces)
-        writer.place(placed)
+        writer.place()
 
 
 class BackgroundWriter:
@@ -76,13 +69,16 @@ class BackgroundWriter:
     ----------
     run : str
         The run that writes.
-    written : callable, optional
-        Called by the thread after each file is written.
+    kind : str
+        Kind of the files, which names the steps of :mod:`posegen.dataset.faults`: `file_written` and `file_placed`.
+    subject : int or str, optional
+        Subject of these steps.
     """
 
-    def __init__(self, run: str, written: Callable[[], None] = _do_nothing) -> None:
+    def __init__(self, run: str, kind: str = "file", subject: int | str | None = None) -> None:
         self._run = run
-        self._written = written
+        self._kind = kind
+        self._subject = subject
         self._thread = ThreadPoolExecutor(1, "background-writer")
         self._pending: list[tuple[Path, Path, Future[None]]] = []
 
@@ -103,34 +99,57 @@ class BackgroundWriter:
         writing = self._thread.submit(copy_context().run, self._write, temporary, path, pieces)
         self._pending.append((temporary, path, writing))
 
-    def wait(self) -> None:
-        """Wait until all temporary files are on disk; OSError if writing fails."""
-        for _, _, writing in self._pending:
-            writing.result()
-
-    def place(self, placed: Callable[[], None] = _do_nothing) -> None:
+    def place(self) -> None:
         """Rename all files to their final names and sync each folder once.
-
-        Parameters
-        ----------
-        placed : callable, optional
-            Called after each file has its final name.
 
         Raises
         ------
         OSError
             If writing fails; then the temporary files that were not renamed are removed.
         """
-        self.wait()
+        self._wait()
         folders = dict.fromkeys(path.parent for _, path, _ in self._pending)
         while self._pending:
             temporary, path, _ = self._pending[0]
             fault_point("placing", path.name)
             temporary.replace(path)
             del self._pending[0]
-            placed()
+            fault_point(f"{self._kind}_placed", self._subject)
         for folder in folders:
             sync_folder(folder)
+
+    def commit(self, receipt: Path, content: bytes, obsolete: Iterable[Path] = ()) -> None:
+        """Place all files, and then write their receipt, in the order that makes it safe to die in between.
+
+        Parameters
+        ----------
+        receipt : Path
+            An older receipt is removed before the files get their final names.
+        content : bytes
+            Content of the receipt.
+        obsolete : iterable of Path
+            Files to remove before the receipt is written.
+        """
+        # The old files stay complete as long as writing the new ones can fail.
+        self._wait()
+        remove_durably(receipt)
+        fault_point("receipt_removed", self._subject)
+        self.place()
+        for path in obsolete:
+            remove_durably(path)
+        fault_point("files_durable", self._subject)
+        try:
+            write_all_durably([(receipt, [content])], self._run, "receipt", self._subject)
+        except OSError:
+            # The receipt may have its final name without being on disk: remove it, because it is not certain.
+            with suppress(OSError):
+                receipt.unlink(missing_ok=True)
+            raise
+
+    def _wait(self) -> None:
+        """Wait until all temporary files are on disk; OSError if writing fails."""
+        for _, _, writing in self._pending:
+            writing.result()
 
     def _write(self, temporary: Path, path: Path, pieces: Sequence[bytes]) -> None:
         _make_folder(path.parent)
@@ -144,7 +163,7 @@ class BackgroundWriter:
             # file is removed, and a later run writes it again.
             with stage("sync"):
                 os.fsync(file.fileno())
-        self._written()
+        fault_point(f"{self._kind}_written", self._subject)
 
 
 def remove_durably(path: Path) -> bool:
@@ -172,11 +191,13 @@ def sync_folder(folder: Path) -> None:
 def remove_temporary_files(folder: Path) -> list[Path]:
     """Remove the temporary files of runs that have certainly ended, and return their paths; links are not followed."""
     removed = []
-    for path in _files_in(folder):
-        run = temporary_run(path.name)
-        if run is not None and has_ended(run):
-            path.unlink(missing_ok=True)
-            removed.append(path)
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            run = temporary_run(name)
+            if run is not None and has_ended(run):
+                path = Path(parent, name)
+                path.unlink(missing_ok=True)
+                removed.append(path)
     return removed
 
 
@@ -184,6 +205,18 @@ def temporary_run(name: str) -> str | None:
     """Return the run that writes a temporary file, given by its name; None if it is no temporary file."""
     match = _TEMPORARY.fullmatch(name)
     return match["run"] if match else None
+
+
+def find_folder_fault(folder: Path) -> str | None:
+    """Describe why a path inside a dataset is not a real folder; None if it is one, or does not exist."""
+    try:
+        mode = os.lstat(folder).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISDIR(mode):
+        return None
+    kind = "a link" if stat.S_ISLNK(mode) else "not a folder"
+    return f"is {kind}. The folders of a dataset must be real folders: remove it and restore the folder"
 
 
 def open_plain(path: Path) -> BinaryIO:
@@ -240,12 +273,3 @@ def _make_folder(folder: Path) -> None:
     _make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
     sync_folder(folder.parent)
-
-
-def _files_in(folder: Path) -> Iterator[Path]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files_in(Path(entry.path))
-            elif entry.is_file(follow_symlinks=False):
-                yield Path(entry.path)

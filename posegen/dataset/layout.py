@@ -10,10 +10,7 @@ writing files.
 from __future__ import annotations
 
 import math
-import os
 import re
-import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -22,6 +19,7 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from posegen.dataset.documents import STRICT, Count, Origin, parse, plain_data, seal
+from posegen.dataset.files import find_folder_fault
 from posegen.errors import PosegenError
 
 FORMAT_VERSION = 1
@@ -56,7 +54,6 @@ _MAX_CHUNKS = 2**22  # so that the index of a shard has at most 64 MiB
 _INDEX_ENTRY_BYTES = 16
 _CHECKSUM_BYTES = 4
 _BLOSC_OVERHEAD_BYTES = 16
-_FOLDER_HINT = "The folders of a dataset must be real folders: remove it and restore the folder"
 
 Size = Annotated[int, Field(ge=1, lt=2**31)]
 Positive = Annotated[int, Field(ge=1, lt=2**53)]
@@ -381,8 +378,8 @@ def dataset_folders(header: Header) -> list[str]:
     return [MOTION, SEQUENCES, RECEIPTS, *arrays, *(f"{RECEIPTS}/{layer.name}" for layer in header.layers)]
 
 
-def find_bad_folders(path: Path, header: Header) -> Iterator[tuple[str, str]]:
-    """Find links and files in place of the folders of a dataset, so that nothing outside it is read or written.
+def find_bad_folder(path: Path, header: Header) -> tuple[str, str] | None:
+    """Find the first link or file in place of a folder of a dataset, so that nothing outside it is read or written.
 
     Parameters
     ----------
@@ -390,25 +387,18 @@ def find_bad_folders(path: Path, header: Header) -> Iterator[tuple[str, str]]:
         Folder of the dataset, which may itself be a link.
     header : Header
 
-    Yields
-    ------
-    (str, str)
+    Returns
+    -------
+    (str, str) or None
         Path inside the dataset, and what is wrong with it.
     """
     for name in dataset_folders(header):
-        try:
-            mode = os.lstat(path / name).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # reported as missing files
-        if stat.S_ISLNK(mode):
-            yield name, f"is a link. {_FOLDER_HINT}"
-            return  # do not follow it
-        if not stat.S_ISDIR(mode):
-            yield name, f"is not a folder. {_FOLDER_HINT}"
+        if fault := find_folder_fault(path / name):
+            return name, fault
+    return None
 
 
 def check_folders(path: Path, header: Header) -> None:
     """Raise PosegenError if a link or a file is in place of a folder of the dataset."""
-    for name, fault in find_bad_folders(path, header):
-        msg = f"{path}: {name} {fault}"
-        raise PosegenError(msg)
+    if bad := find_bad_folder(path, header):
+        raise PosegenError(f"{path}: {bad[0]} {bad[1]}")

@@ -23,7 +23,7 @@ from posegen.dataset.batches.stored import TEXT_EMBEDDING, StoredSource, read_ta
 from posegen.dataset.checked_files import CheckedFiles, CheckedStore, open_files
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ROWS, SEQUENCES, Header
-from posegen.dataset.receipts import Receipt, load_layer_receipt, load_receipt
+from posegen.dataset.receipts import Receipt, load_receipt, read_receipt
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts
 from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError
@@ -202,8 +202,7 @@ class Dataset:
         """Return the content hashes of a shard, including those of its layers, by field."""
         samples = self.receipt(shard)
         layers = (layer for layer in self.header.layers if layer.fields[0].name in self.fields)
-        count = self.header.count(shard)
-        receipts = [load_layer_receipt(self.path, self.header, layer, samples, count) for layer in layers]
+        receipts = [read_receipt(self.path, self.header, shard, layer, samples) for layer in layers]
         return {name: text for receipt in (*receipts, samples) for name, text in receipt.content.items()}
 
     def sizes(self) -> dict[str, int]:
@@ -253,8 +252,7 @@ def open_shard(path: Path, header: Header, receipt: Receipt) -> Dataset:
         Receipt of the shard, or of a layer of the shard: only the files in it can be read.
     """
     extended = header.with_samples(receipt.first + receipt.count)
-    shards = dict.fromkeys(receipt.files, receipt.shard)
-    return Dataset(CheckedFiles(path, extended, receipt.files, shards, {receipt.shard: receipt.count}))
+    return Dataset(CheckedFiles(path, extended, receipt.files, {receipt.shard: receipt.count}))
 
 
 def open_dataset(path: str | Path, encoder: str | None = None) -> Dataset:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -117,16 +117,24 @@ def derive_hint(path: Path) -> str:
     return f"Run: posegen derive {path}"
 
 
-def read_receipt(path: Path, header: Header, shard: int) -> Receipt:
-    """Read a shard's receipt and check it against the header, without looking at the shard's files.
+def receipt_identity(header: Header, layer: Layer | None = None) -> str:
+    """Return the identity in receipts: that of the dataset; for a layer, also the version of the algorithm."""
+    return header.identity if layer is None else f"{header.identity} {layer.name} {layer.version}"
+
+
+def read_receipt(path: Path, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None) -> Receipt:
+    """Read the receipt of a shard, or of a layer of it, and check it against the header, without looking at files.
 
     Parameters
     ----------
     path : Path
         Folder of the dataset.
     header : Header
-        Its number of samples is not used.
+        Its number of samples is used for a layer only, which must have all of them.
     shard : int
+    layer : Layer, optional
+    samples : Receipt, optional
+        With a layer, the receipt of the shard.
 
     Raises
     ------
@@ -135,8 +143,8 @@ def read_receipt(path: Path, header: Header, shard: int) -> Receipt:
     PosegenError
         If the receipt is damaged or belongs to something else; states only the reason.
     """
-    receipt = _read(path / receipt_path(shard))
-    fault = _find_fault(receipt, header, shard)
+    receipt = _read(path / receipt_path(shard, layer))
+    fault = _find_fault(receipt, header, shard, layer, samples)
     if fault:
         raise PosegenError(fault)
     return receipt
@@ -145,10 +153,9 @@ def read_receipt(path: Path, header: Header, shard: int) -> Receipt:
 def is_foreign_receipt(path: Path, header: Header, shard: int) -> bool:
     """Return whether a shard's receipt is undamaged and belongs to another dataset or shard."""
     try:
-        receipt = _read(path / receipt_path(shard))
+        return _find_fault(_read(path / receipt_path(shard)), header, shard) is not None
     except (FileNotFoundError, PosegenError):
         return False
-    return _find_fault(receipt, header, shard) is not None
 
 
 def load_receipt(path: Path, header: Header, shard: int) -> Receipt:
@@ -159,43 +166,13 @@ def load_receipt(path: Path, header: Header, shard: int) -> Receipt:
     PosegenError
         If the receipt is missing, damaged or belongs to something else; names the shard and the hint.
     """
-    name = f"{path}: shard {shard}: {receipt_path(shard)}"
     try:
         return read_receipt(path, header, shard)
-    except FileNotFoundError as error:
-        msg = f"{name}: the receipt is missing, so the shard is not complete. {generate_hint(shard)}"
+    except (FileNotFoundError, PosegenError) as error:
+        is_missing = isinstance(error, FileNotFoundError)
+        fault = "is missing, so the shard is not complete" if is_missing else error
+        msg = f"{path}: shard {shard}: {receipt_path(shard)}: the receipt {fault}. {generate_hint(shard)}"
         raise PosegenError(msg) from error
-    except PosegenError as error:
-        msg = f"{name}: the receipt {error}. {generate_hint(shard)}"
-        raise PosegenError(msg) from error
-
-
-def load_layer_receipt(path: Path, header: Header, layer: Layer, samples: Receipt, count: int) -> Receipt:
-    """Read the receipt of a layer of a shard and check it against the header and the shard's receipt.
-
-    Parameters
-    ----------
-    path : Path
-        Folder of the dataset.
-    header : Header
-    layer : Layer
-    samples : Receipt
-        Receipt of the shard.
-    count : int
-        Number of samples of the shard that the layer must have.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no receipt.
-    PosegenError
-        If the receipt is damaged, or does not match what the shard contains; states only the reason.
-    """
-    receipt = _read(path / receipt_path(samples.shard, layer))
-    fault = _find_layer_fault(receipt, header, layer, samples, count)
-    if fault:
-        raise PosegenError(fault)
-    return receipt
 
 
 def list_layer_receipts(path: Path, header: Header, layer: Layer) -> Iterator[tuple[int, Receipt | str]]:
@@ -212,7 +189,7 @@ def list_layer_receipts(path: Path, header: Header, layer: Layer) -> Iterator[tu
         except PosegenError:
             continue
         try:
-            receipt = load_layer_receipt(path, header, layer, samples, header.count(shard))
+            receipt = read_receipt(path, header, shard, layer, samples)
         except FileNotFoundError:
             yield shard, f"{layer.name} is not derived yet"
         except PosegenError as error:
@@ -221,23 +198,23 @@ def list_layer_receipts(path: Path, header: Header, layer: Layer) -> Iterator[tu
             yield shard, find_file_fault(path, receipt) or receipt
 
 
-def layer_identity(header: Header, layer: Layer) -> str:
-    """Return the identity in a layer's receipts: that of the dataset, and the version of the algorithm."""
-    return f"{header.identity} {layer.name} {layer.version}"
-
-
 def find_file_fault(path: Path, receipt: Receipt) -> str | None:
     """Describe the first file of a shard that is missing or does not have the size in its receipt; None if all have."""
     for name, file in receipt.files.items():
-        try:
-            status = os.lstat(path / name)
-        except (FileNotFoundError, NotADirectoryError):
-            return f"{name} is missing"
-        if not stat.S_ISREG(status.st_mode):
-            return f"{name} is not a plain file"
-        if status.st_size != file.bytes:
-            return f"{name} has {status.st_size} bytes instead of {file.bytes}"
+        if fault := find_size_fault(path / name, file):
+            return f"{name} {fault}"
     return None
+
+
+def find_size_fault(path: Path, expected: StoredFile) -> str | None:
+    """Describe why a path is not a plain file of the expected size; None if it is."""
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return "is missing"
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a plain file"
+    return None if status.st_size == expected.bytes else f"has {status.st_size} bytes instead of {expected.bytes}"
 
 
 def list_receipts(path: Path) -> list[int]:
@@ -311,51 +288,26 @@ def _read(file: Path) -> Receipt:
         raise PosegenError(str(error).removeprefix("receipt: ").removesuffix(". ")) from error
 
 
-def _find_fault(receipt: Receipt, header: Header, shard: int) -> str | None:
-    """Describe why a receipt cannot be that of this shard of this dataset; None if it can."""
-    if receipt.identity != header.identity:
-        return f"belongs to another dataset (identity {receipt.identity:.40}, here {header.identity})"
-    if receipt.shard != shard or receipt.first != shard * header.shard:
+def _find_fault(
+    receipt: Receipt, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+) -> str | None:
+    """Describe why a receipt cannot be that of this shard, or of this layer of it; None if it can."""
+    if receipt.identity != receipt_identity(header, layer):
+        version = f" or another version of {layer.name}" if layer else ""
+        return f"belongs to another dataset{version} (identity {receipt.identity:.80}, here {receipt_identity(header, layer)})"
+    if (receipt.shard, receipt.first) != (shard, shard * header.shard):
         return f"belongs to shard {receipt.shard} from sample {receipt.first}"
-    if receipt.count > header.shard or receipt.rows != receipt.count * len(header.variants):
+    least, most = (header.count(shard), samples.count) if samples else (1, header.shard)
+    if not least <= receipt.count <= most or receipt.rows != (0 if layer else receipt.count * len(header.variants)):
         return f"has {receipt.count} samples and {receipt.rows} rows"
-    names = {ROWS, *(field.name for field in header.fields)}
-    max_bytes = {shard_path(field, shard): header.max_shard_bytes(field) for field in header.fields}
-    if rows_path(shard) not in receipt.files:
-        return f"does not list {rows_path(shard)}"
-    return _find_hash_fault(receipt, names, max_bytes | {rows_path(shard): max_table_bytes(receipt.rows)})
-
-
-def _find_layer_fault(receipt: Receipt, header: Header, layer: Layer, samples: Receipt, count: int) -> str | None:
-    if receipt.identity != layer_identity(header, layer):
-        return f"belongs to another dataset or another version of {layer.name} ({receipt.identity:.80})"
-    if (receipt.shard, receipt.first, receipt.rows) != (samples.shard, samples.first, 0):
-        return f"belongs to shard {receipt.shard} from sample {receipt.first}"
-    if not count <= receipt.count <= samples.count:
-        return f"has {receipt.count} samples, the dataset has {count}"
-    names = {*layer.sources, *(field.name for field in layer.fields)}
-    max_bytes = {shard_path(field, samples.shard): header.max_shard_bytes(field) for field in layer.fields}
-    fault = _find_hash_fault(receipt, names, max_bytes)
-    if fault:
-        return fault
-    for source in layer.sources:
-        if receipt.content[source] != samples.content[source][: receipt.count * DIGITS]:
-            return f"was derived from other {source} than the shard contains"
-    return None
-
-
-def _find_hash_fault(receipt: Receipt, names: Collection[str], max_bytes: Mapping[str, int]) -> str | None:
-    """Describe what is wrong with the hashes and files of a receipt.
-
-    Parameters
-    ----------
-    receipt : Receipt
-    names : collection of str
-        Fields whose content hashes it must have.
-    max_bytes : mapping of str to int
-        Files that it may list, and the largest size of each.
-    """
-    if receipt.content.keys() != {*names}:
+    fields = layer.fields if layer else header.fields
+    max_bytes = {shard_path(field, shard): header.max_shard_bytes(field) for field in fields}
+    if layer is None:
+        max_bytes[rows_path(shard)] = max_table_bytes(receipt.rows)
+        if rows_path(shard) not in receipt.files:
+            return f"does not list {rows_path(shard)}"
+    sources = layer.sources if layer else (ROWS,)
+    if receipt.content.keys() != {*sources, *(field.name for field in fields)}:
         return f"has content hashes of {', '.join(sorted(receipt.content))}, not of the dataset's fields"
     if any(len(text) != DIGITS * receipt.count or not _HEX.issuperset(text) for text in receipt.content.values()):
         return "does not have one content hash for each sample"
@@ -364,4 +316,7 @@ def _find_hash_fault(receipt: Receipt, names: Collection[str], max_bytes: Mappin
     for name, file in receipt.files.items():
         if file.bytes > max_bytes[name]:
             return f"states that {name} has {file.bytes} bytes, more than it can have"
+    for source in sources:
+        if samples and receipt.content[source] != samples.content[source][: receipt.count * DIGITS]:
+            return f"was derived from other {source} than the shard contains"
     return None

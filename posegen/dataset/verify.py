@@ -7,9 +7,8 @@ responsible for repairs; see :mod:`posegen.generation.repair`.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Collection, Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from posegen.dataset.layout import (
     Header,
     Layer,
     dataset_folders,
-    find_bad_folders,
+    find_bad_folder,
     receipt_path,
     rows_path,
     shard_of,
@@ -40,8 +39,8 @@ from posegen.dataset.receipts import (
     DIGITS,
     Receipt,
     find_file_fault,
+    find_size_fault,
     list_receipts,
-    load_layer_receipt,
     load_receipt,
     read_receipt,
 )
@@ -52,7 +51,6 @@ from posegen.errors import PosegenError, UsageError
 from posegen.hashing import canonical, content_hashes
 
 Progress = Callable[[int, int], None]
-FaultFinder = Callable[[Dataset, Receipt], str | None]
 _MAX_NAMED = 3
 _MAX_MISSING = 100_000
 
@@ -122,9 +120,9 @@ def find_problems(
     header = state.header
     if header is None:
         return
-    if bad_folders := list(find_bad_folders(path, header)):
-        yield from (Problem(None, name, fault, repairable=False) for name, fault in bad_folders)
-        return  # nothing is read through them
+    if bad := find_bad_folder(path, header):
+        yield Problem(None, *bad, repairable=False)
+        return  # nothing is read through it
     yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
     receipts, expected = _list_receipts(path), expected_shards(path, header)
     if expected > len(receipts) + _MAX_MISSING:
@@ -185,66 +183,47 @@ def _list_receipts(path: Path) -> list[int]:
         return []  # reported by the search for orphan files
 
 
-def _check_shard(path: Path, header: Header, shard: int) -> Iterator[Problem]:
-    name = receipt_path(shard)
+def _check_shard(
+    path: Path, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+) -> Iterator[Problem]:
+    """Check a shard with its layers, or a layer of it, given the receipt of the shard."""
+    problem = partial(Problem, shard, layer=layer.name if layer else None)
+    name = receipt_path(shard, layer)
     try:
-        receipt = read_receipt(path, header, shard)
+        receipt = read_receipt(path, header, shard, layer, samples)
     except FileNotFoundError:
-        yield Problem(shard, name, "is missing, so the shard is not complete")
+        yield problem(name, f"is missing, so {f'{layer.name} of this shard' if layer else 'the shard'} is not complete")
         return
     except PosegenError as error:
-        yield Problem(shard, name, str(error))
-        return
-    visible = header.count(shard)
-    if receipt.count < visible:
-        yield Problem(shard, name, f"has {receipt.count} samples, the dataset has {visible} in this shard")
-    dataset = open_shard(path, header, receipt)
-    for field in header.fields:
-        yield from _check_file(dataset, receipt, shard_path(field, shard), partial(_field_fault, field=field))
-    yield from _check_file(dataset, receipt, rows_path(shard), _rows_fault)
-    if 0 < visible <= receipt.count:
-        for layer in header.layers:
-            yield from (replace(problem, layer=layer.name) for problem in _check_layer(path, header, layer, receipt))
-
-
-def _check_layer(path: Path, header: Header, layer: Layer, samples: Receipt) -> Iterator[Problem]:
-    name = receipt_path(samples.shard, layer)
-    try:
-        receipt = load_layer_receipt(path, header, layer, samples, header.count(samples.shard))
-    except FileNotFoundError:
-        yield Problem(samples.shard, name, f"is missing, so {layer.name} of this shard is not complete")
-        return
-    except PosegenError as error:
-        yield Problem(samples.shard, name, str(error))
+        yield problem(name, str(error))
         return
     dataset = open_shard(path, header, receipt)
-    for field in layer.fields:
-        yield from _check_file(dataset, receipt, shard_path(field, samples.shard), partial(_field_fault, field=field))
-
-
-def _check_file(dataset: Dataset, receipt: Receipt, name: str, find_content_fault: FaultFinder) -> Iterator[Problem]:
-    """Check one file of a shard: its existence, size, bytes and decoded content."""
-    try:
-        fault = _stored_fault(dataset.path, receipt, name) or find_content_fault(dataset, receipt)
-    except OSError as error:
-        fault = f"cannot be read ({error.strerror or _first_line(error)})"
-    if fault:
-        yield Problem(receipt.shard, name, fault)
+    finders: dict[str, Callable[[Dataset, Receipt], str | None]] = {
+        shard_path(field, shard): partial(_field_fault, field=field) for field in (layer or header).fields
+    }
+    if layer is None:
+        finders[rows_path(shard)] = _rows_fault
+        if receipt.count < header.count(shard):
+            yield problem(name, f"has {receipt.count} samples, the dataset has {header.count(shard)} in this shard")
+    for file, find_content_fault in finders.items():
+        try:
+            fault = _stored_fault(path, receipt, file) or find_content_fault(dataset, receipt)
+        except OSError as error:
+            fault = f"cannot be read ({error.strerror or _first_line(error)})"
+        if fault:
+            yield problem(file, fault)
+    if layer is None and 0 < header.count(shard) <= receipt.count:
+        for each in header.layers:
+            yield from _check_shard(path, header, shard, each, receipt)
 
 
 def _stored_fault(path: Path, receipt: Receipt, name: str) -> str | None:
     """Compare a file with its receipt, without decoding it."""
     expected = receipt.files.get(name)
-    try:
-        status = os.lstat(path / name)
-    except (FileNotFoundError, NotADirectoryError):
-        return None if expected is None else "is missing"
     if expected is None:
-        return "exists, and the shard's receipt does not list it"
-    if not stat.S_ISREG(status.st_mode):
-        return "is not a plain file"
-    if status.st_size != expected.bytes:
-        return f"has {status.st_size} bytes instead of {expected.bytes}"
+        return "exists, and the shard's receipt does not list it" if os.path.lexists(path / name) else None
+    if fault := find_size_fault(path / name, expected):
+        return fault
     with open_plain(path / name) as file:
         is_intact = hash_file(file.fileno()) == expected
     return None if is_intact else f"checksum mismatch (receipt {Path(receipt_path(receipt.shard)).name})"

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from posegen.dataset.faults import fault_point
 from posegen.dataset.files import (
     BackgroundWriter,
     read_file,
-    remove_durably,
     sync_folder,
     temporary_run,
     write_all_durably,
@@ -48,7 +46,7 @@ from posegen.dataset.layout import (
     shard_path,
 )
 from posegen.dataset.lock import LOCK_FILE
-from posegen.dataset.receipts import DIGITS, Receipt, StoredFile, is_foreign_receipt, layer_identity, list_receipts
+from posegen.dataset.receipts import DIGITS, Receipt, StoredFile, is_foreign_receipt, list_receipts, receipt_identity
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.shard_codec import encode_shard
 from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows, to_table
@@ -140,37 +138,10 @@ def commit_shard(
     PosegenError
         If writing to the disk fails.
     """
-    values = _check_arrays(header, header.fields, arrays)
     if has_ended(run):
         msg = f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again"
         raise PosegenError(msg)
-    first, count = shard * header.shard, len(values[header.fields[0].name])
-    with _write_errors(path, f"shard {shard}"), _shard_writer(run, shard) as writer:
-        # Large arrays first: they are written while the table is encoded.
-        files = _write_arrays(writer, path, header, header.fields, shard, values)
-        with stage("encode"):
-            table = to_table(rows, schema)
-            if fault := find_rows_fault(table, header, first, count):
-                msg = f"the table of sequences {fault}"
-                raise ValueError(msg)
-            files[rows_path(shard)] = _write_file(writer, path / rows_path(shard), [encode_table(table)])
-        with stage("hash"):
-            content = {name: content_hashes(array) for name, array in values.items()}
-            content[ROWS] = hash_rows(table, len(header.variants))
-        receipt = Receipt(
-            shard=shard,
-            first=first,
-            count=count,
-            identity=header.identity,
-            content=content,
-            files=files,
-            rows=len(table),
-            seconds=float(seconds),
-            made_by_run=run,
-        )
-        fault_point("encoded", shard)
-        _place_files(path, header.fields, writer, receipt, receipt_path(shard))
-    return receipt
+    return _commit(path, header, None, shard, arrays, (rows, schema), {}, run, seconds)
 
 
 def add_layer(path: Path, header: Header, layer: Layer, run: str) -> Header:
@@ -221,25 +192,8 @@ def commit_layer(
     PosegenError
         If writing to the disk fails.
     """
-    shard, values = samples.shard, _check_arrays(header, layer.fields, arrays)
-    count = len(values[layer.fields[0].name])
-    with _write_errors(path, f"{layer.name} of shard {shard}"), _shard_writer(run, shard) as writer:
-        files = _write_arrays(writer, path, header, layer.fields, shard, values)
-        content = {name: content_hashes(array) for name, array in values.items()}
-        receipt = Receipt(
-            shard=shard,
-            first=samples.first,
-            count=count,
-            identity=layer_identity(header, layer),
-            content=content | {name: samples.content[name][: count * DIGITS] for name in layer.sources},
-            files=files,
-            rows=0,
-            seconds=float(seconds),
-            made_by_run=run,
-        )
-        fault_point("encoded", shard)
-        _place_files(path, layer.fields, writer, receipt, receipt_path(shard, layer))
-    return receipt
+    sources = {name: samples.content[name] for name in layer.sources}
+    return _commit(path, header, layer, samples.shard, arrays, None, sources, run, seconds)
 
 
 def publish(path: Path, header: Header, samples: int, run: str | None = None) -> Header:
@@ -321,12 +275,8 @@ def _check_empty(path: Path, header: Header) -> None:
 def _write_metadata(path: Path, header: Header, run: str) -> None:
     """Write the metadata files that are missing or differ."""
     expected = {path / name: data for name, data in header_metadata(header).items()}
-    write_all_durably(
-        [(file, [data]) for file, data in expected.items() if not _has_content(file, data)],
-        run,
-        written=lambda: fault_point("description_written", header.samples),
-        placed=lambda: fault_point("description_placed", header.samples),
-    )
+    changed = [(file, [data]) for file, data in expected.items() if not _has_content(file, data)]
+    write_all_durably(changed, run, "description", header.samples)
 
 
 def _write_header(path: Path, header: Header, run: str) -> None:
@@ -341,21 +291,66 @@ def _has_content(file: Path, data: bytes) -> bool:
         return False
 
 
-@contextmanager
-def _write_errors(path: Path, what: str) -> Iterator[None]:
-    """Convert an OSError to a PosegenError with a hint."""
+def _commit(
+    path: Path,
+    header: Header,
+    layer: Layer | None,
+    shard: int,
+    arrays: Mapping[str, Array],
+    rows: tuple[Sequence[Mapping[str, Any]], pa.Schema] | None,
+    sources: Mapping[str, str],
+    run: str,
+    seconds: float,
+) -> Receipt:
+    """Store a shard with its rows, or a layer of a shard with the content hashes of its sources."""
+    fields = header.fields if layer is None else layer.fields
+    values = _check_arrays(header, fields, arrays)
+    first, count = shard * header.shard, len(values[fields[0].name])
+    files: dict[str, StoredFile] = {}
     try:
-        yield
+        with BackgroundWriter(run, "file", shard) as writer:
+            # Large arrays first: they are written while the table is encoded.
+            with stage("encode"):
+                for field in fields:
+                    # A field without any value has no file.
+                    if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
+                        files[shard_path(field, shard)] = _write_file(writer, path / shard_path(field, shard), pieces)
+            table = None
+            if rows is not None:
+                with stage("encode"):
+                    table = to_table(*rows)
+                    if fault := find_rows_fault(table, header, first, count):
+                        msg = f"the table of sequences {fault}"
+                        raise ValueError(msg)
+                    files[rows_path(shard)] = _write_file(writer, path / rows_path(shard), [encode_table(table)])
+            with stage("hash"):
+                content = {name: content_hashes(array) for name, array in values.items()}
+                content |= {name: text[: count * DIGITS] for name, text in sources.items()}
+                if table is not None:
+                    content[ROWS] = hash_rows(table, len(header.variants))
+            receipt = Receipt(
+                shard=shard,
+                first=first,
+                count=count,
+                identity=receipt_identity(header, layer),
+                content=content,
+                files=files,
+                rows=0 if table is None else len(table),
+                seconds=float(seconds),
+                made_by_run=run,
+            )
+            fault_point("encoded", shard)
+            absent = [path / shard_path(field, shard) for field in fields if shard_path(field, shard) not in files]
+            with stage("sync"):
+                writer.commit(path / receipt_path(shard, layer), receipt.to_bytes(), absent)
     except OSError as error:
+        what = f"shard {shard}" if layer is None else f"{layer.name} of shard {shard}"
         msg = (
             f"{path}: {what} could not be stored ({error.strerror}). All complete shards are safe: "
             "free or check the disk, then run the same command again"
         )
         raise PosegenError(msg) from error
-
-
-def _shard_writer(run: str, shard: int) -> BackgroundWriter:
-    return BackgroundWriter(run, written=lambda: fault_point("file_written", shard))
+    return receipt
 
 
 @stage("encode")
@@ -377,48 +372,7 @@ def _check_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[
     return {name: canonical(arrays[name]) for name in names}
 
 
-@stage("encode")
-def _write_arrays(
-    writer: BackgroundWriter, path: Path, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
-) -> dict[str, StoredFile]:
-    """Encode the fields of a shard and begin to write each at once; a field without any value has no file."""
-    files = {}
-    for field in fields:
-        if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
-            name = shard_path(field, shard)
-            files[name] = _write_file(writer, path / name, pieces)
-    return files
-
-
 def _write_file(writer: BackgroundWriter, path: Path, pieces: Sequence[bytes]) -> StoredFile:
     writer.write(path, pieces)
     with stage("hash"):
         return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
-
-
-@stage("sync")
-def _place_files(path: Path, fields: Sequence[ArrayField], writer: BackgroundWriter, receipt: Receipt, name: str) -> None:
-    """Give a shard's files and its receipt `name` their final names, in the order that makes it safe to die in between."""
-    shard, run = receipt.shard, receipt.made_by_run
-    # The old shard stays complete as long as writing the new files can fail.
-    writer.wait()
-    remove_durably(path / name)
-    fault_point("receipt_removed", shard)
-    writer.place(lambda: fault_point("file_placed", shard))
-    for field in fields:
-        # A field without any value has no file.
-        if shard_path(field, shard) not in receipt.files:
-            remove_durably(path / shard_path(field, shard))
-    fault_point("files_durable", shard)
-    try:
-        write_all_durably(
-            [(path / name, [receipt.to_bytes()])],
-            run,
-            written=lambda: fault_point("receipt_written", shard),
-            placed=lambda: fault_point("receipt_placed", shard),
-        )
-    except OSError:
-        # The receipt may have its final name without being on disk: remove it, because it is not certain.
-        with suppress(OSError):
-            (path / name).unlink(missing_ok=True)
-        raise

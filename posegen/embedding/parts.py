@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from posegen.dataset.embedding_layout import OverlayReceipt, overlay_receipt_path, read_checked, read_overlay_receipt
-from posegen.dataset.files import BackgroundWriter, remove_durably, write_durably
+from posegen.dataset.embedding_layout import OverlayReceipt, read_checked, read_overlay_receipt
+from posegen.dataset.files import BackgroundWriter
 from posegen.dataset.receipts import StoredFile
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
@@ -40,11 +40,7 @@ def commit_part(
     with BackgroundWriter(run) as writer:
         for name, pieces in files.items():
             writer.write(folder / name, pieces)
-        writer.wait()
-        if (folder / receipt.name).parent.is_dir():
-            remove_durably(folder / overlay_receipt_path(kind, shard))
-        writer.place()
-    write_durably(folder / receipt.name, receipt.to_bytes(), run)
+        writer.commit(folder / receipt.name, receipt.to_bytes())
     return receipt
 
 

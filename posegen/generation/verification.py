@@ -14,7 +14,7 @@ from pathlib import Path
 from posegen.config.schema import Config
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, receipt_path, rows_path, shard_path
-from posegen.dataset.receipts import DIGITS, Receipt, load_layer_receipt, load_receipt
+from posegen.dataset.receipts import DIGITS, Receipt, load_receipt, read_receipt
 from posegen.dataset.tables import hash_rows, to_table
 from posegen.dataset.verify import Problem, format_samples
 from posegen.errors import PosegenError
@@ -115,9 +115,10 @@ def _differences(job: _Job, receipt: Receipt) -> list[Problem]:
 def _receipts(job: _Job, own: Receipt) -> dict[str, Receipt]:
     """Return the receipt with the hashes of each array and of the rows; incomplete layers are left out."""
     receipts = dict.fromkeys((*(field.name for field in job.header.fields), ROWS), own)
-    for layer in job.header.layers:
+    header = job.header.with_samples(own.first + own.count)  # a layer must have all samples of the shard
+    for layer in header.layers:
         with suppress(FileNotFoundError, PosegenError):
-            receipt = load_layer_receipt(job.path, job.header, layer, own, own.count)
+            receipt = read_receipt(job.path, header, job.shard, layer, own)
             receipts |= dict.fromkeys((field.name for field in layer.fields), receipt)
     return receipts
 

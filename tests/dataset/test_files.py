@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from posegen.dataset.faults import CRASH_VARIABLE, FAIL_VARIABLE
 from posegen.dataset.files import (
     read_file,
     remove_durably,
@@ -33,15 +35,12 @@ def dead() -> str:
 
 def leave_temporary(path: Path, run: str) -> Path:
     """Write a temporary file in a process that dies before it renames the file."""
-
-    def die() -> None:
-        os._exit(0)
-
     child = os.fork()
     if child == 0:
-        write_all_durably([(path, [b"half"])], run, written=die)
+        os.environ[CRASH_VARIABLE] = "document_written"
+        write_durably(path, b"half", run)
         os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
     (left,) = [file for file in path.parent.iterdir() if path.name in file.name and file != path]
     return left
 
@@ -54,15 +53,12 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
         assert os.listdir(path.parent) == ["file.json"]
 
 
-def test_a_failed_write_keeps_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     write_durably(path, b"old", "run")
-
-    def fail() -> None:
-        raise OSError(28, "No space left on device")
-
+    monkeypatch.setenv(FAIL_VARIABLE, "ENOSPC:document_written")
     with pytest.raises(OSError, match="No space"):
-        write_all_durably([(path, [b"ne", b"w"]), (tmp_path / "other", [b"new"])], "run", written=fail)
+        write_all_durably([(path, [b"ne", b"w"]), (tmp_path / "other", [b"new"])], "run")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
 
