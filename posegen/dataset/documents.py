@@ -25,7 +25,7 @@ MAX_BYTES = 64 * 2**20
 """Largest document that is read, in bytes."""
 
 STRICT = ConfigDict(strict=True, extra="forbid")
-"""Validation of a document's dataclass: no conversions, no unknown keys. Set it as ``__pydantic_config__``."""
+"""Validation of a document's dataclass: no conversions, no unknown keys."""
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 """A non-negative integer that every JSON reader represents exactly."""
@@ -144,6 +144,14 @@ def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
     if first["type"] == "value_error":
         raise origin.error(f"`{key}`: {reason}" if key else reason)
     raise origin.error(f"`{key}`: {reason} (got {first['input']!r:.60})")
+
+
+def check_version(document: Mapping[str, Any], newest: int, what: str, origin: Origin) -> None:
+    """Raise PosegenError if a document has a later format version than `newest`; `what` names its content."""
+    version = document.get("format_version")
+    if type(version) is int and version > newest:
+        msg = f"the {what} has format version {version}, this posegen reads versions up to {newest}"
+        raise Origin(origin.file, "Use a newer posegen.").error(msg)
 
 
 def read_sealed(kind: type[T], data: bytes, origin: Origin) -> T:

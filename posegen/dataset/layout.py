@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic.dataclasses import dataclass
 
-from posegen.dataset.documents import STRICT, Count, Origin, parse, plain_data, seal
+from posegen.dataset.documents import STRICT, Count, Origin, check_version, parse, plain_data, seal
 from posegen.dataset.files import find_folder_fault
 from posegen.errors import PosegenError
 
@@ -37,6 +38,7 @@ COPY_KEY = "copy_of"
 REPAIR_FILE = "repair.json"
 """Record of a repair in progress."""
 MOTION = "motion.zarr"
+GROUP_FILE = "motion.zarr/zarr.json"
 SEQUENCES = "sequences"
 RECEIPTS = "receipts"
 OVERLAYS = frozenset(("embeddings", "paraphrases", "training"))
@@ -44,9 +46,7 @@ OVERLAYS = frozenset(("embeddings", "paraphrases", "training"))
 ROWS = "rows"
 """Name of the table of sequences in receipts, next to the names of array fields."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _SHARD_FILE = re.compile(r"(?:.*/)?(?:c\.|part-)?([0-9]{1,15})[.0a-z]+")
-_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _MAX_DIMENSIONS = 16
 _MAX_CHUNK_BYTES = 2**31 - 17  # the maximum of Blosc
 _MAX_SAMPLE_BYTES = 2**30  # ten times the largest that a config makes
@@ -55,6 +55,8 @@ _INDEX_ENTRY_BYTES = 16
 _CHECKSUM_BYTES = 4
 _BLOSC_OVERHEAD_BYTES = 16
 
+Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]{0,63}$")]
+Dtype = Annotated[str, Field(pattern="^(float(16|32|64)|u?int(8|16|32|64))$")]
 Size = Annotated[int, Field(ge=1, lt=2**31)]
 Positive = Annotated[int, Field(ge=1, lt=2**53)]
 Fill = Annotated[
@@ -64,7 +66,7 @@ Fill = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class ArrayField:
     """An array with values for every sample.
 
@@ -83,32 +85,27 @@ class ArrayField:
         Plain data for the reader: units, names along a dimension.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
-    name: str
-    dims: tuple[str, ...]
+    name: Name
+    dims: tuple[Name, ...]
     shape: tuple[Size, ...]
     chunk: tuple[Size, ...]
-    dtype: str
+    dtype: Dtype
     fill: Fill
     attributes: dict[str, Any]
 
     def __post_init__(self) -> None:
         """Raise ValueError if the field cannot be stored."""
-        if not _NAME.fullmatch(self.name) or self.name == ROWS:
-            msg = f"{self.name!r:.80} is not a valid name of a field"
+        if self.name == ROWS:
+            msg = f"{self.name!r} is not a valid name of a field"
             raise ValueError(msg)
-        if not all(_NAME.fullmatch(name) for name in self.dims) or len({"sample", *self.dims}) != len(self.dims) + 1:
+        if len({"sample", *self.dims}) != len(self.dims) + 1:
             msg = f"field {self.name}: dimensions need distinct names other than `sample`, not {self.dims!r:.200}"
             raise ValueError(msg)
         if not len(self.dims) == len(self.shape) == len(self.chunk) <= _MAX_DIMENSIONS:
             msg = f"field {self.name}: dims, shape and chunk must have the same length, at most {_MAX_DIMENSIONS}"
             raise ValueError(msg)
-        if any(size < 1 or step < 1 or size % step for size, step in zip(self.shape, self.chunk, strict=True)):
+        if any(size % step for size, step in zip(self.shape, self.chunk, strict=True)):
             msg = f"field {self.name}: each size in shape {self.shape} must be a multiple of that in chunk {self.chunk}"
-            raise ValueError(msg)
-        if self.dtype not in _DTYPES:
-            msg = f"field {self.name}: cannot store {self.dtype!r:.40}, only {', '.join(_DTYPES)}"
             raise ValueError(msg)
         self._check_fill()
 
@@ -135,7 +132,7 @@ class ArrayField:
             raise ValueError(msg)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Layer:
     """Array fields that one command derives from a complete dataset, with receipts of their own.
 
@@ -149,27 +146,19 @@ class Layer:
     fields : tuple of ArrayField
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
-    name: str
+    name: Name
     version: Positive
-    sources: tuple[str, ...]
-    fields: tuple[ArrayField, ...]
+    sources: Annotated[tuple[str, ...], Field(min_length=1)]
+    fields: Annotated[tuple[ArrayField, ...], Field(min_length=1)]
 
     def __post_init__(self) -> None:
         """Raise ValueError if the layer cannot be stored."""
-        if not _NAME.fullmatch(self.name):
-            msg = f"{self.name!r:.80} is not a valid name of a layer"
-            raise ValueError(msg)
-        if not self.fields or not self.sources:
-            msg = f"layer {self.name}: needs fields and sources"
-            raise ValueError(msg)
         if own := {field.name for field in self.fields}.intersection(self.sources):
             msg = f"layer {self.name}: {', '.join(sorted(own))} cannot be derived from itself"
             raise ValueError(msg)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Header:
     """Content of `dataset.json`.
 
@@ -200,8 +189,6 @@ class Header:
         Fields that were derived from them later.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     format_version: Positive
     content_version: Count
     identity: str
@@ -221,7 +208,7 @@ class Header:
 
     def __post_init__(self) -> None:
         """Raise ValueError if such a dataset cannot be stored, or cannot be read in a bounded amount of memory."""
-        if self.shard < 1 or self.chunk < 1 or self.shard % self.chunk:
+        if self.shard % self.chunk:
             msg = f"the shard size {self.shard} must be a multiple of the chunk size {self.chunk}"
             raise ValueError(msg)
         for kind, names in (
@@ -301,10 +288,7 @@ class Header:
     @classmethod
     def from_json(cls, data: dict[str, Any], origin: Origin) -> Header:
         """Validate plain data as a header; PosegenError if it is none, or has a later format version."""
-        version = data.get("format_version")
-        if type(version) is int and version > FORMAT_VERSION:
-            msg = f"the dataset has format version {version}, this posegen reads versions up to {FORMAT_VERSION}"
-            raise Origin(origin.file, "Use a newer posegen.").error(msg)
+        check_version(data, FORMAT_VERSION, "dataset", origin)
         return parse(cls, data, origin)
 
     def _chunk_bytes(self, field: ArrayField) -> int:
@@ -321,11 +305,6 @@ class Header:
             if name == "variant" and size != len(self.variants):
                 msg = f"field {field.name}: has {size} variants, the dataset has {len(self.variants)}"
                 raise ValueError(msg)
-
-
-def group_path() -> str:
-    """Return the path of the Zarr group's metadata inside the dataset."""
-    return f"{MOTION}/zarr.json"
 
 
 def array_path(field: str) -> str:

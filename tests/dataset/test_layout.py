@@ -128,7 +128,7 @@ def test_a_later_format_version_requires_a_newer_posegen() -> None:
     ],
 )
 def test_a_field_that_cannot_be_stored_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"field|called"):
+    with pytest.raises(ValueError, match="ArrayField"):
         replace(FIELDS[0], **change)
 
 
