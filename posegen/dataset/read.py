@@ -19,12 +19,12 @@ import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.dataset.batches import make_batches
-from posegen.dataset.batches.stored import TEXT_EMBEDDING, StoredSource, read_table
+from posegen.dataset.batches.stored import TEXT_EMBEDDING, StoredSource, read_columns, read_table
 from posegen.dataset.checked_files import CheckedFiles, CheckedStore, open_files
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ROWS, SEQUENCES, Header
 from posegen.dataset.receipts import Receipt, load_receipt, read_receipt
-from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts
+from posegen.dataset.tables import UNDECODABLE
 from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError
 
@@ -191,8 +191,7 @@ class Dataset:
 
     def captions(self, shard: int) -> pa.Table:
         """Read ``sample``, ``variant`` and ``captions``, as lists of texts, of the sequences of a shard."""
-        table = read_table(self._files, shard, ["sample", "variant", CAPTION_TEXTS])
-        return table.set_column(table.column_names.index("captions"), "captions", caption_texts(table.column("captions")))
+        return read_columns(self._files, shard, ["sample", "variant", "captions"])
 
     def receipt(self, shard: int) -> Receipt:
         """Read the receipt of a shard."""

@@ -7,7 +7,6 @@ chunk is compared each time it is decoded.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,31 +56,16 @@ class StoredSource:
         # Only such arrays are part of a sequence, in datasets of any origin.
         fields_by_name = {field.name: field for field in self._header.all_fields if field.dims[:1] == ("variant",)}
         self._fields = {name: field for name, field in fields_by_name.items() if fields is None or name in fields}
-        self._tables = _TableCache(files)
+        self._tables: dict[tuple[int, tuple[str, ...]], pa.Table] = {}
+        self._lock = Lock()
+        self.name = str(files.path)
+        self.samples = files.header.samples
+        self.chunk = files.header.chunk
+        self.variants = files.header.variants
 
     def __reduce__(self) -> tuple[Any, ...]:
         encoder = self._embeddings.folder.name if self._embeddings else None
         return _reopen, (self._files.path, self.samples, self._header.identity, self._names, encoder)
-
-    @property
-    def name(self) -> str:
-        """The dataset's folder."""
-        return str(self._files.path)
-
-    @property
-    def samples(self) -> int:
-        """Number of samples."""
-        return self._header.samples
-
-    @property
-    def chunk(self) -> int:
-        """Samples in a chunk."""
-        return self._header.chunk
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """Names of the variants in order."""
-        return self._header.variants
 
     def arrays(self) -> dict[str, ArrayShape]:
         """Return the shape of each array by name."""
@@ -93,7 +77,7 @@ class StoredSource:
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns of the table of sequences."""
-        return tuple(self._tables.read(0, None).column_names)
+        return tuple(read_table(self._files, 0).column_names)
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
         """Load a chunk; see :class:`posegen.dataset.batches.source.Source`.
@@ -113,7 +97,18 @@ class StoredSource:
             return None
         chunk_rows = self._header.chunk * len(self._header.variants)
         rows = min(chunk_rows, self._header.samples * len(self._header.variants) - chunk * chunk_rows)
-        return self._tables.get(shard, columns).slice(position * chunk_rows, rows)
+        return self._table(shard, columns).slice(position * chunk_rows, rows)
+
+    def _table(self, shard: int, columns: tuple[str, ...]) -> pa.Table:
+        """Return columns of a shard's table, from a cache of bounded size."""
+        table = self._tables.get((shard, columns))
+        if table is None:
+            table = read_columns(self._files, shard, columns)
+            with self._lock:
+                self._tables[shard, columns] = table
+                while len(self._tables) > 1 and sum(kept.nbytes for kept in self._tables.values()) > _CACHED_TABLE_BYTES:
+                    del self._tables[next(iter(self._tables))]  # the oldest
+        return table
 
     def _load_embeddings(
         self, embeddings: Embeddings, shard: int, position: int, variants: Sequence[int], buffer: Array
@@ -177,35 +172,14 @@ def read_table(files: CheckedFiles, shard: int, columns: Sequence[str] | None = 
     return table.slice(0, header.count(shard) * variants)
 
 
-class _TableCache:
-    """Tables of sequences by shard and columns, in a fixed amount of memory."""
-
-    def __init__(self, files: CheckedFiles) -> None:
-        self._files = files
-        self._tables: OrderedDict[tuple[int, tuple[str, ...]], pa.Table] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, shard: int, columns: tuple[str, ...]) -> pa.Table:
-        """Return columns of a shard's table."""
-        with self._lock:
-            if (shard, columns) in self._tables:
-                self._tables.move_to_end((shard, columns))
-                return self._tables[shard, columns]
-        table = self.read(shard, columns)
-        with self._lock:
-            self._tables[shard, columns] = table
-            while len(self._tables) > 1 and sum(kept.nbytes for kept in self._tables.values()) > _CACHED_TABLE_BYTES:
-                self._tables.popitem(last=False)
-        return table
-
-    def read(self, shard: int, columns: tuple[str, ...] | None) -> pa.Table:
-        """Read columns of a shard's table, all unless given, with captions as texts."""
-        names = None if columns is None else [CAPTION_TEXTS if x == CAPTIONS else x for x in (*_KEY_COLUMNS, *columns)]
-        table = read_table(self._files, shard, names)
-        if CAPTIONS in table.column_names:
-            index = table.column_names.index(CAPTIONS)
-            table = table.set_column(index, CAPTIONS, caption_texts(table.column(CAPTIONS)))
-        return table if columns is None else table.select(columns)
+def read_columns(files: CheckedFiles, shard: int, columns: Sequence[str]) -> pa.Table:
+    """Read columns of the table of a shard as :func:`read_table` does, with captions as lists of texts."""
+    names = {*_KEY_COLUMNS, *columns} - {CAPTIONS} | ({CAPTION_TEXTS} if CAPTIONS in columns else set())
+    table = read_table(files, shard, sorted(names)).select(columns)
+    if CAPTIONS in columns:
+        index = table.column_names.index(CAPTIONS)
+        table = table.set_column(index, CAPTIONS, caption_texts(table.column(CAPTIONS)))
+    return table
 
 
 def _reopen(path: Path, samples: int, identity: str, fields: tuple[str, ...] | None, encoder: str | None) -> StoredSource:
