@@ -60,7 +60,7 @@ class Packing:
 
 def today(chunk: int) -> Choice:
     """Return the settings of posegen."""
-    return Choice(COMPRESSION.name, COMPRESSION.level, COMPRESSION.shuffle, COMPRESSION.block, chunk)
+    return Choice(*COMPRESSION.values(), chunk)
 
 
 def choices(now: Choice) -> Iterator[Choice]:

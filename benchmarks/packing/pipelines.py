@@ -96,9 +96,7 @@ def zarr_writer(folder: Path) -> Callable[[Array], object]:
     from posegen.dataset.shard_codec import COMPRESSION
 
     header, field = header_and_field()
-    blosc = BloscCodec(
-        cname=COMPRESSION.name, clevel=COMPRESSION.level, shuffle=COMPRESSION.shuffle, blocksize=COMPRESSION.block, typesize=4
-    )
+    blosc = BloscCodec(typesize=4, **COMPRESSION)
 
     def write(array: Array) -> None:
         stored = zarr.create_array(

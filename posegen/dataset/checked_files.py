@@ -7,9 +7,11 @@ of its bytes are hashed. :class:`CheckedStore` gives Zarr the same view, so that
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 
 import xxhash
@@ -32,8 +34,6 @@ from posegen.dataset.receipts import (
 from posegen.dataset.shard_codec import check_shard
 from posegen.dataset.zarr_metadata import check_metadata
 from posegen.errors import PosegenError
-
-_BLOCK_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class CheckedFiles:
         try:
             with open_plain(self.path / name) as file:
                 if name not in self.checked:
-                    self._check(name, file.fileno())
+                    self._check(name, file)
                     self.checked.add(name)
                 # Requested lengths may come from a forged file: no more is allocated than the file has.
                 ranges = [(min(start, size), min(length, size)) for start, length in ranges]
@@ -109,25 +109,22 @@ class CheckedFiles:
         if name in self.absent:
             raise PosegenError(self.absent[name])
 
-    def _check(self, name: str, handle: int) -> None:
-        if hash_file(handle) != self.files[name]:
+    def _check(self, name: str, file: BufferedReader) -> None:
+        if hash_file(file) != self.files[name]:
             raise self.damaged(name)
         folder, _, rest = name.partition("/")
         if folder == MOTION:
             field = self.header.field(rest.partition("/")[0])
             try:
-                check_shard(field, handle, self.header.shard, self.header.chunk)
+                check_shard(field, file.fileno(), self.header.shard, self.header.chunk)
             except ValueError as error:
                 raise self.damaged(name, str(error)) from error
 
 
-def hash_file(handle: int) -> StoredFile:
-    """Return the size and hash of an open file."""
-    digest, size = xxhash.xxh3_128(), 0
-    while block := os.pread(handle, _BLOCK_BYTES, size):
-        digest.update(block)
-        size += len(block)
-    return StoredFile(size, digest.hexdigest())
+def hash_file(file: BufferedReader) -> StoredFile:
+    """Return the size and hash of a file that has just been opened."""
+    digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+    return StoredFile(file.tell(), digest)
 
 
 def open_files(path: Path) -> CheckedFiles:

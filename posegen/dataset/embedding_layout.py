@@ -20,18 +20,28 @@ from __future__ import annotations
 import math
 import os
 import re
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import pyarrow as pa
 import xxhash
 from pydantic import ConfigDict, Field
 
-from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, parse, plain_data, read_sealed, seal, unseal
-from posegen.dataset.files import read_file
+from posegen.dataset.documents import (
+    MAX_BYTES,
+    STRICT,
+    Count,
+    Origin,
+    check_version,
+    parse,
+    plain_data,
+    read_sealed,
+    seal,
+    unseal,
+)
+from posegen.dataset.files import check_real_folders, read_file
 from posegen.dataset.layout import ArrayField, Positive
 from posegen.dataset.receipts import StoredFile
 from posegen.dataset.zarr_metadata import encode_array_metadata, encode_group_metadata
@@ -50,7 +60,6 @@ POSITIONS_PER_CHUNK = 16
 _ZARR = "vectors.zarr"
 _MAX_HEADER_BYTES = 1 << 20
 _MAX_NAME_LENGTH = 100
-_DTYPES = ("float32", "float16")
 
 
 @dataclass(frozen=True)
@@ -84,10 +93,10 @@ class EmbeddingHeader:
     encoder: str
     fingerprint: str
     details: Annotated[dict[str, Any], Field(alias="told")]
-    dimension: Positive
-    positions: Count
-    dtype: str
-    shard: Positive
+    dimension: Annotated[int, Field(ge=1, le=2**16)]
+    positions: Annotated[int, Field(ge=0, le=2**16)]
+    dtype: Literal["float32", "float16"]
+    shard: Annotated[int, Field(ge=1, le=2**20)]
     chunk: Positive
     budget: Positive
     begun: str
@@ -116,18 +125,11 @@ class EmbeddingHeader:
     def from_bytes(cls, data: bytes, origin: Origin) -> EmbeddingHeader:
         """Read `embeddings.json`; PosegenError if it is damaged, out of bounds, or has a later format version."""
         document = unseal(data, origin)
-        version = document.get("format_version")
-        if type(version) is int and version > FORMAT_VERSION:
-            msg = f"the embeddings have format version {version}, this posegen reads versions up to {FORMAT_VERSION}"
-            raise Origin(origin.file, "Use a newer posegen.").error(msg)
+        check_version(document, FORMAT_VERSION, "folder of embeddings", origin)
         header = parse(cls, document, origin)
-        if header.dtype not in _DTYPES:
-            raise origin.error(f"cannot store {header.dtype!r:.40}")
         if header.shard % header.chunk or header.positions % POSITIONS_PER_CHUNK:
             msg = f"the shard must be a multiple of the chunk, and the positions of {POSITIONS_PER_CHUNK}"
             raise origin.error(msg)
-        if header.dimension > 2**16 or header.shard > 2**20 or header.positions > 2**16:
-            raise origin.error("has larger sizes than those of any encoder")
         return header
 
 
@@ -212,14 +214,7 @@ def encoder_folder(dataset: Path, encoder: str) -> Path:
 
 def check_overlay(path: Path, *inside: str) -> Path:
     """Return a folder that is stored beside a dataset; PosegenError if it, its parent or a folder inside it is a link."""
-    for folder in (path.parent, path, *(path / name for name in inside)):
-        try:
-            mode = os.lstat(folder).st_mode
-        except FileNotFoundError:
-            continue
-        if not stat.S_ISDIR(mode):
-            msg = f"{folder}: is a link or a file. The folders of a dataset must be real folders: remove it"
-            raise PosegenError(msg)
+    check_real_folders(path.parent, path, *(path / name for name in inside))
     return path
 
 

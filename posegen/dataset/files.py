@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Self
 
 from posegen.dataset.faults import fault_point
 from posegen.dataset.runs import has_ended
@@ -219,7 +220,14 @@ def find_folder_fault(folder: Path) -> str | None:
     return f"is {kind}. The folders of a dataset must be real folders: remove it and restore the folder"
 
 
-def open_plain(path: Path) -> BinaryIO:
+def check_real_folders(*folders: Path) -> None:
+    """Raise PosegenError for the first path that is a link or a file in place of a folder of a dataset."""
+    for folder in folders:
+        if fault := find_folder_fault(folder):
+            raise PosegenError(f"{folder}: {fault}")
+
+
+def open_plain(path: Path) -> BufferedReader:
     """Open a plain file for reading; OSError if it is anything else."""
     # A link may lead anywhere, and opening a pipe may block.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

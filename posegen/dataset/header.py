@@ -11,7 +11,7 @@ from pathlib import Path
 
 from posegen.dataset.documents import Origin, unseal
 from posegen.dataset.files import read_file, write_durably
-from posegen.dataset.layout import COPY_FILE, COPY_KEY, HEADER_FILE, Header, array_path, check_folders, group_path
+from posegen.dataset.layout import COPY_FILE, COPY_KEY, GROUP_FILE, HEADER_FILE, Header, array_path, check_folders
 from posegen.dataset.receipts import complete_shards
 from posegen.dataset.zarr_metadata import described_samples, header_metadata
 from posegen.errors import PosegenError, UsageError
@@ -152,9 +152,9 @@ def _array_size(path: Path, copy: Header, name: str) -> int | None:
 
 def _matches_arrays(path: Path, header: Header) -> bool:
     """Return whether the Zarr group belongs to a header."""
-    expected = header_metadata(header)[group_path()]
+    expected = header_metadata(header)[GROUP_FILE]
     try:
-        return read_file(path / group_path(), len(expected)) == expected
+        return read_file(path / GROUP_FILE, len(expected)) == expected
     except (FileNotFoundError, PosegenError):
         return False
 

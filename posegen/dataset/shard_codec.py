@@ -13,7 +13,6 @@ import math
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -27,20 +26,10 @@ from posegen.dataset.layout import ArrayField
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Compression:
-    """Settings of Blosc."""
-
-    name: str
-    level: int
-    shuffle: str
-    block: int
-
-
 # For motion on its grid, byte shuffling is as small as bit shuffling and a fifth faster. By default, Blosc chooses tiny blocks
 # for small lz4 chunks and then barely compresses.
-COMPRESSION = Compression(name="lz4", level=5, shuffle="shuffle", block=2**18)
-"""Compression of all fields."""
+COMPRESSION: dict[str, Any] = {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "blocksize": 2**18}
+"""Compression of all fields: the configuration of Zarr's codec `blosc`, without the size of a value."""
 
 ABSENT = 2**64 - 1
 """Offset and length, in the index, of a chunk that is not stored because all of its values are absent."""
@@ -252,5 +241,4 @@ def _is_intact(data: bytes) -> bool:
 
 @cache
 def _encoder(itemsize: int) -> Blosc:
-    shuffle = {"noshuffle": Blosc.NOSHUFFLE, "shuffle": Blosc.SHUFFLE, "bitshuffle": Blosc.BITSHUFFLE}[COMPRESSION.shuffle]
-    return Blosc(COMPRESSION.name, COMPRESSION.level, shuffle, COMPRESSION.block, typesize=itemsize)
+    return Blosc(**COMPRESSION | {"shuffle": Blosc.SHUFFLE, "typesize": itemsize})

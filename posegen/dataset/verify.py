@@ -225,7 +225,7 @@ def _stored_fault(path: Path, receipt: Receipt, name: str) -> str | None:
     if fault := find_size_fault(path / name, expected):
         return fault
     with open_plain(path / name) as file:
-        is_intact = hash_file(file.fileno()) == expected
+        is_intact = hash_file(file) == expected
     return None if is_intact else f"checksum mismatch (receipt {Path(receipt_path(receipt.shard)).name})"
 
 

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from posegen.dataset.files import read_file
-from posegen.dataset.layout import COPY_FILE, MOTION, ArrayField, Header, array_path, group_path
+from posegen.dataset.layout import COPY_FILE, GROUP_FILE, MOTION, ArrayField, Header, array_path
 from posegen.dataset.receipts import complete_prefix
 from posegen.dataset.shard_codec import COMPRESSION
 from posegen.errors import PosegenError
 
 _GROUP_KEYS = ("name", "identity", "content_version", "seed", "fps", "frames", "variants", "skeleton", "licence")
+_SHAPE = re.compile(rb'{\s*"shape": \[\s*([0-9]{1,15})[,\s]')
 _EXTRA_DIGITS = 20  # of the number of samples, if an array was extended and the header was not
 
 
@@ -39,7 +41,7 @@ def header_metadata(header: Header) -> dict[str, bytes]:
         Content of each file by its path inside the dataset.
     """
     document = header.to_json()
-    files = {group_path(): encode_group_metadata({name: document[name] for name in _GROUP_KEYS})}
+    files = {GROUP_FILE: encode_group_metadata({name: document[name] for name in _GROUP_KEYS})}
     for field in header.all_fields:
         files[array_path(field.name)] = encode_array_metadata(field, "sample", header.samples, header.shard, header.chunk)
     return files | {COPY_FILE: header.copy_bytes()}
@@ -79,14 +81,8 @@ def encode_array_metadata(field: ArrayField, first_dim: str, size: int, shard: i
 
 def described_samples(data: bytes) -> int | None:
     """Return the number of samples in an array's metadata; None if there is none."""
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    shape = document.get("shape") if isinstance(document, dict) else None
-    if isinstance(shape, Sequence) and shape and type(shape[0]) is int and shape[0] >= 0:
-        return shape[0]
-    return None
+    match = _SHAPE.match(data)
+    return int(match[1]) if match else None
 
 
 def find_metadata_faults(path: Path, header: Header) -> Iterator[tuple[str, str]]:
@@ -132,16 +128,7 @@ def check_metadata(path: Path, header: Header) -> None:
 def _sharding_codec(chunk: int, field: ArrayField) -> dict[str, Any]:
     itemsize = np.dtype(field.dtype).itemsize
     little_endian = {"name": "bytes", "configuration": {"endian": "little"}}
-    compressor = {
-        "name": "blosc",
-        "configuration": {
-            "typesize": itemsize,
-            "cname": COMPRESSION.name,
-            "clevel": COMPRESSION.level,
-            "shuffle": COMPRESSION.shuffle,
-            "blocksize": COMPRESSION.block,
-        },
-    }
+    compressor = {"name": "blosc", "configuration": {"typesize": itemsize, **COMPRESSION}}
     checksum = {"name": "crc32c"}
     return {
         "name": "sharding_indexed",

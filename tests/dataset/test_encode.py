@@ -39,10 +39,7 @@ def create_with_zarr(header: Header, field: ArrayField) -> zarr.Array[Any]:
         compressors=[
             BloscCodec(
                 typesize=np.dtype(field.dtype).itemsize,
-                cname=COMPRESSION.name,
-                clevel=COMPRESSION.level,
-                shuffle=COMPRESSION.shuffle,
-                blocksize=COMPRESSION.block,
+                **COMPRESSION,
             ),
             Crc32cCodec(),
         ],
@@ -112,7 +109,8 @@ def test_encoding_is_reproducible_for_any_memory_layout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "samples"), [(b'{"shape": [12, 3]}', 12), (b'{"shape": [true]}', None), (b"[", None), (b"[]", None)]
+    ("text", "samples"),
+    [(b'{\n  "shape": [\n    12,\n    3\n  ]}', 12), (b'{"shape": [true]}', None), (b"[", None), (b"[]", None)],
 )
 def test_the_number_of_samples_is_read_from_metadata(text: bytes, samples: int | None) -> None:
     assert described_samples(text) == samples
