@@ -36,6 +36,14 @@ from posegen.dataset.zarr_metadata import check_metadata
 from posegen.errors import PosegenError
 
 
+class DamagedFileError(PosegenError):
+    """A file is missing or damaged; `fault` is what is wrong with it, without the name of the file and the hint."""
+
+    def __init__(self, message: str, fault: str = "") -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
 @dataclass(frozen=True)
 class CheckedFiles:
     """The files of a dataset's visible shards.
@@ -95,14 +103,15 @@ class CheckedFiles:
         except OSError as error:
             shard = shard_of(self.header, name) or 0
             hint = derive_hint(self.path) if self.header.layer_of(name) else generate_hint(shard)
-            msg = f"{self.path}: shard {shard}: {name}: cannot be read ({error.strerror}). {hint}"
-            raise PosegenError(msg) from error
+            fault = f"cannot be read ({error.strerror})"
+            raise DamagedFileError(f"{self.path}: shard {shard}: {name}: {fault}. {hint}", fault) from error
 
-    def damaged(self, name: str, fault: str = "checksum mismatch") -> PosegenError:
+    def damaged(self, name: str, fault: str = "checksum mismatch") -> DamagedFileError:
         """Return the error for a file whose content is wrong."""
         shard = shard_of(self.header, name) or 0
-        receipt, hint = Path(receipt_path(shard)).name, f"Run: posegen verify {self.path} --repair"
-        return PosegenError(f"{self.path}: shard {shard} is damaged: {name}: {fault} (receipt {receipt}). {hint}")
+        fault = f"{fault} (receipt {Path(receipt_path(shard)).name})"
+        hint = f"Run: posegen verify {self.path} --repair"
+        return DamagedFileError(f"{self.path}: shard {shard} is damaged: {name}: {fault}. {hint}", fault)
 
     def check_present(self, name: str) -> None:
         """Raise PosegenError if a file that is not in :attr:`files` should exist: it belongs to an incomplete layer."""
@@ -110,7 +119,8 @@ class CheckedFiles:
             raise PosegenError(self.absent[name])
 
     def _check(self, name: str, file: BufferedReader) -> None:
-        if hash_file(file) != self.files[name]:
+        digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+        if StoredFile(file.tell(), digest) != self.files[name]:
             raise self.damaged(name)
         folder, _, rest = name.partition("/")
         if folder == MOTION:
@@ -119,12 +129,6 @@ class CheckedFiles:
                 check_shard(field, file.fileno(), self.header.shard, self.header.chunk)
             except ValueError as error:
                 raise self.damaged(name, str(error)) from error
-
-
-def hash_file(file: BufferedReader) -> StoredFile:
-    """Return the size and hash of a file that has just been opened."""
-    digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-    return StoredFile(file.tell(), digest)
 
 
 def open_files(path: Path) -> CheckedFiles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +15,6 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.receipts import DIGITS
 from posegen.dataset.tables import hash_rows
 from posegen.hashing import canonical, content_hashes
-
-Contents = Callable[[int], dict[str, str]]
 
 
 class Difference(NamedTuple):
@@ -105,28 +103,24 @@ def _find_differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[D
     for name in sorted({*first.fields} ^ {*second.fields}):
         yield Difference(name, None, None)
     names = [name for name in (*first.fields, ROWS) if name in (*second.fields, ROWS)]
-    contents = _contents(first, deep), _contents(second, deep)
+    one, other = (_hash_reader(dataset, deep) for dataset in (first, second))
     for sample in range(min(len(first), len(second))):
         for name in names:
-            if _hash(first, contents[0], name, sample) != _hash(second, contents[1], name, sample):
+            if one(name, sample) != other(name, sample):
                 yield Difference(name, sample, None)
     for sample in range(min(len(first), len(second)), max(len(first), len(second))):
         yield Difference("samples", sample, None)
 
 
-def _contents(dataset: Dataset, deep: bool) -> Contents:
-    """Return a function that returns the content hashes of a shard and caches those of the last one."""
+def _hash_reader(dataset: Dataset, deep: bool) -> Callable[[str, int], str]:
+    """Return a function of the name of a field and a sample that returns the sample's content hash."""
+    contents = lru_cache(1)(partial(stored_content, dataset) if deep else dataset.hashes)
 
-    @lru_cache(1)
-    def contents(shard: int) -> dict[str, str]:
-        return stored_content(dataset, shard) if deep else dataset.hashes(shard)
+    def read(name: str, sample: int) -> str:
+        shard, position = divmod(sample, dataset.header.shard)
+        return contents(shard)[name][position * DIGITS : (position + 1) * DIGITS]
 
-    return contents
-
-
-def _hash(dataset: Dataset, contents: Contents, name: str, sample: int) -> str:
-    shard, position = divmod(sample, dataset.header.shard)
-    return contents(shard)[name][position * DIGITS : (position + 1) * DIGITS]
+    return read
 
 
 def _locate_variants(first: Dataset, second: Dataset, difference: Difference) -> Iterator[Difference]:

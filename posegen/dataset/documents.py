@@ -11,6 +11,7 @@ Not responsible for where documents are stored and what they mean.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -32,7 +33,7 @@ Count = Annotated[int, Field(ge=0, lt=2**53)]
 
 T = TypeVar("T")
 
-_HASH_DIGITS = 32
+_SEAL = re.compile(rb'{(?P<indent>\n  )?"hash": ?"(?P<hash>.{32})",\n?', re.DOTALL)
 _MAX_ENTRIES = 100_000  # empty lists take 30 times as much memory as their text
 _MAX_DEPTH = 32
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
@@ -102,14 +103,12 @@ def unseal(data: bytes, origin: Origin) -> dict[str, Any]:
     """
     if len(data) > MAX_BYTES or sum(map(data.count, (b",", b"[", b"{"))) > _MAX_ENTRIES:
         raise origin.error(f"is too large for a document of posegen ({len(data)} bytes)")
-    for indent, start, separator in ((None, b'{"hash":"', b'",'), (2, b'{\n  "hash": "', b'",\n')):
-        end = len(start) + _HASH_DIGITS
-        body = data[end + len(separator) :]
-        if data.startswith(start) and data[end:].startswith(separator):
-            if data[len(start) : end] != xxhash.xxh3_128_hexdigest(body).encode():
-                raise origin.error("is damaged or was edited: its hash does not match its content")
-            return _decode(data, indent, origin)
-    raise origin.error("is not a document written by posegen: it does not begin with its own hash")
+    seal_of_data = _SEAL.match(data)
+    if seal_of_data is None:
+        raise origin.error("is not a document written by posegen: it does not begin with its own hash")
+    if seal_of_data["hash"] != xxhash.xxh3_128_hexdigest(data[seal_of_data.end() :]).encode():
+        raise origin.error("is damaged or was edited: its hash does not match its content")
+    return _decode(data, 2 if seal_of_data["indent"] else None, origin)
 
 
 def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:

@@ -18,7 +18,6 @@ for reading embeddings; see :mod:`posegen.dataset.embeddings`.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -220,12 +219,7 @@ def check_overlay(path: Path, *inside: str) -> Path:
 
 def encoders_at(dataset: Path) -> list[str]:
     """List the folders of encoders with embeddings of a dataset."""
-    try:
-        with os.scandir(dataset / FOLDER) as entries:
-            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return sorted(name for name in names if (dataset / FOLDER / name / HEADER_FILE).is_file())
+    return sorted(file.parent.name for file in (dataset / FOLDER).glob(f"*/{HEADER_FILE}"))
 
 
 def load_embedding_header(folder: Path) -> EmbeddingHeader | None:

@@ -160,14 +160,13 @@ class Embeddings:
             raise UsageError(msg)
         indices = np.asarray(rows, np.int64).ravel()
         fields = {field.name: field for field in self.header.fields}
-        parts = []
-        for row in indices.tolist():
+        token = np.empty((len(indices), self.header.positions, self.dimension), np.float32)
+        mask = np.empty(token.shape[:2], bool)
+        for number, row in enumerate(indices.tolist()):
             shard, position = divmod(row, self.header.shard)
-            receipt = self._vectors[shard]
-            parts.append([read_array(self.folder, self.header, receipt, fields[name], position) for name in (TOKEN, MASK)])
-        empty = np.empty((0, self.header.positions, self.dimension), np.float32)
-        token = np.concatenate([empty, *(part[0] for part in parts)], dtype=np.float32)
-        return token, np.concatenate([empty[..., 0], *(part[1] for part in parts)]).astype(bool)
+            for name, values in ((TOKEN, token), (MASK, mask)):
+                (values[number],) = read_array(self.folder, self.header, self._vectors[shard], fields[name], position)
+        return token, mask
 
     def of_sequences(self, shard: int) -> Array:
         """Return the text numbers of a shard of the dataset: int64 [sample, variant, caption], -1 where there is no caption."""

@@ -240,18 +240,14 @@ class Header:
 
     def field(self, name: str) -> ArrayField:
         """Return the array field of this name; KeyError if there is none."""
-        for entry in self.all_fields:
-            if entry.name == name:
-                return entry
-        raise KeyError(name)
+        return {field.name: field for field in self.all_fields}[name]
 
     def layer_of(self, path: str) -> Layer | None:
         """Return the layer that a file belongs to, by its path inside the dataset; None if it belongs to none."""
-        folder, _, rest = path.partition("/")
-        field = rest.partition("/")[0]
-        if folder != MOTION:
-            return None
-        return next((layer for layer in self.layers if any(field == entry.name for entry in layer.fields)), None)
+        for layer in self.layers:
+            if any(path.startswith(f"{MOTION}/{field.name}/") for field in layer.fields):
+                return layer
+        return None
 
     def with_samples(self, samples: int) -> Header:
         """Return a copy with another number of samples."""

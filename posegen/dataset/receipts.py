@@ -14,6 +14,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -252,12 +253,10 @@ def complete_shards(path: Path, header: Header) -> dict[int, int]:
     check_folders(path, header)
     counts = {}
     for shard in list_receipts(path):
-        try:
-            receipt = load_receipt(path, header, shard)
-        except PosegenError:
-            continue
-        if find_file_fault(path, receipt) is None:
-            counts[shard] = receipt.count
+        with suppress(PosegenError, OSError):
+            receipt = read_receipt(path, header, shard)
+            if find_file_fault(path, receipt) is None:
+                counts[shard] = receipt.count
     return counts
 
 

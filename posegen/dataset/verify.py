@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Container, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from posegen.dataset.checked_files import hash_file
-from posegen.dataset.files import open_plain, read_file, temporary_run
+from posegen.dataset.checked_files import DamagedFileError
+from posegen.dataset.files import temporary_run
 from posegen.dataset.header import inspect_header
 from posegen.dataset.layout import (
     COPY_FILE,
@@ -36,16 +37,14 @@ from posegen.dataset.layout import (
 from posegen.dataset.lock import LOCK_FILE, is_being_written, lock_holder
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import (
-    DIGITS,
     Receipt,
-    find_file_fault,
+    complete_shards,
     find_size_fault,
     list_receipts,
-    load_receipt,
     read_receipt,
 )
 from posegen.dataset.runs import has_ended
-from posegen.dataset.tables import UNDECODABLE, decode_table, find_rows_fault, hash_rows
+from posegen.dataset.tables import UNDECODABLE, hash_rows
 from posegen.dataset.zarr_metadata import find_metadata_faults, header_metadata
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import canonical, content_hashes
@@ -145,14 +144,8 @@ def expected_shards(path: Path, header: Header, *, locked: bool = False) -> int:
     """
     visible = header.shards()
     if locked or not is_being_written(path):
-        for shard in reversed(_list_receipts(path)):
-            if shard < visible:
-                break
-            try:
-                if find_file_fault(path, load_receipt(path, header, shard)) is None:
-                    return shard + 1
-            except (PosegenError, OSError):
-                continue  # reported by the check of this shard
+        with suppress(OSError):  # reported by the search for orphan files
+            return max(visible, max(complete_shards(path, header), default=-1) + 1)
     return visible
 
 
@@ -207,9 +200,13 @@ def _check_shard(
             yield problem(name, f"has {receipt.count} samples, the dataset has {header.count(shard)} in this shard")
     for file, find_content_fault in finders.items():
         try:
-            fault = _stored_fault(path, receipt, file) or find_content_fault(dataset, receipt)
+            fault = _size_fault(path, receipt, file) or find_content_fault(dataset, receipt)
+        except DamagedFileError as error:
+            fault = error.fault
         except OSError as error:
             fault = f"cannot be read ({error.strerror or _first_line(error)})"
+        except (PosegenError, *UNDECODABLE) as error:
+            fault = f"cannot be decoded ({_first_line(error.__cause__ or error)})"
         if fault:
             yield problem(file, fault)
     if layer is None and 0 < header.count(shard) <= receipt.count:
@@ -217,45 +214,28 @@ def _check_shard(
             yield from _check_shard(path, header, shard, each, receipt)
 
 
-def _stored_fault(path: Path, receipt: Receipt, name: str) -> str | None:
-    """Compare a file with its receipt, without decoding it."""
-    expected = receipt.files.get(name)
-    if expected is None:
-        return "exists, and the shard's receipt does not list it" if os.path.lexists(path / name) else None
-    if fault := find_size_fault(path / name, expected):
-        return fault
-    with open_plain(path / name) as file:
-        is_intact = hash_file(file) == expected
-    return None if is_intact else f"checksum mismatch (receipt {Path(receipt_path(receipt.shard)).name})"
+def _size_fault(path: Path, receipt: Receipt, name: str) -> str | None:
+    """Compare the existence and the size of a file with its receipt."""
+    if name in receipt.files:
+        return find_size_fault(path / name, receipt.files[name])
+    return "exists, and the shard's receipt does not list it" if os.path.lexists(path / name) else None
 
 
 def _field_fault(dataset: Dataset, receipt: Receipt, field: ArrayField) -> str | None:
-    """Decode a field of a shard, which checks the checksum of each chunk, and compare its values with the receipt."""
-    try:
-        blocks = dataset.blocks(field.name, receipt.first, receipt.first + receipt.count)
-        hashes = "".join(content_hashes(canonical(block)) for block in blocks)
-    except (PosegenError, *UNDECODABLE) as error:
-        return f"cannot be decoded ({_first_line(error.__cause__ or error)})"
-    return _content_fault(receipt, field.name, hashes)
+    """Decode a field of a shard, which checks all checksums, and compare its values with the receipt."""
+    blocks = dataset.blocks(field.name, receipt.first, receipt.first + receipt.count)
+    return _content_fault(receipt, field.name, "".join(content_hashes(canonical(block)) for block in blocks))
 
 
 def _rows_fault(dataset: Dataset, receipt: Receipt) -> str | None:
-    name = rows_path(receipt.shard)
-    try:
-        table = decode_table(read_file(dataset.path / name, receipt.files[name].bytes), receipt.rows)
-        fault = find_rows_fault(table, dataset.header, receipt.first, receipt.count)
-        return fault or _content_fault(receipt, ROWS, hash_rows(table, len(dataset.header.variants)))
-    except (PosegenError, *UNDECODABLE) as error:
-        return f"cannot be decoded ({_first_line(error)})"
+    return _content_fault(receipt, ROWS, hash_rows(dataset.table(receipt.shard), len(dataset.header.variants)))
 
 
 def _content_fault(receipt: Receipt, name: str, hashes: str) -> str | None:
     """Compare content hashes, sample by sample, with those of the receipt."""
+    stored = replace(receipt, content={name: hashes})
     samples = range(receipt.first, receipt.first + receipt.count)
-    starts = range(0, len(hashes), DIGITS)
-    differing = [
-        i for i, start in zip(samples, starts, strict=True) if hashes[start : start + DIGITS] != receipt.hash_of(name, i)
-    ]
+    differing = [sample for sample in samples if stored.hash_of(name, sample) != receipt.hash_of(name, sample)]
     return f"content of {name} does not match the receipt in {format_samples(differing)}" if differing else None
 
 
@@ -265,22 +245,18 @@ def _first_line(error: BaseException) -> str:
 
 def _find_orphans(path: Path, header: Header, known: Container[int]) -> Iterator[Problem]:
     """Find files and folders that do not belong to a dataset whose shards are `known`."""
-    folders = {"", *dataset_folders(header)}
+    folders = dict.fromkeys(("", *dataset_folders(header)))
     files = {HEADER_FILE, *header_metadata(header)}
     is_busy = is_being_written(path)
-    pending = [""]
-    while pending:
-        folder = pending.pop()
+    for folder in folders:
         try:
-            with os.scandir(path / folder) as entries:
-                for entry in entries:
-                    name = f"{folder}/{entry.name}".lstrip("/")
-                    if name in folders and entry.is_dir(follow_symlinks=False):
-                        pending.append(name)
-                    elif name in OVERLAYS and entry.is_dir(follow_symlinks=False):
-                        continue
-                    elif name not in files:
-                        yield from _check_entry(path, header, known, name, entry, is_busy=is_busy)
+            for entry in os.scandir(path / folder):
+                name = f"{folder}/{entry.name}".lstrip("/")
+                is_expected = name in files or (name in (*folders, *OVERLAYS) and entry.is_dir(follow_symlinks=False))
+                if not is_expected:
+                    yield from _check_entry(path, header, known, name, entry, is_busy=is_busy)
+        except FileNotFoundError:
+            continue  # its files are reported as missing
         except OSError as error:
             what = f"cannot be listed ({error.strerror}). Check its permissions"
             yield Problem(None, folder or ".", what, repairable=False)

@@ -246,10 +246,9 @@ def unfinished_files(path: Path, header: Header, planned: Container[int]) -> lis
     kept = set(list_receipts(path))
     unfinished = []
     for folder in filter(lambda folder: (path / folder).is_dir(), dataset_folders(header)):
-        with os.scandir(path / folder) as entries:
-            names = [f"{folder}/{entry.name}" for entry in entries if entry.is_file(follow_symlinks=False)]
-        for name in names:
-            shard = shard_of(header, name)
+        for entry in os.scandir(path / folder):
+            name = f"{folder}/{entry.name}"
+            shard = shard_of(header, name) if entry.is_file(follow_symlinks=False) else None
             if shard is not None and shard not in kept and shard not in planned:
                 unfinished.append(name)
     return sorted(unfinished)

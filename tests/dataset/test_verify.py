@@ -142,7 +142,10 @@ def test_exchanged_tables_are_reported_even_with_matching_receipts(dataset: Path
     commit_shard(dataset, load_header(dataset), 1, arrays, rows, SCHEMA, "run")
     assert verify(dataset) == []  # only --deep detects this
     forge(dataset, ROWS, (dataset / "sequences/part-00000.parquet").read_bytes())
-    assert only(dataset).what == "does not have the rows of the shard's samples and variants in order in its column `sample`"
+    assert (
+        only(dataset).what
+        == "does not have the rows of the shard's samples and variants in order in its column `sample` (receipt 00001.json)"
+    )
 
 
 def test_a_receipt_of_another_dataset_is_reported(dataset: Path, tmp_path: Path) -> None:

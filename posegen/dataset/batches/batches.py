@@ -160,12 +160,9 @@ class Batches:
         return bool(planned)
 
     def _make_batch(self, number: int, pieces: Sequence[Piece], windows: Windows) -> SequenceBatch:
-        parts = [self.order.sequences_of_piece(piece) for piece in pieces]
+        samples, variants = self.order.sequences(number)
         names = [self.source.variants[index] for index in self.selection.variants]
-        keys = {
-            "sample": np.concatenate([samples for samples, _ in parts]),
-            "variant": [names[variant] for _, variants in parts for variant in variants.tolist()],
-        }
+        keys = {"sample": samples, "variant": [names[variant] for variant in variants.tolist()]}
         return SequenceBatch(number, pieces[0].epoch, keys | windows.take(pieces))
 
 

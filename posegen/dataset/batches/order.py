@@ -153,15 +153,14 @@ class Order:
         (int64 [n], int64 [n])
             Samples, and indices of their variants among the selected ones.
         """
-        parts = [self.sequences_of_piece(piece) for piece in self.pieces(number)]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-    def sequences_of_piece(self, piece: Piece) -> tuple[Array, Array]:
-        """Return the sequences of a part of a batch, as :meth:`sequences` does."""
-        content = self.in_window(piece.epoch, piece.window)
-        block, sample = np.divmod(content.slots[piece.first : piece.stop], self.chunk)
-        position, variant = np.divmod(block, self.variants)
-        return content.chunks[position] * self.chunk + sample, variant
+        parts = []
+        for piece in self.pieces(number):
+            content = self.in_window(piece.epoch, piece.window)
+            block, sample = np.divmod(content.slots[piece.first : piece.stop], self.chunk)
+            position, variant = np.divmod(block, self.variants)
+            parts.append((content.chunks[position] * self.chunk + sample, variant))
+        samples, variants = zip(*parts, strict=True)
+        return np.concatenate(samples), np.concatenate(variants)
 
     def _batch_in_epoch(self, step: int) -> int:
         """Return the batch, in the order of sequences, at a step of an epoch: lanes take turns, a short batch is last."""
