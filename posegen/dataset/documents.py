@@ -59,13 +59,13 @@ class Origin:
         return PosegenError(f"{self.file}: {reason}. {self.hint}")
 
 
-def seal(content: Mapping[str, Any], *, indent: int | None = None) -> bytes:
+def seal(content: object, *, indent: int | None = None) -> bytes:
     """Encode a document with the hash of itself as its first entry.
 
     Parameters
     ----------
-    content : mapping
-        Plain data without the key ``hash`` and without NaN.
+    content : mapping or dataclass
+        Plain data without the key ``hash`` and without NaN, or a document's dataclass.
     indent : int, optional
         As for `json.dumps`; by default the document is as short as possible.
 
@@ -74,6 +74,7 @@ def seal(content: Mapping[str, Any], *, indent: int | None = None) -> bytes:
     >>> seal({"shard": 3})
     b'{"hash":"3f1962f123c6ff9b426e5e424700a097","shard":3}'
     """
+    content = content if isinstance(content, Mapping) else plain_data(content)
     separators = (",", ":") if indent is None else (",", ": ")
     text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
     start, separator = ('{"hash":"', '",') if indent is None else ('{\n  "hash": "', '",\n')

@@ -35,9 +35,7 @@ from posegen.dataset.documents import (
     Origin,
     check_version,
     parse,
-    plain_data,
     read_sealed,
-    seal,
     unseal,
 )
 from posegen.dataset.files import check_real_folders, read_file
@@ -116,10 +114,6 @@ class EmbeddingHeader:
         """Return the `source` of a receipt of vectors: the encoder, the storage, and the hash of the texts."""
         return f"{self.fingerprint} {self.dtype} {self.shard}/{self.chunk} {self.positions} {digest}"
 
-    def to_bytes(self) -> bytes:
-        """Return the content of `embeddings.json`."""
-        return seal(plain_data(self), indent=2)
-
     @classmethod
     def from_bytes(cls, data: bytes, origin: Origin) -> EmbeddingHeader:
         """Read `embeddings.json`; PosegenError if it is damaged, out of bounds, or has a later format version."""
@@ -191,10 +185,6 @@ class OverlayReceipt:
     def name(self) -> str:
         """Path inside the encoder's folder."""
         return overlay_receipt_path(self.kind, self.shard)
-
-    def to_bytes(self) -> bytes:
-        """Return the receipt as a sealed document."""
-        return seal(plain_data(self))
 
 
 def folder_name(encoder: str) -> str:

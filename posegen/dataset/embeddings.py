@@ -188,9 +188,7 @@ class Embeddings:
 
     def _table(self, shard: int) -> pa.Table:
         receipt = self._rows[shard]
-        name = rows_part(shard)
-        data = read_checked(self.folder, name, receipt.files)
-        return _decode_columns(self.folder, name, data, receipt.numbers["rows"], ROWS_SCHEMA)
+        return _read_table(self.folder, rows_part(shard), receipt, receipt.numbers["rows"], ROWS_SCHEMA)
 
     def _read_shard(self, shard: int) -> Array:
         return read_array(self.folder, self.header, self._vectors[shard], self.header.fields[0]).astype(np.float32)
@@ -283,16 +281,14 @@ def read_array(
 
 def read_texts(folder: Path, receipt: OverlayReceipt) -> list[str]:
     """Read the texts of a shard of texts; raises as :func:`read_array` does."""
-    name = texts_part(receipt.shard)
-    data = read_checked(folder, name, receipt.files)
-    table = _decode_columns(folder, name, data, receipt.count, TEXTS_SCHEMA)
+    table = _read_table(folder, texts_part(receipt.shard), receipt, receipt.count, TEXTS_SCHEMA)
     return list(table.column("text").to_pylist())
 
 
-def _decode_columns(folder: Path, name: str, data: bytes, rows: int, schema: pa.Schema) -> pa.Table:
-    """Decode a Parquet file; PosegenError if it has another number of rows or other columns."""
-    origin = Origin(str(folder / name), embed_hint(folder))
+def _read_table(folder: Path, name: str, receipt: OverlayReceipt, rows: int, schema: pa.Schema) -> pa.Table:
+    """Read a Parquet file; PosegenError if it is missing or damaged, or has another number of rows or other columns."""
+    data = read_checked(folder, name, receipt.files)
     try:
         return decode_table(data, rows).cast(schema)
     except UNDECODABLE as error:
-        raise origin.error(f"cannot be decoded ({error})") from error
+        raise Origin(str(folder / name), embed_hint(folder)).error(f"cannot be decoded ({error})") from error

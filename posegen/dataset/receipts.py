@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from pydantic import ConfigDict
 
-from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, plain_data, read_sealed, seal
+from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, read_sealed
 from posegen.dataset.files import read_file
 from posegen.dataset.layout import (
     RECEIPTS,
@@ -97,15 +97,6 @@ class Receipt:
         """Return the content hash of a sample, given by its index in the dataset, in a field or in `rows`."""
         start = (sample - self.first) * DIGITS
         return self.content[field][start : start + DIGITS]
-
-    def to_bytes(self) -> bytes:
-        """Return the receipt as a sealed document."""
-        return seal(plain_data(self))
-
-    @classmethod
-    def from_bytes(cls, data: bytes, origin: Origin) -> Receipt:
-        """Read a sealed receipt; PosegenError if it is damaged or has values of other types."""
-        return read_sealed(cls, data, origin)
 
 
 def generate_hint(shard: int) -> str:
@@ -282,7 +273,7 @@ def _read(file: Path) -> Receipt:
     """Read a receipt; a PosegenError states only the reason."""
     data = read_file(file, MAX_BYTES)
     try:
-        return Receipt.from_bytes(data, Origin("receipt", ""))
+        return read_sealed(Receipt, data, Origin("receipt", ""))
     except PosegenError as error:
         raise PosegenError(str(error).removeprefix("receipt: ").removesuffix(". ")) from error
 

@@ -153,10 +153,8 @@ def caption_texts(column: Any) -> Any:
     pyarrow.ListArray
         A list of texts per row.
     """
-    captions = _array_of(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
-    ends = np.cumsum(_numbers(captions.value_lengths(), np.dtype(np.int64)))
-    starts = pa.array(np.concatenate(([0], ends)), pa.int32())
-    return pa.ListArray.from_arrays(starts, pc.struct_field(captions.flatten(), "text"))
+    captions = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return pa.ListArray.from_arrays(captions.offsets, pc.struct_field(captions.values, "text"))
 
 
 def encode_table(table: pa.Table) -> bytes:
@@ -194,7 +192,7 @@ def hash_rows(table: pa.Table, per_sample: int) -> str:
     """
     bounds = np.arange(0, len(table) + 1, per_sample)
     columns = [(field, table.column(field.name).combine_chunks()) for field in table.schema]
-    leaves = [leaf for field, column in columns for leaf in _leaves(_array_of(column), field.name, bounds)]
+    leaves = [leaf for field, column in columns for leaf in _leaves(column, field.name, bounds)]
     start = xxhash.xxh3_128("\n".join(name for name, _, _ in leaves).encode())
     hashes = []
     for sample in range(len(bounds) - 1):
@@ -203,13 +201,6 @@ def hash_rows(table: pa.Table, per_sample: int) -> str:
             digest.update(values[ends[sample] : ends[sample + 1]])
         hashes.append(digest.hexdigest())
     return "".join(hashes)
-
-
-def _array_of(column: Any) -> Any:
-    """Return a column with at most one chunk as an array."""
-    if isinstance(column, pa.ChunkedArray):
-        return column.chunk(0) if column.num_chunks else pa.array([], type=column.type)
-    return column
 
 
 def _leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, memoryview, list[int]]]:

@@ -7,7 +7,6 @@ extends the arrays, then it writes `dataset.json`, which alone decides how many 
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
 from posegen.dataset.files import (
     BackgroundWriter,
@@ -73,28 +73,21 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
     Raises
     ------
     UsageError
-        If the folder is not empty, or may not be written.
-    PosegenError
-        If the disk is full or fails.
+        If the folder is not empty.
+    OSError
+        If the folder cannot be written.
     """
     run = run or current_run()
     empty = header.with_samples(0)
-    try:
-        if not path.exists():
-            path.mkdir(parents=True)
-        _check_empty(path, header)
-        for folder in (SEQUENCES, RECEIPTS):
-            (path / folder).mkdir(exist_ok=True)
-        _write_metadata(path, empty, run)
-        sync_folder(path)
-        fault_point("descriptions_written", 0)
-        _write_header(path, empty, run)
-        sync_folder(path.resolve().parent)
-    except OSError as error:
-        msg = f"{path}: cannot create a dataset there ({error.strerror}). "
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-            raise PosegenError(msg + "Free or check the disk, then run the same command again") from error
-        raise UsageError(msg + "Choose a folder that you may write to") from error
+    path.mkdir(parents=True, exist_ok=True)
+    _check_empty(path, header)
+    for folder in (SEQUENCES, RECEIPTS):
+        (path / folder).mkdir(exist_ok=True)
+    _write_metadata(path, empty, run)
+    sync_folder(path)
+    fault_point("descriptions_written", 0)
+    _write_header(path, empty, run)
+    sync_folder(path.resolve().parent)
 
 
 def commit_shard(
@@ -256,9 +249,6 @@ def unfinished_files(path: Path, header: Header, planned: Container[int]) -> lis
 
 def _check_empty(path: Path, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
-    if not path.is_dir():
-        msg = f"{path}: is a file. Choose another path for the dataset"
-        raise UsageError(msg)
     known = {MOTION, SEQUENCES, RECEIPTS, COPY_FILE, REPAIR_FILE, LOCK_FILE}
     foreign = [entry.name for entry in path.iterdir() if entry.name not in known and temporary_run(entry.name) is None]
     fields = {field.name for field in header.fields}
@@ -341,7 +331,7 @@ def _commit(
             fault_point("encoded", shard)
             absent = [path / shard_path(field, shard) for field in fields if shard_path(field, shard) not in files]
             with stage("sync"):
-                writer.commit(path / receipt_path(shard, layer), receipt.to_bytes(), absent)
+                writer.commit(path / receipt_path(shard, layer), seal(receipt), absent)
     except OSError as error:
         what = f"shard {shard}" if layer is None else f"{layer.name} of shard {shard}"
         msg = (

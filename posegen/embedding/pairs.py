@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from pydantic import ConfigDict
 
 from posegen.arrays import Array
-from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, plain_data, read_sealed, seal
+from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, read_sealed, seal
 from posegen.dataset.embedding_layout import read_checked, read_overlay_receipt
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import read_file, remove_temporary_files, write_durably
@@ -338,7 +338,7 @@ def mine_pairs(
         except PosegenError:
             stored = None  # damaged: it is written again
         if stored != header:
-            write_durably(folder / HEADER_FILE, seal(plain_data(header), indent=2), run)
+            write_durably(folder / HEADER_FILE, seal(header, indent=2), run)
         if missing:
             _mine_shards(dataset, embeddings, header, missing, run, display)
     near, hard = count_pairs(folder) or (0, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from posegen.dataset.documents import seal
 from posegen.dataset.embedding_layout import OverlayReceipt, read_checked, read_overlay_receipt
 from posegen.dataset.files import BackgroundWriter
 from posegen.dataset.receipts import StoredFile
@@ -40,7 +41,7 @@ def commit_part(
     with BackgroundWriter(run) as writer:
         for name, pieces in files.items():
             writer.write(folder / name, pieces)
-        writer.commit(folder / receipt.name, receipt.to_bytes())
+        writer.commit(folder / receipt.name, seal(receipt))
     return receipt
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.dataset.documents import seal
 from posegen.dataset.embedding_layout import (
     HEADER_FILE,
     MASK,
@@ -199,7 +200,7 @@ def embed(
         header = _matching_header(folder, requested)
         if header is None:
             header = _new_header(load(), dataset.header.identity, worker_count, shard, tokens=tokens, float16=float16)
-            write_durably(folder / HEADER_FILE, header.to_bytes(), run)
+            write_durably(folder / HEADER_FILE, seal(header, indent=2), run)
         result.captions, texts = number_texts(dataset, folder, header.shard, run, display)
         result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
         header = _embed_texts(header, texts, session)
@@ -453,5 +454,5 @@ def _measure_agreement(
         sample += [texts[row % size] for row in rows[rows // size == shard].tolist()]
     agreement = check_agreement(encoder, sample)
     measured = replace(header, details=header.details | {"agreement": round(agreement or 0.0, 5)})
-    write_durably(session.folder / HEADER_FILE, measured.to_bytes(), session.run)
+    write_durably(session.folder / HEADER_FILE, seal(measured, indent=2), session.run)
     return measured

@@ -23,7 +23,7 @@ from typing import ClassVar
 import pyarrow as pa
 from pydantic import ConfigDict
 
-from posegen.dataset.documents import STRICT, Origin, plain_data, read_sealed, seal
+from posegen.dataset.documents import STRICT, Origin, read_sealed, seal
 from posegen.dataset.embedding_layout import check_overlay, folder_name
 from posegen.dataset.files import read_file, write_durably
 from posegen.errors import PosegenError, UsageError
@@ -125,7 +125,7 @@ def check_provenance(folder: Path, asked: Provenance, run: str) -> None:
     try:
         data = read_file(path, _MOST_BYTES)
     except FileNotFoundError:
-        write_durably(path, seal(plain_data(asked), indent=2), run)
+        write_durably(path, seal(asked, indent=2), run)
         return
     stored = read_sealed(Provenance, data, Origin(str(path), _HINT))
     differing = [name for name, value in asdict(asked).items() if name != "begun" and getattr(stored, name) != value]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from posegen.dataset.documents import Origin
+from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.layout import Header
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.zarr_metadata import header_metadata
@@ -21,9 +21,9 @@ EXTRA_BYTES = 1 << 30
 def forge_receipt(dataset: Path, shard: int, files: Mapping[str, StoredFile] = {}, **changes: object) -> None:
     """Change files or other entries of a shard's receipt."""
     path = dataset / f"receipts/{shard:05}.json"
-    receipt = Receipt.from_bytes(path.read_bytes(), Origin("receipt", ""))
+    receipt = read_sealed(Receipt, path.read_bytes(), Origin("receipt", ""))
     forged = dataclasses.replace(receipt, files={**receipt.files, **files}, **changes)  # type: ignore[arg-type]
-    path.write_bytes(forged.to_bytes())
+    path.write_bytes(seal(forged))
 
 
 def forge_file(dataset: Path, shard: int, name: str, data: bytes) -> None:

@@ -193,7 +193,7 @@ def test_a_forged_receipt_is_reported(changes: dict[str, object], dataset: Path)
         name, change = content
         values["content"] = receipt.content | {name: change(receipt.content.get(name, "0" * 32 * 6))}
     forged = dataclasses.replace(receipt, **values)  # type: ignore[arg-type]
-    (dataset / "receipts/00001.json").write_bytes(forged.to_bytes())
+    (dataset / "receipts/00001.json").write_bytes(seal(forged))
     problems = verify(dataset)
     assert {problem.shard for problem in problems} == {1}
 

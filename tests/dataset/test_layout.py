@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.dataset.documents import Origin
+from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.layout import ArrayField, Header, receipt_path, rows_path, shard_path
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.errors import PosegenError
@@ -71,7 +71,7 @@ def test_a_header_is_read_back_from_json(header: Header) -> None:
 def test_a_receipt_is_read_back_from_bytes(shard: int, count: int, content: dict[str, str], size: int) -> None:
     files = {rows_path(shard): StoredFile(size, "0" * 32)}
     receipt = Receipt(shard, shard * 50, count + 1, "id", content, files, 2 * count + 2, 0.25, "run")
-    assert Receipt.from_bytes(receipt.to_bytes(), SOURCE) == receipt
+    assert read_sealed(Receipt, seal(receipt), SOURCE) == receipt
 
 
 KEYS = sorted(make_header().to_json())

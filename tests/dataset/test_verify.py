@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posegen.dataset.documents import Origin
+from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.header import load_header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import Receipt, StoredFile
@@ -43,7 +43,7 @@ def only(dataset: Path) -> Problem:
 
 
 def read_receipt(dataset: Path, name: str = RECEIPT) -> Receipt:
-    return Receipt.from_bytes((dataset / name).read_bytes(), Origin(name, ""))
+    return read_sealed(Receipt, (dataset / name).read_bytes(), Origin(name, ""))
 
 
 def forge(dataset: Path, name: str, data: bytes) -> None:
@@ -51,7 +51,7 @@ def forge(dataset: Path, name: str, data: bytes) -> None:
     (dataset / name).write_bytes(data)
     receipt = read_receipt(dataset)
     files = receipt.files | {name: StoredFile(len(data), byte_hash([data]))}
-    (dataset / RECEIPT).write_bytes(dataclasses.replace(receipt, files=files).to_bytes())
+    (dataset / RECEIPT).write_bytes(seal(dataclasses.replace(receipt, files=files)))
 
 
 @pytest.mark.parametrize("samples", [0, 5, 6, 14])
@@ -188,7 +188,7 @@ def test_rows_other_than_a_table_are_reported(dataset: Path) -> None:
     forge(dataset, ROWS, b"PAR1 is how it begins PAR1")
     assert only(dataset).what.startswith("cannot be decoded (")
     forge(dataset, ROWS, (dataset / "sequences/part-00002.parquet").read_bytes())
-    assert only(dataset).what == "cannot be decoded (has 4 rows instead of 12)"
+    assert only(dataset).what == "cannot be decoded (has 4 rows instead of 12) (receipt 00001.json)"
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_shard_that_may_not_be_on_the_disk_gets_no_receipt(
         ("ENOSPC:writing@zarr.json#5", "the disk is full"),
         ("EIO:syncing@dataset.json#2", "Input/output error"),
         ("EIO:syncing_folder@joints#5", "Input/output error"),
-        ("ENOSPC:writing@dataset.json#1", "No space left on device"),
+        ("ENOSPC:writing@dataset.json#1", "the disk is full"),
         ("EIO:syncing@zarr.json#1", "Input/output error"),
     ],
 )
