@@ -19,8 +19,9 @@ from posegen.library.channels import CHANNELS
 from posegen.library.load import load_library
 from posegen.motion.channels import gait_series
 from posegen.motion.engine import animate
+from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.gait.steps import WALK, gait_tables, stride_rate
-from posegen.motion.gait.walking import HARMONICS
+from posegen.motion.library_tables import style_tables
 from posegen.motion.scene_arrays import person_arrays
 from posegen.scene import Scenes, empty_scenes
 from posegen.skeleton import JOINTS, body_offsets, sole_points
@@ -135,7 +136,7 @@ def carried_walk(demand: Demand, stride: Array) -> Walk:
     """Walk with a root carried by the stance leg."""
     scenes = scene_of(demand)
     offsets = body_offsets(scenes.persons)[0, 0].astype(np.float64)
-    neutral = person_arrays(scenes).neutral[0, 0]
+    neutral = person_arrays(scenes, style_tables(load_library())).neutral[0, 0]
     weight, leg = gait_weight(demand), leg_length(offsets)
     span = demand.end - demand.begin
     turning = weight / weight.sum() * demand.turn * (SECONDS / span if demand.steady else 1.0)

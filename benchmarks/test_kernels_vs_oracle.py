@@ -12,7 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.guards import KERNEL_SPEEDUP, Guard
 from benchmarks.measure import compare
 from posegen.motion.channels import fill_waves
-from posegen.motion.gait.walking import HARMONICS
+from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.trunk import compose_rotations
 from posegen.randomness import philox, philox_kernel
 

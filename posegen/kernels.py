@@ -23,6 +23,7 @@ from posegen.kernel_linking import is_supported, link_into_callers, without_refe
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+Array: TypeAlias = NDArray[Any]
 Scalar: TypeAlias = Any
 """A float32 or float64 number in a kernel; numba compiles the kernel for either."""
 
@@ -140,7 +141,7 @@ def processor() -> tuple[str, ...]:
     return tuple(map(str, (name, features, settings.CPU_NAME, settings.CPU_FEATURES, settings.BOUNDSCHECK)))
 
 
-def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """Return an array of zeros that starts on a cache line.
 
     NumPy aligns arrays to 16 bytes. A vector that crosses a cache line is read twice.

@@ -295,7 +295,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.motion.trunk.place_child": place_child,
     "posegen.motion.trunk.place_arm": forward_kinematics,
     "posegen.motion.trunk.place_upper_body": forward_kinematics,
-    "posegen.motion.gait.running.warp_phase": warp_phase,
+    "posegen.motion.gait.curves.warp_phase": warp_phase,
     "posegen.motion.channels.fill_waves": fill_waves,
     "posegen.motion.channels.add_series": gait_angle,
     "posegen.motion.channels.add_harmonics": add_harmonics,

@@ -125,7 +125,7 @@ def test_plain_numba_gives_the_same(tmp_path: Path) -> None:
     """Kernels that are not linked into their callers, as with a version of numba that was not tested, give the same bits."""
     code = (
         "import numpy as np\n"
-        "from posegen.motion.feet.footsteps import standing_ankle_ahead\n"
+        "from posegen.motion.feet.stances import standing_ankle_ahead\n"
         "ahead = standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375)\n"
         "print(ahead.hex(), type(standing_ankle_ahead.get_call_template).__name__)"
     )

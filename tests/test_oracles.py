@@ -31,45 +31,47 @@ WITHOUT_ORACLE = {
     "posegen.checks.ranges": {PROPERTIES: "outside leaves_range apply_wider_ranges leaves_ranges"},
     "posegen.hashing": {TRIVIAL: "_count_odd_bits"},
     "posegen.motion.arms": {
-        CALLER: "place_hand place_hands clear_thighs",
+        CALLER: "place_hand clear_thighs",
         PROPERTIES: "fill_hand_channels pull_wrist fix_floor_anchor push_wrist_out",
-        TRIVIAL: "anchor_axes perpendicular_part ground_level meeting_axes",
+        TRIVIAL: "arm_of anchor_axes perpendicular_part ground_level meeting_axes",
     },
     "posegen.motion.channels": {
-        CALLER: "add_gait add_cycle_harmonics add_track",
+        CALLER: "add_gait add_cycle_harmonics add_track fill_channels run_height angles_height",
         PUBLISHED: "gait_series segment_series",
         PROPERTIES: "fill_layer_weight remove_style_posture counter_lean add_sway lean_into_curves look_ahead",
-        TRIVIAL: "is_arm",
+        TRIVIAL: "is_arm nominal_height",
     },
     "posegen.motion.engine": {
-        CALLER: "animate_scenes animate_actor fill_channels",
+        CALLER: "animate_scenes animate_actor",
         PROPERTIES: "fall_freely centre_height write_segments",
         TRIVIAL: "write_joints write_contacts mark_flight",
     },
     "posegen.motion.feet.footsteps": {
-        CALLER: "plan_stances place_stance_feet lower_pelvis clear_ground swing_leg solve_legs mark_lifted_feet",
-        TRIVIAL: "nominal_feet standing_ankle_ahead mark_guided",
+        CALLER: "place_stance_feet lower_pelvis clear_ground swing_leg solve_legs mark_lifted_feet",
+        TRIVIAL: "nominal_feet",
     },
     "posegen.motion.feet.ground": {
         PROPERTIES: "stair_levels fill_ground",
         TRIVIAL: "surface_height raise_body raise_feet",
     },
     "posegen.motion.feet.legs": {
-        PROPERTIES: "nominal_leg place_foot ease_reach solve_knee add_excess_height smooth_upper_envelope raise_heels "
+        PROPERTIES: "nominal_leg place_foot ease_reach solve_knee add_excess_height smooth_upper_envelope "
         "shank_lean excess_dorsiflexion excess_plantarflexion limit_swing_ankles roll_stance_foot limit_stance_ankles",
-        TRIVIAL: "fade_pitch fill_shank_leans widen_ankle_range upright_share",
+        TRIVIAL: "from_hip move_foot fill_shank_leans widen_ankle_range upright_share",
     },
     "posegen.motion.feet.stances": {
         PROPERTIES: "find_stances contact_offset time_stances mark_contact plan_footprints flatten_pitch pivot_turn "
-        "place_stance_foot flatten_stances drop_brief_contacts shorten_stances separate_footprints guide_footprints",
-        TRIVIAL: "rest_frame roll_forward rise_on_toes rolled_height guide_pitch guided_from",
+        "place_stance_foot flatten_stances drop_brief_contacts shorten_stances separate_footprints guide_footprints "
+        "raise_heels",
+        CALLER: "plan_stances",
+        TRIVIAL: "rest_frame roll_forward rise_on_toes rolled_height guide_pitch guided_from fade_pitch standing_ankle_ahead",
     },
     "posegen.motion.feet.swings": {
         PROPERTIES: "fill_swing fill_open_swing to_path_frame to_world_frame clear_floor guide_swings",
         CALLER: "swing_foot clear_swings",
         TRIVIAL: "heading_changes",
     },
-    "posegen.motion.gait.running": {PUBLISHED: "run_contact_seconds", PROPERTIES: "curve_warp run_rise"},
+    "posegen.motion.gait.curves": {PUBLISHED: "run_contact_seconds", PROPERTIES: "curve_warp run_rise"},
     "posegen.motion.gait.steps": {
         PUBLISHED: "stride_rate stance_share",
         TRIVIAL: "step_in_style has_bounce add_bounce",
@@ -78,7 +80,7 @@ WITHOUT_ORACLE = {
         PROPERTIES: "repetition_span time_in_cycle fill_times stage_knots knot_speeds knots_of_channel fill_track "
         "mark_intervals mark_airborne",
         TRIVIAL: "flight_seconds flight_count takeoff_share stage_bounds flight_begin is_foot key_size set_knot "
-        "root_height_unit flatten_ends interval_seconds",
+        "root_height_unit flatten_ends time_in_stage",
     },
     "posegen.motion.placement": {
         CALLER: "fill_paths",
@@ -89,13 +91,12 @@ WITHOUT_ORACLE = {
     "posegen.motion.timeline": {
         CALLER: "fill_timeline fill_speeds",
         PROPERTIES: "plan_ramps plan_rates integrate_path glide",
-        TRIVIAL: "_half_ramp _ramp_middle steps_continue fill_ramp path_increment segment_rates add_stride_parameters",
+        TRIVIAL: "_half_ramp ramped_seconds steps_continue fill_ramp path_increment segment_rates add_stride_parameters",
     },
     "posegen.motion.trigonometry": {TRIVIAL: "ease_towards"},
     "posegen.motion.trunk": {
         PROPERTIES: "fill_pelvis_height soften_steps pelvis_path",
-        CALLER: "pelvis_rotation place_hips run_height angles_height",
-        TRIVIAL: "negate_row nominal_height",
+        CALLER: "pelvis_rotation place_hips spine_rotation",
     },
     "posegen.motion.workspace": {TRIVIAL: "between fill_row copy_row leg_length to_grid"},
     "posegen.randomness": {CALLER: "_fill"},

@@ -6,41 +6,21 @@ hand instead; the channel `hand_reach` moves the wrist from the one position tow
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, inline_kernel, kernel
+from posegen.kernels import Array, Scalar, inline_kernel, kernel
 from posegen.library.channels import ANCHORS, HAND_CHANNELS
 from posegen.motion import rows
 from posegen.motion.channels import add_cycle_harmonics, fill_layer_weight
-from posegen.motion.feet.stances import FIRST, LAST, find_stances
+from posegen.motion.feet.stances import find_stances
 from posegen.motion.feet.swings import fill_swing
 from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten_ends, knots_of_channel, mark_intervals
 from posegen.motion.library_tables import SUPPORTS, ActionTables
 from posegen.motion.trigonometry import ease_towards
-from posegen.motion.workspace import (
-    PARTNER_UNIT,
-    PARTNER_Y,
-    POINT_COS,
-    POINT_SIN,
-    POINT_UNIT,
-    POINT_X,
-    POINT_Y,
-    POINT_Z,
-    Clock,
-    Person,
-    Role,
-    Segment,
-    Workspace,
-    between,
-    copy_row,
-    fill_row,
-)
+from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, copy_row, fill_row
 from posegen.skeleton import CONTACTS, PROPORTIONS
-
-Array = NDArray[Any]
 
 SHOULDER_HEIGHT = PROPORTIONS["shoulder_height"]
 ALONE_AHEAD = 0.72
@@ -75,6 +55,38 @@ PUSH_PASSES = 5
 """Number of passes: as the wrist moves out, the elbow follows, so that one pass is not enough."""
 
 
+class Arm(NamedTuple):
+    """One arm over the frames.
+
+    Attributes
+    ----------
+    upper, fore : float
+        Lengths of upper arm and forearm, metres.
+    sign : float
+        1 on the left, -1 on the right.
+    chest : float32 [9, frames]
+        Rotation of the uppermost spine joint.
+    shoulder, elbow, wrist : float32 [3, frames]
+        Positions, metres.
+    """
+
+    upper: Scalar
+    fore: Scalar
+    sign: Scalar
+    chest: Array
+    shoulder: Array
+    elbow: Array
+    wrist: Array
+
+
+@kernel
+def arm_of(work: Workspace, person: Person, side: int) -> Arm:
+    """Return the arm of one side: 0 left, 1 right."""
+    shoulder, elbow, wrist = LEFT_SHOULDER + side, LEFT_ELBOW + side, LEFT_WRIST + side
+    upper, fore, joints = -person.offsets[elbow, 1], -person.offsets[wrist, 1], work.joints
+    return Arm(upper, fore, np.float32(1.0 - 2.0 * side), work.turns[5], joints[shoulder], joints[elbow], joints[wrist])
+
+
 @kernel
 def anchor_axes(anchor: int, work: Workspace, level: Scalar, axes: Array, origin: Array) -> tuple[Array, Array]:
     """Return rotation [9, frames] and origin [3, frames] of an anchor; those of the floor are written to `axes` and `origin`.
@@ -105,54 +117,39 @@ def fill_hand_channels(
 
     In a gait the target is constant.
     """
-    fill_times(segment, actions, draws, work.times)
+    fill_times(work, segment, actions, draws)
     for c in range(first, first + HAND):
         row = work.channels[c]
         fill_row(row, np.float32(actions.pose[segment.kind, c] if segment.gait else 0.0))
         if actions.used[segment.kind, c] and not segment.gait:
-            n = knots_of_channel(segment, actions, draws, 1.0, c, 1.0, work.times, work.knots, work.moving)
+            n = knots_of_channel(work, segment, actions, draws, 1.0, c, 1.0)
             if layered or c != first + HAND_REACH:
-                flatten_ends(work.knots, work.moving, n)
+                flatten_ends(work, n)
             fill_track(row, work.knots, n, clock)
             add_cycle_harmonics(row, segment, actions, draws, c, clock)
 
 
 @kernel
-def pull_wrist(
-    hand: Array,
-    axes: Array,
-    origin: Array,
-    arm: Scalar,
-    sign: Scalar,
-    weight: Array,
-    shoulder: Array,
-    wrist: Array,
-    first: int,
-    last: int,
-    goal: Array,
-) -> None:
+def pull_wrist(arm: Arm, hand: Array, axes: Array, origin: Array, weight: Array, first: int, last: int, goal: Array) -> None:
     """Write the goal of a wrist: between its own position and the target, within the reach of the arm.
 
     Parameters
     ----------
+    arm : Arm
+        By forward kinematics.
     hand : float32 [4, frames]
         Channels of the hand: aside, up, forward in arm lengths, and reach.
     axes, origin : float32 [9, frames], [3, frames]
         Rotation and origin of the anchor; metres.
-    arm : float
-        Arm length, metres.
-    sign : float
-        1 on the left, -1 on the right.
     weight : float32 [frames]
         Weight of the segment over the segments below it.
-    shoulder, wrist : float32 [3, frames]
-        Positions by forward kinematics, metres.
     first, last : int
         Frames of the segment.
     goal : float32 [3, frames], changed
         Goal of the wrist, metres.
     """
-    length, mirror, one = np.float32(arm), np.float32(sign), np.float32(1.0)
+    length, mirror, one = np.float32(arm.upper + arm.fore), np.float32(arm.sign), np.float32(1.0)
+    shoulder, wrist = arm.shoulder, arm.wrist
     easy, longest = np.float32(EASY) * length, np.float32(LONGEST) * length
     for f in between(first, last):
         a, u, w = mirror * length * hand[HAND_ASIDE, f], length * hand[HAND_UP, f], length * hand[HAND_FORWARD, f]
@@ -176,32 +173,21 @@ def perpendicular_part(x: Scalar, y: Scalar, z: Scalar, ux: Scalar, uy: Scalar, 
 
 
 @kernel
-def elbow_direction(
-    shoulder: Array,
-    elbow: Array,
-    wrist: Array,
-    f: int,
-    bx: Scalar,
-    by: Scalar,
-    bz: Scalar,
-    sign: Scalar,
-    least: Scalar,
-    chest: Array,
-) -> tuple[Scalar, Scalar, Scalar]:
+def elbow_direction(arm: Arm, f: int, bx: Scalar, by: Scalar, bz: Scalar, least: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Return the direction of the elbow from the line along (bx, by, bz), after turning the arm there as a whole.
 
     If the elbow was nearer than `least` metres to the line to the wrist, downwards and outwards is mixed in. A direction
     relative to the new line alone would change sides from frame to frame for an elbow near that line.
     """
+    shoulder, elbow, wrist, chest = arm.shoulder, arm.elbow, arm.wrist, arm.chest
     ax, ay, az = wrist[0, f] - shoulder[0, f], wrist[1, f] - shoulder[1, f], wrist[2, f] - shoulder[2, f]
     size = np.float32(1.0) / np.sqrt(ax * ax + ay * ay + az * az)
     ax, ay, az = size * ax, size * ay, size * az
-    x, y, z = perpendicular_part(
-        elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f], ax, ay, az
-    )
+    x, y, z = elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f]
+    x, y, z = perpendicular_part(x, y, z, ax, ay, az)
     lack = least - np.sqrt(x * x + y * y + z * z)
     if lack > 0:
-        out = np.float32(0.5) * sign
+        out = np.float32(0.5) * np.float32(arm.sign)
         dx, dy, dz = out * chest[0, f] - chest[1, f], out * chest[3, f] - chest[4, f], out * chest[6, f] - chest[7, f]
         dx, dy, dz = perpendicular_part(dx, dy, dz, ax, ay, az)
         x, y, z = x + lack * dx, y + lack * dy, z + lack * dz
@@ -214,36 +200,20 @@ def elbow_direction(
 
 
 @kernel
-def solve_elbow(
-    upper_length: Scalar,
-    fore_length: Scalar,
-    sign: Scalar,
-    chest: Array,
-    shoulder: Array,
-    goal: Array,
-    first: int,
-    last: int,
-    elbow: Array,
-    wrist: Array,
-) -> None:
+def solve_elbow(arm: Arm, goal: Array, first: int, last: int) -> None:
     """Write wrist and elbow for a goal of the wrist; the elbow stays on its side of the arm (two-bone inverse kinematics).
 
     Parameters
     ----------
-    upper_length, fore_length : float
-        Metres.
-    sign : float
-        1 on the left, -1 on the right.
-    chest : float32 [9, frames]
-        Rotation of the uppermost spine joint.
-    shoulder, goal : float32 [3, frames]
+    arm : Arm
+        By forward kinematics; elbow and wrist are changed.
+    goal : float32 [3, frames]
         Metres.
     first, last : int
         Frames to solve; frames whose goal is the wrist itself are unchanged.
-    elbow, wrist : float32 [3, frames], changed
-        Positions by forward kinematics, metres.
     """
-    upper, fore, mirror, half = np.float32(upper_length), np.float32(fore_length), np.float32(sign), np.float32(0.5)
+    upper, fore, half = np.float32(arm.upper), np.float32(arm.fore), np.float32(0.5)
+    chest, shoulder, elbow, wrist = arm.chest, arm.shoulder, arm.elbow, arm.wrist
     longest, least = np.float32(LONGEST) * (upper + fore), np.float32(STRAIGHT) * upper
     shortest = np.sqrt(upper * upper + fore * fore + np.float32(2.0 * COS_FOLDED) * upper * fore)
     for f in between(first, last):
@@ -261,7 +231,7 @@ def solve_elbow(
         x, y, z = x / distance, y / distance, z / distance
         along = (upper * upper - fore * fore + distance_kept * distance_kept) * half / distance_kept
         out = np.sqrt(max(upper * upper - along * along, np.float32(0.0)))
-        px, py, pz = elbow_direction(shoulder, elbow, wrist, f, x, y, z, mirror, least, chest)
+        px, py, pz = elbow_direction(arm, f, x, y, z, least)
         elbow[0, f] = shoulder[0, f] + along * x + out * px
         elbow[1, f] = shoulder[1, f] + along * y + out * py
         elbow[2, f] = shoulder[2, f] + along * z + out * pz
@@ -296,10 +266,10 @@ def fix_floor_anchor(
     for axis, path in ((0, rows.PATH_X), (2, rows.PATH_Z)):
         row, going = origin[axis], work.root[path]
         for i in range(count):
-            first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+            first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
             row[first:last] = going[(first + last) // 2]
         for i in range(count - 1):
-            fill_swing(row, going, int(stances[i, LAST]) - 1, int(stances[i + 1, FIRST]), 0.0, 0.0, longest, longest)
+            fill_swing(row, going, int(stances[i, rows.LAST]) - 1, int(stances[i + 1, rows.FIRST]), 0.0, 0.0, longest, longest)
 
 
 @kernel
@@ -310,14 +280,13 @@ def ground_level(work: Workspace, segment: Segment, clock: Clock) -> Scalar:
 
 
 @kernel
-def place_hand(
-    work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, side: int, first: int, last: int
-) -> None:
-    """Move one hand (0 left, 1 right) to the targets of the segments, layers after base segments."""
-    joints, offsets, channel = work.joints, person.offsets, FIRST_HAND + HAND * side
-    shoulder, elbow, wrist = joints[LEFT_SHOULDER + side], joints[LEFT_ELBOW + side], joints[LEFT_WRIST + side]
-    upper, fore = -offsets[LEFT_ELBOW + side, 1], -offsets[LEFT_WRIST + side, 1]
-    sign = np.float32(1.0 - 2.0 * side)
+def place_hand(work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, side: int) -> None:
+    """Move one hand (0 left, 1 right) to the targets of the segments, layers after base segments.
+
+    Without targets nothing is computed. `work` is as :func:`posegen.motion.trunk.place_upper_body` leaves it; elbow and wrist
+    are changed.
+    """
+    arm, channel, first, last = arm_of(work, person, side), FIRST_HAND + HAND * side, clock.margin, clock.margin + clock.frames
     goal, weight, hand = work.turns[2], work.root[rows.WORK2], work.channels[channel : channel + HAND]
     drawn = False
     for k in range(len(role.segments)):
@@ -334,7 +303,7 @@ def place_hand(
             continue
         if not drawn:
             for axis in range(3):
-                copy_row(wrist[axis], first, last, goal[axis])
+                copy_row(arm.wrist[axis], first, last, goal[axis])
             drawn = True
         # A gait fades into its neighbours; other base segments begin and end with a reach of 0.
         if segment.gait:
@@ -350,30 +319,14 @@ def place_hand(
         axes, origin = anchor_axes(anchor, work, level, work.turns[0], work.turns[1])
         if meets:
             axes, origin = work.turns[0], work.turns[1]
-            meeting_axes(role.point, work.root, f0, person.stature, upper + fore, anchor == PARTNER_ANCHOR, axes, origin)
+            meeting_axes(
+                role.point, work.root, f0, person.stature, arm.upper + arm.fore, anchor == PARTNER_ANCHOR, axes, origin
+            )
         if segment.support == SUPPORTED_BY_FLOOR and segment.speed > 0:
             fix_floor_anchor(work, segment, actions, person.draws, clock, side, origin)
-        pull_wrist(hand, axes, origin, upper + fore, sign, weight, shoulder, wrist, f0, f1, goal)
+        pull_wrist(arm, hand, axes, origin, weight, f0, f1, goal)
     if drawn:
-        solve_elbow(upper, fore, sign, work.turns[5], shoulder, goal, first, last, elbow, wrist)
-
-
-@kernel
-def place_hands(
-    work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, first: int, last: int
-) -> None:
-    """Move both hands to the targets of the segments in frames `first` to `last`; without targets nothing is computed.
-
-    Parameters
-    ----------
-    work : Workspace
-        As :func:`posegen.motion.trunk.place_upper_body` leaves it; elbows and wrists are changed.
-    role, person, actions, clock
-        Role and body of the actor, tables of the actions, time of the frames.
-    first, last : int
-    """
-    for side in range(2):
-        place_hand(work, role, person, actions, clock, side, first, last)
+        solve_elbow(arm, goal, first, last)
 
 
 @inline_kernel
@@ -467,26 +420,23 @@ def push_wrist_out(
 
 
 @kernel
-def clear_thighs(work: Workspace, person: Person, first: int, last: int) -> None:
-    """Keep both forearms out of both thighs in frames `first` to `last`; elbows and wrists in `joints` are changed."""
-    joints, offsets, goal = work.joints, person.offsets, work.turns[2]
-    least = FLESH_RADII * float(-offsets[4, 1] - offsets[7, 1]) - FLESH_GIVES
+def clear_thighs(work: Workspace, person: Person, clock: Clock) -> None:
+    """Keep both forearms out of both thighs in the stored frames; elbows and wrists in `joints` are changed."""
+    offsets, goal, first, last = person.offsets, work.turns[2], clock.margin, clock.margin + clock.frames
+    least, distances = FLESH_RADII * float(-offsets[4, 1] - offsets[7, 1]) - FLESH_GIVES, work.root[rows.WORK]
+    reach = least + 2.0 * WRIST_EASE
     for side in range(2):
-        shoulder, elbow, wrist = joints[LEFT_SHOULDER + side], joints[LEFT_ELBOW + side], joints[LEFT_WRIST + side]
-        upper, fore = -offsets[LEFT_ELBOW + side, 1], -offsets[LEFT_WRIST + side, 1]
+        arm = arm_of(work, person, side)
+        elbow, wrist = arm.elbow, arm.wrist
         for other in range(2):
             leg = work.legs[side if other == 0 else 1 - side]
             hip, knee = leg[rows.HIP_X : rows.HIP_X + 3], leg[rows.KNEE_X : rows.KNEE_X + 3]
-            near = is_near_thigh(elbow, wrist, hip, knee, 1.0, least + 2.0 * WRIST_EASE, first, last, work.root[rows.WORK])
-            near = near or is_near_thigh(
-                elbow, wrist, hip, knee, 0.6, least + 2.0 * WRIST_EASE, first, last, work.root[rows.WORK]
-            )
+            near = is_near_thigh(elbow, wrist, hip, knee, 1.0, reach, first, last, distances)
+            near = near or is_near_thigh(elbow, wrist, hip, knee, 0.6, reach, first, last, distances)
             for again in range(PUSH_PASSES if near else 0):
                 deep = least - 0.5 * WRIST_EASE if again else least
                 if push_wrist_out(work.root, elbow, wrist, hip, knee, deep, first, last, goal):
-                    solve_elbow(
-                        upper, fore, np.float32(1.0 - 2.0 * side), work.turns[5], shoulder, goal, first, last, elbow, wrist
-                    )
+                    solve_elbow(arm, goal, first, last)
 
 
 @kernel
@@ -514,9 +464,10 @@ def meeting_axes(
     origin : float32 [3 or more, frames], written
         Metres.
     """
-    x, y, z, s, c, unit = point[POINT_X], point[POINT_Y], point[POINT_Z], point[POINT_SIN], point[POINT_COS], point[POINT_UNIT]
+    x, y, z = point[rows.POINT_X], point[rows.POINT_Y], point[rows.POINT_Z]
+    s, c, unit = point[rows.POINT_SIN], point[rows.POINT_COS], point[rows.POINT_UNIT]
     if holds:
-        y, unit = point[PARTNER_Y], point[PARTNER_UNIT]
+        y, unit = point[rows.PARTNER_Y], point[rows.PARTNER_UNIT]
     if unit == 0:
         f = min(first, root.shape[1] - 1)
         s, c, unit = float(root[rows.HEADING_SIN, f]), float(root[rows.HEADING_COS, f]), float(arm)

@@ -7,27 +7,20 @@ segments add key poses and harmonics, and layered segments replace the channels 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from posegen.constants import GRAVITY
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion import rows
-from posegen.motion.gait.running import RUN_SPEEDS, warp_phase
-from posegen.motion.gait.steps import AHEAD, ARM_SWING, HOP, RUN, SKIP, STEP, WALK, Gaits, add_bounce, has_bounce
-from posegen.motion.gait.walking import HARMONICS
-from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten_ends, knots_of_channel, stage_bounds
-from posegen.motion.library_tables import FLOOR, ActionTables
+from posegen.motion import key_poses, rows
+from posegen.motion.gait import steps
+from posegen.motion.gait.curves import HARMONICS, RUN_SPEEDS, curve_warp, run_rise, warp_phase
+from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
+from posegen.motion.library_tables import FLIGHT, FLOOR, ActionTables
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-from posegen.motion.workspace import Clock, Person, Segment, Workspace, between, frame_window
-
-Array = NDArray[Any]
+from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
 
 FIRST_ARM = CHANNELS.index("left_collar_elevation") - CHANNELS.index("left_hip_flexion")
-FIRST_LEFT, FIRST_RIGHT = CHANNELS.index("left_hip_flexion"), CHANNELS.index("right_hip_flexion")
 TRUNK_FLEXION, TRUNK_LATERAL = CHANNELS.index("trunk_flexion"), CHANNELS.index("trunk_lateral")
 SHOULDER_FLEXION, SHOULDER_ABDUCTION = (
     tuple(CHANNELS.index(f"{side}_shoulder_{c}") for side in ("left", "right")) for c in ("flexion", "abduction")
@@ -39,6 +32,18 @@ LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
 NECK_ROTATION = CHANNELS.index("neck_rotation")
+HIP_FLEXION, KNEE_FLEXION, DORSIFLEXION = (
+    tuple(CHANNELS.index(f"{side}_{c}") for side in ("left", "right"))
+    for c in ("hip_flexion", "knee_flexion", "ankle_dorsiflexion")
+)
+TILT = CHANNELS.index("pelvis_tilt")
+FOOT_ROLL, LANDING_ANKLE = 0.18, 0.1
+"""Fractions of the leg: half of what the rolling foot adds to the distance of a running stance; height of the ankle at landing.
+"""
+SEAT_BELOW_PELVIS = 0.058
+"""Distance from the pelvis joint of a seated person down to the seat, as a fraction of stature."""
+GAZE_LEAD = 0.45
+"""Seconds by which the head leads a turn."""
 
 
 @kernel
@@ -48,7 +53,7 @@ def fill_waves(phase: Array, warp: Array, waves: Array) -> None:
     Parameters
     ----------
     phase, warp : float32 [frames]
-        Turns; see :func:`posegen.motion.gait.running.warp_phase`.
+        Turns; see :func:`posegen.motion.gait.curves.warp_phase`.
     waves : float32 [2 * HARMONICS, frames], written
         Cosines of 1 to HARMONICS times the phase, then sines.
     """
@@ -65,14 +70,14 @@ def fill_waves(phase: Array, warp: Array, waves: Array) -> None:
 
 
 @kernel
-def gait_series(gait: int, speed: Scalar, leg: Scalar, gaits: Gaits, channel: int, series: Array) -> None:
+def gait_series(gait: int, speed: Scalar, leg: Scalar, gaits: steps.Gaits, channel: int, series: Array) -> None:
     """Write the Fourier series of one channel at a speed, linear between the published speeds."""
-    if gait == RUN:
+    if gait == steps.RUN:
         faster = np.float32(min(max((speed - RUN_SPEEDS[0]) / (RUN_SPEEDS[1] - RUN_SPEEDS[0]), -0.15), 1.2))
         for i in range(len(series)):
             series[i] = gaits.run[0, channel, i] + faster * (gaits.run[1, channel, i] - gaits.run[0, channel, i])
         return
-    dimensionless = 0.0 if gait == STEP else speed / np.sqrt(GRAVITY * leg)
+    dimensionless = 0.0 if gait == steps.STEP else speed / np.sqrt(GRAVITY * leg)
     last = len(gaits.speeds) - 1
     k = 0
     while k < last - 1 and dimensionless > gaits.speeds[k + 1]:
@@ -110,24 +115,23 @@ def is_arm(channel: int) -> bool:
 
 
 @kernel
-def segment_series(
-    segment: Segment, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, channel: int, series: Array
-) -> bool:
+def segment_series(segment: Segment, person: Person, actions: ActionTables, channel: int, series: Array) -> bool:
     """Write the series of one channel in a gait segment: the curve of the gait, changed by energy, style and action.
 
     Returns whether the segment moves the channel.
     """
-    kind = segment.kind
-    swings = gaits.moved[channel] and not (actions.held[kind, channel] or segment.gait in (HOP, SKIP))
-    bouncing = segment.gait == WALK and has_bounce(channel, person.style)
+    kind, gaits = segment.kind, actions.gaits
+    swings = gaits.moved[channel] and not (actions.held[kind, channel] or segment.gait in (steps.HOP, steps.SKIP))
+    bouncing = segment.gait == steps.WALK and steps.has_bounce(channel, person.style)
     if not (swings or actions.held[kind, channel] or actions.used[kind, channel] or bouncing):
         return False
     if swings:
-        gait_series(segment.gait, segment.speed * abs(actions.stride[kind, AHEAD]), leg, gaits, channel, series)
+        speed = segment.speed * abs(actions.stride[kind, steps.AHEAD])
+        gait_series(segment.gait, speed, leg_length(person), gaits, channel, series)
         if is_arm(channel):
-            swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[ARM_SWING]
+            swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[steps.ARM_SWING]
             # Runners swing their arms about as far as the range of the shoulders, in every style.
-            size = np.float32(swing if segment.gait == WALK else min(swing, MOST_RUNNING_SWING))
+            size = np.float32(swing if segment.gait == steps.WALK else min(swing, MOST_RUNNING_SWING))
             for n in range(1, len(series)):
                 series[n] *= size
         series[0] += np.float32(person.posture[channel])
@@ -135,7 +139,7 @@ def segment_series(
         series[:] = np.float32(0.0)
         series[0] = np.float32(person.neutral[channel])
     if bouncing:
-        add_bounce(channel, person.style, series, 1 + HARMONICS)
+        steps.add_bounce(channel, person.style, series, 1 + HARMONICS)
     series[0] += np.float32(actions.pose[kind, channel])
     for i in range(segment.first_series, segment.last_series):
         if actions.series_channel[i] == channel:
@@ -146,11 +150,9 @@ def segment_series(
 
 
 @kernel
-def add_gait(
-    work: Workspace, k: int, segment: Segment, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits, sums: Array
-) -> None:
-    """Pull the channels to the curves of gait segment `k` by its weight; `sums` is float32 [frames], scratch."""
-    series, weight = work.series, work.weights[k]
+def add_gait(work: Workspace, k: int, segment: Segment, person: Person, actions: ActionTables) -> None:
+    """Pull the channels to the curves of gait segment `k` by its weight."""
+    series, weight, sums = work.series, work.weights[k], work.root[rows.WORK]
     first, last = 0, len(weight)
     while first < last and weight[first] <= 0:
         first += 1
@@ -159,7 +161,7 @@ def add_gait(
     if first == last:
         return
     for c in range(len(work.channels)):
-        if segment_series(segment, leg, person, actions, gaits, c, series):
+        if segment_series(segment, person, actions, c, series):
             add_series(work.channels[c], weight, work.waves, series, person.neutral[c], first, last, sums)
 
 
@@ -196,14 +198,15 @@ def add_cycle_harmonics(row: Array, segment: Segment, actions: ActionTables, dra
 
 @kernel
 def add_track(
-    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, leg: Scalar, height_unit: Scalar, clock: Clock
+    work: Workspace, segment: Segment, actions: ActionTables, person: Person, height_unit: Scalar, clock: Clock
 ) -> None:
     """Add key poses and harmonics of a base segment to all channels except those of the hands."""
-    fill_times(segment, actions, draws, work.times)
+    draws, leg = person.draws, leg_length(person)
+    key_poses.fill_times(work, segment, actions, draws)
     for c in range(FIRST_HAND):
         if actions.used[segment.kind, c]:
-            n = knots_of_channel(segment, actions, draws, np.float64(leg), c, height_unit, work.times, work.knots, work.moving)
-            fill_track(work.channels[c], work.knots, n, clock)
+            n = key_poses.knots_of_channel(work, segment, actions, draws, leg, c, height_unit)
+            key_poses.fill_track(work.channels[c], work.knots, n, clock)
     for c in range(FIRST_HAND):
         add_cycle_harmonics(work.channels[c], segment, actions, draws, c, clock)
 
@@ -219,13 +222,9 @@ def fill_layer_weight(row: Array, segment: Segment, first: int, last: int, clock
 
 
 @kernel
-def remove_style_posture(
-    channels: Array, segment: Segment, actions: ActionTables, person: Person, clock: Clock, weight: Array
-) -> None:
-    """Remove the posture of a style where a base segment has its own: in arms that it moves, and on the floor.
-
-    `weight` is float32 [frames], scratch.
-    """
+def remove_style_posture(work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock) -> None:
+    """Remove the posture of a style where a base segment has its own: in arms that it moves, and on the floor."""
+    channels, weight = work.channels, work.root[rows.WORK]
     f0, f1 = frame_window(clock, segment.start, segment.end, channels.shape[1])
     filled = False
     for c in range(FIRST_HAND):
@@ -242,13 +241,13 @@ def remove_style_posture(
 
 
 @kernel
-def counter_lean(channels: Array, segment: Segment, actions: ActionTables, clock: Clock, weight: Array) -> None:
+def counter_lean(work: Workspace, segment: Segment, actions: ActionTables, clock: Clock) -> None:
     """Lean the trunk away from arms that a layer raises aside or ahead, unless the layer moves the trunk itself.
 
     An arm has a twentieth of the mass: held out, it moves the centre of mass by nearly 2 cm, and the trunk compensates about
-    half of that. `weight` is float32 [frames], written by :func:`add_layer`.
+    half of that. The weight of the layer is that written by :func:`add_layer`.
     """
-    kind = segment.kind
+    kind, channels, weight = segment.kind, work.channels, work.root[rows.WORK2]
     f0, f1 = frame_window(clock, segment.start, segment.end, channels.shape[1])
     if actions.owned[kind, TRUNK_FLEXION] or actions.owned[kind, TRUNK_LATERAL]:
         return
@@ -266,29 +265,24 @@ def counter_lean(channels: Array, segment: Segment, actions: ActionTables, clock
 
 
 @kernel
-def add_layer(
-    work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock, row: Array, weight: Array
-) -> None:
-    """Replace the channels that a layered segment owns: fade from the values below to its key poses, and back.
-
-    `row` and `weight` are float32 [frames], scratch.
-    """
-    a, channels, draws = segment.kind, work.channels, person.draws
+def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock) -> None:
+    """Replace the channels that a layered segment owns: fade from the values below to its key poses, and back."""
+    a, channels, draws, row, weight = segment.kind, work.channels, person.draws, work.root[rows.WORK], work.root[rows.WORK2]
     f0, f1 = frame_window(clock, segment.start, segment.end, channels.shape[1])
     fill_layer_weight(weight, segment, f0, f1, clock)
     size = 1.0 + 0.4 * (segment.amplitude - 1.0)
     keyed = segment.last_key > segment.first_key
     if keyed:
-        fill_times(segment, actions, draws, work.times)
+        key_poses.fill_times(work, segment, actions, draws)
     for c in range(FIRST_HAND):
         if not actions.owned[a, c]:
             continue
         usual = person.neutral[c] - person.posture[c] if is_arm(c) and actions.used[a, c] else person.neutral[c]
         if keyed and actions.used[a, c]:
             row[f0:f1] = np.float32(usual)
-            n = knots_of_channel(segment, actions, draws, 1.0, c, 1.0, work.times, work.knots, work.moving)
-            flatten_ends(work.knots, work.moving, n)
-            fill_track(row, work.knots, n, clock)
+            n = key_poses.knots_of_channel(work, segment, actions, draws, 1.0, c, 1.0)
+            key_poses.flatten_ends(work, n)
+            key_poses.fill_track(row, work.knots, n, clock)
         else:
             row[f0:f1] = np.float32(usual + actions.pose[a, c] * size)
         add_cycle_harmonics(row, segment, actions, draws, c, clock)
@@ -328,3 +322,92 @@ def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
     for f in range(frames):
         ahead = root[rows.HEADING, min(f + frames_ahead, frames - 1)] - root[rows.HEADING, f]
         row[f] += np.float32(0.6) * min(max(ahead, -most), most)
+
+
+@kernel
+def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, person: Person) -> Scalar:
+    """Return the height of the pelvis in metres when a leg with these angles (turns) carries the body."""
+    thigh, shank, foot = -person.offsets[4, 1], -person.offsets[7, 1], person.foot
+    upper = hip - tilt
+    lower = upper - knee
+    s, c = sin_turns(lower + ankle), cos_turns(lower + ankle)
+    down = thigh * cos_turns(upper) + shank * cos_turns(lower)
+    depth = max(foot[rows.FOOT_HEEL] * s, -foot[rows.FOOT_BALL] * s)
+    return down + foot[rows.FOOT_ANKLE_HEIGHT] * c + depth - person.offsets[1, 1]
+
+
+@kernel
+def run_height(work: Workspace, k: int, segment: Segment, person: Person, actions: ActionTables) -> Scalar:
+    """Return the height of the pelvis in the middle of a running stance of the near leg in segment `k`, in metres.
+
+    The angles give one height. The other, lower one is that from which the leg still reaches its footprint at landing, after
+    the rise by force and flight. The result is a weighted mean.
+    """
+    leg, stride, rate = leg_length(person), actions.stride[segment.kind], work.rates[0, k]
+    duty = steps.stance_share(segment.gait, segment.speed, rate, stride)
+    stand = angles_height(work, segment, duty, person, actions)
+    period, contact = 1.0 / (rate * stride[steps.BOUNCES]), duty / rate
+    rise = run_rise(0.0, contact, period) - run_rise(0.5 * contact, contact, period)
+    ahead = max(0.5 * segment.speed * contact - FOOT_ROLL * leg, 0.0)
+    reach = np.sqrt(max(leg * leg - ahead * ahead, 0.25 * leg * leg)) + LANDING_ANKLE * leg - person.offsets[1, 1] - rise
+    return 0.15 * stand + 0.85 * min(stand, reach)
+
+
+@kernel
+def angles_height(work: Workspace, segment: Segment, duty: Scalar, person: Person, actions: ActionTables) -> Scalar:
+    """Return the height of the pelvis when the near leg stands with the angles of a gait segment in the middle
+    of its stance.
+    """
+    side = segment.kind % 2
+    warp = curve_warp(duty) if actions.stride[segment.kind, steps.BOUNCES] == 2 else 0.0
+    series, angles = work.series, work.angles
+    channels = (HIP_FLEXION[side], KNEE_FLEXION[side], DORSIFLEXION[side], TILT)
+    for i in range(4):
+        angles[i] = person.neutral[channels[i]]
+        if not segment_series(segment, person, actions, channels[i], series):
+            continue
+        angles[i] = series[0]
+        for k in range(HARMONICS):
+            at = (warp_phase(0.5 * duty, warp) + 0.5 * side) * (k + 1)
+            angles[i] += series[1 + k] * cos_turns(at) + series[1 + HARMONICS + k] * sin_turns(at)
+    return nominal_height(angles[0], angles[1], angles[2], angles[3], person)
+
+
+@kernel
+def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTables, stand: Scalar, clock: Clock) -> None:
+    """Write the channels from posture, sway and all segments, write the pelvis height of running, and mark jumps.
+
+    `stand` is the height of the pelvis in standing, in metres.
+    """
+    leg, root = leg_length(person), work.root
+    fill_row(root[rows.RUN_HEIGHT], np.float32(0.0))
+    seat = (
+        role.start[rows.SEAT_HEIGHT] + SEAT_BELOW_PELVIS * person.stature
+        if role.start[rows.SEAT_HEIGHT] > 0
+        else stand - 0.5 * leg
+    )
+    fill_row(work.airborne, False)
+    for c in range(len(work.channels)):
+        fill_row(work.channels[c], np.float32(person.neutral[c]))
+    add_sway(work.channels, person.sway, person.draws, clock)
+    fill_waves(root[rows.PHASE], root[rows.WARP], work.waves)
+    for k in range(len(role.segments)):
+        segment = role.segments[k]
+        if segment.start > clock.first + root.shape[1] * clock.step:
+            continue  # only faster variants reach this part of the scene
+        if k >= role.base:
+            add_layer(work, segment, actions, person, clock)
+            counter_lean(work, segment, actions, clock)
+        elif segment.gait:
+            add_gait(work, k, segment, person, actions)
+            if actions.stride[segment.kind, steps.BOUNCES] > 0:
+                height = np.float32(run_height(work, k, segment, person, actions))
+                for f in range(root.shape[1]):
+                    root[rows.RUN_HEIGHT, f] += work.weights[k, f] * height
+        else:
+            add_track(work, segment, actions, person, key_poses.root_height_unit(segment, leg, seat, stand), clock)
+            if segment.support == FLIGHT:
+                key_poses.mark_airborne(segment, person.draws, clock, work.airborne)
+            remove_style_posture(work, segment, actions, person, clock)
+    lean_into_curves(root, work.channels[TRUNK_LATERAL])
+    look_ahead(root, work.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))

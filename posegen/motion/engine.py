@@ -5,52 +5,23 @@ Each kernel called here is defined in the module of its body part. Planning deci
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRAVITY
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.library.load import Library
-from posegen.motion import rows
-from posegen.motion.arms import clear_thighs, place_hands
-from posegen.motion.channels import (
-    NECK_ROTATION,
-    TRUNK_LATERAL,
-    add_gait,
-    add_layer,
-    add_sway,
-    add_track,
-    counter_lean,
-    fill_waves,
-    lean_into_curves,
-    look_ahead,
-    remove_style_posture,
-)
+from posegen.motion import rows, trunk
+from posegen.motion.arms import clear_thighs, place_hand
+from posegen.motion.channels import DORSIFLEXION, HIP_FLEXION, KNEE_FLEXION, TILT, fill_channels, nominal_height
 from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
 from posegen.motion.feet.legs import nominal_leg
-from posegen.motion.gait.steps import BOUNCES, Gaits, stance_share
-from posegen.motion.key_poses import mark_airborne, mark_intervals, root_height_unit, stage_bounds
-from posegen.motion.library_tables import FLIGHT, SEAT, ActionTables, library_tables, style_tables
+from posegen.motion.key_poses import mark_intervals, stage_bounds
+from posegen.motion.library_tables import SEAT, ActionTables, library_tables, style_tables
 from posegen.motion.placement import face_partners
 from posegen.motion.scene_arrays import Roles, person_arrays, person_at, role_arrays, role_at
 from posegen.motion.timeline import fill_timeline
-from posegen.motion.trunk import (
-    DORSIFLEXION,
-    HIP_FLEXION,
-    KNEE_FLEXION,
-    OBLIQUITY,
-    TILT,
-    fill_pelvis_height,
-    nominal_height,
-    pelvis_path,
-    pelvis_rotation,
-    place_upper_body,
-    run_height,
-    soften_steps,
-)
 from posegen.motion.workspace import (
     MARGIN_SECONDS,
     Clock,
@@ -60,7 +31,6 @@ from posegen.motion.workspace import (
     between,
     copy_row,
     empty_workspace,
-    fill_row,
     frame_window,
     leg_length,
     to_grid,
@@ -68,16 +38,10 @@ from posegen.motion.workspace import (
 from posegen.scene import Scenes
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 
-Array = NDArray[Any]
-
-SEAT_BELOW_PELVIS = 0.058
-"""Distance from the pelvis joint of a seated person down to the seat, as a fraction of stature."""
 SWAY_OUT = 0.025
 """Lateral distance of the pelvis towards the stance leg in walking, as a fraction of the leg."""
 SOFT_SECONDS = 0.08
 """Time to either side over which the pelvis height of a fast walker is averaged."""
-GAZE_LEAD = 0.45
-"""Seconds by which the head leads a turn."""
 TOUCHING = 0.005
 """Height in metres below which the heel or toe of a foot in contact touches."""
 LEG_JOINTS = (rows.HIP_X, rows.KNEE_X, rows.ANKLE_X, rows.BALL_X)
@@ -90,8 +54,7 @@ SHOULDERS, ELBOWS, WRISTS = (
 UPRIGHT = (rows.HIP_Y, rows.KNEE_Y, rows.ANKLE_Y, rows.BALL_Y, rows.HEEL_HEIGHT, rows.TOE_HEIGHT)
 
 
-@dataclass(frozen=True)
-class Motion:
+class Motion(NamedTuple):
     """Joints and labels of each variant of n scenes.
 
     Attributes
@@ -176,118 +139,66 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
     tables = library_tables(library)
     margin = int(np.ceil(MARGIN_SECONDS * fps))
     # Start of the segment, end of its first stage, begin of its last stage, end, and all keys once for each repetition.
-    numbers = tables.actions.numbers
+    numbers = tables.numbers
     keys = int((numbers["last_key"] - numbers["first_key"]).max(initial=0))
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = empty_workspace(frames + 2 * margin, scenes.action.shape[2], knots)
-    arrays = (motion.joints, motion.action, motion.contact)
     roles, persons = role_arrays(scenes, numbers), person_arrays(scenes, style_tables(library))
-    animate_scenes(work, roles, persons, tables.actions, tables.gaits, 1.0 / fps, margin, variant, *arrays)
+    step = 1.0 / fps
+    animate_scenes(work, roles, persons, tables, Clock(-margin * step, step, margin, frames), motion, variant)
 
 
 @kernel
 def animate_scenes(
-    work: Workspace,
-    roles: Roles,
-    persons: Person,
-    actions: ActionTables,
-    gaits: Gaits,
-    step: Scalar,
-    margin: int,
-    variant: int,
-    joints: Array,
-    action: Array,
-    contact: Array,
+    work: Workspace, roles: Roles, persons: Person, actions: ActionTables, clock: Clock, motion: Motion, variant: int
 ) -> None:
-    """Write joints and labels of all samples and actors; the arrays are those of :class:`Motion`."""
-    n, actors, frames = joints.shape[0], joints.shape[2], joints.shape[3]
-    clock = Clock(-margin * step, step)
-    for i in range(n):
+    """Write joints and labels of all samples and actors as one variant of `motion`."""
+    for i in range(len(motion.joints)):
         if roles.meets[i] >= 0:
-            face_partners(work, roles, persons, i, actions, clock, margin)
-        for who in range(actors):
+            face_partners(work, roles, persons, i, actions, clock)
+        for who in range(motion.joints.shape[2]):
+            joints, action = motion.joints[i, variant, who], motion.action[i, variant, who]
+            contact = motion.contact[i, variant, who]
             length = roles.length[i] if who < roles.actors[i] else 0
             if length > 0:
                 role, person = role_at(roles, i, who), person_at(persons, i, who)
-                animate_actor(work, role, person, actions, gaits, clock, margin, frames)
-                write_joints(work.joints, work.legs, margin, joints[i, variant, who, :length])
-                write_contacts(work.legs, work.contact, margin, contact[i, variant, who, :length])
-                labels = (action[i, variant, who, :length], contact[i, variant, who, :length])
-                write_segments(role, actions, person.draws, step, labels[0], labels[1])
-            joints[i, variant, who, length:] = np.nan
-            action[i, variant, who, length:] = ABSENT_ACTION
-            contact[i, variant, who, length:] = ABSENT_CONTACT
+                animate_actor(work, role, person, actions, clock)
+                write_joints(work.joints, work.legs, clock.margin, joints[:length])
+                write_contacts(work.legs, work.contact, clock.margin, contact[:length])
+                write_segments(role, actions, person.draws, clock, action[:length], contact[:length])
+            joints[length:] = np.nan
+            action[length:] = ABSENT_ACTION
+            contact[length:] = ABSENT_CONTACT
 
 
 @kernel
-def animate_actor(
-    work: Workspace, role: Role, person: Person, actions: ActionTables, gaits: Gaits, clock: Clock, margin: int, frames: int
-) -> None:
-    """Compute one actor in frames `margin` to `margin + frames` of the workspace.
+def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock) -> None:
+    """Compute one actor in the stored frames of the workspace.
 
     The results are in `work`: the leg joints in `legs`, all other joints in `joints`, and the contact of the feet in `contact`.
     """
-    offsets, neutral = person.offsets, person.neutral
-    leg = leg_length(person)
-    fill_timeline(work, role, person, actions, clock, margin)
+    offsets, neutral, channels, leg = person.offsets, person.neutral, work.channels, leg_length(person)
+    fill_timeline(work, role, person, actions, clock)
     stand = nominal_height(neutral[HIP_FLEXION[0]], neutral[KNEE_FLEXION[0]], neutral[DORSIFLEXION[0]], neutral[TILT], person)
-    fill_channels(work, role, person, actions, gaits, leg, stand, clock)
-    channels = work.channels
+    fill_channels(work, role, person, actions, stand, clock)
     for side in range(2):
         hip, knee, ankle = channels[HIP_FLEXION[side]], channels[KNEE_FLEXION[side]], channels[DORSIFLEXION[side]]
         nominal_leg(hip, knee, ankle, channels[TILT], -offsets[4, 1], -offsets[7, 1], person.foot, work.legs[side])
     inward = float(offsets[1, 0]) + SWAY_OUT * leg - person.widths[0]
     lean = 0.5 * inward * inward / leg
-    fill_pelvis_height(work.root, work.legs, channels[TILT], channels[OBLIQUITY], -offsets[1, 1], offsets[1, 0], lean, stand)
-    soften_steps(work.root, int(SOFT_SECONDS / clock.step + 0.5))
-    pelvis_path(work.root, channels, leg)
-    pelvis_rotation(work.root, channels, work.turns[6])
+    tilt, obliquity = channels[TILT], channels[trunk.OBLIQUITY]
+    trunk.fill_pelvis_height(work.root, work.legs, tilt, obliquity, -offsets[1, 1], offsets[1, 0], lean, stand)
+    trunk.soften_steps(work.root, int(SOFT_SECONDS / clock.step + 0.5))
+    trunk.pelvis_path(work.root, channels, leg)
+    trunk.pelvis_rotation(work.root, channels, work.turns[6])
     guided = mark_lifted_feet(work, role, person, actions, clock)
-    solve_legs(work, person, role.steps, guided, clock.step, margin, frames)
-    place_upper_body(channels, work.turns[6], offsets, work.joints, work.turns)
-    place_hands(work, role, person, actions, clock, margin, margin + frames)
-    clear_thighs(work, person, margin, margin + frames)
+    solve_legs(work, role, person, guided, clock)
+    trunk.place_upper_body(channels, work.turns[6], offsets, work.joints, work.turns)
+    for side in range(2):
+        place_hand(work, role, person, actions, clock, side)
+    clear_thighs(work, person, clock)
     mark_flight(work.root, work.contact, work.airborne)
-    fall_freely(work.airborne, margin, margin + frames, clock.step, work.joints, work.legs)
-
-
-@kernel
-def fill_channels(
-    work: Workspace, role: Role, person: Person, actions: ActionTables, gaits: Gaits, leg: Scalar, stand: Scalar, clock: Clock
-) -> None:
-    """Write the channels from posture, sway and all segments, write the pelvis height of running, and mark jumps.
-
-    `leg` is the leg length and `stand` the height of the pelvis in standing, in metres.
-    """
-    fill_row(work.root[rows.RUN_HEIGHT], np.float32(0.0))
-    seat = role.seat_height + SEAT_BELOW_PELVIS * person.stature if role.seat_height > 0 else stand - 0.5 * leg
-    fill_row(work.airborne, False)
-    for c in range(len(work.channels)):
-        fill_row(work.channels[c], np.float32(person.neutral[c]))
-    add_sway(work.channels, person.sway, person.draws, clock)
-    fill_waves(work.root[rows.PHASE], work.root[rows.WARP], work.waves)
-    for k in range(len(role.segments)):
-        segment = role.segments[k]
-        if segment.start > clock.first + work.root.shape[1] * clock.step:
-            continue  # only faster variants reach this part of the scene
-        if k >= role.base:
-            add_layer(work, segment, actions, person, clock, work.root[rows.WORK], work.root[rows.WORK2])
-            counter_lean(work.channels, segment, actions, clock, work.root[rows.WORK2])
-        elif segment.gait:
-            add_gait(work, k, segment, leg, person, actions, gaits, work.root[rows.WORK])
-            if actions.stride[segment.kind, BOUNCES] > 0:
-                rate = work.rates[0, k]
-                duty = stance_share(segment.gait, segment.speed, rate, actions.stride[segment.kind])
-                height = np.float32(run_height(work, segment, duty, rate, leg, person, actions, gaits))
-                for f in range(work.root.shape[1]):
-                    work.root[rows.RUN_HEIGHT, f] += work.weights[k, f] * height
-        else:
-            add_track(work, segment, actions, person.draws, leg, root_height_unit(segment, leg, seat, stand), clock)
-            if segment.support == FLIGHT:
-                mark_airborne(segment, person.draws, clock, work.airborne)
-            remove_style_posture(work.channels, segment, actions, person, clock, work.root[rows.WORK])
-    lean_into_curves(work.root, work.channels[TRUNK_LATERAL])
-    look_ahead(work.root, work.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
+    fall_freely(work.airborne, clock, work.joints, work.legs)
 
 
 @kernel
@@ -321,9 +232,9 @@ def write_contacts(legs: Array, contact: Array, margin: int, out: Array) -> None
 
 
 @kernel
-def write_segments(role: Role, actions: ActionTables, draws: Array, step: Scalar, action: Array, contact: Array) -> None:
+def write_segments(role: Role, actions: ActionTables, draws: Array, clock: Clock, action: Array, contact: Array) -> None:
     """Write the action labels of the parts that each segment moves, and the contact labels that segments define."""
-    frames = len(action)
+    frames, step, stored = len(action), clock.step, Clock(0.0, clock.step, 0, clock.frames)
     for k in range(len(role.segments)):
         segment = role.segments[k]
         f0 = max(0, int(np.ceil(segment.start / step - 1e-6)))
@@ -333,11 +244,11 @@ def write_segments(role: Role, actions: ActionTables, draws: Array, step: Scalar
                 action[f0:f1, p] = segment.kind // 2
         if segment.support == SEAT:
             enter_end, exit_begin = stage_bounds(segment)
-            first, last = frame_window(Clock(0.0, step), enter_end, exit_begin, frames)
+            first, last = frame_window(stored, enter_end, exit_begin, frames)
             contact[first : max(0, last), SEAT_POINT] = 1
         if segment.last_interval > segment.first_interval:
             for point in range(4, contact.shape[1]):
-                mark_intervals(segment, actions, draws, Clock(0.0, step), point, contact[:, point])
+                mark_intervals(segment, actions, draws, stored, point, contact[:, point])
 
 
 @kernel
@@ -366,7 +277,7 @@ def centre_height(joints: Array, legs: Array, f: int) -> Scalar:
 
 
 @kernel
-def fall_freely(free: Array, first: int, last: int, step: Scalar, joints: Array, legs: Array) -> None:
+def fall_freely(free: Array, clock: Clock, joints: Array, legs: Array) -> None:
     """Move the body up or down in each flight so that its centre of mass falls with 9.81 m/s^2.
 
     The pelvis already moves along a parabola, but swinging arms and legs move the centre of mass off it by some centimetres.
@@ -376,15 +287,12 @@ def fall_freely(free: Array, first: int, last: int, step: Scalar, joints: Array,
     ----------
     free : bool [frames]
         Frames of flight.
-    first, last : int
-        The stored frames: from `first`, before `last`.
-    step : float
-        Seconds per frame.
+    clock : Clock
     joints : float32 [22, 3, frames], changed
         All joints except those of the legs.
     legs : float32 [2, rows, frames], changed
     """
-    f = first
+    f, last, step = clock.margin, clock.margin + clock.frames, clock.step
     while f < last:
         if not free[f]:
             f += 1
@@ -401,11 +309,9 @@ def fall_freely(free: Array, first: int, last: int, step: Scalar, joints: Array,
             fall = 0.5 * GRAVITY * step * step * (g - begin) * (end - g)
             lift = np.float32(low + share * (high - low) + fall - centre_height(joints, legs, g))
             # At the start and end of a run a foot may be just above the floor: it must not sink into it.
-            sole = min(
-                min(legs[0, rows.HEEL_HEIGHT, g], legs[0, rows.TOE_HEIGHT, g]),
-                min(legs[1, rows.HEEL_HEIGHT, g], legs[1, rows.TOE_HEIGHT, g]),
-            )
-            lift = max(lift, -max(sole, np.float32(0.0)))
+            heels = min(legs[0, rows.HEEL_HEIGHT, g], legs[1, rows.HEEL_HEIGHT, g])
+            toes = min(legs[0, rows.TOE_HEIGHT, g], legs[1, rows.TOE_HEIGHT, g])
+            lift = max(lift, -max(min(heels, toes), np.float32(0.0)))
             for j in range(len(joints)):
                 joints[j, 1, g] += lift
             for side in range(2):

@@ -6,18 +6,13 @@ channel follows a quintic: the minimum-jerk movement of Flash and Hogan (1985) f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from posegen.constants import GRAVITY
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
-from posegen.motion.workspace import Clock, Segment, between, fill_row, frame_window
-
-Array = NDArray[Any]
+from posegen.motion.workspace import Clock, Segment, Workspace, between, fill_row, frame_window
 
 ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
 PELVIS_TILT = CHANNELS.index("pelvis_tilt")
@@ -92,29 +87,32 @@ def flight_begin(segment: Segment, draws: Array, number: int, which: int) -> Sca
 
 
 @kernel
-def fill_times(segment: Segment, actions: ActionTables, draws: Array, times: Array) -> None:
-    """Write the time of each key of a segment, once for all channels.
-
-    Parameters
-    ----------
-    segment, actions
-        Segment and tables of its action.
-    draws : float [DRAWS]
-    times : float [knots], written
-        Seconds of each key, for one repetition after the other. The first repetition includes the keys outside the cycle.
-    """
+def time_in_stage(segment: Segment, stage: int, at: Scalar, number: int, draws: Array) -> Scalar:
+    """Return the time at which the fraction `at` of a stage has passed; `number` is the repetition of the cycle."""
     enter_end, exit_begin = stage_bounds(segment)
+    if stage == ENTER:
+        return segment.start + at * (enter_end - segment.start)
+    if stage == EXIT:
+        return exit_begin + at * (segment.end - exit_begin)
+    begin, length = repetition_span(segment, draws, number)
+    return begin + at * length
+
+
+@kernel
+def fill_times(work: Workspace, segment: Segment, actions: ActionTables, draws: Array) -> None:
+    """Write the time of each key of a segment to `work.times`, once for all channels.
+
+    The keys of one repetition follow those of the other. The first repetition includes the keys outside the cycle.
+    """
     first, count = segment.first_key, segment.last_key - segment.first_key
     for number in range(max(segment.repetitions, 1)):
         begin, length = repetition_span(segment, draws, number)
         for i in range(count):
             at, stage = actions.key_at[first + i], actions.key_stage[first + i]
-            if stage == ENTER:
-                times[number * count + i] = segment.start + at * (enter_end - segment.start)
-            elif stage == EXIT:
-                times[number * count + i] = exit_begin + at * (segment.end - exit_begin)
+            if stage == CYCLE:
+                work.times[number * count + i] = begin + time_in_cycle(segment, at, length)
             else:
-                times[number * count + i] = begin + time_in_cycle(segment, at, length)
+                work.times[number * count + i] = time_in_stage(segment, stage, at, number, draws)
 
 
 @kernel
@@ -144,14 +142,15 @@ def key_size(segment: Segment, draws: Array, c: int, stage: int, number: int, at
 
 
 @kernel
-def set_knot(knots: Array, moving: Array, n: int, time: Scalar, value: Scalar, through: bool) -> int:
+def set_knot(work: Workspace, n: int, time: Scalar, value: Scalar, through: bool) -> int:
     """Write key pose `n` of a curve and return the number of the next one."""
-    knots[TIME, n], knots[VALUE, n], moving[n] = time, value, through
+    work.knots[TIME, n], work.knots[VALUE, n], work.moving[n] = time, value, through
     return n + 1
 
 
 @kernel
 def stage_knots(
+    work: Workspace,
     segment: Segment,
     actions: ActionTables,
     draws: Array,
@@ -160,9 +159,6 @@ def stage_knots(
     stage: int,
     number: int,
     unit: Scalar,
-    times: Array,
-    knots: Array,
-    moving: Array,
     n: int,
 ) -> int:
     """Write the keys of one pass through a stage for one channel behind the `n` existing ones, and return the new number.
@@ -185,13 +181,13 @@ def stage_knots(
             launched = n
             flown += 1
         elif landing:
-            knots[PUSH, launched] = knots[PUSH, n] = -GRAVITY / leg
+            work.knots[PUSH, launched] = work.knots[PUSH, n] = -GRAVITY / leg
             launched = -1
-        time = times[number * (last - first) + key - first]
+        time = work.times[number * (last - first) + key - first]
         if landing:
             begin, length = repetition_span(segment, draws, number)
             time = begin + time_in_cycle(segment, at, length)
-        n = set_knot(knots, moving, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
+        n = set_knot(work, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
     return n
 
 
@@ -229,20 +225,14 @@ def root_height_unit(segment: Segment, leg: Scalar, seat: Scalar, stand: Scalar)
 
 @kernel
 def knots_of_channel(
-    segment: Segment,
-    actions: ActionTables,
-    draws: Array,
-    leg: Scalar,
-    c: int,
-    height_unit: Scalar,
-    times: Array,
-    knots: Array,
-    moving: Array,
+    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, leg: Scalar, c: int, height_unit: Scalar
 ) -> int:
-    """Write the key poses of one channel over a whole segment and return their number.
+    """Write the key poses of one channel over a whole segment to `work.knots` and `work.moving`, and return their number.
 
     Parameters
     ----------
+    work : Workspace
+        Contains the times of the keys, see :func:`fill_times`.
     segment, actions
         Segment and tables of its action.
     draws : float [DRAWS]
@@ -252,43 +242,33 @@ def knots_of_channel(
         Channel.
     height_unit : float
         Leg lengths that equal 1 in the channel `root_height`.
-    times : float [knots]
-        Times of the keys, see :func:`fill_times`.
-    knots : float [4, knots], written
-        Time, value, first and second derivative of the channel at each key pose.
-    moving : bool [knots], written
-        Whether the channel moves through a key pose without rest.
-
-    Returns
-    -------
-    int
-        Number of key poses.
     """
-    fill_row(knots[PUSH], 0.0)
+    fill_row(work.knots[PUSH], 0.0)
     enter_end, exit_begin = stage_bounds(segment)
     unit = height_unit if c == ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement, because the hands must stay at their targets.
     exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
     hold = actions.pose[segment.kind, c] * unit * (1.0 if exact else 1.0 + 0.4 * (segment.amplitude - 1.0))
-    n = set_knot(knots, moving, 0, segment.start, 0.0, False)
-    n = stage_knots(segment, actions, draws, leg, c, ENTER, 0, unit, times, knots, moving, n)
-    n = set_knot(knots, moving, n, enter_end, hold, False)
+    n = set_knot(work, 0, segment.start, 0.0, False)
+    n = stage_knots(work, segment, actions, draws, leg, c, ENTER, 0, unit, n)
+    n = set_knot(work, n, enter_end, hold, False)
     before = n
     for number in range(segment.repetitions):
-        n = stage_knots(segment, actions, draws, leg, c, CYCLE, number, unit, times, knots, moving, n)
+        n = stage_knots(work, segment, actions, draws, leg, c, CYCLE, number, unit, n)
     if n == before:
-        n = set_knot(knots, moving, n, exit_begin, hold, False)
-    n = stage_knots(segment, actions, draws, leg, c, EXIT, 0, unit, times, knots, moving, n)
-    n = set_knot(knots, moving, n, segment.end, 0.0, False)
-    knot_speeds(knots, moving, n)
+        n = set_knot(work, n, exit_begin, hold, False)
+    n = stage_knots(work, segment, actions, draws, leg, c, EXIT, 0, unit, n)
+    n = set_knot(work, n, segment.end, 0.0, False)
+    knot_speeds(work.knots, work.moving, n)
     return n
 
 
 @kernel
-def flatten_ends(knots: Array, moving: Array, count: int) -> None:
+def flatten_ends(work: Workspace, count: int) -> None:
     """Let a curve begin at its first key pose and end at its last one, instead of starting from and returning to standing."""
-    knots[VALUE, 0], knots[VALUE, count - 1] = knots[VALUE, 1], knots[VALUE, count - 2]
-    knot_speeds(knots, moving, count)
+    values = work.knots[VALUE]
+    values[0], values[count - 1] = values[1], values[count - 2]
+    knot_speeds(work.knots, work.moving, count)
 
 
 @kernel
@@ -318,20 +298,6 @@ def fill_track(row: Array, knots: Array, count: int, clock: Clock) -> None:
 
 
 @kernel
-def interval_seconds(segment: Segment, stage: int, at: Scalar, number: int, draws: Array) -> Scalar:
-    """Return the time at which the fraction `at` of a stage has passed; `number` is the repetition of the cycle."""
-    enter_end, exit_begin = stage_bounds(segment)
-    if stage == ENTER:
-        return segment.start + at * (enter_end - segment.start)
-    if stage != CYCLE:
-        return exit_begin + at * (segment.end - exit_begin)
-    if segment.repetitions == 0:
-        return enter_end + at * (exit_begin - enter_end)
-    begin, length = repetition_span(segment, draws, number)
-    return begin + at * length
-
-
-@kernel
 def mark_intervals(segment: Segment, actions: ActionTables, draws: Array, clock: Clock, point: int, marks: Array) -> None:
     """Set to 1 the frames that lie in the intervals of a segment for one point.
 
@@ -349,8 +315,8 @@ def mark_intervals(segment: Segment, actions: ActionTables, draws: Array, clock:
             continue
         stage = int(actions.intervals[i, 1])
         for number in range(max(segment.repetitions, 1) if stage == CYCLE else 1):
-            begin = interval_seconds(segment, stage, actions.intervals[i, 2], number, draws)
-            end = interval_seconds(segment, stage, actions.intervals[i, 3], number, draws)
+            begin = time_in_stage(segment, stage, actions.intervals[i, 2], number, draws)
+            end = time_in_stage(segment, stage, actions.intervals[i, 3], number, draws)
             f0, f1 = frame_window(clock, begin, end, len(marks))
             for f in between(f0, f1):
                 marks[f] = 1

@@ -11,17 +11,15 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.kernels import Array
 from posegen.library.actions import Action, Key
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS
 from posegen.library.load import Library
-from posegen.library.styles import Style
-from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, half_cycle_later, stride_parameters
+from posegen.motion.gait.curves import half_cycle_later
+from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, stride_parameters
 from posegen.motion.workspace import ACTION
 from posegen.skeleton import CONTACTS, JOINT_LIMITS, PARTS
-
-Array = NDArray[Any]
 
 PLANTED, GAIT, FLIGHT, SEAT, FLOOR = range(5)
 SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT, "floor": FLOOR}
@@ -57,7 +55,7 @@ _STEPS = ("arm_swing", "bounce", "sideways", "cadence", "stance", "clearance", "
 
 
 class ActionTables(NamedTuple):
-    """Arrays of all actions.
+    """Arrays of all actions of a library, and of the gaits.
 
     Attributes
     ----------
@@ -86,6 +84,8 @@ class ActionTables(NamedTuple):
     intervals : float [intervals, 4]
         Intervals of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its index in
         CONTACTS): point, stage, begin and end as fractions of the stage; those of one action start at `first_interval`.
+    gaits : Gaits
+        Curves of walking and running.
     """
 
     numbers: Array
@@ -106,12 +106,6 @@ class ActionTables(NamedTuple):
     held: Array
     bend: Array
     intervals: Array
-
-
-class LibraryTables(NamedTuple):
-    """Arrays of the actions and gaits of a library."""
-
-    actions: ActionTables
     gaits: Gaits
 
 
@@ -200,7 +194,7 @@ def _series(action: Action, near: str) -> list[tuple[int, Array, Array]]:
         sines[: len(harmonics.sin)] = harmonics.sin
         side = channel.partition("_")[0]
         if action.gait and (side if side in ("left", "right") else near) == "right":
-            cosines, sines = half_cycle_later(cosines, sines)
+            cosines, sines = half_cycle_later(cosines), half_cycle_later(sines)
         unit = _sign(channel, near) / _whole(channel)
         rows.append((CHANNELS.index(channel), cosines * unit, sines * unit))
     return rows
@@ -217,7 +211,9 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
     return owned, np.array([p in parts for p in PARTS])
 
 
-def _action_tables(library: Library) -> ActionTables:
+@lru_cache(maxsize=8)
+def library_tables(library: Library) -> ActionTables:
+    """Return the arrays of the actions of `library` (hashed by identity) and of the gaits."""
     rows: list[dict[str, Any]] = []
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
@@ -254,25 +250,19 @@ def _action_tables(library: Library) -> ActionTables:
                     "bend": np.float64(_bend(action)),
                 }
             )
-    none = np.zeros((0, len(CHANNELS)))
     return ActionTables(
         key_stage=np.asarray([k[0] for k in keys], np.int64),
         key_at=np.asarray([k[1] for k in keys], np.float64),
         key_through=np.asarray([k[2] for k in keys], bool),
-        key_pose=np.asarray([k[3] for k in keys]) if keys else none,
-        key_given=np.asarray([k[4] for k in keys]) if keys else none.astype(bool),
+        key_pose=np.asarray([k[3] for k in keys]).reshape(-1, len(CHANNELS)),
+        key_given=np.asarray([k[4] for k in keys], bool).reshape(-1, len(CHANNELS)),
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
         intervals=np.asarray(intervals, np.float64).reshape(-1, 4),
+        gaits=gait_tables(),
         **{name: np.stack([row[name] for row in rows]) for name in rows[0]},
     )
-
-
-@lru_cache(maxsize=8)
-def library_tables(library: Library) -> LibraryTables:
-    """Return the arrays of `library` (hashed by identity) and of the gaits."""
-    return LibraryTables(_action_tables(library), gait_tables())
 
 
 class StyleTables(NamedTuple):
@@ -298,26 +288,20 @@ def channels_named(name: str) -> list[int]:
     return [c for c, channel in enumerate(CHANNELS) if channel in (name, f"left_{name}", f"right_{name}")]
 
 
-def _style_posture(style: Style) -> Array:
+def channel_row(values: Mapping[str, float]) -> Array:
+    """Return values in degrees (leg lengths for the root) as a row of all channels; a name without a side means both sides."""
     row = np.zeros(len(CHANNELS))
-    for name, degrees in style.posture.items():
-        row[channels_named(name.removeprefix("both_"))] = degrees / 360
+    for name, value in values.items():
+        row[channels_named(name.removeprefix("both_"))] = value / _whole(name)
     return row
-
-
-def _style_tables(styles: tuple[Style, ...]) -> StyleTables:
-    return StyleTables(
-        posture=np.stack([_style_posture(style) for style in styles]),
-        sway=np.array([style.sway for style in styles]),
-        steps=np.array([[getattr(style, name) for name in _STEPS] for style in styles], np.float64),
-    )
 
 
 @lru_cache(maxsize=8)
 def style_tables(library: Library) -> StyleTables:
     """Return the arrays of the styles of `library` (hashed by identity)."""
-    return _style_tables(tuple(library.styles.values()))
-
-
-PLAIN = _style_tables((Style(),))
-"""The neutral style alone."""
+    styles = library.styles.values()
+    return StyleTables(
+        posture=np.stack([channel_row(style.posture) for style in styles]),
+        sway=np.array([style.sway for style in styles]),
+        steps=np.array([[getattr(style, name) for name in _STEPS] for style in styles], np.float64),
+    )

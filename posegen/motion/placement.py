@@ -6,13 +6,11 @@ How each actor moves along its path is decided by :mod:`posegen.motion.timeline`
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posegen.constants import GRID
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.library.load import Library
 from posegen.motion import rows
 from posegen.motion.arms import SHOULDER_HEIGHT
@@ -20,28 +18,9 @@ from posegen.motion.library_tables import ActionTables, library_tables, style_ta
 from posegen.motion.scene_arrays import Roles, person_arrays, person_at, role_arrays, role_at
 from posegen.motion.timeline import fill_timeline
 from posegen.motion.trigonometry import cos_turns, sin_turns
-from posegen.motion.workspace import (
-    MARGIN_SECONDS,
-    PARTNER_UNIT,
-    PARTNER_Y,
-    POINT_COS,
-    POINT_SIN,
-    POINT_UNIT,
-    POINT_X,
-    POINT_Y,
-    POINT_Z,
-    Clock,
-    Person,
-    Role,
-    Workspace,
-    empty_workspace,
-    leg_length,
-    to_grid,
-)
+from posegen.motion.workspace import MARGIN_SECONDS, Clock, Person, Role, Workspace, empty_workspace, leg_length, to_grid
 from posegen.scene import Scenes
 from posegen.skeleton import CAPSULES, PROPORTIONS
-
-Array = NDArray[Any]
 
 FOREARM_RADIUS = CAPSULES["left_forearm"][2]
 COMPRESSION, NEAREST, FARTHEST = 0.0185, 0.040, 0.0495
@@ -59,10 +38,10 @@ EVERY_SECONDS, LONGER = 0.2, 1.3
 
 @kernel
 def path_position(
-    work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, margin: int, time: Scalar
+    work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock, time: Scalar
 ) -> tuple[Scalar, Scalar, Scalar]:
     """Return where the path of an actor is at `time` seconds: x and z in metres, heading in turns."""
-    fill_timeline(work, role, person, actions, clock, margin)
+    fill_timeline(work, role, person, actions, clock)
     root = work.root
     f = min(max(0, int(np.ceil((time - clock.first) / clock.step - 1e-6))), root.shape[1] - 1)
     return float(root[rows.PATH_X, f]), float(root[rows.PATH_Z, f]), float(root[rows.HEADING, f])
@@ -87,20 +66,17 @@ def hands_apart(statures: Scalar) -> Scalar:
 
 
 @kernel
-def face_partners(
-    work: Workspace, roles: Roles, persons: Person, i: int, actions: ActionTables, clock: Clock, margin: int
-) -> None:
+def face_partners(work: Workspace, roles: Roles, persons: Person, i: int, actions: ActionTables, clock: Clock) -> None:
     """Move the second actor of sample `i` so that the first two face each other when they meet, and write the meeting points.
 
     If `roles.behind` is set, the second actor stands behind the first one instead and faces the same way. The course of a path
-    does not depend on its start position and heading, so the whole path is turned and moved. `x`, `z` and `heading` of the
-    second actor in `roles` are changed, and `points` of both are written; `margin` is the frame of the workspace that holds the
-    first stored frame.
+    does not depend on its start position and heading, so the whole path is turned and moved. In `roles`, the
+    start of the second actor is changed, and `points` of both are written.
     """
-    x, z, apart, points = roles.x[i], roles.z[i], roles.apart[i], roles.points[i]
+    starts, apart, points = roles.start[i], roles.apart[i], roles.points[i]
     one, other = person_at(persons, i, 0), person_at(persons, i, 1)
-    here_x, here_z, here = path_position(work, role_at(roles, i, 0), one, actions, clock, margin, roles.meets[i])
-    there_x, there_z, there = path_position(work, role_at(roles, i, 1), other, actions, clock, margin, roles.meets[i])
+    here_x, here_z, here = path_position(work, role_at(roles, i, 0), one, actions, clock, roles.meets[i])
+    there_x, there_z, there = path_position(work, role_at(roles, i, 1), other, actions, clock, roles.meets[i])
     arm, other_arm = arm_length(one), arm_length(other)
     far, aside = apart[0] + apart[1] * (arm + other_arm), apart[2] * (arm + other_arm)
     s, c = float(sin_turns(here)), float(cos_turns(here))
@@ -110,51 +86,45 @@ def face_partners(
     else:
         turn += 0.5
     turn_s, turn_c = float(sin_turns(turn)), float(cos_turns(turn))
-    way_x, way_z = there_x - x[1], there_z - z[1]
-    begin_x = here_x + far * s + aside * c - (way_x * turn_c + way_z * turn_s) - x[0]
-    begin_z = here_z + far * c - aside * s - (way_z * turn_c - way_x * turn_s) - z[0]
+    way_x, way_z = there_x - starts[1, rows.START_X], there_z - starts[1, rows.START_Z]
+    begin_x = here_x + far * s + aside * c - (way_x * turn_c + way_z * turn_s) - starts[0, rows.START_X]
+    begin_z = here_z + far * c - aside * s - (way_z * turn_c - way_x * turn_s) - starts[0, rows.START_Z]
     # The distance of the start positions is on the grid, so that variants can move both exactly.
-    x[1], z[1] = x[0] + np.rint(begin_x / GRID) * GRID, z[0] + np.rint(begin_z / GRID) * GRID
-    roles.heading[i, 1] += turn
+    starts[1, rows.START_X] = starts[0, rows.START_X] + np.rint(begin_x / GRID) * GRID
+    starts[1, rows.START_Z] = starts[0, rows.START_Z] + np.rint(begin_z / GRID) * GRID
+    starts[1, rows.START_HEADING] += turn
     share = arm / (arm + other_arm)
     half = 0.5 * hands_apart(stature_from_legs(one) + stature_from_legs(other))
     high = 0.5 * SHOULDER_HEIGHT * (one.stature + other.stature)
     for who in range(2):
         sense = 1.0 - 2.0 * who
         ahead = share * far - sense * half
-        points[who, POINT_X] = here_x + ahead * s + 0.5 * aside * c
-        points[who, POINT_Y] = high
-        points[who, POINT_Z] = here_z + ahead * c - 0.5 * aside * s
-        points[who, POINT_SIN], points[who, POINT_COS] = sense * s, sense * c
-        points[who, POINT_UNIT] = 0.5 * (arm + other_arm)
+        points[who, rows.POINT_X] = here_x + ahead * s + 0.5 * aside * c
+        points[who, rows.POINT_Y] = high
+        points[who, rows.POINT_Z] = here_z + ahead * c - 0.5 * aside * s
+        points[who, rows.POINT_SIN], points[who, rows.POINT_COS] = sense * s, sense * c
+        points[who, rows.POINT_UNIT] = 0.5 * (arm + other_arm)
         partner = other if who == 0 else one
-        points[who, PARTNER_Y], points[who, PARTNER_UNIT] = SHOULDER_HEIGHT * partner.stature, arm_length(partner)
+        points[who, rows.PARTNER_Y], points[who, rows.PARTNER_UNIT] = SHOULDER_HEIGHT * partner.stature, arm_length(partner)
 
 
 @kernel
 def fill_paths(
-    work: Workspace,
-    roles: Roles,
-    persons: Person,
-    i: int,
-    actions: ActionTables,
-    clock: Clock,
-    margin: int,
-    every: int,
-    paths: Array,
+    work: Workspace, roles: Roles, persons: Person, i: int, actions: ActionTables, clock: Clock, every: int, paths: Array
 ) -> None:
     """Write the paths of the actors of sample `i`, in metres from their start positions.
 
     `paths` is float [actors, points, 2], with a point every `every` frames.
     """
     if roles.meets[i] >= 0:
-        face_partners(work, roles, persons, i, actions, clock, margin)
+        face_partners(work, roles, persons, i, actions, clock)
     for who in range(roles.actors[i]):
         role = role_at(roles, i, who)
-        fill_timeline(work, role, person_at(persons, i, who), actions, clock, margin)
+        fill_timeline(work, role, person_at(persons, i, who), actions, clock)
         for p in range(paths.shape[1]):
-            paths[who, p, 0] = float(work.root[rows.PATH_X, margin + p * every]) - role.x
-            paths[who, p, 1] = float(work.root[rows.PATH_Z, margin + p * every]) - role.z
+            f = clock.margin + p * every
+            paths[who, p, 0] = float(work.root[rows.PATH_X, f]) - role.start[rows.START_X]
+            paths[who, p, 1] = float(work.root[rows.PATH_Z, f]) - role.start[rows.START_Z]
 
 
 @kernel
@@ -163,9 +133,10 @@ def candidate_position(roles: Roles, i: int, who: int, number: int, p: int, path
     lead = 0 if who == 1 and roles.meets[i] >= 0 else who
     turn = number * GOLDEN * (lead + 1)
     s, c, grown = float(sin_turns(turn)), float(cos_turns(turn)), 1.0 + GROWTH * number
-    x = paths[who, p, 0] + roles.x[i, who] - roles.x[i, lead]
-    z = paths[who, p, 1] + roles.z[i, who] - roles.z[i, lead]
-    return grown * roles.x[i, lead] + x * c + z * s, grown * roles.z[i, lead] + z * c - x * s
+    start, first = roles.start[i, who], roles.start[i, lead]
+    x = paths[who, p, 0] + start[rows.START_X] - first[rows.START_X]
+    z = paths[who, p, 1] + start[rows.START_Z] - first[rows.START_Z]
+    return grown * first[rows.START_X] + x * c + z * s, grown * first[rows.START_Z] + z * c - x * s
 
 
 @kernel
@@ -185,15 +156,7 @@ def smallest_distance(roles: Roles, i: int, number: int, paths: Array) -> Scalar
 
 @kernel
 def choose_starts(
-    work: Workspace,
-    roles: Roles,
-    persons: Person,
-    actions: ActionTables,
-    clock: Clock,
-    margin: int,
-    every: int,
-    paths: Array,
-    out: Array,
+    work: Workspace, roles: Roles, persons: Person, actions: ActionTables, clock: Clock, every: int, paths: Array, out: Array
 ) -> None:
     """Write the start positions of the first try in which all actors keep clear, or else of the one with the widest gap.
 
@@ -202,7 +165,7 @@ def choose_starts(
     for i in range(len(out)):
         best, widest = 0, -1.0
         if roles.actors[i] > 1:
-            fill_paths(work, roles, persons, i, actions, clock, margin, every, paths)
+            fill_paths(work, roles, persons, i, actions, clock, every, paths)
             number = 0
             while number < TRIES and widest < CLEAR:
                 gap = smallest_distance(roles, i, number, paths)
@@ -210,8 +173,8 @@ def choose_starts(
                     best, widest = number, gap
                 number += 1
         for who in range(out.shape[1]):
-            out[i, who, 0] = to_grid((1.0 + GROWTH * best) * roles.x[i, who])
-            out[i, who, 1] = to_grid((1.0 + GROWTH * best) * roles.z[i, who])
+            out[i, who, 0] = to_grid((1.0 + GROWTH * best) * roles.start[i, who, rows.START_X])
+            out[i, who, 1] = to_grid((1.0 + GROWTH * best) * roles.start[i, who, rows.START_Z])
             out[i, who, 2] = best * GOLDEN * (who + 1)
 
 
@@ -240,10 +203,10 @@ def separate_actors(scenes: Scenes, library: Library, fps: int) -> Scenes:
     points = 1 + int(scenes.length.max() * LONGER) // every
     actors = scenes.heading.shape[1]
     work = empty_workspace(2 * margin + points * every, scenes.action.shape[2])
-    clock = Clock(-margin / fps, 1.0 / fps)
-    roles, persons = role_arrays(scenes, tables.actions.numbers), person_arrays(scenes, style_tables(library))
+    clock = Clock(-margin / fps, 1.0 / fps, margin, points * every)
+    roles, persons = role_arrays(scenes, tables.numbers), person_arrays(scenes, style_tables(library))
     out = np.zeros((len(scenes), actors, 3))
-    choose_starts(work, roles, persons, tables.actions, clock, margin, every, np.zeros((actors, points, 2)), out)
+    choose_starts(work, roles, persons, tables, clock, every, np.zeros((actors, points, 2)), out)
     turned = out[..., 2] - np.rint(out[..., 2])
     moved = several[:, None, None] & (out[..., 2:] != 0)
     return replace(

@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import kernel
+from posegen.kernels import Array, kernel
 from posegen.library.channels import CHANNELS
-from posegen.motion.library_tables import PLAIN, StyleTables, channels_named
-from posegen.motion.workspace import POINT_SIZE, SEGMENT, Person, Role
+from posegen.motion import rows
+from posegen.motion.library_tables import StyleTables, channel_row, channels_named
+from posegen.motion.workspace import SEGMENT, Person, Role
 from posegen.scene import LEFT, RIGHT, Persons, Scenes
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS, body_offsets
-
-Array = NDArray[Any]
 
 NEUTRAL = {
     "pelvis_tilt": 9.0,
@@ -58,11 +56,7 @@ class Roles(NamedTuple):
     layered: Array
     turn: Array
     left_leads: Array
-    phase: Array
-    heading: Array
-    x: Array
-    z: Array
-    seat_height: Array
+    start: Array
     steps: Array
     meets: Array
     behind: Array
@@ -71,14 +65,7 @@ class Roles(NamedTuple):
     points: Array
 
 
-def _channel_vector(values: dict[str, float]) -> Array:
-    row = np.zeros(len(CHANNELS))
-    for name, value in values.items():
-        row[channels_named(name)] = value / (1 if name.startswith("root_") else 360)
-    return row
-
-
-_NEUTRAL_ROW, _SWAY_ROW = _channel_vector(NEUTRAL), _channel_vector(SWAY)
+_NEUTRAL_ROW, _SWAY_ROW = channel_row(NEUTRAL), channel_row(SWAY)
 
 
 def _postures(persons: Persons, draws: Array, styles: StyleTables) -> tuple[Array, Array]:
@@ -97,7 +84,7 @@ def _postures(persons: Persons, draws: Array, styles: StyleTables) -> tuple[Arra
     return neutral, (sway * styles.sway[persons.style][..., None]).astype(np.float64)
 
 
-def person_arrays(scenes: Scenes, styles: StyleTables = PLAIN) -> Person:
+def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     """Return body, posture and habits of all actors: a :class:`Person` of arrays [n, actors, ...]."""
     persons = scenes.persons
     stature = persons.stature.astype(np.float64)
@@ -153,11 +140,7 @@ def role_at(roles: Roles, i: int, who: int) -> Role:
         segments[:used],
         roles.turn[i, who],
         roles.left_leads[i, who],
-        roles.phase[i, who],
-        roles.heading[i, who],
-        roles.x[i, who],
-        roles.z[i, who],
-        roles.seat_height[i, who],
+        roles.start[i, who],
         roles.steps[i],
         roles.points[i, who],
         roles.shared[i],
@@ -186,6 +169,10 @@ def role_arrays(scenes: Scenes, numbers: Array) -> Roles:
     order = np.argsort(segments["kind"] < 0, axis=-1, kind="stable")
     segments, layered, turn = (np.take_along_axis(a, order, -1) for a in (segments, scenes.layered, scenes.turn))
     whole_turn = 2 * np.pi
+    start = np.zeros((*scenes.heading.shape, 5))
+    start[..., rows.START_PHASE], start[..., rows.SEAT_HEIGHT] = scenes.phase, scenes.seat_height
+    start[..., rows.START_HEADING] = scenes.heading.astype(np.float64) / whole_turn
+    start[..., rows.START_X : rows.START_Z + 1] = scenes.origin
     roles = Roles(
         actors=scenes.actors.astype(np.int64),
         length=scenes.length.astype(np.int64),
@@ -193,17 +180,13 @@ def role_arrays(scenes: Scenes, numbers: Array) -> Roles:
         layered=layered,
         turn=turn.astype(np.float64) / whole_turn,
         left_leads=_left_leads(scenes),
-        phase=scenes.phase.astype(np.float64),
-        heading=scenes.heading.astype(np.float64) / whole_turn,
-        x=scenes.origin[..., 0].astype(np.float64),
-        z=scenes.origin[..., 1].astype(np.float64),
-        seat_height=scenes.seat_height.astype(np.float64),
+        start=start,
         steps=scenes.steps.astype(np.float64) / np.array([1, 1, whole_turn, 1, 1, 1]),
         meets=scenes.meets.astype(np.float64),
         behind=scenes.behind,
         apart=scenes.apart.astype(np.float64),
         shared=scenes.shared.astype(np.float64),
-        points=np.zeros((*scenes.heading.shape, POINT_SIZE)),
+        points=np.zeros((*scenes.heading.shape, rows.POINT_SIZE)),
     )
     # Kernels are compiled for C order; another memory layout would compile them again.
     return Roles(*(np.ascontiguousarray(a) for a in roles))

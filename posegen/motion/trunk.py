@@ -5,53 +5,30 @@ The legs are solved in :mod:`posegen.motion.feet`; arms whose hands have targets
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
-from posegen.motion.channels import segment_series
-from posegen.motion.gait.running import curve_warp, run_rise, warp_phase
-from posegen.motion.gait.steps import BOUNCES, Gaits
-from posegen.motion.gait.walking import HARMONICS
-from posegen.motion.library_tables import ActionTables
+from posegen.motion.channels import TILT
+from posegen.motion.gait.curves import run_rise
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-from posegen.motion.workspace import (
-    FOOT_ANKLE_HEIGHT,
-    FOOT_BALL,
-    FOOT_HEEL,
-    Person,
-    Segment,
-    Workspace,
-    fill_row,
-    triangular_mean,
-)
-
-Array = NDArray[Any]
+from posegen.motion.workspace import fill_row, triangular_mean
 
 ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
-TILT, OBLIQUITY, ROTATION = (CHANNELS.index(f"pelvis_{c}") for c in ("tilt", "obliquity", "rotation"))
+OBLIQUITY, ROTATION = CHANNELS.index("pelvis_obliquity"), CHANNELS.index("pelvis_rotation")
 SURGE_SECONDS, SURGE_PHASE = 0.0075, 0.08
 """In walking the body leads its mean course by at most the distance of so many seconds, at this phase and half a stride later.
 It is fastest in double support and slowest over the stance foot, by some 9 per cent of its speed.
 """
 FAST, FASTER = 1.4, 0.4
 """Speed in m/s from which the steps of a walker are softened, and the range of speed over which that increases."""
-HIP_FLEXION, KNEE_FLEXION, DORSIFLEXION = (
-    tuple(CHANNELS.index(f"{side}_{c}") for side in ("left", "right"))
-    for c in ("hip_flexion", "knee_flexion", "ankle_dorsiflexion")
-)
-FOOT_ROLL, LANDING_ANKLE = 0.18, 0.1
-"""Fractions of the leg: half of what the rolling foot adds to the distance of a running stance; height of the ankle at landing.
-"""
 TRUNK_FLEXION = CHANNELS.index("trunk_flexion")
 NECK_FLEXION = CHANNELS.index("neck_flexion")
-LEFT_ARM, RIGHT_ARM = CHANNELS.index("left_collar_elevation"), CHANNELS.index("right_collar_elevation")
+ARMS = (CHANNELS.index("left_collar_elevation"), CHANNELS.index("right_collar_elevation"))
+"""First channel of each arm."""
 COLLAR_ELEVATION, COLLAR_PROTRACTION, SHOULDER_FLEXION, SHOULDER_ABDUCTION, SHOULDER_ROTATION, ELBOW = range(6)
-SPINE1, SPINE2, SPINE3, NECK, HEAD = 3, 6, 9, 12, 15
+SPINE1, SPINE2, SPINE3, NECK, HEAD, LEFT_COLLAR = 3, 6, 9, 12, 15, 13
 BENT, FOLDED = np.float32(138.0 / 360.0), np.float32(150.0 / 360.0)
 """Turns that an elbow bends without resistance, and at most."""
 
@@ -106,56 +83,51 @@ def place_child(rotation: Array, offset: Array, parent: Array, child: Array) -> 
 
 
 @kernel
-def place_arm(
-    channels: Array, first: int, sign: Scalar, chest: Array, offsets: Array, joints: Array, collar: int, turns: Array
-) -> None:
+def place_arm(channels: Array, side: int, offsets: Array, joints: Array, turns: Array) -> None:
     """Write the positions of collar, shoulder, elbow and wrist of one side.
 
     Parameters
     ----------
     channels : float32 [channels, frames]
-    first : int
-        First channel of the arm.
-    sign : float
-        1 on the left, -1 on the right.
-    chest : float32 [9, frames]
-        Rotation of the uppermost spine joint.
+    side : int
+        0 left, 1 right.
     offsets : float32 [22, 3]
     joints : float32 [22, 3, frames], changed
-    collar : int
-        Collar joint; the other joints of the arm follow from it.
-    turns : float32 [4, 9, frames]
-        Scratch.
+    turns : float32 [7, 9, frames]
+        The rotation of the uppermost spine joint is the sixth; the first four are scratch.
     """
+    arm, sign, chest, collar = channels[ARMS[side] : ARMS[side] + 6], 1.0 - 2.0 * side, turns[5], LEFT_COLLAR + side
     shoulder, elbow, wrist = collar + 3, collar + 5, collar + 7
     still = turns[3, 0]
     fill_row(still, np.float32(0.0))
-    place_child(chest, offsets[collar], joints[9], joints[collar])
-    limb_rotation(still, channels[first + COLLAR_ELEVATION], still, turns[0], sign)
+    place_child(chest, offsets[collar], joints[SPINE3], joints[collar])
+    limb_rotation(still, arm[COLLAR_ELEVATION], still, turns[0], sign)
     protraction = turns[3, 1]
     for f in range(len(protraction)):
-        protraction[f] = -channels[first + COLLAR_PROTRACTION, f]
+        protraction[f] = -arm[COLLAR_PROTRACTION, f]
     limb_rotation(still, still, protraction, turns[1], sign)
     compose_rotations(turns[0], turns[1], turns[2])
     compose_rotations(chest, turns[2], turns[0])
     place_child(turns[0], offsets[shoulder], joints[collar], joints[shoulder])
-    limb_rotation(
-        channels[first + SHOULDER_FLEXION],
-        channels[first + SHOULDER_ABDUCTION],
-        channels[first + SHOULDER_ROTATION],
-        turns[1],
-        sign,
-    )
+    limb_rotation(arm[SHOULDER_FLEXION], arm[SHOULDER_ABDUCTION], arm[SHOULDER_ROTATION], turns[1], sign)
     compose_rotations(turns[0], turns[1], turns[2])
     place_child(turns[2], offsets[elbow], joints[shoulder], joints[elbow])
     bend, none = turns[3, 1], np.float32(0.0)
     for f in range(len(bend)):
-        angle = channels[first + ELBOW, f]
+        angle = arm[ELBOW, f]
         over = max((angle - BENT) / (FOLDED - BENT), none)
         bend[f] = min(angle, BENT) + (FOLDED - BENT) * over / (np.float32(1.0) + over)
     limb_rotation(bend, still, still, turns[1], sign)
     compose_rotations(turns[2], turns[1], turns[0])
     place_child(turns[0], offsets[wrist], joints[elbow], joints[wrist])
+
+
+@kernel
+def spine_rotation(channels: Array, first: int, share: Scalar, scratch: Array, out: Array) -> None:
+    """Write the rotation by `share` of flexion, lateral flexion and rotation, the channels from `first` on."""
+    for f in range(len(scratch)):
+        scratch[f] = -channels[first + 1, f]  # lateral flexion to the left is a negative rotation about z
+    trunk_rotation(channels[first + 2], channels[first], scratch, share, out)
 
 
 @kernel
@@ -165,38 +137,21 @@ def place_upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Arr
     The three spine joints share the angles of the trunk equally. `turns` [7, 9, frames] is scratch; at the end, 4 and 5 are the
     rotations of head and uppermost spine joint.
     """
-    third = turns[4]
-    trunk_rotation(
-        channels[TRUNK_FLEXION + 2],
-        channels[TRUNK_FLEXION],
-        negate_row(channels[TRUNK_FLEXION + 1], turns[5, 0]),
-        1.0 / 3.0,
-        third,
-    )
+    third, chest = turns[4], turns[5]
+    spine_rotation(channels, TRUNK_FLEXION, 1.0 / 3.0, turns[5, 0], third)
     place_child(pelvis, offsets[SPINE1], joints[0], joints[SPINE1])
     compose_rotations(pelvis, third, turns[0])
     place_child(turns[0], offsets[SPINE2], joints[SPINE1], joints[SPINE2])
     compose_rotations(turns[0], third, turns[1])
     place_child(turns[1], offsets[SPINE3], joints[SPINE2], joints[SPINE3])
-    chest = turns[5]
     compose_rotations(turns[1], third, chest)
     place_child(chest, offsets[NECK], joints[SPINE3], joints[NECK])
-    trunk_rotation(
-        channels[NECK_FLEXION + 2], channels[NECK_FLEXION], negate_row(channels[NECK_FLEXION + 1], turns[3, 0]), 1.0, turns[0]
-    )
+    spine_rotation(channels, NECK_FLEXION, 1.0, turns[3, 0], turns[0])
     head = turns[4]
     compose_rotations(chest, turns[0], head)
     place_child(head, offsets[HEAD], joints[NECK], joints[HEAD])
-    place_arm(channels, LEFT_ARM, 1.0, chest, offsets, joints, 13, turns)
-    place_arm(channels, RIGHT_ARM, -1.0, chest, offsets, joints, 14, turns)
-
-
-@kernel
-def negate_row(lateral: Array, out: Array) -> Array:
-    """Write the negated row and return it: lateral flexion to the left is a negative rotation about z."""
-    for f in range(len(out)):
-        out[f] = -lateral[f]
-    return out
+    for side in range(2):
+        place_arm(channels, side, offsets, joints, turns)
 
 
 @kernel
@@ -234,10 +189,8 @@ def fill_pelvis_height(
             height += walking * (carried + np.float32(hip_drop) * cos_turns(tilt[f]) + tip - np.float32(lean))
         if root[rows.RUN_WEIGHT, f] > 0 and root[rows.RATE, f] > 0:
             # Period and contact of the steady gait: a stride that slows down must not sink deeper because it lasts longer.
-            period, contact = (
-                root[rows.RUN_PERIOD, f] / root[rows.RUN_WEIGHT, f],
-                root[rows.RUN_CONTACT, f] / root[rows.RUN_WEIGHT, f],
-            )
+            running = root[rows.RUN_WEIGHT, f]
+            period, contact = root[rows.RUN_PERIOD, f] / running, root[rows.RUN_CONTACT, f] / running
             beats = root[rows.BEATS, f] * phase
             rise = run_rise((beats - np.floor(beats)) * period, contact, period) - run_rise(0.5 * contact, contact, period)
             height += root[rows.RUN_HEIGHT, f] + root[rows.RUN_WEIGHT, f] * np.float32(rise)
@@ -298,67 +251,7 @@ def pelvis_rotation(root: Array, channels: Array, out: Array) -> None:
 def place_hips(root: Array, pelvis: Array, offsets: Array, place: Array, legs: Array) -> None:
     """Write the positions of the pelvis and of both hip joints; `place` is float32 [3, frames], the pelvis."""
     for f in range(root.shape[1]):
-        place[0, f], place[1, f], place[2, f] = (
-            root[rows.ROOT_X, f],
-            root[rows.HEIGHT, f] - root[rows.LOWERING, f],
-            root[rows.ROOT_Z, f],
-        )
+        place[0, f], place[2, f] = root[rows.ROOT_X, f], root[rows.ROOT_Z, f]
+        place[1, f] = root[rows.HEIGHT, f] - root[rows.LOWERING, f]
     for side in range(2):
         place_child(pelvis, offsets[1 + side], place, legs[side, rows.HIP_X : rows.HIP_Z + 1])
-
-
-@kernel
-def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, person: Person) -> Scalar:
-    """Return the height of the pelvis in metres when a leg with these angles (turns) carries the body."""
-    thigh, shank, foot = -person.offsets[4, 1], -person.offsets[7, 1], person.foot
-    upper = hip - tilt
-    lower = upper - knee
-    s, c = sin_turns(lower + ankle), cos_turns(lower + ankle)
-    down = thigh * cos_turns(upper) + shank * cos_turns(lower)
-    return down + foot[FOOT_ANKLE_HEIGHT] * c + max(foot[FOOT_HEEL] * s, -foot[FOOT_BALL] * s) - person.offsets[1, 1]
-
-
-@kernel
-def run_height(
-    work: Workspace,
-    segment: Segment,
-    duty: Scalar,
-    rate: Scalar,
-    leg: Scalar,
-    person: Person,
-    actions: ActionTables,
-    gaits: Gaits,
-) -> Scalar:
-    """Return the height of the pelvis in the middle of a running stance of the near leg, in metres.
-
-    The angles give one height. The other, lower one is that from which the leg still reaches its footprint at landing, after
-    the rise by force and flight. The result is a weighted mean.
-    """
-    stand = angles_height(work, segment, duty, leg, person, actions, gaits)
-    period, contact = 1.0 / (rate * actions.stride[segment.kind, BOUNCES]), duty / rate
-    rise = run_rise(0.0, contact, period) - run_rise(0.5 * contact, contact, period)
-    ahead = max(0.5 * segment.speed * contact - FOOT_ROLL * leg, 0.0)
-    reach = np.sqrt(max(leg * leg - ahead * ahead, 0.25 * leg * leg)) + LANDING_ANKLE * leg - person.offsets[1, 1] - rise
-    return 0.15 * stand + 0.85 * min(stand, reach)
-
-
-@kernel
-def angles_height(
-    work: Workspace, segment: Segment, duty: Scalar, leg: Scalar, person: Person, actions: ActionTables, gaits: Gaits
-) -> Scalar:
-    """Return the height of the pelvis when the near leg stands with the angles of a gait segment in the middle
-    of its stance.
-    """
-    side = segment.kind % 2
-    warp = curve_warp(duty) if actions.stride[segment.kind, BOUNCES] == 2 else 0.0
-    series, angles = work.series, work.angles
-    channels = (HIP_FLEXION[side], KNEE_FLEXION[side], DORSIFLEXION[side], TILT)
-    for i in range(4):
-        angles[i] = person.neutral[channels[i]]
-        if not segment_series(segment, leg, person, actions, gaits, channels[i], series):
-            continue
-        angles[i] = series[0]
-        for k in range(HARMONICS):
-            at = (warp_phase(0.5 * duty, warp) + 0.5 * side) * (k + 1)
-            angles[i] += series[1 + k] * cos_turns(at) + series[1 + HARMONICS + k] * sin_turns(at)
-    return nominal_height(angles[0], angles[1], angles[2], angles[3], person)

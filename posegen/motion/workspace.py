@@ -9,31 +9,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, aligned_zeros, kernel
+from posegen.kernels import Array, Scalar, aligned_zeros, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
+from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.gait.steps import STRIDE_PARAMETERS
-from posegen.motion.gait.walking import HARMONICS
 from posegen.scene import DRAWS
 
-Array = NDArray[Any]
-
-NO_POINT, NO_DRAWS = np.zeros(8), np.full(DRAWS, 0.5)
+NO_POINT, NO_DRAWS = np.zeros(rows.POINT_SIZE), np.full(DRAWS, 0.5)
 """Meeting point and draws of an actor without a partner."""
 KNOTS = 160
 """Default room for the key poses of one segment, over all its repetitions."""
-FOOT_HEEL, FOOT_BALL, FOOT_BALL_HEIGHT, FOOT_ANKLE_HEIGHT = range(4)
-"""Entries of a foot in metres: heel behind the ankle, ball before it, heights of ball joint and ankle above the sole."""
 MARGIN_SECONDS = 1.4
 """Seconds computed before the first and behind the last stored frame: a footprint depends on its whole stance."""
-POINT_X, POINT_Y, POINT_Z, POINT_SIN, POINT_COS, POINT_UNIT, PARTNER_Y, PARTNER_UNIT = range(8)
-"""Entries of a meeting point: position in metres, sine and cosine of the direction of the partner, and the unit of hand targets
-in metres (0 without a partner). The last two are height and unit for hands that hold the partner.
-"""
-POINT_SIZE = 8
-
 
 ACTION = np.dtype(
     [
@@ -94,10 +83,20 @@ def triangular_mean(row: Array, radius: int, out: Array) -> None:
 
 
 class Clock(NamedTuple):
-    """Time of the frames of the workspace: seconds of frame 0 relative to the first stored frame, and seconds per frame."""
+    """Time of the frames of the workspace.
+
+    Attributes
+    ----------
+    first, step : float
+        Seconds of frame 0 relative to the first stored frame, and seconds per frame.
+    margin, frames : int
+        Frame of the workspace that holds the first stored frame, and the number of stored frames.
+    """
 
     first: Scalar
     step: Scalar
+    margin: int = 0
+    frames: int = 0
 
 
 @kernel
@@ -119,11 +118,11 @@ class Role(NamedTuple):
         Change of the heading by each segment, in turns.
     left_leads : bool
         Whether the left foot takes the first step.
-    phase, heading, x, z, seat_height : float
-        Strides, turns and metres; in the first stored frame.
+    start : float [5]
+        In the first stored frame; see :data:`posegen.motion.rows.START_PHASE`.
     steps : float [steps, 6]
         Steps of the scene; see :mod:`posegen.motion.feet.ground`.
-    point : float [POINT_SIZE]
+    point : float [rows.POINT_SIZE]
         Meeting point of the hands with those of the partner.
     shared : float [DRAWS]
         Uniform draws between 0 and 1 that both partners use for hands that meet.
@@ -133,11 +132,7 @@ class Role(NamedTuple):
     segments: Any
     turn: Array
     left_leads: bool
-    phase: Scalar
-    heading: Scalar
-    x: Scalar
-    z: Scalar
-    seat_height: Scalar
+    start: Array
     steps: Array
     point: Array = NO_POINT
     shared: Array = NO_DRAWS
@@ -210,11 +205,11 @@ class Workspace(NamedTuple):
     moving : bool [knots]
     series : float32 [1 + 2 * HARMONICS]
     angles : float [4]
-    gaits : int [segments]
     strides : float [segments, STRIDE_PARAMETERS]
     rates : float [2, segments]
         Strides per second of each base segment, and turns of the heading per second.
-    ramps : float [segments, 8]
+    ramps : float [segments, 2, 4]
+        Times in which the speed and the steps of each base segment rise and fall.
     levels : float [2, stances]
     counts : int [2]
         Number of stances of each foot.
@@ -237,7 +232,6 @@ class Workspace(NamedTuple):
     moving: Array
     series: Array
     angles: Array
-    gaits: Array
     strides: Array
     rates: Array
     ramps: Array
@@ -270,10 +264,9 @@ def empty_workspace(frames: int, segments: int, knots: int = KNOTS) -> Workspace
         moving=np.zeros(knots, bool),
         series=np.zeros(1 + 2 * HARMONICS, np.float32),
         angles=np.zeros(4),
-        gaits=np.zeros(segments, np.int64),
         strides=np.zeros((segments, STRIDE_PARAMETERS)),
         rates=np.zeros((2, segments)),
-        ramps=np.zeros((segments, 8)),
+        ramps=np.zeros((segments, 2, 4)),
         levels=np.zeros((2, frames // 2 + 1)),
         counts=np.zeros(2, np.int64),
     )

@@ -25,20 +25,20 @@ MARGIN = 40
 
 
 def role(scenes: Scenes, library: Library) -> Role:
-    segments = segment_records(scenes, library_tables(library).actions.numbers)[0, 0]
+    segments = segment_records(scenes, library_tables(library).numbers)[0, 0]
     base = int((~scenes.layered[0, 0]).sum())
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     seat = float(scenes.seat_height[0, 0])
-    return Role(base, segments, turn, True, 0.2, 0.1, 0.3, -0.2, seat, scenes.steps[0].astype(np.float64))
+    start = np.array((0.2, 0.1, 0.3, -0.2, seat))
+    return Role(base, segments, turn, True, start, scenes.steps[0].astype(np.float64))
 
 
 def acted(scenes: Scenes, library: Library, someone: Person, fps: int = 25) -> Workspace:
     """Return the workspace over the frames of the scene and the margins, with heading .1 turns and a start off the origin."""
     frames = int(scenes.length[0])
     work = empty_workspace(frames + 2 * MARGIN, scenes.action.shape[2])
-    known = library_tables(library)
-    clock = Clock(-MARGIN / fps, 1.0 / fps)
-    animate_actor(work, role(scenes, library), someone, known.actions, known.gaits, clock, MARGIN, frames)
+    clock = Clock(-MARGIN / fps, 1.0 / fps, MARGIN, frames)
+    animate_actor(work, role(scenes, library), someone, library_tables(library), clock)
     return work
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from posegen.library.load import Library, load_library
 from posegen.motion.engine import Motion, animate
-from posegen.motion.library_tables import ActionTables, library_tables
+from posegen.motion.library_tables import ActionTables, library_tables, style_tables
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import SEGMENT, Person, Segment
 from posegen.scene import BOTH, Persons, Scenes, empty_scenes
@@ -69,7 +69,7 @@ def pick(scenes: Scenes, samples: Array) -> Scenes:
 
 def segment(action: str, start: float, end: float, *, right: bool = False, **numbers: float) -> Segment:
     """Return a segment as kernels read it; `numbers` are its tempo, amplitude, repetitions and speed."""
-    return segment_of_kind(library_tables(LIBRARY).actions, 2 * LIBRARY.index(action) + right, start, end, **numbers)
+    return segment_of_kind(library_tables(LIBRARY), 2 * LIBRARY.index(action) + right, start, end, **numbers)
 
 
 def segment_of_kind(tables: ActionTables, kind: int, start: float, end: float, **numbers: float) -> Segment:
@@ -87,6 +87,6 @@ def person(stature: float = 1.7, seed: int | None = None) -> Person:
     scenes = scripted(frames=0, stature=stature)
     if seed is not None:
         scenes.draws[:] = np.random.default_rng(seed).random(scenes.draws.shape)
-    cast = person_arrays(scenes)
+    cast = person_arrays(scenes, style_tables(LIBRARY))
     numbers = {name: getattr(cast, name)[0, 0] for name in Person._fields}
     return Person(**numbers)

@@ -24,7 +24,7 @@ from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted, segmen
 
 Array = NDArray[Any]
 
-ACTIONS, GAITS = library_tables(LIBRARY)
+ACTIONS = library_tables(LIBRARY)
 FPS, MARGIN, FRAMES = 25, 40, 250
 
 
@@ -32,13 +32,14 @@ def role(scenes: Scenes, x: float, z: float) -> Role:
     segments = segment_records(scenes, ACTIONS.numbers)[0, 0]
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     base = int((~scenes.layered[0, 0]).sum())
-    return Role(base, segments, turn, True, 0.2, 0.1, x, z, 0.45, scenes.steps[0].astype(np.float64))
+    start = np.array((0.2, 0.1, x, z, 0.45))
+    return Role(base, segments, turn, True, start, scenes.steps[0].astype(np.float64))
 
 
 def act(scenes: Scenes, someone: Person, x: float = 0.0, z: float = 0.0) -> Workspace:
     work = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
-    clock = Clock(-MARGIN / FPS, 1.0 / FPS)
-    animate_actor(work, role(scenes, x, z), someone, ACTIONS, GAITS, clock, MARGIN, FRAMES)
+    clock = Clock(-MARGIN / FPS, 1.0 / FPS, MARGIN, FRAMES)
+    animate_actor(work, role(scenes, x, z), someone, ACTIONS, clock)
     return work
 
 
@@ -87,9 +88,9 @@ def test_bones_keep_their_length(scenes: Scenes, stature: float, seed: int, x: f
 def test_former_content_of_the_workspace_has_no_effect(scenes: Scenes) -> None:
     clean = act(scenes, person())
     used = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
-    clock = Clock(-MARGIN / FPS, 1.0 / FPS)
-    animate_actor(used, role(SCENES[1], 3.0, 1.0), person(1.9), ACTIONS, GAITS, clock, MARGIN, FRAMES)
-    animate_actor(used, role(scenes, 0.0, 0.0), person(), ACTIONS, GAITS, clock, MARGIN, FRAMES)
+    clock = Clock(-MARGIN / FPS, 1.0 / FPS, MARGIN, FRAMES)
+    animate_actor(used, role(SCENES[1], 3.0, 1.0), person(1.9), ACTIONS, clock)
+    animate_actor(used, role(scenes, 0.0, 0.0), person(), ACTIONS, clock)
     np.testing.assert_array_equal(joints_of(used), joints_of(clean))
     np.testing.assert_array_equal(used.contact, clean.contact)
 

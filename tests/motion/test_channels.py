@@ -14,20 +14,19 @@ from posegen.library.actions import Action
 from posegen.library.channels import CHANNELS
 from posegen.library.load import Library
 from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series
-from posegen.motion.gait.running import curve_warp, warp_phase
+from posegen.motion.gait.curves import HARMONICS, WALK_SPEEDS, curve_warp, warp_phase
 from posegen.motion.gait.steps import RUN, STEP, WALK
-from posegen.motion.gait.walking import HARMONICS, WALK_SPEEDS
 from posegen.motion.key_poses import stage_bounds
 from posegen.motion.library_tables import library_tables
 from posegen.motion.trigonometry import smooth_step
 from posegen.motion.workspace import Clock, Workspace, empty_workspace
 from posegen.skeleton import JOINT_LIMITS
 from tests import naive
-from tests.motion.scripted import LIBRARY, leg_length, person, segment, segment_of_kind
+from tests.motion.scripted import LIBRARY, person, segment, segment_of_kind
 
 Array = NDArray[Any]
 
-ACTIONS, GAITS = library_tables(LIBRARY)
+ACTIONS = library_tables(LIBRARY)
 LEG = 0.85
 SEEDS = st.integers(0, 2**32 - 1)
 DEGREE = 1 / 360
@@ -48,7 +47,7 @@ HANDS = np.array(["hand" in name for name in CHANNELS])
 
 def series_of(channel: str, gait: int = WALK, dimensionless: float = WALK_SPEEDS[FREE_KNOT]) -> Array:
     series = np.zeros(1 + 2 * HARMONICS, np.float32)
-    gait_series(gait, dimensionless * float(np.sqrt(9.81 * LEG)), LEG, GAITS, CHANNELS.index(channel), series)
+    gait_series(gait, dimensionless * float(np.sqrt(9.81 * LEG)), LEG, ACTIONS.gaits, CHANNELS.index(channel), series)
     return series
 
 
@@ -189,7 +188,7 @@ def test_harmonics(seed: int, name: str, repetitions: int) -> None:
 def layered(below: Array, name: str) -> Array:
     work = empty_workspace(FRAMES, 1)
     work.channels[:] = below
-    add_layer(work, segment(name, 1.0, 5.0, repetitions=4), ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
+    add_layer(work, segment(name, 1.0, 5.0, repetitions=4), ACTIONS, person(), CLOCK)
     return work.channels
 
 
@@ -219,7 +218,7 @@ def test_a_layer_without_keys_holds_its_pose(amplitude: float) -> None:
     work = empty_workspace(FRAMES, 1)
     work.channels[:] = below
     pointing = segment("point", 1.0, 5.0, amplitude=amplitude)
-    add_layer(work, pointing, ACTIONS, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
+    add_layer(work, pointing, ACTIONS, person(), CLOCK)
     a, times = pointing.kind, (pointing.start, *stage_bounds(pointing), pointing.end)
     pose = person().neutral + ACTIONS.pose[a] * (1 + 0.4 * (amplitude - 1))
     expected = naive.add_layer(below, SECONDS, pose, ACTIONS.owned[a], times)
@@ -243,11 +242,11 @@ NOD = {
 
 
 def test_a_layer_with_keys_follows_them_while_it_fades_in_and_out() -> None:
-    made = library_tables(Library(entries={"nod": Action.model_validate(NOD)}, families={}, themes={}, words={})).actions
+    made = library_tables(Library(entries={"nod": Action.model_validate(NOD)}, families={}, themes={}, words={}))
     doing = segment_of_kind(made, 0, 1.0, 5.0, repetitions=2)
     work = empty_workspace(FRAMES, 1)
     work.channels[:] = 0.25
-    add_layer(work, doing, made, person(), CLOCK, *np.zeros((2, FRAMES), np.float32))
+    add_layer(work, doing, made, person(), CLOCK)
     neutral = person().neutral
     neck, elbow = (CHANNELS.index(name) for name in ("neck_flexion", "left_elbow_flexion"))
     at = {t: work.channels[neck, round(t / 0.04)] - 0.25 for t in (1.0, 1.2, 1.52, 2.0, 3.0, 4.0, 4.52, 4.96)}
@@ -269,7 +268,7 @@ def test_a_layer_with_keys_follows_them_while_it_fades_in_and_out() -> None:
 def tracked(name: str, amplitude: float, repetitions: int) -> Array:
     work: Workspace = empty_workspace(FRAMES, 1)
     doing = segment(name, 1.0, 6.0, amplitude=amplitude, repetitions=repetitions)
-    add_track(work, doing, ACTIONS, person().draws, leg_length(1.7), 1.0, CLOCK)
+    add_track(work, doing, ACTIONS, person(stature=1.7), 1.0, CLOCK)
     return work.channels
 
 

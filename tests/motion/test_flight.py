@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from posegen.evaluation.body import centre_of_mass
 from posegen.motion.engine import LEG_JOINTS, centre_height, fall_freely, mark_flight
 from posegen.motion.rows import GAIT_WEIGHT, HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, TOE_HEIGHT
+from posegen.motion.workspace import Clock
 
 Array = NDArray[Any]
 
@@ -49,7 +50,7 @@ def test_flights_fall_freely_and_other_frames_are_unchanged(seed: int, seconds: 
     before, free = whole(joints, legs), np.zeros(40, np.bool_)
     flight = slice(8, 8 + seconds)
     free[flight] = True
-    fall_freely(free, 5, 38, STEP, joints, legs)
+    fall_freely(free, Clock(0.0, STEP, 5, 33), joints, legs)
     after = whole(joints, legs)
     height = centre_of_mass(after)[flight, 1]
     np.testing.assert_allclose(np.diff(height, 2) / STEP**2, -9.81, atol=0.03)
@@ -67,7 +68,7 @@ def test_free_fall_keeps_feet_above_the_floor() -> None:
     joints, legs = body(3, 40)
     legs[:, [HEEL_HEIGHT, TOE_HEIGHT]] = 0.01
     before, free = whole(joints, legs), np.arange(40) % 8 > 0
-    fall_freely(free, 0, 40, STEP, joints, legs)
+    fall_freely(free, Clock(0.0, STEP, 0, 40), joints, legs)
     moved = (whole(joints, legs) - before)[..., 1]
     assert moved.min() == pytest.approx(-0.01, abs=1e-6)
     assert moved.max() > 0.1

@@ -32,7 +32,7 @@ def test_ground_changes_early_on_the_way_up_and_late_on_the_way_down() -> None:
     stances = np.zeros((3, 6))
     stances[:, 0], stances[:, 1], stances[:, 3] = [5, 20, 35], [11, 26, 41], [0.0, 3.0, 6.0]
     row = np.zeros(50, np.float32)
-    fill_ground(STEP[0].astype(np.float64), stances, 3, np.zeros(3), row)
+    fill_ground(STEP[0].astype(np.float64), stances[:3], np.zeros(3), row)
     np.testing.assert_array_equal(row[:11], 0)
     np.testing.assert_allclose(row[20:26], HEIGHT)
     np.testing.assert_array_equal(row[35:], 0)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from posegen.evaluation.plausibility import body_overlap
 from posegen.library.actions import Action
+from posegen.motion.library_tables import style_tables
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import Person
 from posegen.scene import LEFT, RIGHT, Scenes
@@ -78,7 +79,7 @@ def scene(name: str, side: int, body: tuple[float, float, float], amplitude: flo
 
 
 def someone(scenes: Scenes) -> Person:
-    cast = person_arrays(scenes)
+    cast = person_arrays(scenes, style_tables(LIBRARY))
     return Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.arms import EASY, LONGEST, pull_wrist, solve_elbow
+from posegen.motion.arms import EASY, LONGEST, Arm, pull_wrist, solve_elbow
 from posegen.motion.trigonometry import ease_towards
 from tests import naive
 from tests.naive import about_x, about_y, about_z
@@ -22,7 +22,7 @@ FRAMES = 6
 NEAR = 2e-5  # metres: float32 a few metres from the origin
 
 
-class Arm(NamedTuple):
+class PosedArm(NamedTuple):
     """One arm over frames by forward kinematics, and the target of its hand."""
 
     upper: float
@@ -35,13 +35,17 @@ class Arm(NamedTuple):
     elbow: Array
     wrist: Array
 
+    def solve(self, goal: Array, elbow: Array, wrist: Array) -> None:
+        """Write elbow and wrist for a goal of the wrist."""
+        solve_elbow(Arm(self.upper, self.fore, self.sign, self.chest, self.shoulder, elbow, wrist), goal, 0, FRAMES)
+
 
 def directions(generator: np.random.Generator, count: int) -> Array:
     vectors = generator.normal(size=(3, count))
     return np.asarray(vectors / np.sqrt((vectors**2).sum(0)))
 
 
-def arm(seed: int, reach: float, bend: tuple[float, float] = (20, 140)) -> Arm:
+def arm(seed: int, reach: float, bend: tuple[float, float] = (20, 140)) -> PosedArm:
     """A random arm with an elbow flexion in this range of degrees, and a hand target within its reach."""
     generator = np.random.default_rng(seed)
     upper, fore = generator.uniform(0.2, 0.4), generator.uniform(0.2, 0.35)
@@ -59,22 +63,22 @@ def arm(seed: int, reach: float, bend: tuple[float, float] = (20, 140)) -> Arm:
     sign = generator.choice([1.0, -1.0])
     apart = np.stack([r.T @ d for r, d in zip(turned, (place - origin).T, strict=True)], -1) / (upper + fore)
     hand = np.concatenate([apart * np.array([sign, 1, 1])[:, None], np.full((1, FRAMES), reach)])
-    return Arm(upper, fore, sign, *(a.astype(np.float32) for a in (chest, origin, hand, shoulder, elbow, wrist)))
+    return PosedArm(upper, fore, sign, *(a.astype(np.float32) for a in (chest, origin, hand, shoulder, elbow, wrist)))
 
 
-def place_of(one: Arm) -> Array:
+def place_of(one: PosedArm) -> Array:
     rotations = one.chest.astype(np.float64).T.reshape(-1, 3, 3)
     local = one.hand[:3].astype(np.float64) * np.array([one.sign, 1, 1])[:, None] * (one.upper + one.fore)
     return one.origin + np.stack([r @ p for r, p in zip(rotations, local.T, strict=True)], -1)
 
 
-def solved(one: Arm, weight: float = 1.0) -> tuple[Array, Array]:
+def solved(one: PosedArm, weight: float = 1.0) -> tuple[Array, Array]:
     """Elbow and wrist after the kernels."""
     goal, elbow, wrist = one.wrist.copy(), one.elbow.copy(), one.wrist.copy()
     weights = np.full(FRAMES, weight, np.float32)
-    length = one.upper + one.fore
-    pull_wrist(one.hand, one.chest, one.origin, length, one.sign, weights, one.shoulder, wrist, 0, FRAMES, goal)
-    solve_elbow(one.upper, one.fore, one.sign, one.chest, one.shoulder, goal, 0, FRAMES, elbow, wrist)
+    posed = Arm(one.upper, one.fore, one.sign, one.chest, one.shoulder, elbow, wrist)
+    pull_wrist(posed, one.hand, one.chest, one.origin, weights, 0, FRAMES, goal)
+    solve_elbow(posed, goal, 0, FRAMES)
     return elbow.astype(np.float64), wrist.astype(np.float64)
 
 
@@ -110,7 +114,7 @@ def test_the_elbow_does_not_change_its_side_when_the_hand_passes_behind_it(seed:
     line = ahead[:, None] + away * np.cross(across, ahead)[:, None] + np.radians(0.2) * across[:, None]
     goal = (still.shoulder + 0.8 * (one.upper + one.fore) * line / np.sqrt((line**2).sum(0))).astype(np.float32)
     elbow, wrist = still.elbow.copy(), still.wrist.copy()
-    solve_elbow(one.upper, one.fore, one.sign, still.chest, still.shoulder, goal, 0, FRAMES, elbow, wrist)
+    still.solve(goal, elbow, wrist)
     moved, followed = (lengths(v[:, 1:].astype(np.float64), v[:, :-1]) for v in (wrist, elbow))
     assert (followed < 3 * moved + 1e-4).all()
 
@@ -184,7 +188,7 @@ def test_the_mirrored_arm_is_solved_in_the_mirror(seed: int) -> None:
     turned = np.array([1, -1, -1, -1, 1, 1, -1, 1, 1], np.float32)[:, None]
     vectors = (flip * v for v in (one.origin, one.shoulder, one.elbow, one.wrist))
     origin, shoulder, elbow, wrist = vectors
-    other = Arm(one.upper, one.fore, -one.sign, turned * one.chest, origin, one.hand, shoulder, elbow, wrist)
+    other = PosedArm(one.upper, one.fore, -one.sign, turned * one.chest, origin, one.hand, shoulder, elbow, wrist)
     for here, there in zip(solved(one), solved(other), strict=True):
         np.testing.assert_allclose(flip * here, there, atol=1e-6)
 
@@ -196,7 +200,7 @@ def test_a_straight_arm_bends_downwards_and_outwards() -> None:
     upright = np.tile(np.eye(3, dtype=np.float32).reshape(9, 1), FRAMES)
     for sign in (1.0, -1.0):
         elbow, wrist = np.float32(upper) * along, np.float32(upper + fore) * along
-        solve_elbow(upper, fore, sign, upright, still, np.float32(0.4) * along, 0, FRAMES, elbow, wrist)
+        solve_elbow(Arm(upper, fore, sign, upright, still, elbow, wrist), np.float32(0.4) * along, 0, FRAMES)
         assert (sign * elbow[0] > 0.02).all()
         assert (elbow[1] < -0.05).all()
         np.testing.assert_allclose(wrist[2], 0.4, atol=1e-6)
@@ -208,7 +212,7 @@ def test_an_arm_without_a_defined_side_stays_finite() -> None:
     elbow, wrist = (0.3 * ahead).astype(np.float32), (0.55 * ahead).astype(np.float32)
     upright = np.tile(np.eye(3, dtype=np.float32).reshape(9, 1), FRAMES)
     still, goal = np.zeros((3, FRAMES), np.float32), (0.4 * ahead).astype(np.float32)
-    solve_elbow(0.3, 0.25, 1.0, upright, still, goal, 0, FRAMES, elbow, wrist)
+    solve_elbow(Arm(0.3, 0.25, 1.0, upright, still, elbow, wrist), goal, 0, FRAMES)
     assert np.isfinite(elbow).all()
     np.testing.assert_allclose(wrist, goal, atol=1e-6)
 
@@ -216,7 +220,7 @@ def test_an_arm_without_a_defined_side_stays_finite() -> None:
 def test_a_target_in_the_shoulder_is_moved_ahead() -> None:
     one = arm(3, reach=1.0)
     elbow, wrist = one.elbow.copy(), one.wrist.copy()
-    solve_elbow(one.upper, one.fore, one.sign, one.chest, one.shoulder, one.shoulder.copy(), 0, FRAMES, elbow, wrist)
+    one.solve(one.shoulder.copy(), elbow, wrist)
     ahead = wrist - one.shoulder
     assert lengths(wrist, one.shoulder) == pytest.approx(lengths(wrist, one.shoulder)[0])
     assert ((ahead * one.chest[[2, 5, 8]]).sum(0) > 0.05).all()

@@ -13,37 +13,37 @@ from numpy.typing import NDArray
 from posegen.motion.feet.legs import (
     HEEL_FOR_BEND,
     MOST_BEND,
-    RETURN_SECONDS,
     SOFT_BEND,
-    TURNS_A_METRE,
     limit_stance_ankles,
     limit_swing_ankles,
-    raise_heels,
     shank_lean,
     solve_knee,
 )
 from posegen.motion.feet.stances import (
-    EARLY,
-    FIRST,
-    LAST,
-    LATE,
-    PRINT_X,
-    PRINT_YAW,
-    PRINT_Z,
+    RETURN_SECONDS,
+    TURNS_A_METRE,
     place_stance_foot,
+    raise_heels,
     rise_on_toes,
     roll_forward,
 )
 from posegen.motion.rows import (
     ANKLE_X,
     BEND,
+    EARLY,
+    FIRST,
     FORWARD,
     HEADING_COS,
     HIP_X,
     KNEE_X,
+    LAST,
+    LATE,
     LEG_ROWS,
     PATH_Z,
     PITCH,
+    PRINT_X,
+    PRINT_YAW,
+    PRINT_Z,
     ROOT_ROWS,
     RUN_WEIGHT,
     YAW,
@@ -98,7 +98,7 @@ def test_the_lean_of_a_shank_equals_that_of_the_solved_knee(lowest: float, ahead
 def test_a_heel_rises_before_the_ankle_bends_too_far(lowest: float, ahead: float, yaw: float) -> None:
     leg, stances = sinking(31, lowest, ahead, yaw)
     before = leg.copy()
-    limit_stance_ankles(bending(leg), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
+    limit_stance_ankles(bending(leg), leg, FOOT, stances[:1], THIGH, SHANK, 0.04)
     bent = lean(before) + before[PITCH]
     assert (lean(leg) + leg[PITCH]).max() < 24 / 360
     kept = bent < MOST_BEND - SOFT_BEND - 1e-4
@@ -117,7 +117,7 @@ def test_a_heel_rises_before_the_ankle_bends_too_far(lowest: float, ahead: float
 def test_a_raised_heel_returns_in_the_swing() -> None:
     leg, stances = sinking(40, 0.6, 0.1)
     stances[0, LAST] = 20
-    limit_stance_ankles(bending(leg), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
+    limit_stance_ankles(bending(leg), leg, FOOT, stances[:1], THIGH, SHANK, 0.04)
     at_lift = float(leg[PITCH, 19])
     assert at_lift < -0.02
     share = np.clip((np.arange(20, 40) - 19) * 0.04 / RETURN_SECONDS, 0, 1)
@@ -150,7 +150,7 @@ def test_the_heels_of_runners_rise_with_the_distance_behind(running: float) -> N
     stances = np.zeros((2, 8))
     stances[0, [FIRST, LAST, PRINT_Z, EARLY, LATE]] = 10, 40, 0.4, 0.5, 0.25
     before = leg.copy()
-    raise_heels(root, leg, FOOT, stances, 1, step)
+    raise_heels(root, leg, FOOT, stances[:1], step)
     change = (leg - before)[PITCH].astype(np.float64)
     held = np.arange(20, 40)
     behind = root[PATH_Z, held] - 0.4 + leg[FORWARD, held] - float(roll_forward(np.float32(-0.06), FOOT))
@@ -165,7 +165,7 @@ def test_the_heels_of_runners_rise_with_the_distance_behind(running: float) -> N
 def test_heels_rise_later_in_a_wider_ankle_range() -> None:
     leg, stances = sinking(31, 0.45, 0.1)
     before = leg.copy()
-    limit_stance_ankles(bending(leg, 16.0), leg, FOOT, stances, 1, THIGH, SHANK, 0.04)
+    limit_stance_ankles(bending(leg, 16.0), leg, FOOT, stances[:1], THIGH, SHANK, 0.04)
     bent = lean(before) + before[PITCH]
     assert bent.max() > 45 / 360
     # The range is 37 degrees; a second rise of the heel reduces what the first one leaves.

@@ -23,13 +23,13 @@ from posegen.motion.key_poses import (
     time_in_cycle,
 )
 from posegen.motion.library_tables import library_tables
-from posegen.motion.workspace import KNOTS, Clock
+from posegen.motion.workspace import KNOTS, Clock, empty_workspace
 from posegen.scene import DRAWS
 from tests.motion.scripted import LIBRARY, leg_length, person, segment
 
 Array = NDArray[Any]
 
-ACTIONS = library_tables(LIBRARY).actions
+ACTIONS = library_tables(LIBRARY)
 LEG = 0.85
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -125,12 +125,11 @@ def test_the_height_of_a_flight_grows_with_the_amplitude() -> None:
 @given(SEEDS, st.integers(1, 4), st.floats(0.8, 1.2))
 def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, amplitude: float) -> None:
     someone = person(stature=1.8, seed=seed)
-    leg, knots, moving = leg_length(1.8), np.zeros((4, KNOTS)), np.zeros(KNOTS, np.bool_)
+    leg, work = leg_length(1.8), empty_workspace(1, 1)
     jump = segment("jump", 1.0, 1.5 + 1.65 * count, amplitude=amplitude, repetitions=count)
-    at = np.zeros(KNOTS)
-    fill_times(jump, ACTIONS, someone.draws, at)
-    n = knots_of_channel(jump, ACTIONS, someone.draws, leg, CHANNELS.index("root_height"), 1.0, at, knots, moving)
-    times, values, speeds, pushes = knots[:, :n]
+    fill_times(work, jump, ACTIONS, someone.draws)
+    n = knots_of_channel(work, jump, ACTIONS, someone.draws, leg, CHANNELS.index("root_height"), 1.0)
+    times, values, speeds, pushes = work.knots[:, :n]
     assert (np.diff(times) > 0).all()
     assert (times[0], times[-1], values[0], values[-1]) == (jump.start, jump.end, 0, 0)
     flying = np.flatnonzero(pushes).reshape(count, 2)

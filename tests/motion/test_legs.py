@@ -202,7 +202,7 @@ def test_a_swinging_foot_gives_way_before_its_leg_is_straight() -> None:
     legs[ANKLE_X + 1] = 1.0 - reaches
     legs[BALL_X + 1] = legs[ANKLE_X + 1] - 0.05
     planted = np.array([False, False, False, True])
-    ease_reach(0, 4, THIGH, SHANK, planted, np.zeros(4, np.float32), legs)
+    ease_reach(0, 4, np.float32(THIGH + SHANK), planted, np.zeros(4, np.float32), legs)
     reached = 1.0 - legs[ANKLE_X + 1]
     length = THIGH + SHANK
     assert reached[0] == pytest.approx(reaches[0], abs=1e-6)  # within reach

@@ -49,7 +49,7 @@ LEFT, RIGHT = 0, 1
 @pytest.fixture(scope="module")
 def salute() -> ActionTables:
     entries = {"salute": Action.model_validate(SALUTE)}
-    return library_tables(Library(entries=entries, families={"military": ("salute",)}, themes={}, words={})).actions
+    return library_tables(Library(entries=entries, families={"military": ("salute",)}, themes={}, words={}))
 
 
 def scalar(actions: ActionTables, name: str) -> Array:
@@ -141,7 +141,7 @@ def test_numbers_of_an_action(salute: ActionTables) -> None:
 
 
 def test_every_action_of_the_library_has_both_sides() -> None:
-    actions = library_tables(LIBRARY).actions
+    actions = library_tables(LIBRARY)
     assert len(actions.numbers) == 2 * len(LIBRARY.actions)
     for name in LIBRARY.actions:
         action, row = LIBRARY.action(name), 2 * LIBRARY.index(name)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from posegen.constants import GRAVITY
 from posegen.library.channels import CHANNELS
-from posegen.motion.gait.running import run_rise
+from posegen.motion.gait.curves import run_rise
 from posegen.motion.rows import (
     BEATS,
     DUTY,

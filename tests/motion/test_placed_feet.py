@@ -10,11 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.feet.stances import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_Z, guide_footprints, guided_from
+from posegen.motion.feet.stances import guide_footprints, guided_from
 from posegen.motion.feet.swings import guide_swings
-from posegen.motion.key_poses import interval_seconds, mark_intervals, repetition_span, stage_bounds
+from posegen.motion.key_poses import mark_intervals, repetition_span, stage_bounds, time_in_stage
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, LIFTED, PLACED, library_tables
-from posegen.motion.rows import GUIDED, HEADING, HEADING_COS, HEADING_SIN, PATH_X, PATH_Z, ROOT_ROWS
+from posegen.motion.rows import (
+    FIRST,
+    GUIDED,
+    HEADING,
+    HEADING_COS,
+    HEADING_SIN,
+    LAST,
+    PATH_X,
+    PATH_Z,
+    PRINT_HEIGHT,
+    PRINT_X,
+    PRINT_Z,
+    ROOT_ROWS,
+)
 from posegen.motion.timeline import glide
 from posegen.motion.workspace import Clock
 from posegen.scene import LEFT, RIGHT
@@ -31,18 +44,18 @@ FORWARD, ASIDE, UP, PITCHED = range(4)
 def test_a_fraction_of_a_stage_is_a_time() -> None:
     someone, lunge = person(seed=3), segment("lunge", 2.0, 8.0, repetitions=2)
     enter_end, exit_begin = stage_bounds(lunge)
-    assert interval_seconds(lunge, ENTER, 0.5, 0, someone.draws) == pytest.approx((2.0 + enter_end) / 2)
-    assert interval_seconds(lunge, EXIT, 1.0, 0, someone.draws) == pytest.approx(8.0)
+    assert time_in_stage(lunge, ENTER, 0.5, 0, someone.draws) == pytest.approx((2.0 + enter_end) / 2)
+    assert time_in_stage(lunge, EXIT, 1.0, 0, someone.draws) == pytest.approx(8.0)
     begin, length = repetition_span(lunge, someone.draws, 1)
-    assert interval_seconds(lunge, CYCLE, 0.25, 1, someone.draws) == pytest.approx(begin + 0.25 * length)
+    assert time_in_stage(lunge, CYCLE, 0.25, 1, someone.draws) == pytest.approx(begin + 0.25 * length)
     held = segment("kneel", 0.0, 10.0)
     enter_end, exit_begin = stage_bounds(held)
-    assert interval_seconds(held, CYCLE, 0.5, 0, someone.draws) == pytest.approx((enter_end + exit_begin) / 2)
+    assert time_in_stage(held, CYCLE, 0.5, 0, someone.draws) == pytest.approx((enter_end + exit_begin) / 2)
 
 
 @given(st.floats(-3, 3), st.sampled_from([1 / 25, 1 / 30, 1 / 120]), st.booleans())
 def test_interval_frames_lie_within_the_interval(first: float, step: float, right: bool) -> None:
-    someone, known = person(seed=4), library_tables(LIBRARY).actions
+    someone, known = person(seed=4), library_tables(LIBRARY)
     lunge, clock = segment("lunge", 0.0, 6.0, repetitions=2, right=right), Clock(first, step)
     marks = np.zeros(400, np.bool_)
     mark_intervals(lunge, known, someone.draws, clock, RIGHT_FOOT if right else LEFT_FOOT, marks)
@@ -50,7 +63,7 @@ def test_interval_frames_lie_within_the_interval(first: float, step: float, righ
     expected = np.zeros(400, np.bool_)
     for number in range(2):
         for lift in LIBRARY.action("lunge").lifts:
-            ends = (interval_seconds(lunge, CYCLE, at, number, someone.draws) for at in (lift.begin, lift.end))
+            ends = (time_in_stage(lunge, CYCLE, at, number, someone.draws) for at in (lift.begin, lift.end))
             begin, end = ends
             expected |= (seconds >= begin) & (seconds < end)
     differing = np.flatnonzero(marks != expected)
@@ -84,7 +97,7 @@ def test_a_placed_foot_lands_where_its_channels_put_it(side: int, out: float) ->
     foot[FORWARD, 40:], foot[ASIDE, 40:], foot[UP, 70:] = 0.5, 0.2, 0.3
     rows = stances((0, 30), (40, 60), (70, 100))
     rows[0, [PRINT_X, PRINT_Z]] = 1.0, 2.0
-    raised = guide_footprints(root, foot, np.zeros(100, np.float32), side, 0.8, 0.0, rows, 3)
+    raised = guide_footprints(root, foot, np.zeros(100, np.float32), side, 0.8, 0.0, rows[:3])
     s, c = np.sin(2 * np.pi * heading), np.cos(2 * np.pi * heading)
     forward, aside = 0.8 * 0.5, 0.8 * 0.2 * out
     assert rows[1, PRINT_X] == pytest.approx(1.0 + forward * s + aside * c, abs=1e-6)
@@ -99,7 +112,7 @@ def test_footprints_follow_the_path_in_crawling() -> None:
     root, foot = course(100, speed=0.5), np.zeros((4, 100), np.float32)
     root[GUIDED] = PLACED
     rows = stances((0, 30), (40, 60), (70, 100))
-    assert not guide_footprints(root, foot, np.zeros(100, np.float32), 0, 0.8, 0.0, rows, 3)
+    assert not guide_footprints(root, foot, np.zeros(100, np.float32), 0, 0.8, 0.0, rows[:3])
     assert rows[:, PRINT_Z] == pytest.approx(0.5 / FPS * rows[:, FIRST], abs=1e-6)
 
 
@@ -109,7 +122,7 @@ def test_the_first_footprint_follows_path_and_channels() -> None:
     foot[FORWARD] = 0.4
     rows, ahead = stances((0, 50)), np.full(50, 0.25, np.float32)
     rows[0, PRINT_Z] = 0.25  # planned by the leg angles
-    guide_footprints(root, foot, ahead, 0, 0.8, 0.01, rows, 1)
+    guide_footprints(root, foot, ahead, 0, 0.8, 0.01, rows[:1])
     assert rows[0, PRINT_Z] == pytest.approx(0.8 * 0.4 + 0.01, abs=1e-6)
 
 
@@ -129,8 +142,8 @@ def test_a_guided_swing_leads_from_footprint_to_footprint() -> None:
     rows, nominal = stances((0, 20), (40, 60)), np.full((4, 60), 7.0, np.float32)
     airborne = np.zeros(60, np.bool_)
     airborne[30:32] = True
-    guide_footprints(root, foot, np.zeros(60, np.float32), 0, 0.8, 0.0, rows, 2)
-    guide_swings(root, foot, 0, 0.8, 0.07, airborne, rows, 2, nominal)
+    guide_footprints(root, foot, np.zeros(60, np.float32), 0, 0.8, 0.0, rows[:2])
+    guide_swings(root, foot, 0, 0.8, 0.07, airborne, rows[:2], nominal)
     assert nominal[2] == pytest.approx(0.8 * foot[FORWARD], abs=1e-6)
     assert nominal[1][~airborne] == pytest.approx((0.07 + 0.8 * foot[UP])[~airborne], abs=1e-6)
     # Airborne heights and the yaw are not changed.

@@ -20,7 +20,7 @@ def released(speed: float, weight: float = 1.0, over: int = 12) -> tuple[int, li
     planted = np.zeros(FRAMES, bool)
     planted[5:25] = True
     stances = np.array([[5, 25, 3.0, -2.0, 0.1, 0.0, 0.0, 0.5]])
-    shorten_stances(root, leg, FOOT, LEG, planted, stances, 1)
+    shorten_stances(root, leg, FOOT, LEG, planted, stances[:1])
     return int(stances[0, 1]), planted.tolist()
 
 

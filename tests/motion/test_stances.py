@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 
 from posegen.motion.feet.legs import add_excess_height, smooth_upper_envelope
 from posegen.motion.feet.stances import (
-    EARLY,
-    FIRST,
-    LAST,
-    LATE,
     PRINT_BACK,
-    PRINT_X,
-    PRINT_YAW,
-    PRINT_Z,
     find_stances,
     flatten_stances,
     mark_contact,
@@ -38,18 +31,25 @@ from posegen.motion.rows import (
     ASIDE_SPEED,
     BEATS,
     DUTY,
+    EARLY,
+    FIRST,
     FORWARD,
     GAIT_WEIGHT,
     HEADING,
     HIP_X,
     HIP_Y,
     HIP_Z,
+    LAST,
+    LATE,
     LEG_ROWS,
     LONE_FOOT,
     ODOMETER,
     PATH_Z,
     PHASE,
     PITCH,
+    PRINT_X,
+    PRINT_YAW,
+    PRINT_Z,
     ROOT_ROWS,
     YAW,
 )
@@ -140,13 +140,13 @@ def test_footprints_lie_under_the_passing_body() -> None:
     planted = np.zeros(frames, np.bool_)
     mark_contact(root, 0, np.zeros(frames, np.bool_), planted)
     count = find_stances(planted, stances)
-    plan_footprints(root, leg, 0, widths, FOOT, stances, count)
+    plan_footprints(root, leg, 0, widths, FOOT, stances[:count])
     assert count == 3
     np.testing.assert_allclose(stances[:2, PRINT_Z], np.array([0.3, 0.3 + speed]) - PRINT_BACK * FOOT[1], atol=1e-3)
     np.testing.assert_allclose(stances[:3, PRINT_X], 0.05, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], 0.02, atol=1e-6)
     root[APART] = 0.1  # the feet are further out by this
-    plan_footprints(root, leg, 1, widths, FOOT, stances, count)
+    plan_footprints(root, leg, 1, widths, FOOT, stances[:count])
     np.testing.assert_allclose(stances[:3, PRINT_X], -0.15, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], -0.02, atol=1e-6)
 
@@ -176,7 +176,7 @@ def test_footprints_of_side_steps_are_separate(standing: int | None) -> None:
 
 
 def hold(leg: Array, stances: Array, rate: float = 1.0) -> None:
-    flatten_stances(leg, stances, len(stances), np.full(leg.shape[1], rate, np.float32), 0.04)
+    flatten_stances(leg, stances, np.full(leg.shape[1], rate, np.float32), 0.04)
     for stance in stances:
         place_stance_foot(leg, stance, FOOT, np.full(leg.shape[1], stance[PRINT_YAW], np.float32), 0.0)
 
@@ -273,7 +273,7 @@ def test_a_step_has_the_same_duration_at_any_frame_rate(forward: float) -> None:
         root, planted, stances = rows(frames, phase=phase, duty=0.62), np.zeros(frames, np.bool_), np.zeros((6, 8))
         mark_contact(root, 1, np.zeros(frames, np.bool_), planted)
         count = find_stances(planted, stances)
-        time_stances(root, 1, stances, count)
+        time_stances(root, 1, stances[:count])
         step = 3.95 / (frames - 1)
         begin = (stances[:count, FIRST] - stances[:count, EARLY]) * step
         end = (stances[:count, LAST] - 1 + stances[:count, LATE]) * step
@@ -321,8 +321,8 @@ def test_a_swinging_foot_joins_its_stances(pitch: float) -> None:
     nominal = np.zeros((4, frames), np.float32)
     nominal[0], nominal[1] = 0.12, ANKLE_HEIGHT
     nominal[2] = np.linspace(-0.2, 0.9, frames)
-    swing_foot(leg, nominal, stances, 2, np.zeros(frames, np.float32), frames, frames)
-    clear_swings(leg, stances, 2, FOOT, np.full(frames, 0.018, np.float32))
+    swing_foot(leg, nominal, stances[:2], np.zeros(frames, np.float32), frames, frames)
+    clear_swings(leg, stances[:2], FOOT, np.full(frames, 0.018, np.float32))
     assert np.abs(np.diff(leg[ANKLE_Z])).max() < 0.1
     assert np.abs(np.diff(leg[ANKLE_Y])).max() < 0.02
     np.testing.assert_allclose(leg[YAW], 0.02, atol=1e-6)
@@ -343,8 +343,8 @@ def test_the_correction_fades_before_the_first_and_behind_the_last_stance() -> N
     far[:, :2], far[1, 2:] = [[0, 2], [20 + frames, 40 + frames], [178, 180]], stances[0, 2:]
     long = np.zeros((4, 3 * frames), np.float32)
     long[2] = np.linspace(-1 - 1 / (frames - 1), 2 + 1 / (frames - 1), 3 * frames)
-    swing_foot(leg, nominal, stances, 1, np.zeros(frames, np.float32), passing, passing)
-    swing_foot(expected, long, far, 3, np.zeros(3 * frames, np.float32), passing, passing)
+    swing_foot(leg, nominal, stances[:1], np.zeros(frames, np.float32), passing, passing)
+    swing_foot(expected, long, far[:3], np.zeros(3 * frames, np.float32), passing, passing)
     rows = [ANKLE_X, ANKLE_Z, YAW]
     np.testing.assert_allclose(leg[rows], expected[rows, frames : 2 * frames], atol=1e-6)
     np.testing.assert_allclose(leg[ANKLE_Z, [0, 9, 50, 59]], nominal[2, [0, 9, 50, 59]], atol=1e-6)

@@ -14,6 +14,7 @@ from posegen.evaluation.recording import Recording
 from posegen.library.channels import CHANNELS
 from posegen.motion.channels import HANGING, LEAN_ASIDE, LEAN_BACK, counter_lean, remove_style_posture
 from posegen.motion.engine import animate
+from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.gait.steps import (
     CADENCE,
     CLEARANCE,
@@ -26,10 +27,10 @@ from posegen.motion.gait.steps import (
     add_bounce,
     step_in_style,
 )
-from posegen.motion.gait.walking import HARMONICS
 from posegen.motion.library_tables import library_tables, style_tables
+from posegen.motion.rows import WORK2
 from posegen.motion.scene_arrays import person_arrays
-from posegen.motion.workspace import Clock, Person, Segment
+from posegen.motion.workspace import Clock, Person, Segment, empty_workspace
 from posegen.scene import LEFT, RIGHT, Scenes
 from posegen.skeleton import JOINTS, MIRROR_JOINTS, sole_points
 from tests.motion.acted import acted, rotations_of
@@ -141,11 +142,10 @@ def test_arms_swing_and_bodies_bounce_by_style(gaits: dict[str, Gait]) -> None:
 
 
 def test_the_neutral_style_adds_nothing() -> None:
-    scenes = scripted(SegmentSpec("walk", 0, 2, speed=1.0), frames=50)
-    plain, styled = person_arrays(scenes), person_arrays(scenes, style_tables(LIBRARY))
-    for one, other in zip(plain, styled, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert not styled.posture.any()
+    styles, neutral = style_tables(LIBRARY), STYLES.index("neutral")
+    assert not styles.posture[neutral].any()
+    assert styles.sway[neutral] == 1
+    assert styles.steps[neutral].tolist() == [1, 0, 0, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("name", ["sad", "happy"])
@@ -186,7 +186,7 @@ def test_lying_removes_the_posture_of_the_style(name: str) -> None:
 @pytest.mark.parametrize(("action", "speed"), [("walk", 1.3), ("run", 3.0), ("sprint", 6.0)])
 def test_the_head_is_steadied(action: str, speed: float) -> None:
     scenes = scripted(SegmentSpec(action, -3, 9, speed=speed), frames=3 * FPS)
-    cast = person_arrays(scenes)
+    cast = person_arrays(scenes, style_tables(LIBRARY))
     someone = Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
     work = acted(scenes, LIBRARY, someone._replace(sway=np.zeros_like(someone.sway)), FPS)
     frames = range(0, 3 * FPS, 3)
@@ -246,32 +246,34 @@ def hold(segment: Segment) -> Array:
 
 @pytest.mark.parametrize("action", ["squat", "lie_down", "bow"])
 def test_an_action_removes_the_style_posture_of_its_own_channels(action: str) -> None:
-    actions = library_tables(LIBRARY).actions
+    actions = library_tables(LIBRARY)
     doing = segment(action, 1.0, 9.0, repetitions=1)
     cast = person_arrays(in_style("old", frames=1), style_tables(LIBRARY))
     someone = Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
-    channels = np.zeros((len(CHANNELS), FRAMES), np.float32)
-    remove_style_posture(channels, doing, actions, someone, CLOCK, np.zeros(FRAMES, np.float32))
-    expected = np.zeros(channels.shape)
+    work = empty_workspace(FRAMES, 1)
+    remove_style_posture(work, doing, actions, someone, CLOCK)
+    expected = np.zeros(work.channels.shape)
     for c, name in enumerate(CHANNELS):
         arm = any(part in name for part in ("collar", "shoulder", "elbow"))
         if action == "lie_down" or (arm and actions.used[doing.kind, c]):
             expected[c] = -hold(doing) * someone.posture[c]
-    np.testing.assert_allclose(channels, expected, atol=1e-6)
+    np.testing.assert_allclose(work.channels, expected, atol=1e-6)
     assert expected.any()
 
 
 @pytest.mark.parametrize(("action", "right"), [("point", True), ("wave", False), ("whisper", True)])
 def test_the_trunk_leans_away_from_a_raised_arm(action: str, right: bool) -> None:
-    actions = library_tables(LIBRARY).actions
+    actions = library_tables(LIBRARY)
     doing = segment(action, 1.0, 6.0, repetitions=3, right=right)
-    channels = np.zeros((len(CHANNELS), FRAMES), np.float32)
+    work = empty_workspace(FRAMES, 1)
+    channels = work.channels
     sides = {"right" if right else "left": (0.24, 0.15), "left" if right else "right": (0.3, 0.02)}
     for side, (flexion, abduction) in sides.items():
         channels[CHANNELS.index(f"{side}_shoulder_flexion")] = flexion
         channels[CHANNELS.index(f"{side}_shoulder_abduction")] = abduction
     before, weight = channels.copy(), hold(doing).astype(np.float32)
-    counter_lean(channels, doing, actions, CLOCK, weight)
+    work.root[WORK2] = weight
+    counter_lean(work, doing, actions, CLOCK)
     expected = before.astype(np.float64)
     if action != "whisper":  # it leans by itself
         near = "right" if right else "left"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from posegen.motion.arms import WRIST_EASE, clear_thighs, forearm_gap, is_near_thigh, push_wrist_out
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
-from posegen.motion.workspace import Person, Workspace, empty_workspace
+from posegen.motion.workspace import Clock, Person, Workspace, empty_workspace
 from posegen.skeleton import body_offsets
 from tests.motion.scripted import SegmentSpec, scripted
 from tests.naive import segment_distance
@@ -79,7 +79,7 @@ def test_a_hand_lowered_into_a_thigh_rests_on_it(steep: float) -> None:
     before = work.joints.copy()
     assert depth(work).max() > 0.025
     deep = depth(work)
-    clear_thighs(work, person, 0, FRAMES)
+    clear_thighs(work, person, Clock(0.0, 0.04, 0, FRAMES))
     assert 0 < depth(work).max() < 0.015
     free = deep < -WRIST_EASE
     np.testing.assert_array_equal(work.joints[:, :, free], before[:, :, free])

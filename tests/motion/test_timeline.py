@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.gait.running import run_contact_seconds
+from posegen.motion.gait.curves import run_contact_seconds
 from posegen.motion.gait.steps import (
     AHEAD,
     ASIDE,
@@ -63,6 +63,7 @@ from posegen.motion.timeline import (
     segment_rates,
 )
 from posegen.motion.trigonometry import smooth_step
+from posegen.motion.workspace import SEGMENT, Clock, Role, empty_workspace
 
 Array = NDArray[Any]
 
@@ -93,21 +94,23 @@ def manners(segments: list[SegmentSpec]) -> Array:
 
 def run_course(segments: list[SegmentSpec], *, fps: int = 25, phase: float = 0.0, left_leads: bool = True) -> Array:
     """Rows of the root from the begin of the first segment to the end of the last one."""
-    numbers = np.zeros((len(segments), 6))  # the kernels get columns of such an array
-    numbers[:, 1] = np.cumsum([segment.seconds for segment in segments])
-    numbers[1:, 0] = numbers[:-1, 1]
-    numbers[:, 5] = [segment.speed for segment in segments]
-    start, end, speed = numbers[:, 0], numbers[:, 1], numbers[:, 5]
-    gait, turn = np.array([segment.gait for segment in segments]), np.array([segment.turn for segment in segments])
-    rate, turning, ramps = np.zeros(len(segments)), np.zeros(len(segments)), np.zeros((len(segments), 8))
-    manner = manners(segments)
-    segment_rates(gait, manner, start, end, speed, turn, LEG, rate)
-    plan_ramps(gait, manner, start, end, speed, rate, ramps)
-    phase = plan_rates(gait, manner, start, end, turn, phase, left_leads, ramps, rate, turning)
-    frames = int(end[-1] * fps) + 1
-    root, weights = np.zeros((ROOT_ROWS, frames), np.float32), np.zeros((len(segments), frames), np.float32)
-    fill_speeds(gait, manner, speed, rate, turning, ramps, 0.0, 1.0 / fps, root, weights)
-    integrate_path(root, 0, 1.0 / fps, phase, 0.0, 0.0, 0.0)
+    records = np.zeros(len(segments), SEGMENT)
+    records["end"] = np.cumsum([segment.seconds for segment in segments])
+    records["start"][1:] = records["end"][:-1]
+    for name in ("gait", "speed"):
+        records[name] = [getattr(segment, name) for segment in segments]
+    turn = np.array([segment.turn for segment in segments])
+    start = np.array((phase, 0.0, 0.0, 0.0, 0.0))
+    role = Role(len(segments), records, turn, left_leads, start, np.zeros((0, 6)))
+    frames = int(records["end"][-1] * fps) + 1
+    work, clock = empty_workspace(frames, len(segments)), Clock(0.0, 1.0 / fps)
+    work.strides[:] = manners(segments)
+    segment_rates(work, role, LEG)
+    plan_ramps(work, role)
+    phase = plan_rates(work, role)
+    fill_speeds(work, role, clock)
+    root = work.root
+    integrate_path(root, clock, phase, 0.0, 0.0, 0.0)
     return root
 
 
@@ -177,13 +180,13 @@ def test_the_path_is_integrated_backwards_into_the_margin(margin: int, seed: int
     root = np.zeros((ROOT_ROWS, 80), np.float32)
     root[SPEED], root[TURNING], root[RATE] = generator.random(80), generator.uniform(-0.2, 0.2, 80), generator.random(80)
     root[ASIDE_SPEED] = generator.uniform(-1, 1, 80)
-    integrate_path(root, margin, 0.04, 0.3, 0.1, 5.0, -2.0)
+    integrate_path(root, Clock(0.0, 0.04, margin), 0.3, 0.1, 5.0, -2.0)
     assert root[PHASE, margin] == pytest.approx(0.3)
     assert root[HEADING, margin] == pytest.approx(0.1)
     assert (root[PATH_X, margin], root[PATH_Z, margin], root[ODOMETER, margin]) == (5, -2, 0)
     whole = root.copy()
     integrate_path(
-        whole, 0, 0.04, float(root[PHASE, 0]), float(root[HEADING, 0]), float(root[PATH_X, 0]), float(root[PATH_Z, 0])
+        whole, Clock(0.0, 0.04), float(root[PHASE, 0]), float(root[HEADING, 0]), float(root[PATH_X, 0]), float(root[PATH_Z, 0])
     )
     for row in (PHASE, HEADING, PATH_X, PATH_Z):
         np.testing.assert_allclose(whole[row], root[row], atol=2e-5)
@@ -322,7 +325,7 @@ def test_contact_of_running(speed: float, seconds: float) -> None:
 def test_ramps(begin: float, rise: float, hold: float, fall: float) -> None:
     finish, down = begin + rise, begin + rise + hold
     row = np.zeros(400, np.float32)
-    fill_ramp(row, begin, finish, down, down + fall, -0.5, 0.02)
+    fill_ramp(row, np.array([begin, finish, down, down + fall]), Clock(-0.5, 0.02))
     seconds = -0.5 + 0.02 * np.arange(400)
     expected = [smooth_step((t - begin) / rise) * (1 - smooth_step((t - down) / fall)) for t in seconds]
     np.testing.assert_allclose(row, expected, atol=1e-5)

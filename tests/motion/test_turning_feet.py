@@ -11,19 +11,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.motion.feet.legs import RANGE_SECONDS, widen_ankle_range
-from posegen.motion.feet.stances import EARLY, FIRST, FREE_PITCH, LAST, PIVOT, PRINT_YAW, place_stance_foot, rise_on_toes
+from posegen.motion.feet.stances import FREE_PITCH, PIVOT, place_stance_foot, rise_on_toes
 from posegen.motion.feet.swings import heading_changes, swing_foot, to_path_frame, to_world_frame
 from posegen.motion.library_tables import library_tables
 from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Z,
+    EARLY,
+    FIRST,
     HEADING,
     HEADING_COS,
     HEADING_SIN,
+    LAST,
     LEG_ROWS,
     PATH_X,
     PATH_Z,
     PITCH,
+    PRINT_YAW,
     ROOT_ROWS,
     YAW,
 )
@@ -107,7 +111,7 @@ def test_a_swinging_foot_turns_with_the_body() -> None:
     planted = np.ones(frames, bool)
     planted[lift + 1 : land] = False
     to_path_frame(root, leg, nominal)
-    swing_foot(leg, nominal, stances, 2, np.zeros(frames, np.float32), 2.0, 8.0)
+    swing_foot(leg, nominal, stances[:2], np.zeros(frames, np.float32), 2.0, 8.0)
     to_world_frame(root, leg, planted)
     away = np.hypot(leg[ANKLE_X] - root[PATH_X], leg[ANKLE_Z] - root[PATH_Z])
     ends = leg[:, [lift, land]].mean(1)
@@ -117,7 +121,7 @@ def test_a_swinging_foot_turns_with_the_body() -> None:
 
 
 def test_ankles_bend_up_to_the_range_of_the_action() -> None:
-    actions = library_tables(LIBRARY).actions
+    actions = library_tables(LIBRARY)
     for i, name in enumerate(LIBRARY.actions):
         range_ = LIBRARY.action(name).ranges.get("ankle_dorsiflexion")
         wider = range_.max - 20 if range_ and range_.max else 0

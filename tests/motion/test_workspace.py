@@ -24,4 +24,4 @@ def test_frame_window(begin: int, length: int) -> None:
     clock = Clock(-2.0, 0.125)
     # Between two frames, so that rounding does not decide.
     times = (begin + 0.5) / 16, (begin + length + 0.5) / 16
-    assert frame_window(clock, *times, 100) == naive.frame_window(*clock, *times, 100)
+    assert frame_window(clock, *times, 100) == naive.frame_window(clock.first, clock.step, *times, 100)

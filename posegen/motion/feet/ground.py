@@ -6,17 +6,11 @@ footprints, and the pelvis by the mean of both.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.motion import rows
-from posegen.motion.feet.stances import FIRST, LAST, PRINT_HEIGHT, PRINT_X, PRINT_YAW, PRINT_Z
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-
-Array = NDArray[Any]
 
 STEP_X, STEP_Z, STEP_HEADING, STEP_HALF_WIDTH, STEP_HALF_DEPTH, STEP_HEIGHT = range(6)
 """Columns of :attr:`posegen.scene.Scenes.steps`; the heading is in turns here."""
@@ -67,15 +61,18 @@ def stair_levels(rising: Array, stances: Array, counts: Array, levels: Array) ->
     left, right, level, lowest = 0, 0, 0.0, 0.0
     x, z = np.nan, np.nan
     while left < counts[0] or right < counts[1]:
-        side = 0 if right == counts[1] or (left < counts[0] and stances[0, left, FIRST] <= stances[1, right, FIRST]) else 1
+        side = 1
+        if right == counts[1] or (left < counts[0] and stances[0, left, rows.FIRST] <= stances[1, right, rows.FIRST]):
+            side = 0
         i = left if side == 0 else right
         stance = stances[side, i]
-        ahead = (stance[PRINT_X] - x) * sin_turns(stance[PRINT_YAW]) + (stance[PRINT_Z] - z) * cos_turns(stance[PRINT_YAW])
+        s, c = sin_turns(stance[rows.PRINT_YAW]), cos_turns(stance[rows.PRINT_YAW])
+        ahead = (stance[rows.PRINT_X] - x) * s + (stance[rows.PRINT_Z] - z) * c
         if ahead > LEAST_TREAD:
-            level += rising[int(stance[FIRST])]
+            level += rising[int(stance[rows.FIRST])]
         lowest = min(lowest, level)
         levels[side, i] = level
-        x, z = stance[PRINT_X], stance[PRINT_Z]
+        x, z = stance[rows.PRINT_X], stance[rows.PRINT_Z]
         left, right = left + (side == 0), right + (side == 1)
     for side in range(2):
         for i in range(counts[side]):
@@ -84,30 +81,30 @@ def stair_levels(rising: Array, stances: Array, counts: Array, levels: Array) ->
 
 
 @kernel
-def fill_ground(steps: Array, stances: Array, count: int, levels: Array, row: Array) -> None:
+def fill_ground(steps: Array, stances: Array, levels: Array, row: Array) -> None:
     """Write the height of the ground under a foot over the frames; `levels` is the height of each footprint above the steps.
 
     Between two stances the ground changes early on the way up and late on the way down, because the foot must clear the edge.
     """
-    frames = len(row)
-    for i in range(count):
-        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        here = levels[i] + stances[i, PRINT_HEIGHT] + surface_height(steps, stances[i, PRINT_X], stances[i, PRINT_Z])
+    for i in range(len(stances)):
+        first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
+        stance = stances[i]
+        here = levels[i] + stance[rows.PRINT_HEIGHT] + surface_height(steps, stance[rows.PRINT_X], stance[rows.PRINT_Z])
         row[first:last] = np.float32(here)
         if i == 0:
             row[:first] = np.float32(here)
-        if i == count - 1:
+        if i == len(stances) - 1:
             row[last:] = np.float32(here)
             continue
-        land = int(stances[i + 1, FIRST])
-        there = surface_height(steps, stances[i + 1, PRINT_X], stances[i + 1, PRINT_Z])
-        there += levels[i + 1] + stances[i + 1, PRINT_HEIGHT]
+        land = int(stances[i + 1, rows.FIRST])
+        there = surface_height(steps, stances[i + 1, rows.PRINT_X], stances[i + 1, rows.PRINT_Z])
+        there += levels[i + 1] + stances[i + 1, rows.PRINT_HEIGHT]
         for f in range(last, land):
             x = (f - last + 1.0) / (land - last + 1.0)
             share = smooth_step(2.0 * x) if there > here else smooth_step(2.0 * x - 1.0)
             row[f] = np.float32(here + (there - here) * share)
-    if count == 0:
-        row[:frames] = np.float32(0.0)
+    if len(stances) == 0:
+        row[:] = np.float32(0.0)
 
 
 @kernel

@@ -6,28 +6,13 @@ The heel rises where the ankle would otherwise bend too far: behind a runner, do
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, inline_kernel, kernel
+from posegen.kernels import Array, Scalar, inline_kernel, kernel
 from posegen.motion import rows
-from posegen.motion.feet.stances import FIRST, LAST, LATE, PRINT_X, PRINT_Z, roll_forward, rolled_height
+from posegen.motion.feet.stances import fade_pitch, roll_forward, rolled_height
 from posegen.motion.trigonometry import atan_turns, cos_turns, ease_towards, sin_turns, smooth_step
-from posegen.motion.workspace import (
-    FOOT_ANKLE_HEIGHT,
-    FOOT_BALL,
-    FOOT_BALL_HEIGHT,
-    FOOT_HEEL,
-    Clock,
-    Segment,
-    between,
-    frame_window,
-    triangular_mean,
-)
-
-Array = NDArray[Any]
+from posegen.motion.workspace import Clock, Segment, between, frame_window, triangular_mean
 
 ROUND = np.float32(0.04)
 """Sine of the pitch below which the deepest point of the sole passes from heel to ball."""
@@ -39,10 +24,6 @@ EASY, LONGEST = np.float32(0.9), np.float32(0.9995)
 """Fractions of its length: up to which a swinging leg is unchanged, and which it spans at most."""
 SOFT, RUNNING_SOFT = np.float32(0.002), np.float32(0.018)
 """Softness of the approach to the largest length, and its increase in running; fractions of the length."""
-TURNS_A_METRE = 0.5
-"""Rise of the heel in turns for each metre that the foot is behind: about half of the full compensation."""
-RETURN_SECONDS = 0.25
-"""Time in which a swinging foot returns to its own pitch."""
 MOST_BEND, SOFT_BEND = 21.0 / 360.0, 3.0 / 360.0
 """Turns of dorsiflexion above which the heel of a foot in contact rises, and the softness of that limit."""
 POINTED, STRAIGHT = np.float32(-50.0 / 360.0), np.float32(-62.0 / 360.0)
@@ -71,7 +52,8 @@ def nominal_leg(
     leg : float32 [rows, frames], written
     """
     thigh, shank = np.float32(thigh_length), np.float32(shank_length)
-    heel, ball, ankle_height = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL]), np.float32(foot[FOOT_ANKLE_HEIGHT])
+    heel, ball = np.float32(foot[rows.FOOT_HEEL]), np.float32(foot[rows.FOOT_BALL])
+    ankle_height = np.float32(foot[rows.FOOT_ANKLE_HEIGHT])
     for f in range(leg.shape[1]):
         upper = hip[f] - tilt[f]
         lower = upper - knee[f]
@@ -89,9 +71,9 @@ def nominal_leg(
 @kernel
 def place_foot(first: int, last: int, foot: Array, leg: Array) -> None:
     """Write the ball joint and the heights of heel and toe points above the floor, from ankle, pitch and yaw."""
-    heel, ball = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL])
-    ankle_height = np.float32(foot[FOOT_ANKLE_HEIGHT])
-    drop = ankle_height - np.float32(foot[FOOT_BALL_HEIGHT])
+    heel, ball = np.float32(foot[rows.FOOT_HEEL]), np.float32(foot[rows.FOOT_BALL])
+    ankle_height = np.float32(foot[rows.FOOT_ANKLE_HEIGHT])
+    drop = ankle_height - np.float32(foot[rows.FOOT_BALL_HEIGHT])
     for f in between(first, last):
         s, c = sin_turns(leg[rows.PITCH, f]), cos_turns(leg[rows.PITCH, f])
         forward = ball * c + drop * s
@@ -103,36 +85,42 @@ def place_foot(first: int, last: int, foot: Array, leg: Array) -> None:
 
 
 @kernel
-def ease_reach(
-    first: int, last: int, thigh_length: Scalar, shank_length: Scalar, contact: Array, running: Array, leg: Array
-) -> None:
+def from_hip(leg: Array, f: int) -> tuple[Scalar, Scalar, Scalar]:
+    """Return the vector from hip to ankle in metres."""
+    dx, dy = leg[rows.ANKLE_X, f] - leg[rows.HIP_X, f], leg[rows.ANKLE_Y, f] - leg[rows.HIP_Y, f]
+    return dx, dy, leg[rows.ANKLE_Z, f] - leg[rows.HIP_Z, f]
+
+
+@kernel
+def move_foot(leg: Array, f: int, dx: Scalar, dy: Scalar, dz: Scalar) -> None:
+    """Move ankle, ball, heel and toes by a vector in metres."""
+    leg[rows.ANKLE_X, f] += dx
+    leg[rows.ANKLE_Y, f] += dy
+    leg[rows.ANKLE_Z, f] += dz
+    leg[rows.BALL_X, f] += dx
+    leg[rows.BALL_Y, f] += dy
+    leg[rows.BALL_Z, f] += dz
+    leg[rows.HEEL_HEIGHT, f] += dy
+    leg[rows.TOE_HEIGHT, f] += dy
+
+
+@kernel
+def ease_reach(first: int, last: int, length: Scalar, contact: Array, running: Array, leg: Array) -> None:
     """Move a swinging foot towards the hip before its leg is straight, so that the knee does not snap.
 
     A foot in contact is unchanged, because the pelvis is within its reach. The difference between the leg and its full length
     is kept above 0 by a hyperbola, so narrow that it hardly bends a leg that is nearly straight before landing in walking.
-    Runners, whose `running` is 1, land with the knee bent.
+    Runners, whose `running` is 1, land with the knee bent. `length` is the leg length, float32.
     """
-    length = np.float32(thigh_length + shank_length)
     for f in between(first, last):
-        dx, dy, dz = (
-            leg[rows.ANKLE_X, f] - leg[rows.HIP_X, f],
-            leg[rows.ANKLE_Y, f] - leg[rows.HIP_Y, f],
-            leg[rows.ANKLE_Z, f] - leg[rows.HIP_Z, f],
-        )
+        dx, dy, dz = from_hip(leg, f)
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
         if contact[f] or distance <= EASY * length:
             continue
         lack, soft = LONGEST * length - distance, (SOFT + RUNNING_SOFT * running[f]) * length
         shortfall = np.float32(0.5) * (lack + np.sqrt(lack * lack + soft * soft))
         change = (LONGEST * length - shortfall) / distance - np.float32(1.0)
-        leg[rows.ANKLE_X, f] += change * dx
-        leg[rows.ANKLE_Y, f] += change * dy
-        leg[rows.ANKLE_Z, f] += change * dz
-        leg[rows.BALL_X, f] += change * dx
-        leg[rows.BALL_Y, f] += change * dy
-        leg[rows.BALL_Z, f] += change * dz
-        leg[rows.HEEL_HEIGHT, f] += change * dy
-        leg[rows.TOE_HEIGHT, f] += change * dy
+        move_foot(leg, f, change * dx, change * dy, change * dz)
 
 
 @kernel
@@ -146,28 +134,13 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
     longest = np.float32(0.9995) * (thigh + shank)
     shortest = np.sqrt(thigh * thigh + shank * shank + np.float32(2.0) * COS_FOLDED * thigh * shank)
     for f in between(first, last):
-        dx, dy, dz = (
-            leg[rows.ANKLE_X, f] - leg[rows.HIP_X, f],
-            leg[rows.ANKLE_Y, f] - leg[rows.HIP_Y, f],
-            leg[rows.ANKLE_Z, f] - leg[rows.HIP_Z, f],
-        )
+        dx, dy, dz = from_hip(leg, f)
         distance = np.sqrt(dx * dx + dy * dy + dz * dz)
         distance_kept = min(-ease_towards(-distance, -ROOMY * shortest, -shortest), longest)
         fit = distance_kept / distance
         dx, dy, dz = dx * fit, dy * fit, dz * fit
-        moved_x, moved_y, moved_z = (
-            leg[rows.HIP_X, f] + dx - leg[rows.ANKLE_X, f],
-            leg[rows.HIP_Y, f] + dy - leg[rows.ANKLE_Y, f],
-            leg[rows.HIP_Z, f] + dz - leg[rows.ANKLE_Z, f],
-        )
-        leg[rows.ANKLE_X, f] += moved_x
-        leg[rows.ANKLE_Y, f] += moved_y
-        leg[rows.ANKLE_Z, f] += moved_z
-        leg[rows.BALL_X, f] += moved_x
-        leg[rows.BALL_Y, f] += moved_y
-        leg[rows.BALL_Z, f] += moved_z
-        leg[rows.HEEL_HEIGHT, f] += moved_y
-        leg[rows.TOE_HEIGHT, f] += moved_y
+        moved_x, moved_y = leg[rows.HIP_X, f] + dx - leg[rows.ANKLE_X, f], leg[rows.HIP_Y, f] + dy - leg[rows.ANKLE_Y, f]
+        move_foot(leg, f, moved_x, moved_y, leg[rows.HIP_Z, f] + dz - leg[rows.ANKLE_Z, f])
         inverse = np.float32(1.0) / distance_kept
         ux, uy, uz = dx * inverse, dy * inverse, dz * inverse
         along = (thigh * thigh - shank * shank + distance_kept * distance_kept) * np.float32(0.5) * inverse
@@ -207,51 +180,6 @@ def smooth_upper_envelope(lack: Array, radius: int, work: Array) -> None:
     triangular_mean(work, radius, lack)
 
 
-@kernel
-def raise_heels(root: Array, leg: Array, foot: Array, stances: Array, count: int, step: Scalar) -> None:
-    """Turn the pitch of feet in contact further down where they are behind the body, in gaits with flights.
-
-    At most speeds the foot of a runner is further behind at lift-off than the published angles span. The heel then rises more,
-    instead of the knee becoming straight.
-
-    Parameters
-    ----------
-    root, leg : float32 [rows, frames]
-        The pitch is changed, in contact and into the swing.
-    foot : float [4]
-    stances : float [stances, 8]
-    count : int
-        Number of stances.
-    step : float
-        Seconds per frame.
-    """
-    frames = root.shape[1]
-    for i in range(count):
-        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        more = np.float32(0.0)
-        for f in range(first, last):
-            more = np.float32(0.0)
-            if root[rows.RUN_WEIGHT, f] > 0 and leg[rows.PITCH, f] < 0:
-                along = (root[rows.PATH_X, f] - stances[i, PRINT_X]) * root[rows.HEADING_SIN, f]
-                along += (root[rows.PATH_Z, f] - stances[i, PRINT_Z]) * root[rows.HEADING_COS, f]
-                behind = along + leg[rows.FORWARD, f] - roll_forward(leg[rows.PITCH, f], foot)
-                passed = (f - first + 1.0) / (last - first)
-                more = np.float32(root[rows.RUN_WEIGHT, f] * passed * TURNS_A_METRE * max(behind, 0.0))
-                leg[rows.PITCH, f] -= more
-        end = min(int(stances[i + 1, FIRST]), frames) if i + 1 < count else frames
-        fade_pitch(leg, float(more), last - 1 + stances[i, LATE], last, end, step)
-
-
-@kernel
-def fade_pitch(leg: Array, more: Scalar, lift: Scalar, first: int, end: int, step: Scalar) -> None:
-    """Subtract `more` turns from the pitch of a swinging foot, fading out after frame `lift`."""
-    if more != 0:
-        for f in between(first, end):
-            leg[rows.PITCH, f] -= np.float32(more) * (
-                np.float32(1.0) - smooth_step((np.int64(f) - lift) * step / RETURN_SECONDS)
-            )
-
-
 @inline_kernel
 def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> tuple[Scalar, bool]:
     """Return the turns by which a shank leans forward in the plane of its foot, and whether the leg is safely straight.
@@ -259,11 +187,8 @@ def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> tuple[Scalar
     The second value is true for most legs: nearly straight and not far before the foot, so that no limit applies. Lengths are
     in metres.
     """
-    dx, up, dz = (
-        leg[rows.HIP_X, f] - leg[rows.ANKLE_X, f],
-        leg[rows.HIP_Y, f] - leg[rows.ANKLE_Y, f],
-        leg[rows.HIP_Z, f] - leg[rows.ANKLE_Z, f],
-    )
+    dx, dy, dz = from_hip(leg, f)
+    dx, up, dz = -dx, -dy, -dz
     squared = dx * dx + up * up + dz * dz
     ahead = dx * sin_turns(leg[rows.YAW, f]) + dz * cos_turns(leg[rows.YAW, f])
     # Cosine of the angle between the shank and the line to the hip, times that line; see `solve_knee`.
@@ -362,7 +287,7 @@ def roll_stance_foot(leg: Array, f: int, rise: Scalar, foot: Array) -> None:
 
 @kernel
 def limit_stance_ankles(
-    root: Array, leg: Array, foot: Array, stances: Array, count: int, thigh_length: Scalar, shank_length: Scalar, step: Scalar
+    root: Array, leg: Array, foot: Array, stances: Array, thigh_length: Scalar, shank_length: Scalar, step: Scalar
 ) -> None:
     """Raise the heel of a foot in contact where its ankle would bend too far; lower it where toes would point too far.
 
@@ -372,7 +297,6 @@ def limit_stance_ankles(
         Hips and ankles in contact are given; ankle and pitch are changed. Two rows of `root` are scratch.
     foot : float [4]
     stances : float [stances, 8]
-    count : int
     thigh_length, shank_length : float
         Metres.
     step : float
@@ -380,8 +304,8 @@ def limit_stance_ankles(
     """
     leans, straights, length = root[rows.WORK], root[rows.WORK2], thigh_length + shank_length
     fill_shank_leans(leg, thigh_length, shank_length, leans, straights)
-    for i in range(count):
-        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+    for i in range(len(stances)):
+        first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
         more = 0.0
         for f in range(first, last):
             more = 0.0
@@ -394,5 +318,5 @@ def limit_stance_ankles(
                 roll_stance_foot(leg, f, float(rise), foot)
                 more += rise
                 lean, straight = shank_lean(leg, f, thigh_length, shank_length)
-        end = int(stances[i + 1, FIRST]) if i + 1 < count else leg.shape[1]
-        fade_pitch(leg, float(more), last - 1 + stances[i, LATE], last, end, step)
+        end = int(stances[i + 1, rows.FIRST]) if i + 1 < len(stances) else leg.shape[1]
+        fade_pitch(leg, float(more), last - 1 + stances[i, rows.LATE], last, end, step)

@@ -6,25 +6,16 @@ An action may place its feet itself ("guided"). Swings are in :mod:`posegen.moti
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
 from posegen.motion.library_tables import PLACED
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-from posegen.motion.workspace import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, between
+from posegen.motion.workspace import Person, Workspace, between
 
-Array = NDArray[Any]
-
-FIRST, LAST, PRINT_X, PRINT_Z, PRINT_YAW, PRINT_HEIGHT, EARLY, LATE = range(8)
-"""Entries of a stance: first frame; frame behind the last one; footprint of the ankle on the floor in metres, yaw in turns;
-height above the ground in metres; and the frames, between 0 and 1, by which the foot lands before the first frame and lifts off
-behind the last frame. They make a step equal at any frame rate.
-"""
+HIP, KNEE, TILT = (CHANNELS.index(name) for name in ("left_hip_flexion", "left_knee_flexion", "pelvis_tilt"))
 PRINT_BACK, RUN_PRINT_BACK = 0.145, 0.255
 """Distance of a walking footprint behind the mean of the nominal foot, in lengths from ankle to ball, so that the foot is
 within reach at landing with a nearly straight leg; and the addition in running.
@@ -45,11 +36,14 @@ FARTHEST_BEHIND, RUNNING_NEARER = 0.58, 0.06
 """Largest distance of a flat foot's ankle behind the body over the floor, in leg lengths (35 degrees of a straight leg); and
 its reduction in running, where the pelvis is low.
 """
+TURNS_A_METRE = 0.5
+"""Rise of the heel in turns for each metre that the foot is behind: about half of the full compensation."""
+RETURN_SECONDS = 0.25
+"""Time in which a swinging foot returns to its own pitch."""
 SHORTEST_STANCE = 3
 """Smallest number of frames of a shortened stance."""
 FOOT_CHANNELS = CHANNELS.index("left_foot_forward"), CHANNELS.index("right_foot_forward")
 """First channel of each foot: forward, aside, up, pitch."""
-FOOT_FORWARD, FOOT_ASIDE, FOOT_UP, FOOT_PITCH = range(4)
 
 
 @kernel
@@ -58,10 +52,10 @@ def find_stances(contact: Array, stances: Array) -> int:
     count, f, frames = 0, 0, len(contact)
     while f < frames and count < len(stances):
         if contact[f]:
-            stances[count, FIRST], stances[count, PRINT_HEIGHT] = f, 0.0
+            stances[count, rows.FIRST], stances[count, rows.PRINT_HEIGHT] = f, 0.0
             while f < frames and contact[f]:
                 f += 1
-            stances[count, LAST] = f
+            stances[count, rows.LAST] = f
             count += 1
         else:
             f += 1
@@ -80,12 +74,12 @@ def contact_offset(root: Array, side: int, on: int, off: int) -> Scalar:
 
 
 @kernel
-def time_stances(root: Array, side: int, stances: Array, count: int) -> None:
+def time_stances(root: Array, side: int, stances: Array) -> None:
     """Write the fractions of a frame by which each stance begins earlier and ends later."""
-    for i in range(count):
-        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        stances[i, EARLY] = contact_offset(root, side, first, first - 1) if first > 0 else 0.0
-        stances[i, LATE] = contact_offset(root, side, last - 1, last) if last < root.shape[1] else 0.0
+    for i in range(len(stances)):
+        first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
+        stances[i, rows.EARLY] = contact_offset(root, side, first, first - 1) if first > 0 else 0.0
+        stances[i, rows.LATE] = contact_offset(root, side, last - 1, last) if last < root.shape[1] else 0.0
 
 
 @kernel
@@ -128,7 +122,7 @@ def rest_frame(root: Array, first: int, last: int) -> int:
 
 
 @kernel
-def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Array, stances: Array, count: int) -> None:
+def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Array, stances: Array) -> None:
     """Write the footprint of each stance: about the position of the nominal foot while the body passes over it.
 
     Parameters
@@ -139,13 +133,12 @@ def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Arr
         Half the distance between the feet in walking and in standing (metres), toe-out (turns).
     foot : float [4]
     stances : float [stances, 8], changed
-    count : int
-        Number of stances.
     """
     out = 1.0 if side == 0 else -1.0
     frames = root.shape[1]
-    for i in range(count):
-        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+    for i in range(len(stances)):
+        stance = stances[i]
+        first, last = int(stance[rows.FIRST]), int(stance[rows.LAST])
         at = float(rest_frame(root, first, last))
         forward = 0.0
         if at >= 0:
@@ -169,22 +162,22 @@ def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Arr
             total, weights = 0.0, 0.0
             for j in range(first, last):
                 # The first and last frame are weighted by the fraction of them that belongs to the stance.
-                weight = (0.5 + stances[i, EARLY] if j == first else 1.0) + (stances[i, LATE] - 0.5 if j == last - 1 else 0.0)
+                weight = (0.5 + stance[rows.EARLY] if j == first else 1.0) + (stance[rows.LATE] - 0.5 if j == last - 1 else 0.0)
                 along = (root[rows.PATH_X, j] - x) * s + (root[rows.PATH_Z, j] - z) * c
                 total += weight * (along + leg[rows.FORWARD, j] - roll_forward(leg[rows.PITCH, j], foot))
                 weights += weight
             fast = max(0.0, abs(root[rows.SPEED, f]) - FAST_WALK) * (1.0 - root[rows.RUN_WEIGHT, f])
             back = PRINT_BACK + RUN_PRINT_BACK * root[rows.RUN_WEIGHT, f]
-            forward = total / max(weights, 1e-3) - back * foot[FOOT_BALL] - FAST_PRINT_BACK * fast
+            forward = total / max(weights, 1e-3) - back * foot[rows.FOOT_BALL] - FAST_PRINT_BACK * fast
         elif first > 0 and root[rows.RATE, first] > 0 and root[rows.RISING, first] == 0:
             # If the last step to the place of rest would be too long, the foot rests a little before that place.
             far = (x - root[rows.PATH_X, first]) * s + (z - root[rows.PATH_Z, first]) * c + forward
-            usual = leg[rows.FORWARD, first] - PRINT_BACK * foot[FOOT_BALL] + LONGER_LAST_STEP
+            usual = leg[rows.FORWARD, first] - PRINT_BACK * foot[rows.FOOT_BALL] + LONGER_LAST_STEP
             forward -= min(max(far - max(usual, 0.0), 0.0), MOST_BEFORE)
         aside = out * (widths[1] + gait * (widths[0] - widths[1]) + root[rows.APART, f])
-        stances[i, PRINT_X] = x + forward * s + aside * c
-        stances[i, PRINT_Z] = z + forward * c - aside * s
-        stances[i, PRINT_YAW] = heading + out * widths[2]
+        stance[rows.PRINT_X] = x + forward * s + aside * c
+        stance[rows.PRINT_Z] = z + forward * c - aside * s
+        stance[rows.PRINT_YAW] = heading + out * widths[2]
 
 
 @kernel
@@ -194,8 +187,8 @@ def roll_forward(pitch: Scalar, foot: Array) -> Scalar:
     With toes up the foot turns about the heel, with the heel up about the ball.
     """
     s, c = sin_turns(pitch), cos_turns(pitch)
-    pivot = -foot[FOOT_HEEL] if pitch > 0 else foot[FOOT_BALL]
-    return pivot - pivot * c - foot[FOOT_ANKLE_HEIGHT] * s
+    pivot = -foot[rows.FOOT_HEEL] if pitch > 0 else foot[rows.FOOT_BALL]
+    return pivot - pivot * c - foot[rows.FOOT_ANKLE_HEIGHT] * s
 
 
 @kernel
@@ -209,7 +202,8 @@ def rise_on_toes(s: Scalar) -> Scalar:
 def rolled_height(pitch: Scalar, foot: Array) -> Scalar:
     """Return the height of the ankle of a foot in contact above the ground, in metres."""
     s, c = sin_turns(pitch), cos_turns(pitch)
-    return foot[FOOT_ANKLE_HEIGHT] * c + (foot[FOOT_HEEL] * s if s > 0 else -foot[FOOT_BALL] * s + rise_on_toes(s))
+    rolled = foot[rows.FOOT_HEEL] * s if s > 0 else -foot[rows.FOOT_BALL] * s + rise_on_toes(s)
+    return foot[rows.FOOT_ANKLE_HEIGHT] * c + rolled
 
 
 @kernel
@@ -255,28 +249,28 @@ def place_stance_foot(leg: Array, stance: Array, foot: Array, heading: Array, to
     toe_out : float
         Turns by which the foot points to the left of the heading.
     """
-    s_yaw, c_yaw = sin_turns(stance[PRINT_YAW]), cos_turns(stance[PRINT_YAW])
-    for f in between(int(stance[FIRST]), int(stance[LAST])):
+    s_yaw, c_yaw = sin_turns(stance[rows.PRINT_YAW]), cos_turns(stance[rows.PRINT_YAW])
+    for f in between(int(stance[rows.FIRST]), int(stance[rows.LAST])):
         forward = roll_forward(leg[rows.PITCH, f], foot)
-        x, z, yaw = stance[PRINT_X] + forward * s_yaw, stance[PRINT_Z] + forward * c_yaw, stance[PRINT_YAW]
+        x, z, yaw = stance[rows.PRINT_X] + forward * s_yaw, stance[rows.PRINT_Z] + forward * c_yaw, stance[rows.PRINT_YAW]
         if leg[rows.PITCH, f] < 0:
             yaw += pivot_turn(leg[rows.PITCH, f], heading[f] + toe_out - yaw)
-            behind_ball = foot[FOOT_BALL] - forward
-            x = stance[PRINT_X] + foot[FOOT_BALL] * s_yaw - behind_ball * sin_turns(yaw)
-            z = stance[PRINT_Z] + foot[FOOT_BALL] * c_yaw - behind_ball * cos_turns(yaw)
+            behind_ball = foot[rows.FOOT_BALL] - forward
+            x = stance[rows.PRINT_X] + foot[rows.FOOT_BALL] * s_yaw - behind_ball * sin_turns(yaw)
+            z = stance[rows.PRINT_Z] + foot[rows.FOOT_BALL] * c_yaw - behind_ball * cos_turns(yaw)
         leg[rows.ANKLE_X, f], leg[rows.ANKLE_Y, f], leg[rows.ANKLE_Z, f] = x, rolled_height(leg[rows.PITCH, f], foot), z
         leg[rows.YAW, f] = yaw
 
 
 @kernel
-def flatten_stances(leg: Array, stances: Array, count: int, rate: Array, step: Scalar) -> None:
+def flatten_stances(leg: Array, stances: Array, rate: Array, step: Scalar) -> None:
     """Change the nominal pitch of a foot into that of a foot in contact; `step` is seconds per frame.
 
     `rate` is the strides per second over the frames: where it is negative, landing and lift-off are exchanged.
     """
-    for i in range(count):
-        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
-        early, late = stances[i, EARLY], stances[i, LATE]
+    for i in range(len(stances)):
+        first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
+        early, late = stances[i, rows.EARLY], stances[i, rows.LATE]
         whole = last - 1 + late - (first - early)
         heel = max(1.0, min(0.12 / step, 0.25 * whole))
         toe = max(1.0, min(0.42 / step, 0.58 * whole))
@@ -298,7 +292,7 @@ def drop_brief_contacts(contact: Array) -> None:
 
 
 @kernel
-def shorten_stances(root: Array, leg: Array, foot: Array, length: Scalar, contact: Array, stances: Array, count: int) -> None:
+def shorten_stances(root: Array, leg: Array, foot: Array, length: Scalar, contact: Array, stances: Array) -> None:
     """End stances of a gait before the leg would be overstretched; otherwise the pelvis would be lowered.
 
     Parameters
@@ -310,18 +304,18 @@ def shorten_stances(root: Array, leg: Array, foot: Array, length: Scalar, contac
     contact : bool [frames], changed
     stances : float [stances, 8], changed
         Only the ends change; the footprints are planned already.
-    count : int
     """
-    for i in range(count):
-        first, last = int(stances[i, FIRST]), int(stances[i, LAST])
+    for i in range(len(stances)):
+        first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
         while last - first > SHORTEST_STANCE and last < len(contact) and root[rows.GAIT_WEIGHT, last - 1] > 0:
-            x, z = root[rows.ROOT_X, last - 1] - stances[i, PRINT_X], root[rows.ROOT_Z, last - 1] - stances[i, PRINT_Z]
+            stance, f = stances[i], last - 1
+            x, z = root[rows.ROOT_X, f] - stance[rows.PRINT_X], root[rows.ROOT_Z, f] - stance[rows.PRINT_Z]
             farthest = (FARTHEST_BEHIND - RUNNING_NEARER * root[rows.RUN_WEIGHT, last - 1]) * length
             if np.sqrt(x * x + z * z) - roll_forward(leg[rows.PITCH, last - 1], foot) <= farthest:
                 break
             last -= 1
             contact[last] = False
-            stances[i, LAST], stances[i, LATE] = last, 0.0
+            stances[i, rows.LAST], stances[i, rows.LATE] = last, 0.0
 
 
 @kernel
@@ -343,23 +337,23 @@ def separate_footprints(root: Array, stances: Array, counts: Array, least: Scala
     for i in range(counts[0]):
         for j in range(counts[1]):
             left, right = stances[0, i], stances[1, j]
-            begin, end = max(left[FIRST], right[FIRST]), min(left[LAST], right[LAST])
+            begin, end = max(left[rows.FIRST], right[rows.FIRST]), min(left[rows.LAST], right[rows.LAST])
             if begin >= end or root[rows.ASIDE_SPEED, int(begin)] == 0:
                 continue
-            yaw = 0.5 * (left[PRINT_YAW] + right[PRINT_YAW])
+            yaw = 0.5 * (left[rows.PRINT_YAW] + right[rows.PRINT_YAW])
             s, c = sin_turns(yaw), cos_turns(yaw)
-            lack = least - ((left[PRINT_X] - right[PRINT_X]) * c - (left[PRINT_Z] - right[PRINT_Z]) * s)
+            lack = least - ((left[rows.PRINT_X] - right[rows.PRINT_X]) * c - (left[rows.PRINT_Z] - right[rows.PRINT_Z]) * s)
             if lack <= 0:
                 continue
-            left_rests = rest_frame(root, int(left[FIRST]), int(left[LAST])) >= 0
-            right_rests = rest_frame(root, int(right[FIRST]), int(right[LAST])) >= 0
+            left_rests = rest_frame(root, int(left[rows.FIRST]), int(left[rows.LAST])) >= 0
+            right_rests = rest_frame(root, int(right[rows.FIRST]), int(right[rows.LAST])) >= 0
             share = 0.5
             if left_rests != right_rests:
                 share = 1.0 if right_rests else 0.0
-            left[PRINT_X] += share * lack * c
-            left[PRINT_Z] -= share * lack * s
-            right[PRINT_X] -= (1.0 - share) * lack * c
-            right[PRINT_Z] += (1.0 - share) * lack * s
+            left[rows.PRINT_X] += share * lack * c
+            left[rows.PRINT_Z] -= share * lack * s
+            right[rows.PRINT_X] -= (1.0 - share) * lack * c
+            right[rows.PRINT_Z] += (1.0 - share) * lack * s
 
 
 @kernel
@@ -376,16 +370,14 @@ def guide_pitch(root: Array, pitched: Array, leg: Array) -> None:
 @kernel
 def guided_from(root: Array, stance: Array) -> int:
     """Return the first frame of a stance in which an action places the foot, or the last frame."""
-    f, last = int(stance[FIRST]), int(stance[LAST]) - 1
+    f, last = int(stance[rows.FIRST]), int(stance[rows.LAST]) - 1
     while f < last and root[rows.GUIDED, f] == 0:
         f += 1
     return f
 
 
 @kernel
-def guide_footprints(
-    root: Array, foot: Array, ahead: Array, side: int, leg: Scalar, home: Scalar, stances: Array, count: int
-) -> bool:
+def guide_footprints(root: Array, foot: Array, ahead: Array, side: int, leg: Scalar, home: Scalar, stances: Array) -> bool:
     """Move the footprints of guided feet from the previous ones by the change of path and foot channels.
 
     If the channel has the foot above the floor at landing, it stands on something, such as a rung.
@@ -401,7 +393,6 @@ def guide_footprints(
     leg, home : float
         Leg length, and `ahead` in quiet standing, in metres.
     stances : float [stances, 8], changed
-    count : int
 
     Returns
     -------
@@ -410,22 +401,102 @@ def guide_footprints(
     """
     out = 1.0 if side == 0 else -1.0
     raised = False
-    for i in range(count):
-        land = int(stances[i, FIRST])
+    for i in range(len(stances)):
+        land = int(stances[i, rows.FIRST])
         if root[rows.GUIDED, land] == 0:
             continue
         s, c = root[rows.HEADING_SIN, land], root[rows.HEADING_COS, land]
         # The first footprint follows from the path alone.
-        x, z = stances[i, PRINT_X], stances[i, PRINT_Z]
-        forward, aside = leg * foot[FOOT_FORWARD, land] + home - ahead[land], leg * out * foot[FOOT_ASIDE, land]
+        x, z = stances[i, rows.PRINT_X], stances[i, rows.PRINT_Z]
+        forward, aside = leg * foot[rows.FOOT_FORWARD, land] + home - ahead[land], leg * out * foot[rows.FOOT_ASIDE, land]
         if i > 0:
             before = guided_from(root, stances[i - 1])
-            x = stances[i - 1, PRINT_X] + root[rows.PATH_X, land] - root[rows.PATH_X, before]
-            z = stances[i - 1, PRINT_Z] + root[rows.PATH_Z, land] - root[rows.PATH_Z, before]
-            forward = leg * (foot[FOOT_FORWARD, land] - foot[FOOT_FORWARD, before])
-            aside = leg * out * (foot[FOOT_ASIDE, land] - foot[FOOT_ASIDE, before])
-        stances[i, PRINT_X] = x + forward * s + aside * c
-        stances[i, PRINT_Z] = z + forward * c - aside * s
-        stances[i, PRINT_HEIGHT] = max(0.0, leg * foot[FOOT_UP, land])
-        raised |= stances[i, PRINT_HEIGHT] > 0
+            x = stances[i - 1, rows.PRINT_X] + root[rows.PATH_X, land] - root[rows.PATH_X, before]
+            z = stances[i - 1, rows.PRINT_Z] + root[rows.PATH_Z, land] - root[rows.PATH_Z, before]
+            forward = leg * (foot[rows.FOOT_FORWARD, land] - foot[rows.FOOT_FORWARD, before])
+            aside = leg * out * (foot[rows.FOOT_ASIDE, land] - foot[rows.FOOT_ASIDE, before])
+        stances[i, rows.PRINT_X] = x + forward * s + aside * c
+        stances[i, rows.PRINT_Z] = z + forward * c - aside * s
+        stances[i, rows.PRINT_HEIGHT] = max(0.0, leg * foot[rows.FOOT_UP, land])
+        raised |= stances[i, rows.PRINT_HEIGHT] > 0
+    return raised
+
+
+@kernel
+def raise_heels(root: Array, leg: Array, foot: Array, stances: Array, step: Scalar) -> None:
+    """Turn the pitch of feet in contact further down where they are behind the body, in gaits with flights.
+
+    At most speeds the foot of a runner is further behind at lift-off than the published angles span. The heel then rises more,
+    instead of the knee becoming straight.
+
+    Parameters
+    ----------
+    root, leg : float32 [rows, frames]
+        The pitch is changed, in contact and into the swing.
+    foot : float [4]
+    stances : float [stances, 8]
+    step : float
+        Seconds per frame.
+    """
+    frames = root.shape[1]
+    for i in range(len(stances)):
+        first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
+        more = np.float32(0.0)
+        for f in range(first, last):
+            more = np.float32(0.0)
+            if root[rows.RUN_WEIGHT, f] > 0 and leg[rows.PITCH, f] < 0:
+                along = (root[rows.PATH_X, f] - stances[i, rows.PRINT_X]) * root[rows.HEADING_SIN, f]
+                along += (root[rows.PATH_Z, f] - stances[i, rows.PRINT_Z]) * root[rows.HEADING_COS, f]
+                behind = along + leg[rows.FORWARD, f] - roll_forward(leg[rows.PITCH, f], foot)
+                passed = (f - first + 1.0) / (last - first)
+                more = np.float32(root[rows.RUN_WEIGHT, f] * passed * TURNS_A_METRE * max(behind, 0.0))
+                leg[rows.PITCH, f] -= more
+        end = min(int(stances[i + 1, rows.FIRST]), frames) if i + 1 < len(stances) else frames
+        fade_pitch(leg, float(more), last - 1 + stances[i, rows.LATE], last, end, step)
+
+
+@kernel
+def fade_pitch(leg: Array, more: Scalar, lift: Scalar, first: int, end: int, step: Scalar) -> None:
+    """Subtract `more` turns from the pitch of a swinging foot, fading out after frame `lift`."""
+    if more != 0:
+        for f in between(first, end):
+            kept = np.float32(1.0) - smooth_step((np.int64(f) - lift) * step / RETURN_SECONDS)
+            leg[rows.PITCH, f] -= np.float32(more) * kept
+
+
+@kernel
+def standing_ankle_ahead(neutral: Array, thigh: Scalar, shank: Scalar) -> Scalar:
+    """Return the distance of the ankle ahead of the hip in quiet standing, in metres."""
+    upper = neutral[HIP] - neutral[TILT]
+    return thigh * sin_turns(upper) + shank * sin_turns(upper - neutral[KNEE])
+
+
+@kernel
+def plan_stances(work: Workspace, person: Person, guided: bool, step: Scalar) -> bool:
+    """Plan stances and footprints of both feet; return whether an action places a foot above the ground.
+
+    `guided` is whether an action places the feet itself, and `step` is seconds per frame.
+    """
+    root, raised, foot = work.root, False, person.foot
+    thigh, shank = -person.offsets[4, 1], -person.offsets[7, 1]
+    length = float(thigh + shank)
+    for side in range(2):
+        leg, contact = work.legs[side], work.contact[side]
+        mark_contact(root, side, work.lifted[side], contact)
+        drop_brief_contacts(contact)
+        work.counts[side] = find_stances(contact, work.stances[side])
+        stances = work.stances[side, : work.counts[side]]
+        time_stances(root, side, stances)
+        flatten_stances(leg, stances, root[rows.RATE], step)
+        plan_footprints(root, leg, side, person.widths, foot, stances)
+        if guided:
+            channels = work.channels[FOOT_CHANNELS[side] : FOOT_CHANNELS[side] + 4]
+            guide_pitch(root, channels[rows.FOOT_PITCH], leg)
+            home = standing_ankle_ahead(person.neutral, thigh, shank)
+            raised |= guide_footprints(root, channels, leg[rows.FORWARD], side, length, home, stances)
+        raise_heels(root, leg, foot, stances, step)
+    separate_footprints(root, work.stances, work.counts, 2.0 * person.widths[0])
+    for side in range(2):
+        stances = work.stances[side, : work.counts[side]]
+        shorten_stances(root, work.legs[side], foot, length, work.contact[side], stances)
     return raised

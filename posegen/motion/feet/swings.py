@@ -7,30 +7,14 @@ body.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.motion import rows
-from posegen.motion.feet.stances import (
-    EARLY,
-    FIRST,
-    FOOT_ASIDE,
-    FOOT_FORWARD,
-    FOOT_UP,
-    LAST,
-    LATE,
-    PRINT_X,
-    PRINT_Z,
-    guided_from,
-)
+from posegen.motion.feet.stances import guided_from
 from posegen.motion.library_tables import PLACED
 from posegen.motion.trigonometry import cos_turns, sin_turns
-from posegen.motion.workspace import FOOT_ANKLE_HEIGHT, FOOT_BALL, FOOT_HEEL, between, copy_row
-
-Array = NDArray[Any]
+from posegen.motion.workspace import between, copy_row
 
 RUN_HASTE = 0.5
 """Fraction of the time by which the foot of a runner reaches its nominal course earlier."""
@@ -121,7 +105,8 @@ def to_world_frame(root: Array, leg: Array, contact: Array) -> None:
 @kernel
 def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, foot: Array, clearance: Scalar) -> None:
     """Raise a swinging foot so that its sole stays above the floor, most in mid swing; times as in :func:`fill_swing`."""
-    heel, ball, high = np.float32(foot[FOOT_HEEL]), np.float32(foot[FOOT_BALL]), np.float32(foot[FOOT_ANKLE_HEIGHT])
+    heel, ball = np.float32(foot[rows.FOOT_HEEL]), np.float32(foot[rows.FOOT_BALL])
+    high = np.float32(foot[rows.FOOT_ANKLE_HEIGHT])
     begin, whole = lift + late, max(land - early - lift - late, 1.0)
     for f in between(lift + 1, land):
         x = np.float32((np.int64(f) - begin) / whole)
@@ -131,17 +116,14 @@ def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, f
         least = np.float32(16.0 * clearance) * x * x * (np.float32(1.0) - x) * (np.float32(1.0) - x)
         lack = least - sole
         soft = np.float32(0.006)
-        leg[rows.ANKLE_Y, f] += (
-            np.float32(0.5)
-            * (lack + np.sqrt(lack * lack + soft * soft))
-            * min(np.float32(1.0), np.float32(8.0) * x * (np.float32(1.0) - x))
-        )
+        near_ends = min(np.float32(1.0), np.float32(8.0) * x * (np.float32(1.0) - x))
+        leg[rows.ANKLE_Y, f] += np.float32(0.5) * (lack + np.sqrt(lack * lack + soft * soft)) * near_ends
         sole = leg[rows.ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
         leg[rows.ANKLE_Y, f] += max(-sole, np.float32(0.0))
 
 
 @kernel
-def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: Array, rising: Scalar, fade_in: Scalar) -> None:
+def swing_foot(leg: Array, nominal: Array, stances: Array, running: Array, rising: Scalar, fade_in: Scalar) -> None:
     """Write ankle and yaw of one foot in its swings.
 
     Parameters
@@ -150,41 +132,40 @@ def swing_foot(leg: Array, nominal: Array, stances: Array, count: int, running: 
     nominal : float32 [4, frames]
         Nominal ankle x, y, z in metres and yaw in turns.
     stances : float [stances, 8]
-    count : int
-        Number of stances.
     running : float32 [frames]
         1 in gaits with flights, where a foot leaves its footprint earlier.
     rising, fade_in : float
         Frames in which the height leaves its value at lift-off; see :func:`fill_swing` for the rest.
     """
-    frames = leg.shape[1]
+    frames, count = leg.shape[1], len(stances)
     for i in range(count + 1):
-        lift = int(stances[i - 1, LAST]) - 1 if i > 0 else -1
-        land = int(stances[i, FIRST]) if i < count else frames
+        lift = int(stances[i - 1, rows.LAST]) - 1 if i > 0 else -1
+        land = int(stances[i, rows.FIRST]) if i < count else frames
         if land - lift <= 1:
             continue
         for r in range(4):
             row = leg[rows.ANKLE_X + r]
             if lift >= 0 and land < frames:
-                early, late = stances[i, EARLY], stances[i - 1, LATE]
+                early, late = stances[i, rows.EARLY], stances[i - 1, rows.LATE]
                 fade_out = rising if r == 1 else fade_in * (1.0 - RUN_HASTE * running[lift])
                 fill_swing(row, nominal[r], lift, land, early, late, fade_out, fade_in)
             elif lift >= 0:
-                fill_open_swing(row, nominal[r], lift, -1, stances[i - 1, LATE], rising if r == 1 else fade_in, fade_in)
+                fill_open_swing(row, nominal[r], lift, -1, stances[i - 1, rows.LATE], rising if r == 1 else fade_in, fade_in)
             elif land < frames:
-                fill_open_swing(row, nominal[r], land, 1, stances[i, EARLY], fade_in, fade_in)
+                fill_open_swing(row, nominal[r], land, 1, stances[i, rows.EARLY], fade_in, fade_in)
             else:
                 copy_row(nominal[r], 0, frames, row)
 
 
 @kernel
-def clear_swings(leg: Array, stances: Array, count: int, foot: Array, clearance: Array) -> None:
+def clear_swings(leg: Array, stances: Array, foot: Array, clearance: Array) -> None:
     """Keep the sole of one foot above the floor in all its swings; `clearance` is metres in mid swing, over the frames."""
+    count = len(stances)
     for i in range(count + 1):
-        lift = int(stances[i - 1, LAST]) - 1 if i > 0 else -1
-        land = int(stances[i, FIRST]) if i < count else leg.shape[1]
+        lift = int(stances[i - 1, rows.LAST]) - 1 if i > 0 else -1
+        land = int(stances[i, rows.FIRST]) if i < count else leg.shape[1]
         if land - lift > 1:
-            early, late = stances[i, EARLY] if i < count else 0.0, stances[i - 1, LATE] if i > 0 else 0.0
+            early, late = stances[i, rows.EARLY] if i < count else 0.0, stances[i - 1, rows.LATE] if i > 0 else 0.0
             clear_floor(leg, lift, land, early, late, foot, clearance[(lift + land) // 2])
 
 
@@ -208,10 +189,8 @@ def fill_open_swing(
         Frames by which the stance extends beyond `edge`.
     """
     first, last, one = 0 if inward > 0 else edge + 1, edge if inward > 0 else len(row), np.float32(1.0)
-    over, rate_frames = (
-        max(int(RATE_WINDOW * fade_in + 0.5), 1),
-        max((LANDING_RATE if inward > 0 else LIFT_OFF_RATE) * fade_out, 1.0),
-    )
+    over = max(int(RATE_WINDOW * fade_in + 0.5), 1)
+    rate_frames = max((LANDING_RATE if inward > 0 else LIFT_OFF_RATE) * fade_out, 1.0)
     inner, outer, change = edge + inward * over, edge - inward * over, np.float32(0.0)
     if 0 <= inner < len(row) and 0 <= outer < len(row):
         change = (row[edge] - row[inner] - nominal[outer] + nominal[edge]) / over
@@ -224,15 +203,7 @@ def fill_open_swing(
 
 @kernel
 def guide_swings(
-    root: Array,
-    foot: Array,
-    side: int,
-    leg: Scalar,
-    ankle_height: Scalar,
-    airborne: Array,
-    stances: Array,
-    count: int,
-    nominal: Array,
+    root: Array, foot: Array, side: int, leg: Scalar, ankle_height: Scalar, airborne: Array, stances: Array, nominal: Array
 ) -> None:
     """Let the nominal course of a guided foot lead from footprint to footprint, at the height of its channel.
 
@@ -247,28 +218,25 @@ def guide_swings(
         Metres.
     airborne : bool [frames]
     stances : float [stances, 8]
-    count : int
     nominal : float32 [4, frames], changed
         Ankle x, y, z in metres and yaw in turns.
     """
     out = np.float32(leg if side == 0 else -leg)
-    ahead, high = np.float32(leg), np.float32(ankle_height)
-    for i in range(count + 1):
+    ahead, high, count = np.float32(leg), np.float32(ankle_height), len(stances)
+    for i in range(count + 1 if count else 0):
         # The frames include those from which the rates at lift-off and landing are taken.
-        tables = i - 1 if i > 0 else 0
-        if count == 0:
-            return
-        begin = int(stances[i - 1, FIRST]) if i > 0 else 0
-        end = int(stances[i, FIRST]) + 1 if i < count else root.shape[1]
-        still = guided_from(root, stances[tables])
-        x, z = np.float32(stances[tables, PRINT_X]), np.float32(stances[tables, PRINT_Z])
+        before = i - 1 if i > 0 else 0
+        begin = int(stances[i - 1, rows.FIRST]) if i > 0 else 0
+        end = int(stances[i, rows.FIRST]) + 1 if i < count else root.shape[1]
+        still = guided_from(root, stances[before])
+        x, z = np.float32(stances[before, rows.PRINT_X]), np.float32(stances[before, rows.PRINT_Z])
         for f in range(begin, min(end + 1, root.shape[1])):
             if root[rows.GUIDED, f] != PLACED:
                 continue
-            forward = ahead * (foot[FOOT_FORWARD, f] - foot[FOOT_FORWARD, still])
-            aside = out * (foot[FOOT_ASIDE, f] - foot[FOOT_ASIDE, still])
+            forward = ahead * (foot[rows.FOOT_FORWARD, f] - foot[rows.FOOT_FORWARD, still])
+            aside = out * (foot[rows.FOOT_ASIDE, f] - foot[rows.FOOT_ASIDE, still])
             s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
             nominal[0, f] = x + (root[rows.PATH_X, f] - root[rows.PATH_X, still]) + forward * s + aside * c
             nominal[2, f] = z + (root[rows.PATH_Z, f] - root[rows.PATH_Z, still]) + forward * c - aside * s
             if not airborne[f]:
-                nominal[1, f] = high + ahead * foot[FOOT_UP, f]
+                nominal[1, f] = high + ahead * foot[rows.FOOT_UP, f]

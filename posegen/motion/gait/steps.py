@@ -1,23 +1,18 @@
 """Steps of all gaits: cadence, stance share, and the stride parameters that actions and styles change.
 
-Source of the walking cadence: the walk ratio (PMC5430280). The joint angles are in :mod:`posegen.motion.gait.walking` and
-:mod:`posegen.motion.gait.running`.
+Source of the walking cadence: the walk ratio (PMC5430280). The joint angles are in :mod:`posegen.motion.gait.curves`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.kernels import Scalar, kernel
+from posegen.kernels import Array, Scalar, kernel
 from posegen.library.actions import Action, GaitOptions
 from posegen.library.channels import CHANNELS
-from posegen.motion.gait.running import run_contact_seconds, run_table
-from posegen.motion.gait.walking import WALK_SPEEDS, walk_table
-
-Array = NDArray[Any]
+from posegen.motion.gait.curves import WALK_SPEEDS, run_contact_seconds, run_table, walk_table
 
 FASTEST_STEPS = 3.8
 """Largest number of steps per second on the spot; in quicker steps a foot hardly leaves the ground."""
@@ -140,12 +135,6 @@ def stride_parameters(action: Action, gait: int, near: str) -> tuple[float, ...]
         _BOUNCES.get(gait, 0.0),
         stride.rise,
     )
-
-
-def half_cycle_later(cosines: Array, sines: Array) -> tuple[Array, Array]:
-    """Return the series half a cycle later: the odd harmonics change their sign."""
-    signs = np.where(np.arange(len(cosines)) % 2 == 0, -1.0, 1.0)
-    return cosines * signs, sines * signs
 
 
 @kernel

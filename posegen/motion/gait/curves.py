@@ -1,20 +1,19 @@
-"""Walking: joint angles over the stride at each published speed.
+"""Curves of walking and running: joint angles over the stride, and the course of a run under the force of its contacts.
 
 Angles are Fourier series over the gait cycle in degrees: a0 + sum a_k cos(2 pi k phi) + b_k sin(2 pi k phi), where phi = 0 at
 the contact of the own foot. Sources: legs and pelvis Schwartz et al. 2008, fitted, by dimensionless speed v / sqrt(g L); trunk
-and arms CGM 2.3 normative data. Cadence and step parameters are in :mod:`posegen.motion.gait.steps`.
+and arms CGM 2.3 normative data; running BMC-RIC data at 2.5 m/s, contact times published means at 3.0, 4.5 and 6.0 m/s. Cadence
+and step parameters are in :mod:`posegen.motion.gait.steps`.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.constants import GRAVITY
+from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS
-
-Array = NDArray[Any]
+from posegen.motion.trigonometry import cos_turns, sin_turns
 
 HARMONICS = 8
 # Centres of the five speed bins of Schwartz et al., v / sqrt(g L); 0 means stepping on the spot.
@@ -58,6 +57,18 @@ HEAD_STEADIED = 0.9
 """Fraction of the swing of pelvis and trunk that the neck compensates."""
 ARMS_BY_SPEED = (0.08, 0.55, 0.78, 1.0, 1.22, 1.45)
 Series = tuple[float, list[float], list[float]]
+RUN_HIP: Series = (17.9, [19.1, -7.2, -2.2, -0.1, -0.3], [-11.2, 2.6, 1.3, 0.4, 0.0])
+RUN_KNEE: Series = (42.4, [-10.9, -17.0, -3.3, -0.5, -0.3], [-24.8, 18.6, 2.6, 1.4, 0.2])
+RUN_ANKLE: Series = (3.9, [11.0, -8.6, -0.7, 0.8, -0.1], [4.1, 1.5, -3.1, -0.6, -0.6])
+RUN_SPEEDS = (2.5, 6.0)
+FAST_RUN = {"hip": (1.5, 10.0), "knee": (1.35, 12.0), "shoulder": (1.5, 4.0)}
+"""Factor on the amplitude and offset in degrees of the curves at the faster speed. Thighs rise further forward but hardly
+further backward (Novacheck 1998: hip flexion up to 65 degrees, extension as in running; swing knee 90 to 120).
+"""
+RUN_TILT: Series = (6.0, [0.0], [0.0])
+RUN_SHOULDER: Series = (-14.0, [-27.0, 1.0], [-4.0, 0.0])
+RUN_ELBOW: Series = (86.0, [-13.0, 2.0], [-3.0, 0.0])
+RUN_TRUNK: Series = (4.0, [0.0], [0.0])
 
 
 def series_row(series: Series, factor: float = 1.0) -> Array:
@@ -70,18 +81,16 @@ def series_row(series: Series, factor: float = 1.0) -> Array:
     return row / 360
 
 
-def _half_cycle_later(row: Array) -> Array:
-    """Return the series of the other leg, half a cycle later."""
-    other = row.copy()
-    other[1 : 1 + HARMONICS : 2] *= -1
-    other[1 + HARMONICS :: 2] *= -1
-    return other
+def half_cycle_later(harmonics: Array) -> Array:
+    """Return cosines or sines of a series half a cycle later: the odd ones change their sign."""
+    return harmonics * np.where(np.arange(len(harmonics)) % 2 == 0, -1.0, 1.0)
 
 
 def set_both_sides(table: Array, channel: str, row: Array) -> None:
     """Write a channel of both sides from the series of the left side."""
     table[CHANNELS.index(f"left_{channel}")] = row
-    table[CHANNELS.index(f"right_{channel}")] = _half_cycle_later(row)
+    later = [half_cycle_later(harmonics) for harmonics in (row[1 : 1 + HARMONICS], row[1 + HARMONICS :])]
+    table[CHANNELS.index(f"right_{channel}")] = np.concatenate([row[:1], *later])
 
 
 def steady_head(table: Array) -> None:
@@ -117,3 +126,78 @@ def walk_table(knot: int) -> Array:
     table[CHANNELS.index("trunk_lateral")] = series_row(OBLIQUITY, 0.9 * OBLIQUITY_BY_SPEED[knot])
     steady_head(table)
     return table
+
+
+def _widened(series: Series, factor: float, raised: float = 0.0) -> Series:
+    """Return a series with its harmonics scaled by `factor` and its constant raised by `raised`."""
+    constant, cosines, sines = series
+    return constant + raised, [factor * a for a in cosines], [factor * b for b in sines]
+
+
+def run_table(fast: bool) -> Array:
+    """Return the series of all channels at the slower or faster running speed, [channels, 1 + 2 * HARMONICS] in turns."""
+    table = np.zeros((len(CHANNELS), 1 + 2 * HARMONICS))
+    more = FAST_RUN if fast else dict.fromkeys(FAST_RUN, (1.0, 0.0))
+    set_both_sides(table, "hip_flexion", series_row(_widened(RUN_HIP, *more["hip"])))
+    set_both_sides(table, "knee_flexion", series_row(_widened(RUN_KNEE, *more["knee"])))
+    set_both_sides(table, "ankle_dorsiflexion", series_row(RUN_ANKLE))
+    set_both_sides(table, "shoulder_flexion", series_row(_widened(RUN_SHOULDER, *more["shoulder"])))
+    set_both_sides(table, "shoulder_abduction", series_row((14.0, [-3.0], [0.0])))
+    set_both_sides(table, "shoulder_rotation", series_row((-12.0, [8.0], [0.0])))
+    set_both_sides(table, "elbow_flexion", series_row(RUN_ELBOW))
+    table[CHANNELS.index("pelvis_rotation")] = -series_row(ROTATION, 2.0 if fast else 1.6)
+    table[CHANNELS.index("pelvis_obliquity")] = series_row(OBLIQUITY, 1.2)
+    table[CHANNELS.index("pelvis_tilt")] = series_row(RUN_TILT)
+    table[CHANNELS.index("trunk_rotation")] = series_row(TRUNK_ROTATION, 2.4)
+    table[CHANNELS.index("trunk_flexion")] = series_row(RUN_TRUNK)
+    table[CHANNELS.index("trunk_lateral")] = series_row(OBLIQUITY, 1.0)
+    table[CHANNELS.index("neck_flexion")] = series_row((-6.0, [], []))
+    steady_head(table)
+    return table
+
+
+@kernel
+def run_contact_seconds(speed: Scalar) -> Scalar:
+    """Return the contact time of a foot in running: .280 s at 3.0 m/s, .209 at 4.5, .168 at 6.0, linear between and beyond."""
+    if speed < 4.5:
+        return min(0.36, 0.280 + (speed - 3.0) * (0.209 - 0.280) / 1.5)
+    return max(0.12, 0.209 + (speed - 4.5) * (0.168 - 0.209) / 1.5)
+
+
+@kernel
+def curve_warp(duty: Scalar) -> Scalar:
+    """Return the warp of the running curves that moves toe-off, at 39 per cent of the curves, to the fraction `duty`."""
+    return min(max(2.0 * (0.39 - duty) / (1.0 - cos_turns(2.0 * duty)), -0.06), 0.14)
+
+
+@kernel
+def warp_phase(phase: Scalar, warp: Scalar) -> Scalar:
+    """Return the phase at which the curves are read, so that they shorten with the contact as speed grows.
+
+    The landings of both feet, at 0 and one half, are unchanged. The phase is up to `warp` strides ahead between them.
+    """
+    return phase + np.float32(0.5) * warp * (np.float32(1.0) - cos_turns(np.float32(2.0) * phase))
+
+
+@kernel
+def run_rise(part: Scalar, contact: Scalar, period: Scalar) -> Scalar:
+    """Return the height of the centre of mass in running, relative to its height at touch-down; metres.
+
+    During contact the force is half a sine, whose mean over the step carries the weight. In the air the body falls freely. Both
+    follow from contact time and period alone.
+
+    Parameters
+    ----------
+    part : float
+        Seconds since touch-down, 0 to `period`.
+    contact, period : float
+        Seconds of the contact and of the whole step.
+    """
+    air = period - contact
+    if part >= contact:
+        t = part - contact
+        return 0.5 * GRAVITY * t * (air - t)
+    push = 0.5 * GRAVITY * period
+    turns = 0.5 * part / contact
+    # The force integrated twice, minus gravity, from the downward speed at touch-down.
+    return push * (part - contact / np.pi * sin_turns(turns)) - 0.5 * GRAVITY * part * (part + air)
