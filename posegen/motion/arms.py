@@ -31,9 +31,7 @@ SUPPORTED_BY_FLOOR = SUPPORTS["floor"]
 HAND_POINTS = (CONTACTS.index("left_hand"), CONTACTS.index("right_hand"))
 PASSING_SECONDS = 0.6
 """Longest time in which a hand passes from its support to its free course."""
-HEAD_ANCHOR, FLOOR_ANCHOR, MEETING_ANCHOR, PARTNER_ANCHOR = (
-    ANCHORS.index(name) for name in ("head", "floor", "meeting", "partner")
-)
+HEAD_ANCHOR, FLOOR_ANCHOR, MEETING_ANCHOR, PARTNER_ANCHOR = map(ANCHORS.index, ("head", "floor", "meeting", "partner"))
 SPINE3_JOINT, HEAD_JOINT, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = 9, 15, 16, 18, 20
 EASY, LONGEST = 0.97, 0.998
 """Fractions of the arm length: above the first a wrist gives way, and it never reaches the second (7 degrees of flexion)."""

@@ -16,15 +16,13 @@ from posegen.motion import key_poses, rows
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS, RUN_SPEEDS, curve_warp, run_rise, warp_phase
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
-from posegen.motion.library_tables import FLIGHT, FLOOR, ActionTables
+from posegen.motion.library_tables import FLIGHT, FLOOR, ActionTables, channels_named
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
 
 FIRST_ARM = CHANNELS.index("left_collar_elevation") - CHANNELS.index("left_hip_flexion")
 TRUNK_FLEXION, TRUNK_LATERAL = CHANNELS.index("trunk_flexion"), CHANNELS.index("trunk_lateral")
-SHOULDER_FLEXION, SHOULDER_ABDUCTION = (
-    tuple(CHANNELS.index(f"{side}_shoulder_{c}") for side in ("left", "right")) for c in ("flexion", "abduction")
-)
+SHOULDER_FLEXION, SHOULDER_ABDUCTION = (tuple(channels_named(f"shoulder_{c}")) for c in ("flexion", "abduction"))
 HANGING = 0.05
 """Angle between arm and trunk, in turns, above which an arm counts as raised."""
 LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
@@ -32,10 +30,8 @@ LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
 NECK_ROTATION = CHANNELS.index("neck_rotation")
-HIP_FLEXION, KNEE_FLEXION, DORSIFLEXION = (
-    tuple(CHANNELS.index(f"{side}_{c}") for side in ("left", "right"))
-    for c in ("hip_flexion", "knee_flexion", "ankle_dorsiflexion")
-)
+HIP_FLEXION, KNEE_FLEXION = tuple(channels_named("hip_flexion")), tuple(channels_named("knee_flexion"))
+DORSIFLEXION = tuple(channels_named("ankle_dorsiflexion"))
 TILT = CHANNELS.index("pelvis_tilt")
 FOOT_ROLL, LANDING_ANKLE = 0.18, 0.1
 """Fractions of the leg: half of what the rolling foot adds to the distance of a running stance; height of the ankle at landing.

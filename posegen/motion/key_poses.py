@@ -150,20 +150,12 @@ def set_knot(work: Workspace, n: int, time: Scalar, value: Scalar, through: bool
 
 @kernel
 def stage_knots(
-    work: Workspace,
-    segment: Segment,
-    actions: ActionTables,
-    draws: Array,
-    leg: Scalar,
-    c: int,
-    stage: int,
-    number: int,
-    unit: Scalar,
-    n: int,
+    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, c: int, stage: int, cycle: int, unit: Scalar, n: int
 ) -> int:
     """Write the keys of one pass through a stage for one channel behind the `n` existing ones, and return the new number.
 
-    The root heights at take-off and landing are not scaled, because the legs must be able to stand at them.
+    The root heights at take-off and landing are not scaled, because the legs must be able to stand at them. The second
+    derivative there is in metres.
     """
     jumping = c == ROOT_HEIGHT and stage == CYCLE and segment.flight_seconds > 0
     launched, flown = -1, 0
@@ -176,16 +168,16 @@ def stage_knots(
         if landing:
             at = takeoff_share(segment, flown - 1) + segment.flight_end - segment.flight_begin
         takeoff = jumping and not landing and flown < flight_count(segment) and at >= takeoff_share(segment, flown)
-        size = 1.0 if takeoff or landing else key_size(segment, draws, c, stage, number, at)
+        size = 1.0 if takeoff or landing else key_size(segment, draws, c, stage, cycle, at)
         if takeoff:
             launched = n
             flown += 1
         elif landing:
-            work.knots[PUSH, launched] = work.knots[PUSH, n] = -GRAVITY / leg
+            work.knots[PUSH, launched] = work.knots[PUSH, n] = -GRAVITY
             launched = -1
-        time = work.times[number * (last - first) + key - first]
+        time = work.times[cycle * (last - first) + key - first]
         if landing:
-            begin, length = repetition_span(segment, draws, number)
+            begin, length = repetition_span(segment, draws, cycle)
             time = begin + time_in_cycle(segment, at, length)
         n = set_knot(work, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
     return n
@@ -250,15 +242,17 @@ def knots_of_channel(
     exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
     hold = actions.pose[segment.kind, c] * unit * (1.0 if exact else 1.0 + 0.4 * (segment.amplitude - 1.0))
     n = set_knot(work, 0, segment.start, 0.0, False)
-    n = stage_knots(work, segment, actions, draws, leg, c, ENTER, 0, unit, n)
+    n = stage_knots(work, segment, actions, draws, c, ENTER, 0, unit, n)
     n = set_knot(work, n, enter_end, hold, False)
     before = n
     for number in range(segment.repetitions):
-        n = stage_knots(work, segment, actions, draws, leg, c, CYCLE, number, unit, n)
+        n = stage_knots(work, segment, actions, draws, c, CYCLE, number, unit, n)
     if n == before:
         n = set_knot(work, n, exit_begin, hold, False)
-    n = stage_knots(work, segment, actions, draws, leg, c, EXIT, 0, unit, n)
+    n = stage_knots(work, segment, actions, draws, c, EXIT, 0, unit, n)
     n = set_knot(work, n, segment.end, 0.0, False)
+    for i in range(n):
+        work.knots[PUSH, i] /= leg
     knot_speeds(work.knots, work.moving, n)
     return n
 
