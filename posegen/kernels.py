@@ -6,9 +6,14 @@ reorder or fuse arithmetic, and no libm, which differs between machines (use :mo
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
@@ -18,7 +23,9 @@ import numpy as np
 from llvmlite import binding as llvm  # type: ignore[import-untyped]
 from numpy.typing import DTypeLike, NDArray
 
+from posegen.errors import PosegenError
 from posegen.kernel_linking import is_supported, link_into_callers, without_reference_counts
+from posegen.machine import private_folder
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -30,6 +37,8 @@ Scalar: TypeAlias = Any
 LINE_BYTES = 64
 """Size of a cache line of the processor."""
 
+CACHE_VARIABLE = "POSEGEN_KERNEL_CACHE"
+"""Environment variable that names the folder of compiled kernels."""
 WITHOUT_KERNELS = (
     "captions",
     "cli",
@@ -68,7 +77,8 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
     compiled = _njit(function)
     if is_supported():
         link_into_callers(compiled, lambda **options: _njit(function, **options))
-    if _is_writable(cache_folder()):
+    # Without this check numba would fall back to another folder, whose name does not depend on the sources.
+    if os.access(cache_folder(), os.W_OK | os.X_OK):
         # numba reads the folder when caching is enabled; other users of numba in this process keep their own.
         settings: Any = numba.config
         before, settings.CACHE_DIR = settings.CACHE_DIR, str(cache_folder())
@@ -110,7 +120,8 @@ def cache_folder() -> Path:
     all sources that kernels may read.
 
     numba checks only the file of a kernel itself, not the constants and kernels that it imports. The environment variable
-    ``POSEGEN_KERNEL_CACHE`` replaces the parent folder, ``posegen/kernels`` in the user's cache.
+    ``POSEGEN_KERNEL_CACHE`` replaces the parent folder, ``posegen/kernels`` in the user's cache. numba unpickles and runs what
+    is in the folder: if other users can change it, this process and its workers use a temporary folder instead.
     """
     package = Path(__file__).parent
     digest = hashlib.sha256(f"{numba.__version__} {is_supported()}".encode())
@@ -119,19 +130,21 @@ def cache_folder() -> Path:
         if relative.parts[0] not in WITHOUT_KERNELS:
             digest.update(relative.as_posix().encode())
             digest.update(source.read_bytes())
+    name, parent = digest.hexdigest()[:16], os.environ.get(CACHE_VARIABLE)
     user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parent = Path(os.environ.get("POSEGEN_KERNEL_CACHE") or user_cache / "posegen" / "kernels")
-    return parent / digest.hexdigest()[:16]
-
-
-@cache
-def _is_writable(folder: Path) -> bool:
-    # Without this check numba would fall back to another folder, whose name does not depend on the sources.
+    folder = Path(parent or user_cache / "posegen" / "kernels") / name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK | os.X_OK)
+        return private_folder(folder, own=2 if parent else 3)
+    except (OSError, PosegenError) as error:
+        until = (
+            f"Until then, or until {CACHE_VARIABLE} names a folder of your own, each run compiles its kernels (about a minute)."
+        )
+        print(f"posegen: {error}. {until}", file=sys.stderr)
+    with suppress(OSError):
+        temporary = os.environ[CACHE_VARIABLE] = tempfile.mkdtemp(prefix="posegen-kernels-")  # workers inherit it
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        return private_folder(Path(temporary) / name, own=2)
+    return Path(os.devnull) / name  # each process compiles for itself
 
 
 def processor() -> tuple[str, ...]:

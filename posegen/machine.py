@@ -1,4 +1,4 @@
-"""Read what this process may use of the machine: processor cores, memory and disk space.
+"""Read what this process may use of the machine: processor cores, memory, disk space, and folders that only this user changes.
 
 GPUs are not covered: :mod:`posegen.training` and :mod:`posegen.embedding` ask torch for them.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from posegen.errors import PosegenError
 
 _CGROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
@@ -79,6 +82,60 @@ def process_memory() -> int:
 def free_disk(folder: Path) -> int:
     """Return the free bytes of the disk on which `folder` lies."""
     return shutil.disk_usage(folder).free
+
+
+def private_folder(folder: Path, own: int = 1) -> Path:
+    """Create a folder that no other user can change, and return its path without symbolic links.
+
+    For caches whose files are run or unpickled: whoever can write to them can run code as this user. On Windows, whose files
+    have no mode, the folder is only created.
+
+    Parameters
+    ----------
+    folder : Path
+        It and its parents are created with mode 0700 if they do not exist.
+    own : int, optional
+        Number of names at the end of the path that are not shared with other programs: `folder` and some of its parents.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    PosegenError
+        If another user owns or can write to the folder, anything in it, or one of these parents. The message has the fix.
+    OSError
+        If the folder cannot be created.
+    """
+    for path in reversed((folder, *folder.parents)):
+        if not path.exists():
+            path.mkdir(0o700, exist_ok=True)
+    folder = folder.resolve()
+    if not hasattr(os, "getuid"):
+        return folder
+    for parent in folder.parents[: own - 1]:
+        state = parent.stat()
+        # In a sticky folder such as /tmp, others cannot replace what this user owns.
+        if state.st_uid not in (0, os.getuid()) or (state.st_mode & 0o022 and not state.st_mode & stat.S_ISVTX):
+            fix = f"run: chmod go-w {parent}" if state.st_uid == os.getuid() else "use another folder"
+            raise _not_private(parent, state, fix)
+    # Nobody else can reach what is in a folder without any rights for others.
+    closed = not folder.stat().st_mode & 0o077
+    for path in (folder, *folder.rglob("*")):
+        try:
+            state = path.lstat()
+        except FileNotFoundError:
+            continue  # another process has renamed a file that it wrote
+        writable = state.st_mode & 0o022 and not closed
+        if state.st_uid != os.getuid() or stat.S_ISLNK(state.st_mode) or writable:
+            raise _not_private(path, state, f"run: rm -r {folder}")
+    return folder
+
+
+def _not_private(path: Path, state: os.stat_result, fix: str) -> PosegenError:
+    mode = stat.filemode(state.st_mode)
+    return PosegenError(f"{path}: other users can change it (owner {state.st_uid}, mode {mode}); {fix}")
 
 
 def _number(file: Path) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -143,3 +144,45 @@ def test_plain_numba_gives_the_same(tmp_path: Path) -> None:
 def test_a_kernel_that_allocates_is_refused() -> None:
     with pytest.raises(numba.core.errors.NumbaError, match="Only accept returning of array passed into the function"):
         _room(3)
+
+
+class _Planted:
+    """Runs code of another user when it is unpickled."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.trace,)
+
+
+def test_kernels_that_another_user_may_have_planted_are_not_run(tmp_path: Path) -> None:
+    cache, trace = tmp_path / "kernels", tmp_path / "trace"
+    code = (
+        "import os, numpy as np\n"
+        "from posegen.motion.feet.stances import standing_ankle_ahead\n"
+        "print(standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375).hex(), os.environ['POSEGEN_KERNEL_CACHE'])"
+    )
+
+    def run() -> tuple[list[str], str]:
+        environment = os.environ | {"POSEGEN_KERNEL_CACHE": str(cache), "TMPDIR": str(tmp_path)}
+        ran = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+        return ran.stdout.split(), ran.stderr
+
+    before, warning = run()
+    assert (before[1], warning) == (str(cache), "")
+    indices = list(cache.rglob("*.nbi"))
+    assert indices
+    for index in indices:
+        index.write_bytes(pickle.dumps(_Planted(trace)))
+    (folder,) = cache.iterdir()
+    folder.chmod(0o777)
+    after, warning = run()
+    assert not trace.exists()
+    assert after[0] == before[0]
+    assert warning.count("\n") == 1
+    assert f"rm -r {folder}. Until then, or until POSEGEN_KERNEL_CACHE names" in warning
+    assert not Path(after[1]).exists()  # the temporary folder
+    folder.chmod(0o700)
+    run()
+    assert trace.exists()  # the planted index is one that numba runs

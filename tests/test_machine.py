@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import psutil
 import pytest
 
-from posegen.machine import available_cores, available_memory, free_disk, process_memory
+from posegen.errors import PosegenError
+from posegen.machine import available_cores, available_memory, free_disk, private_folder, process_memory
 
 V1 = "memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"
 V2 = "memory.max", "memory.current", "memory.stat", "inactive_file"
@@ -48,3 +50,55 @@ def test_memory_is_that_of_the_machine_without_control_groups(tmp_path: Path) ->
 def test_process_memory_and_disk_are_counted(tmp_path: Path) -> None:
     assert process_memory() > 1 << 20
     assert free_disk(tmp_path) > 0
+
+
+def test_a_private_folder_is_created_for_this_user_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "posegen" / "kernels"
+    assert private_folder(folder, own=2) == folder.resolve()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder.parent)] == [0o700, 0o700]
+    (folder / "file").touch(0o666)
+    assert private_folder(folder, own=2) == folder.resolve()  # nobody else can reach the file
+
+
+def test_a_private_folder_may_be_reached_by_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir(0o755)
+    link.symlink_to(real)
+    assert private_folder(link / "kernels", own=2) == (real / "kernels").resolve()
+
+
+@pytest.mark.parametrize("changed", ["parent", "folder", "within", "file", "link"])
+def test_a_folder_that_others_can_change_is_refused(tmp_path: Path, changed: str) -> None:
+    parent, elsewhere = tmp_path / "posegen", tmp_path / "elsewhere"
+    folder, within = parent / "kernels", parent / "kernels" / "motion"
+    within.mkdir(parents=True)
+    for path in (parent, folder, within):
+        path.chmod(0o755)
+    elsewhere.touch()
+    files = {"parent": parent, "folder": folder, "within": within, "file": within / "index", "link": within / "link"}
+    if changed == "link":
+        files[changed].symlink_to(elsewhere)
+    else:
+        files["file"].touch(0o644)
+        private_folder(folder, own=2)
+        files[changed].chmod(0o777)
+    with pytest.raises(PosegenError, match="other users can change it") as caught:
+        private_folder(folder, own=2)
+    assert str(caught.value).startswith(f"{files[changed]}: ")
+    assert str(caught.value).endswith(f"chmod go-w {parent}" if changed == "parent" else f"rm -r {folder}")
+
+
+@pytest.mark.parametrize("own", [1, 2])
+def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: int) -> None:
+    folder = tmp_path / "posegen" / "kernels"
+    private_folder(folder, own=own)
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(PosegenError, match=f"owner {tmp_path.stat().st_uid}, mode drwx------"):
+        private_folder(folder, own=own)
+
+
+def test_a_sticky_parent_is_accepted(tmp_path: Path) -> None:
+    parent = tmp_path / "shared"
+    parent.mkdir()
+    parent.chmod(0o1777)
+    assert private_folder(parent / "own", own=2) == (parent / "own").resolve()
