@@ -274,8 +274,8 @@ def _bvh_files(path: Path) -> list[Path]:
 
 
 def _recordings(path: Path, files: list[Path], fps: float, log: Callable[[str], None]) -> Iterator[Recording]:
+    from posegen.dataset.clip_files import resample
     from posegen.evaluation.recording import Recording
-    from posegen.evaluation.signals import resample
     from posegen.exchange.bvh import read_bvh_figure
 
     for file in files:

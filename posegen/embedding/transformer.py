@@ -66,6 +66,17 @@ def model_prompts(name: str, own: Mapping[str, str], default: str | None) -> tup
     return _KNOWN_PROMPTS["bge-en"] if short.startswith("bge-") and "-en" in short else ("", "")
 
 
+def pad_tokens(tokenizer: Any, texts: Sequence[Sequence[int]]) -> dict[str, Array]:
+    """Return token numbers and mask of texts, int64 [text, token], padded on the side that the tokenizer uses."""
+    shape = len(texts), max(map(len, texts))
+    numbers = np.full(shape, tokenizer.pad_token_id or 0, np.int64)
+    mask = np.zeros(shape, np.int64)
+    for row, some in enumerate(texts):
+        columns = slice(None, len(some)) if tokenizer.padding_side == "right" else slice(shape[1] - len(some), None)
+        numbers[row, columns], mask[row, columns] = some, 1
+    return {"input_ids": numbers, "attention_mask": mask}
+
+
 class TransformerBackend:
     """Runs a model of sentence-transformers.
 
@@ -113,7 +124,8 @@ class TransformerBackend:
 
         before = torch.get_num_threads()  # torch stores this number per thread
         torch.set_num_threads(self._threads)
-        features = {name: torch.from_numpy(value) for name, value in self._padded(prepared, chosen).items()}
+        padded = pad_tokens(self._tokenizer, [prepared.inputs[row] for row in chosen.tolist()])
+        features = {name: torch.from_numpy(value) for name, value in padded.items()}
         try:
             with torch.inference_mode(), self._precision():
                 found = self._core({name: value.to(self._device) for name, value in features.items()})
@@ -129,17 +141,6 @@ class TransformerBackend:
         finally:
             torch.set_num_threads(before)
         return Encoded(unit_length(vectors), token_vectors)
-
-    def _padded(self, prepared: Prepared, chosen: Array) -> dict[str, Array]:
-        """Return token numbers and mask of a batch, padded on the side that the tokenizer uses."""
-        listed = [prepared.inputs[row] for row in chosen.tolist()]
-        shape = len(listed), max(map(len, listed))
-        numbers = np.full(shape, self._tokenizer.pad_token_id or 0, np.int64)
-        mask = np.zeros(shape, np.int64)
-        for row, some in enumerate(listed):
-            columns = slice(None, len(some)) if self._tokenizer.padding_side == "right" else slice(shape[1] - len(some), None)
-            numbers[row, columns], mask[row, columns] = some, 1
-        return {"input_ids": numbers, "attention_mask": mask}
 
     def _precision(self) -> Any:
         import torch

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 
 from posegen.arrays import Array
+from posegen.dataset.clip_files import read_clip_archive
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
 from posegen.evaluation.body import longest_present
 from posegen.evaluation.joint_angles import frame_ranges, library_of_config
-from posegen.skeleton import JOINTS, PARTS
+from posegen.skeleton import PARTS
 
 SAMPLES_PER_BLOCK = 20
 LEGS = PARTS.index("legs")
-MAX_ARCHIVE_BYTES = 2 * 2**30
-"""Largest array, uncompressed, that is read from an .npz file."""
-_REQUIRED = ("joints", "offsets", "subjects", "fps")
-_UNREADABLE = (AttributeError, EOFError, NotImplementedError, OSError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -155,7 +148,7 @@ def read_reference(path: Path) -> Iterator[Recording]:
     Parameters
     ----------
     path : Path
-        A dataset, or an ``.npz`` file as :func:`read_archive` reads it.
+        A dataset, or an ``.npz`` file as :func:`posegen.dataset.clip_files.read_clip_archive` reads it.
 
     Raises
     ------
@@ -174,72 +167,10 @@ def read_reference(path: Path) -> Iterator[Recording]:
 
 
 def read_archive(path: Path) -> Iterator[Recording]:
-    """Read the clips of an .npz file: arrays ``joints``, ``offsets``, ``subjects``, ``fps`` and, if present, ``classes``.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UsageError
-        If the file is absent or unreadable, or if an array is missing, larger than 2 GB, or does not fit the others.
-    """
-    try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as packed:
-            names = {name.removesuffix(".npy") for name in packed.namelist()}
-            arrays = {name: _read_array(packed, name, path) for name in (*_REQUIRED, "classes") if name in names}
-    except FileNotFoundError as error:
-        msg = f"{path}: there is no such file; give --reference an .npz file, a dataset or a folder of .bvh files"
-        raise UsageError(msg) from error
-    except _UNREADABLE as error:
-        msg = f"{path}: cannot be read as an .npz file of plain arrays ({error!s:.200})"
-        raise UsageError(msg) from error
-    missing = [name for name in _REQUIRED if name not in arrays]
-    if missing:
-        msg = f"{path}: has no array {', '.join(missing)}; a reference has {', '.join(_REQUIRED)}"
-        raise UsageError(msg)
-    joints, offsets, subjects, fps = (arrays[name] for name in _REQUIRED)
-    classes = arrays.get("classes", np.full(subjects.shape, ""))
-    fault = _fault(joints, offsets, subjects, fps, classes)
-    if fault:
-        msg = f"{path}: {fault}"
-        raise UsageError(msg)
-    for clip, (start, stop) in enumerate(pairwise(offsets)):
-        positions = joints[start:stop].astype(np.float64)
+    """Read the clips of an .npz file; see :func:`posegen.dataset.clip_files.read_clip_archive`."""
+    clips = read_clip_archive(path, ["subjects"])
+    for name, joints, person, family in zip(clips.names, clips.joints, clips.subjects, clips.classes, strict=True):
+        positions = joints.astype(np.float64)
         present = longest_present(positions)
         if present.stop > present.start:
-            yield Recording(f"clip {clip}", str(subjects[clip]), positions[present], float(fps), family=str(classes[clip]))
-
-
-def _read_array(packed: zipfile.ZipFile, name: str, path: Path) -> Array:
-    """Read an array after checking that neither the archive nor the array's header declares more bytes than allowed."""
-    member = packed.getinfo(f"{name}.npy")
-    if member.file_size > MAX_ARCHIVE_BYTES:
-        msg = f"{path}: array {name} unpacks to {member.file_size:,} bytes; at most {MAX_ARCHIVE_BYTES:,} are read"
-        raise UsageError(msg)
-    with packed.open(member) as file:
-        read_header = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
-        shape, _, dtype = read_header(file)
-        declared = math.prod(shape) * dtype.itemsize
-        if dtype.hasobject or declared > member.file_size:
-            msg = f"array {name} holds objects, or asks for {declared:,} bytes where {member.file_size:,} are packed"
-            raise ValueError(msg)
-        file.seek(0)
-        return np.asarray(npy.read_array(file, allow_pickle=False))
-
-
-def _fault(joints: Array, offsets: Array, subjects: Array, fps: Array, classes: Array) -> str | None:
-    """Return how the arrays break the format, or None."""
-    if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or not np.issubdtype(joints.dtype, np.floating):
-        return f"joints must be float [frames, {len(JOINTS)}, 3], got {joints.dtype} {list(joints.shape)}"
-    whole = offsets.ndim == 1 and len(offsets) > 1 and np.issubdtype(offsets.dtype, np.integer)
-    if not whole or offsets[0] != 0 or offsets[-1] != len(joints) or (np.diff(offsets) < 0).any():
-        return "offsets must be integers that increase from 0 to the number of frames"
-    if subjects.shape != (len(offsets) - 1,):
-        return f"subjects must name one subject for each of the {len(offsets) - 1} clips"
-    if fps.size != 1 or not np.issubdtype(fps.dtype, np.number) or not 1 <= float(fps) <= 1000:
-        return "fps must be one number from 1 to 1000"
-    if classes.shape != subjects.shape or classes.dtype.kind not in "US":
-        return f"classes must name the action of each of the {len(subjects)} clips"
-    return None
+            yield Recording(name, person, positions[present], clips.fps, family=family)

@@ -44,34 +44,6 @@ def low_pass(values: ArrayLike, fps: float) -> Array:
     return filtered
 
 
-def resample(joints: ArrayLike, fps: float, target_fps: float) -> Array:
-    """Resample positions to another frame rate by linear interpolation.
-
-    Parameters
-    ----------
-    joints : float [frame, ...]
-    fps, target_fps : float
-        Frames per second of the input and of the result.
-
-    Returns
-    -------
-    float64 [frame, ...]
-        Starts at the first frame and does not extrapolate beyond the last one.
-
-    Examples
-    --------
-    >>> resample([0.0, 1.0, 2.0, 3.0], 30, 20)
-    array([0. , 1.5, 3. ])
-    """
-    positions = np.asarray(joints, np.float64)
-    count = int((len(positions) - 1) * target_fps / fps + 1e-9) + 1 if len(positions) else 0
-    at = np.arange(count) * fps / target_fps
-    before = np.minimum(at.astype(np.int64), max(len(positions) - 2, 0))
-    after = np.minimum(before + 1, max(len(positions) - 1, 0))
-    share = (at - before).reshape(-1, *[1] * (positions.ndim - 1))
-    return np.asarray(positions[before] * (1 - share) + positions[after] * share)
-
-
 def sparc(speed: ArrayLike, fps: float) -> float:
     """Return the spectral arc length of a speed profile up to 10 Hz (Balasubramanian et al. 2015).
 

@@ -26,7 +26,7 @@ from posegen.training.data.cache import view_of
 from posegen.training.data.captions import open_captions
 from posegen.training.data.features import features_of
 from posegen.training.data.feed import to_clips
-from posegen.training.data.sources import ClipSource, DatasetOrigin
+from posegen.training.data.sources import ClipSource, dataset_origin
 from posegen.training.data.training_data import batches_of
 from posegen.training.measures.ranking import Ranking, rank_pairs
 from posegen.training.model_files import TrainedModel, load_model, load_motion_model
@@ -150,7 +150,7 @@ def _prediction_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.T
     assert describe is not None, "checked by predict"
     task, view = replace(trained.task, first_variant_only=False), view_of(dataset, trained.view.stride)
     for numbers in np.split(np.arange(len(dataset)), range(dataset.header.chunk, len(dataset), dataset.header.chunk)):
-        source = ClipSource(DatasetOrigin(dataset), task.recipes[:_INPUTS], view, numbers)
+        source = ClipSource(dataset_origin(dataset), task.recipes[:_INPUTS], view, numbers)
         for outputs, clips in model_outputs(task, trained.model, source, None, size=len(numbers) * len(variants)):
             names = [variants[i] for i in clips["variant"].tolist()]
             columns = {"sample": clips["sample"].numpy(), "variant": names} | describe(outputs, clips, trained.view)
@@ -208,7 +208,7 @@ def encode_dataset(run: Path, path: Path, samples: int | None, progress: Progres
     captions = replace(open_captions(path, dataset.header.shard, trained.view.text_encoder), pairs=None)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
     view = view_of(dataset, trained.view.stride)
-    source = ClipSource(DatasetOrigin(dataset), trained.task.recipes, view, numbers, captions)
+    source = ClipSource(dataset_origin(dataset), trained.task.recipes, view, numbers, captions)
     encoded: list[tuple[Array, Array, Array]] = []
     progress = progress or SilentProgress()
     progress.start("encode", len(numbers), unit="clips")

@@ -277,7 +277,7 @@ def _finish(
 def _warn_of_waiting(times: StepTimes, choices: Choices, setup: Setup, progress: Progress) -> None:
     """Warn that steps wait for data, with a hint."""
     hint = f"Use more loading processes, --set machine.workers={choices.workers + 1}, or end other programs"
-    if setup.data.config is not None:
+    if setup.data.dataset is None and setup.data.own is None:
         hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
     progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
 

@@ -145,7 +145,7 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
         ({"fps": np.array(["x"])}, "one number from 1 to 1000"),
         ({"joints": None}, "has no array"),
         ({"joints": np.full((320, 22, 3), np.nan)}, "holds too little"),
-        ({"classes": np.array([1, 2, 3, 4])}, "classes must name the action"),
+        ({"classes": np.array([1.0, 2.0, 3.0, 4.0])}, "classes must name the action"),
     ],
 )
 def test_invalid_references(

@@ -18,7 +18,7 @@ from posegen.dataset.read import open_dataset  # noqa: E402
 from posegen.training.data.cache import cached_array, prepare, view_of  # noqa: E402
 from posegen.training.data.captions import SPELLED, spell  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
-from posegen.training.data.sources import ConfigOrigin, Query  # noqa: E402
+from posegen.training.data.sources import Query, config_origin  # noqa: E402
 from posegen.training.measures.regression import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.tasks.attribute import (  # noqa: E402  # noqa: E402
@@ -132,7 +132,7 @@ def test_a_config_gives_the_arrays_of_its_dataset(folder: Path) -> None:
     found: dict[tuple[str, int], np.ndarray] = {}
     asked = Query((MEASURED, KNOWN, STATED, SPELLED), view, np.arange(20), (0, 1))
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}"], samples=SAMPLES, workers=1)
-    ConfigOrigin(config).load(asked, lambda recipe, variant, places, values: found.update({(recipe.name, variant): values}))
+    config_origin(config).load(asked, lambda recipe, variant, places, values: found.update({(recipe.name, variant): values}))
     for recipe in (MEASURED, KNOWN, STATED, SPELLED):
         kept = cached_array(dataset.path, recipe, view, 0)
         for variant in (0, 1):

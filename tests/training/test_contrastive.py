@@ -11,6 +11,8 @@ torch = pytest.importorskip("torch")
 
 from posegen.training.models.losses import info_nce, triplet, valid_pairs  # noqa: E402
 
+NO_HARD = torch.zeros(0, 2), torch.zeros(0, dtype=torch.long)
+
 
 def units(seed: int, *shape: int) -> torch.Tensor:
     drawn = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -82,7 +84,7 @@ def test_excluded_pairs_have_no_gradient() -> None:
 
 def test_equal_captions_and_variants_of_a_sample_are_no_negatives() -> None:
     captions = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
-    counts = valid_pairs(captions, torch.tensor([10, 11, 12, 10]), threshold=0.7)
+    counts = valid_pairs(captions, torch.tensor([10, 11, 12, 10]), 0.7, *NO_HARD)
     assert counts.tolist() == [
         [True, False, True, False],  # 1 has the same words, 3 is of the same sample
         [False, True, True, True],
@@ -95,7 +97,7 @@ def test_a_hard_negative_is_always_compared_with_its_own_motion() -> None:
     captions = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     hard = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     counts = valid_pairs(captions, torch.tensor([1, 2, 2]), 0.9, hard, torch.tensor([0, 1]))
-    assert counts[:, :3].tolist() == valid_pairs(captions, torch.tensor([1, 2, 2]), 0.9).tolist()
+    assert counts[:, :3].tolist() == valid_pairs(captions, torch.tensor([1, 2, 2]), 0.9, *NO_HARD).tolist()
     assert counts[:, 3:].tolist() == [[True, True], [True, True], [True, False]]
 
 

@@ -67,13 +67,13 @@ def test_crops_lie_within_the_clip(material: TrainingData) -> None:
 
 def test_a_config_gives_the_same_steps_as_its_dataset(material: TrainingData, dataset: Path) -> None:
     from posegen.config.schema import Config
-    from posegen.training.data.sources import ClipSource, ConfigOrigin
+    from posegen.training.data.sources import ClipSource, config_origin
     from posegen.validation import validated
 
     assert material.dataset is not None
     config = validated(Config, material.dataset.header.config, lambda key: key)
     cached = material.source(TASK.recipes, "training")
-    made = ClipSource(ConfigOrigin(config), TASK.recipes, material.view, cached.sample_numbers)
+    made = ClipSource(config_origin(config), TASK.recipes, material.view, cached.sample_numbers)
     one = Feed(batches_of(cached, BATCH, 5, None), cached, 5, None, 1)
     other = Feed(batches_of(made, BATCH, 5, None), made, 5, None, 1)
     assert_equal(clips(one, 2), clips(other, 2))

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import posegen
+from posegen.cli.main import main
 from posegen.errors import PosegenError, UsageError
 from posegen.training.data.cache import view_of
 from posegen.training.data.features import FEATURES
@@ -21,25 +22,12 @@ from posegen.training.model_files import build_model, load_model, save_model
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.settings import Model
 from posegen.training.tasks.action import TASK
+from tests.dataset.clip_archives import archive_of
 from tests.training import tiny
-
-FRAMES = (10, 21, 3, 16)
-
-
-def archive(path: Path, **changes: object) -> Path:
-    joints = np.cumsum(np.ones((sum(FRAMES), 22, 3), np.float32), axis=0)
-    arrays = {
-        "joints": joints,
-        "offsets": np.cumsum([0, *FRAMES]),
-        "fps": np.float64(50),
-        "classes": np.array(["walk", "run", "walk", "run"]),
-    }
-    np.savez(path, **{name: value for name, value in (arrays | changes).items() if value is not None})  # type: ignore[arg-type]
-    return path
 
 
 def test_clips_are_resampled_and_short_ones_left_out(tmp_path: Path) -> None:
-    found = read_own_clips(archive(tmp_path / "own.npz"), 25.0)
+    found = read_own_clips(archive_of(tmp_path / "own.npz"), 25.0)
     assert found.words == ("walk", "run", "run")
     assert [clip[:, 0, 0].tolist() for clip in found.joints[:1]] == [[1, 3, 5, 7, 9]]
     padded = found.padded(np.array([1, 0]))
@@ -58,16 +46,35 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "reported"),
     [
-        ({"classes": None}, "lacks classes"),
-        ({"joints": np.zeros((50, 21, 3), np.float32)}, r"must be \[frames, 22, 3\]"),
-        ({"offsets": np.array([0, 10, 31, 34, 99])}, "offsets do not fit"),
+        ({"classes": None}, "has no array classes"),
+        ({"joints": np.zeros((50, 21, 3), np.float32)}, r"must be float \[frames, 22, 3\]"),
+        ({"joints": np.full((50, 22, 3), np.nan, np.float32)}, "some joints of clip 0 are not finite"),
+        ({"offsets": np.array([0, 10, 31, 34, 99])}, "offsets must be integers"),
         ({"classes": np.array(["walk"] * 4)}, "at least two classes"),
         ({"classes": np.array([{}, {}, {}, {}])}, "cannot be read"),
+        ({"fps": np.float64(1e-6)}, "fps must be one number from 1 to 1000"),
+        ({"fps": np.float64(-25)}, "fps must be one number from 1 to 1000"),
+        ({"subjects": np.array(["a", "b"])}, "one subject for each of the 4 clips"),
     ],
 )
 def test_malformed_clips_raise(tmp_path: Path, changes: dict[str, object], reported: str) -> None:
     with pytest.raises(UsageError, match=reported):
-        read_own_clips(archive(tmp_path / "own.npz", **changes), 25.0)
+        read_own_clips(archive_of(tmp_path / "own.npz", **changes), 25.0)
+
+
+def test_clips_that_grow_too_large_at_the_rate_of_the_model_are_refused(tmp_path: Path) -> None:
+    path = archive_of(tmp_path / "own.npz", joints=np.zeros((9000, 22, 3), np.float16), offsets=np.array([0, 10, 20, 30, 9000]))
+    assert len(read_own_clips(path, 100.0).joints[3]) == 17939
+    path = archive_of(path, fps=np.float64(1), joints=np.zeros((9000, 22, 3)), offsets=np.array([0, 10, 20, 30, 9000]))
+    with pytest.raises(UsageError, match=r"joints must have at most 100,000 frames per clip and .* \(got 224,250 and "):
+        read_own_clips(path, 25.0)
+
+
+def test_the_command_reports_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = archive_of(tmp_path / "own.npz", fps=np.float64("nan"))
+    assert main(["train", str(path), "--task", "action", "--init", str(run), "--out", str(tmp_path / "out")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{path}: fps must be one number from 1 to 1000 (got nan). Store the frames per second" in line
 
 
 def test_adapters_start_at_zero_and_keep_the_weights(dataset: Path) -> None:

@@ -258,7 +258,6 @@ def _caption_actions(caption: Mapping[str, Any]) -> set[str]:
 
 
 def _sentence(fields: Mapping[str, Array], view: View) -> Array:
-    del view
     sentences = np.zeros((len(fields[ROWS]), _CAPTIONS, 1 + _HARD, _LETTERS), np.uint8)
     for clip, number, caption, row in _captions(fields[ROWS]):
         for i, text in enumerate((caption["text"], *(other.text for other in _hard_negatives(caption, row)))):
@@ -268,7 +267,6 @@ def _sentence(fields: Mapping[str, Array], view: View) -> Array:
 
 
 def _changes(fields: Mapping[str, Array], view: View) -> Array:
-    del view
     changes = np.full((len(fields[ROWS]), _CAPTIONS, _HARD), -1, np.int8)
     for clip, number, caption, row in _captions(fields[ROWS]):
         for i, other in enumerate(_hard_negatives(caption, row)):
@@ -277,7 +275,6 @@ def _changes(fields: Mapping[str, Array], view: View) -> Array:
 
 
 def _stated_actions(fields: Mapping[str, Array], view: View) -> Array:
-    del view
     stated = np.zeros((len(fields[ROWS]), 1 + _CAPTIONS, _ACTIONS), np.int32)
     for clip, row in enumerate(fields[ROWS]):
         captions = [_caption_actions(caption) for caption in row["captions"][:_CAPTIONS]]
@@ -288,7 +285,6 @@ def _stated_actions(fields: Mapping[str, Array], view: View) -> Array:
 
 
 def _families(fields: Mapping[str, Array], view: View) -> Array:
-    del view
     numbers, families = _family_of(), np.zeros((len(fields[ROWS]), _CAPTIONS, _FAMILIES), np.uint8)
     other = family_names().index(_OTHER)
     for clip, number, caption, _ in _captions(fields[ROWS]):
@@ -297,7 +293,6 @@ def _families(fields: Mapping[str, Array], view: View) -> Array:
 
 
 def _spelled(fields: Mapping[str, Array], view: View) -> Array:
-    del view
     spelled = np.zeros((len(fields[ROWS]), MOST_CAPTIONS, _LONGEST_SPELLING), np.int16)
     for clip, row in enumerate(fields[ROWS]):
         for i, caption in enumerate(row["captions"][:MOST_CAPTIONS]):

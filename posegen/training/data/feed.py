@@ -103,7 +103,7 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     clips |= {"sample": sample, "variant": variant}
     captions = source.captions
     if source.identities is not None:
-        clips |= source.identities.arrays_of(sample)
+        clips |= source.identities.take(sample)
     if source.caption_sampler is not None and seed is not None:
         return source.caption_sampler(clips, seed, batch.number)
     if captions is None:

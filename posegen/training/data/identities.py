@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import xxhash
@@ -55,12 +55,10 @@ _BONES = {
 
 
 def _person(fields: Mapping[str, Array], view: View) -> Array:
-    del view
     return np.array([row["actors"][0]["person"] for row in fields[ROWS]], np.int64)
 
 
 def _look(fields: Mapping[str, Array], view: View) -> Array:
-    del view
     joints = fields["joints"][:, 0, :1].astype(np.float64)
     position = {name: joints[:, 0, number] for number, name in enumerate(JOINTS)}
     sides = ("left", "right")
@@ -89,6 +87,18 @@ _LOOK = Recipe("look", 1, ("joints", ROWS), "float32", (len(_LOOKS),), _look)
 
 IDENTITY_RECIPES = (_PERSON, _LOOK)
 """Number of the first actor in the population, and its appearance."""
+
+
+class SampleArrays(NamedTuple):
+    """Samples, int64 [n], ascending, and arrays [n, ...] of them by name."""
+
+    samples: Array
+    arrays: dict[str, Array]
+
+    def take(self, samples: Array) -> dict[str, Array]:
+        """Return the arrays of some of the samples."""
+        rows = np.searchsorted(self.samples, samples)
+        return {name: values[rows] for name, values in self.arrays.items()}
 
 
 @dataclass(frozen=True)
@@ -179,35 +189,18 @@ class Identities:
         samples = self.in_split(split)
         return samples, self.person[_random_order(self.seed, samples, Draw.SHUFFLE, 0) if self.shuffled else samples]
 
+    def arrays_in(self, split: str) -> SampleArrays:
+        """Return ``person`` of the clips of a split; of an evaluated one also ``size``, the bone lengths, and ``partner``."""
+        samples, person = self.labelled(split)
+        if split not in EVALUATED:
+            return SampleArrays(samples, {"person": person})
+        _, partner = self.partners(split)
+        return SampleArrays(samples, {"person": person, "size": self.look[samples, :SIZES], "partner": partner})
+
     def _too_few(self, split: str) -> str:
         persons, samples = len(np.unique(self.person)), len(self.person)
         problem = f"{samples:,} samples of {persons:,} identities; its {split} split lacks two identities, one with two clips"
         return f"{self.dataset}: has {problem}. Generate more samples, or fewer identities: --set population.persons=100"
-
-
-@dataclass(frozen=True)
-class IdentitySplit:
-    """Identities of the clips of one split."""
-
-    identities: Identities
-    split: str
-
-    def arrays_of(self, samples: Array) -> dict[str, Array]:
-        """Return ``person`` of clips; in evaluated splits ``size``, the bone lengths, and ``partner``, clips to compare."""
-        known, person = self._labelled
-        arrays = {"person": person[np.searchsorted(known, samples)]}
-        if self.split not in EVALUATED:
-            return arrays
-        _, partner = self._partners
-        return arrays | {"size": self.identities.look[samples, :SIZES], "partner": partner[np.searchsorted(known, samples)]}
-
-    @cached_property
-    def _labelled(self) -> tuple[Array, Array]:
-        return self.identities.labelled(self.split)
-
-    @cached_property
-    def _partners(self) -> tuple[Array, Array]:
-        return self.identities.partners(self.split)
 
 
 def open_identities(dataset: Path, view: View, shards: int, samples: int, seed: int, *, shuffled: bool) -> Identities:

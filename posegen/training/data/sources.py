@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from posegen.dataset.read import Dataset
 from posegen.training.data.cache import cached_array, read_field
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
 from posegen.training.data.features import Recipe, View
-from posegen.training.data.identities import IdentitySplit
+from posegen.training.data.identities import SampleArrays
 from posegen.training.data.own_clips import OwnClips
 
 Put = Callable[[Recipe, int, Any, Array], None]
@@ -56,130 +57,83 @@ class Query:
 
 
 @dataclass(frozen=True)
-class CachedOrigin:
-    """A dataset whose recipes are cached.
+class Origin:
+    """Where clips come from.
 
     Attributes
     ----------
-    path : Path
+    name : str
+        Name for messages.
     variants : tuple of str
-    chunk, shard : int
-        Samples read together, and samples per shard.
+    chunk : int
+        Samples that are loaded together.
+    most_threads : int
+        Number of threads that may load at once.
+    load : callable
+        Stores the values of a query; returns its captions, if it asks for them. Can be pickled.
     """
 
-    path: Path
+    name: str
     variants: tuple[str, ...]
     chunk: int
-    shard: int
-
-    most_threads = 4
-
-    @property
-    def name(self) -> str:
-        """The dataset's folder."""
-        return str(self.path)
-
-    def load(self, query: Query, put: Put) -> None:
-        """Copy values from the cache."""
-        shards, rows = np.divmod(query.samples, self.shard)
-        for shard in dict.fromkeys(shards.tolist()):
-            own = np.flatnonzero(shards == shard)
-            for recipe in query.recipes:
-                values = cached_array(self.path, recipe, query.view, shard)
-                for i, variant in enumerate(query.variants):
-                    put(recipe, i, own, values[rows[own], variant])
+    most_threads: int
+    load: Callable[[Query, Put], pa.Table | None]
 
 
-@dataclass(frozen=True)
-class ConfigOrigin:
-    """A config, whose samples are synthesised when they are needed."""
+def cached_origin(dataset: Dataset) -> Origin:
+    """Return the clips of a dataset whose recipes are cached."""
+    header = dataset.header
+    return Origin(str(dataset.path), header.variants, header.chunk, 4, partial(_load_cached, dataset.path, header.shard))
 
-    config: Config
 
+def dataset_origin(dataset: Dataset) -> Origin:
+    """Return the clips of a dataset that is read once, so that a cache would not pay."""
+    return Origin(str(dataset.path), dataset.header.variants, dataset.header.chunk, 2, partial(_load_stored, dataset))
+
+
+def config_origin(config: Config) -> Origin:
+    """Return the clips of a config, whose samples are synthesised when they are needed."""
     # Synthesis keeps Python busy: more threads would wait for one another.
-    most_threads = 1
-
-    @property
-    def name(self) -> str:
-        """The config's name."""
-        return f"config {self.config.name}"
-
-    @property
-    def chunk(self) -> int:
-        """Samples per chunk, as in a dataset of the config."""
-        return self.config.store.chunk
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """Names of the variants in order."""
-        return self.config.variants.names
-
-    def load(self, query: Query, put: Put) -> pa.Table | None:
-        """Synthesise samples and compute values."""
-        from posegen.synthesis import synthesize
-
-        texts: list[list[str]] = []
-        for start in range(0, len(query.samples), _AT_ONCE):
-            batch = synthesize(self.config, query.samples[start : start + _AT_ONCE])
-            rows = np.array(batch.rows, object).reshape(len(batch.samples), len(self.variants))
-            fields = {name: rows if name == ROWS else getattr(batch, name) for name in query.fields}
-            query.compute(fields, slice(start, start + len(batch.samples)), put)
-            if query.captions:
-                texts += [[caption["text"] for caption in row["captions"]] for row in batch.rows]
-        return pa.table({CAPTIONS: pa.array(texts, pa.list_(pa.string()))}) if query.captions else None
+    return Origin(f"config {config.name}", config.variants.names, config.store.chunk, 1, partial(_load_synthesised, config))
 
 
-@dataclass(frozen=True)
-class DatasetOrigin:
-    """A dataset that is read once, so that a cache would not pay."""
-
-    dataset: Dataset
-
-    most_threads = 2
-
-    @property
-    def name(self) -> str:
-        """The dataset's folder."""
-        return str(self.dataset.path)
-
-    @property
-    def chunk(self) -> int:
-        """Samples in a chunk."""
-        return self.dataset.header.chunk
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """Names of the variants in order."""
-        return self.dataset.header.variants
-
-    def load(self, query: Query, put: Put) -> None:
-        """Read samples and compute values."""
-        fields = {name: read_field(self.dataset, name, query.samples) for name in query.fields}
-        query.compute(fields, slice(len(query.samples)), put)
+def own_origin(clips: OwnClips) -> Origin:
+    """Return a user's own clips, each a sample with one variant."""
+    return Origin(str(clips.path), ("own",), 20, 1, partial(_load_own, clips))
 
 
-@dataclass(frozen=True)
-class OwnOrigin:
-    """A user's own clips, each a sample with one variant."""
-
-    clips: OwnClips
-
-    most_threads = 1
-    chunk = 20
-    variants = ("own",)
-
-    @property
-    def name(self) -> str:
-        """Path of the clips."""
-        return str(self.clips.path)
-
-    def load(self, query: Query, put: Put) -> None:
-        """Compute values."""
-        fields = {name: values[:, None] for name, values in self.clips.padded(query.samples).items()}
-        query.compute(fields, slice(len(query.samples)), put)
+def _load_cached(dataset: Path, shard_size: int, query: Query, put: Put) -> None:
+    shards, rows = np.divmod(query.samples, shard_size)
+    for shard in dict.fromkeys(shards.tolist()):
+        own = np.flatnonzero(shards == shard)
+        for recipe in query.recipes:
+            values = cached_array(dataset, recipe, query.view, shard)
+            for i, variant in enumerate(query.variants):
+                put(recipe, i, own, values[rows[own], variant])
 
 
-Origin = CachedOrigin | ConfigOrigin | DatasetOrigin | OwnOrigin
+def _load_stored(dataset: Dataset, query: Query, put: Put) -> None:
+    fields = {name: read_field(dataset, name, query.samples) for name in query.fields}
+    query.compute(fields, slice(len(query.samples)), put)
+
+
+def _load_synthesised(config: Config, query: Query, put: Put) -> pa.Table | None:
+    from posegen.synthesis import synthesize
+
+    texts: list[list[str]] = []
+    for start in range(0, len(query.samples), _AT_ONCE):
+        batch = synthesize(config, query.samples[start : start + _AT_ONCE])
+        rows = np.array(batch.rows, object).reshape(len(batch.samples), len(config.variants.names))
+        fields = {name: rows if name == ROWS else getattr(batch, name) for name in query.fields}
+        query.compute(fields, slice(start, start + len(batch.samples)), put)
+        if query.captions:
+            texts += [[caption["text"] for caption in row["captions"]] for row in batch.rows]
+    return pa.table({CAPTIONS: pa.array(texts, pa.list_(pa.string()))}) if query.captions else None
+
+
+def _load_own(clips: OwnClips, query: Query, put: Put) -> None:
+    fields = {name: values[:, None] for name, values in clips.padded(query.samples).items()}
+    query.compute(fields, slice(len(query.samples)), put)
 
 
 @dataclass(frozen=True)
@@ -195,7 +149,7 @@ class ClipSource:
         Samples of the origin: ascending, or arranged in groups.
     captions : Captions, FreshCaptions or None
         For tasks that take embedded captions.
-    identities : IdentitySplit or None
+    identities : SampleArrays or None
         For tasks that compare identities.
     group : int or None
         Number of consecutive samples that stay together, if `sample_numbers` is arranged in groups.
@@ -210,7 +164,7 @@ class ClipSource:
     view: View
     sample_numbers: Array
     captions: Captions | FreshCaptions | None = None
-    identities: IdentitySplit | None = None
+    identities: SampleArrays | None = None
     group: int | None = None
     only_variants: tuple[str, ...] | None = None
     caption_sampler: CaptionSampler | None = None

@@ -11,7 +11,6 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.config.load import load_config
-from posegen.config.schema import Config
 from posegen.dataset.batches import WINDOW, Batches, make_batches
 from posegen.dataset.layout import HEADER_FILE
 from posegen.dataset.read import Dataset, open_dataset
@@ -22,16 +21,9 @@ from posegen.library.load import load_library
 from posegen.training.data.cache import prepare, view_of
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
 from posegen.training.data.features import Recipe, View
-from posegen.training.data.identities import (
-    EVALUATED,
-    IDENTITY_RECIPES,
-    TRAINED_VARIANTS,
-    Identities,
-    IdentitySplit,
-    open_identities,
-)  # fmt: skip
+from posegen.training.data.identities import EVALUATED, IDENTITY_RECIPES, TRAINED_VARIANTS, Identities, open_identities
 from posegen.training.data.own_clips import OwnClips, read_own_clips
-from posegen.training.data.sources import CachedOrigin, ClipSource, ConfigOrigin, Origin, OwnOrigin
+from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, own_origin
 from posegen.training.settings import Contrast, Data, Settings
 
 LANES = 4
@@ -64,12 +56,11 @@ class TrainingData:
     samples : int
         Number of samples, in all splits.
     view : View
-    source_name : str
-        The argument that opens it again: the folder, or the config's name or path.
+    origin : Origin
     dataset : Dataset or None
-    config : Config or None
+        The dataset, if it is one.
     own : OwnClips or None
-        Exactly one of these three is given.
+        The clips, if they are a user's own.
     captions : Captions, FreshCaptions or None
         For tasks that take embedded captions.
     identity_groups : IdentityGroups or None
@@ -83,18 +74,12 @@ class TrainingData:
     seed: int
     samples: int
     view: View
-    source_name: str
+    origin: Origin
     dataset: Dataset | None = None
-    config: Config | None = None
     own: OwnClips | None = None
     captions: Captions | FreshCaptions | None = None
     identity_groups: IdentityGroups | None = None
     caption_sampler: CaptionSampler | None = None
-
-    @property
-    def path(self) -> Path | None:
-        """Folder of the dataset, if there is one."""
-        return None if self.dataset is None else self.dataset.path
 
     def with_samples(self, samples: int) -> TrainingData:
         """Return the same data limited to the first samples."""
@@ -129,7 +114,7 @@ class TrainingData:
         return replace(self, captions=captions, view=view)
 
     def _with_fresh_captions(self, contrast: Contrast) -> TrainingData:
-        if self.config is None:
+        if self.own is not None:
             msg = f"{self.name}: own clips have no captions. Train on a dataset or a config"
             raise UsageError(msg)
         if contrast.hard:
@@ -165,35 +150,22 @@ class TrainingData:
         if self.identity_groups is not None:
             identities = self._identities(self.identity_groups)
             group = None if split in EVALUATED else self.identity_groups.clips
+            samples = identities.in_split(split) if group is None else identities.groups(group)
+            own = identities.arrays_in(split)
             return ClipSource(
-                self._origin(),
-                recipes,
-                self.view,
-                identities.in_split(split) if group is None else identities.groups(group),
-                identities=IdentitySplit(identities, split),
-                group=group,
-                only_variants=TRAINED_VARIANTS,
+                self.origin, recipes, self.view, samples, identities=own, group=group, only_variants=TRAINED_VARIANTS
             )
         samples = self._samples_in(split)
         if not len(samples):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate a few hundred"
             raise UsageError(msg)
         sampler = self.caption_sampler
-        return ClipSource(self._origin(), recipes, self.view, samples, self.captions, caption_sampler=sampler)
+        return ClipSource(self.origin, recipes, self.view, samples, self.captions, caption_sampler=sampler)
 
     def _identities(self, groups: IdentityGroups) -> Identities:
         assert self.dataset is not None
         shards = -(-self.samples // self.dataset.header.shard)
         return open_identities(self.dataset.path, self.view, shards, self.samples, self.seed, shuffled=groups.shuffled)
-
-    def _origin(self) -> Origin:
-        if self.dataset is not None:
-            header = self.dataset.header
-            return CachedOrigin(self.dataset.path, header.variants, header.chunk, header.shard)
-        if self.own is not None:
-            return OwnOrigin(self.own)
-        assert self.config is not None
-        return ConfigOrigin(self.config)
 
     def _samples_in(self, split: str) -> Array:
         if self.own is not None:
@@ -226,7 +198,7 @@ def open_training_data(source: str | Path, data: Data, sequences: int, overrides
         header = dataset.header
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
         view = view_of(dataset, data.stride)
-        return TrainingData(str(source), header.identity, header.seed, samples, view, str(source), dataset=dataset)
+        return TrainingData(str(source), header.identity, header.seed, samples, view, cached_origin(dataset), dataset)
     config = load_config(str(source), overrides)
     library = load_library(config.story.library)
     view = View(-(-config.frames // data.stride), config.fps / data.stride, data.stride, tuple(library.actions))
@@ -235,7 +207,7 @@ def open_training_data(source: str | Path, data: Data, sequences: int, overrides
     # A tenth more than the share of the split, as each sample's split is drawn by itself.
     needed = int(sequences / variants / (high - low) * 1.1) + 10 * config.store.chunk
     identity, samples = config.identity(library), data.samples or needed
-    return TrainingData(f"config {config.name}", identity, config.seed, samples, view, str(source), config=config)
+    return TrainingData(f"config {config.name}", identity, config.seed, samples, view, config_origin(config))
 
 
 def open_own_clips(path: Path, view: View) -> TrainingData:
@@ -243,7 +215,7 @@ def open_own_clips(path: Path, view: View) -> TrainingData:
     clips = read_own_clips(path, view.fps * view.stride)
     frames = -(-max(len(clip) for clip in clips.joints) // view.stride)
     own_view = View(frames, view.fps, view.stride, tuple(sorted(set(clips.words))))
-    return TrainingData(str(path), clips.identity, 0, len(clips.words), own_view, str(path), own=clips)
+    return TrainingData(str(path), clips.identity, 0, len(clips.words), own_view, own_origin(clips), own=clips)
 
 
 def batches_of(

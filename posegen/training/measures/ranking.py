@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import lgamma
+from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,15 +103,7 @@ def chance_of(right: ArrayLike, answers: int, k: int) -> Array:
     >>> chance_of([1, 2, 4], 4, 2).round(3).tolist()
     [0.5, 0.833, 1.0]
     """
-    return np.array([1 - _none_right(int(count), answers, k) for count in np.asarray(right)])
-
-
-def _none_right(right: int, answers: int, k: int) -> float:
-    if right + k > answers:
-        return 0.0
-    # C(answers - right, k) / C(answers, k), computed by logarithms since the factorials are large.
-    wrong = answers - right
-    return float(np.exp(lgamma(wrong + 1) - lgamma(wrong - k + 1) - lgamma(answers + 1) + lgamma(answers - k + 1)))
+    return np.array([1 - comb(answers - count, k) / comb(answers, k) for count in np.asarray(right).tolist()])
 
 
 def ranking_of(ranks: ArrayLike, right: ArrayLike, pool: int, recalls: Sequence[int] = RECALLS) -> Ranking:

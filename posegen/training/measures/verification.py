@@ -80,11 +80,7 @@ def equal_error_rate(together: Array, apart: Array) -> float:
     # Pairs that score at least the threshold are accepted. The last entry accepts none.
     taken = np.append(1 - np.searchsorted(np.sort(apart), thresholds, side="left") / len(apart), 0.0)
     refused = np.append(np.searchsorted(np.sort(together), thresholds, side="left") / len(together), 1.0)
-    # The first threshold accepts all pairs, so refused < taken there; at the end refused > taken.
-    after = int(np.argmax(refused >= taken))
-    gap, next_gap = taken[after - 1] - refused[after - 1], refused[after] - taken[after]
-    share = gap / (gap + next_gap)
-    return float(refused[after - 1] + share * (refused[after] - refused[after - 1]))
+    return float(np.interp(0, refused - taken, refused))
 
 
 def true_accept_rate(together: ArrayLike, apart: ArrayLike, false_accept_rate: float = 0.01) -> float:

@@ -8,16 +8,15 @@ learned actions faster than a transformer with as many weights: 95 % of clips ag
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 from torch.utils.checkpoint import checkpoint
 
+from posegen.arrays import Array
 from posegen.training.data.features import FEATURES
 
 _SIZES = {"small": (96, 5), "medium": (192, 10), "large": (384, 15)}
@@ -30,13 +29,54 @@ Features that hardly vary among generated bodies, such as the position of the hi
 Mocap clips are recognised better: 42 % rather than 37 %. Identities, however, are distinguished by such features.
 """
 
-_LEAST_SPREAD = 1e-2
+LEAST_SPREAD = 1e-2
 _DILATIONS = (1, 2, 4, 8, 16)
 _HIDDEN = 512
 _ADAPTED = (nn.Conv1d, nn.Linear)
 
 
-class MotionEncoder(nn.Module):
+class NormalisedEncoder(nn.Module):
+    """The base of encoders: normalises what it reads, and passes it through blocks.
+
+    Parameters
+    ----------
+    numbers : int
+        Numbers per frame.
+    least_spread : float
+        Lower bound of the standard deviation by which they are normalised.
+
+    Attributes
+    ----------
+    checkpointing : bool
+        Whether activations of blocks are recomputed in the backward pass instead of stored.
+    """
+
+    mean: Tensor
+    spread: Tensor
+    blocks: nn.ModuleList
+
+    def __init__(self, numbers: int, least_spread: float) -> None:
+        super().__init__()
+        self.least_spread, self.checkpointing = least_spread, False
+        self.register_buffer("mean", torch.zeros(numbers))
+        self.register_buffer("spread", torch.ones(numbers))
+
+    def normalise_by(self, mean: Array, spread: Array) -> None:
+        """Set the mean and the standard deviation of the numbers. They are saved with the weights."""
+        self.mean.copy_(torch.from_numpy(np.asarray(mean, np.float32)))
+        self.spread.copy_(torch.from_numpy(np.maximum(spread, self.least_spread).astype(np.float32)))
+
+    def pass_through_blocks(self, x: Tensor, *given: Tensor) -> Tensor:
+        """Apply all blocks in turn, each to the output of the one before and to what is `given` to all."""
+        for block in self.blocks:
+            if self.checkpointing and torch.is_grad_enabled():
+                x = checkpoint(block, x, *given, use_reentrant=False)
+            else:
+                x = block(x, *given)
+        return x
+
+
+class MotionEncoder(NormalisedEncoder):
     """Computes a vector for each frame from the motion around it.
 
     Parameters
@@ -48,23 +88,12 @@ class MotionEncoder(nn.Module):
         Lower bound of the standard deviation by which features are normalised: metres, m/s or rad/s.
     """
 
-    mean: Tensor
-    spread: Tensor
-
-    def __init__(self, size: str, dropout: float, *, least_spread: float = _LEAST_SPREAD) -> None:
-        super().__init__()
+    def __init__(self, size: str, dropout: float, *, least_spread: float = LEAST_SPREAD) -> None:
+        super().__init__(FEATURES, least_spread)
         self.width, depth = _SIZES[size]
-        self.least_spread, self.checkpointing = least_spread, False
-        self.register_buffer("mean", torch.zeros(FEATURES))
-        self.register_buffer("spread", torch.ones(FEATURES))
         self.begin = nn.Conv1d(FEATURES, self.width, 5, padding=2)
         self.blocks = nn.ModuleList(_Block(self.width, _DILATIONS[i % len(_DILATIONS)], dropout) for i in range(depth))
         self.end = nn.LayerNorm(self.width)
-
-    def normalise_by(self, mean: NDArray[Any], spread: NDArray[Any]) -> None:
-        """Set the mean and the standard deviation of the features. They are saved with the weights."""
-        self.mean.copy_(torch.from_numpy(np.asarray(mean, np.float32)))
-        self.spread.copy_(torch.from_numpy(np.maximum(spread, self.least_spread).astype(np.float32)))
 
     def forward(self, motion: Tensor, length: Tensor) -> Tensor:
         """Encode clips.
@@ -81,12 +110,7 @@ class MotionEncoder(nn.Module):
         """
         mask = frame_mask(motion, length)[:, None, :]
         x = self.begin(((motion - self.mean) / self.spread).transpose(1, 2) * mask)
-        for block in self.blocks:
-            if self.checkpointing and torch.is_grad_enabled():
-                x = checkpoint(block, x, mask, use_reentrant=False)
-            else:
-                x = block(x, mask)
-        encoded: Tensor = self.end(x.transpose(1, 2))
+        encoded: Tensor = self.end(self.pass_through_blocks(x, mask).transpose(1, 2))
         return encoded
 
 

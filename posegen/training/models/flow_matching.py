@@ -21,10 +21,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
 
 from posegen.arrays import Array
 from posegen.training.data.features import Draw, clip_draws
+from posegen.training.models.encoder import LEAST_SPREAD, NormalisedEncoder
 from posegen.training.models.poses import CONTACTS, POSE_NUMBERS, ROTATIONS
 
 Predict = Callable[[Tensor, float], Tensor]
@@ -48,7 +48,6 @@ _SIZES = {"small": (128, 4, 4), "medium": (256, 6, 4), "large": (512, 12, 8)}
 _TOKENS_PER_SECOND = 6.25
 """Tokens per second of motion, as nearly as whole frames allow."""
 
-_LEAST_SPREAD = 1e-2
 _ROOT_WEIGHT = 2.0
 """Scale of the root's numbers relative to the others, so that their errors count more."""
 _WAVES = 16
@@ -182,7 +181,7 @@ def integrate(predict: Predict, noise: Tensor, steps: int) -> Tensor:
     return x
 
 
-class Denoiser(nn.Module):
+class Denoiser(NormalisedEncoder):
     """Transformer that predicts the motion from a noisy one, the time, the length and a caption's embedding.
 
     Its tokens are overlapping segments of about a sixth of a second, encoded and decoded by convolutions. Time and caption
@@ -199,17 +198,11 @@ class Denoiser(nn.Module):
         Frames per second.
     """
 
-    mean: Tensor
-    spread: Tensor
-
     def __init__(self, size: str, dropout: float, given: int, fps: float) -> None:
-        super().__init__()
+        super().__init__(POSE_NUMBERS, LEAST_SPREAD)
         width, depth, heads = _SIZES[size]
         self.fps = fps
         self.cut = max(1, round(fps / _TOKENS_PER_SECOND))
-        self.checkpointing = False
-        self.register_buffer("mean", torch.zeros(POSE_NUMBERS))
-        self.register_buffer("spread", torch.ones(POSE_NUMBERS))
         seen = 2 * self.cut + self.cut % 2
         self.begin = nn.Conv1d(POSE_NUMBERS, width, seen, stride=self.cut, padding=(seen - self.cut) // 2)
         self.place = nn.Linear(4 * _WAVES, width)
@@ -236,8 +229,7 @@ class Denoiser(nn.Module):
         for kind in (ROTATIONS, CONTACTS):
             common[kind] = np.sqrt((common[kind] ** 2).mean())
         common[: ROTATIONS.start] /= _ROOT_WEIGHT
-        self.mean.copy_(torch.from_numpy(np.asarray(mean, np.float32)))
-        self.spread.copy_(torch.from_numpy(np.maximum(common, _LEAST_SPREAD).astype(np.float32)))
+        super().normalise_by(mean, common)
 
     def forward(self, noisy: Tensor, time: Tensor, length: Tensor, text: Tensor, has_caption: Tensor) -> Tensor:
         """Predict motions.
@@ -270,11 +262,7 @@ class Denoiser(nn.Module):
         text_or_null = torch.where(has_caption[:, None], self.text(text), self.nothing)
         condition = functional.silu(self.noise(_waves(time * _TIME_SCALE, 10_000.0)) + text_or_null)
         attended = tokens[:, None, None, :]
-        for block in self.blocks:
-            if self.checkpointing and torch.is_grad_enabled():
-                x = checkpoint(block, x, condition, attended, use_reentrant=False)
-            else:
-                x = block(x, condition, attended)
+        x = self.pass_through_blocks(x, condition, attended)
         scale, shift = self.steer(condition)[:, None].chunk(2, dim=-1)
         x = (self.end(x) * (1 + scale) + shift) * tokens[..., None]
         predicted: Tensor = self.back(x.transpose(1, 2)).transpose(1, 2)[:, :frames]

@@ -15,9 +15,7 @@ from torch.nn import functional
 _EXCLUDED = -1e9
 
 
-def valid_pairs(
-    captions: Tensor, sample: Tensor, threshold: float, hard: Tensor | None = None, hard_of: Tensor | None = None
-) -> Tensor:
+def valid_pairs(captions: Tensor, sample: Tensor, threshold: float, hard: Tensor, hard_of: Tensor) -> Tensor:
     """Return which texts a motion is compared with: its own caption and those that are certainly false of it.
 
     Parameters
@@ -28,9 +26,9 @@ def valid_pairs(
         Sample of each motion.
     threshold : float
         Captions whose embeddings have a larger cosine may be true of each other's motion.
-    hard : Tensor [h, k], optional
+    hard : Tensor [h, k]
         Embeddings of hard negatives.
-    hard_of : Tensor [h], optional
+    hard_of : Tensor [h]
         Index of the motion of which each is false.
 
     Returns
@@ -41,8 +39,6 @@ def valid_pairs(
     number = torch.arange(len(captions), device=captions.device)
     own = number[:, None] == number
     apart = (captions @ captions.T <= threshold) & (sample[:, None] != sample)
-    if hard is None or hard_of is None:
-        return own | apart
     own_hard = number[:, None] == hard_of
     others = (captions @ hard.T <= threshold) & (sample[:, None] != sample[hard_of])
     return torch.cat([own | apart, own_hard | others], dim=1)

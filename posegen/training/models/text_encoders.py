@@ -20,7 +20,7 @@ from torch.nn.utils import parametrize
 from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.embedding.models import FoundEncoder, find_encoder
-from posegen.embedding.transformer import is_transformer, load_model, model_prompts
+from posegen.embedding.transformer import is_transformer, load_model, model_prompts, pad_tokens
 from posegen.errors import UsageError
 from posegen.training.data.captions import VOCABULARY
 from posegen.training.settings import Model
@@ -101,14 +101,9 @@ class TextModel(nn.Module):
         return every[rows.to(every.device)]
 
     def _encoded(self, tokens: Sequence[Sequence[int]]) -> Tensor:
-        tokenizer, longest = self.encoder.tokenizer, max(map(len, tokens))
-        numbers = torch.full((len(tokens), longest), tokenizer.pad_token_id or 0)
-        mask = torch.zeros_like(numbers)
-        for row, own in enumerate(tokens):
-            used = slice(None, len(own)) if tokenizer.padding_side == "right" else slice(longest - len(own), None)
-            numbers[row, used], mask[row, used] = torch.tensor(own), 1
         device = next(self.encoder.parameters()).device
-        features: dict[str, Any] = {"input_ids": numbers.to(device), "attention_mask": mask.to(device)}
+        padded = pad_tokens(self.encoder.tokenizer, tokens)
+        features: dict[str, Any] = {name: torch.from_numpy(values).to(device) for name, values in padded.items()}
         for module in self.encoder:
             features = module(features)
         vectors: Tensor = features["sentence_embedding"]

@@ -23,11 +23,12 @@ from posegen.errors import PosegenError, UsageError
 from posegen.skeleton import JOINTS
 from posegen.training.data.captions import MOST_CAPTIONS, SPELLED, word_hash
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View
+from posegen.training.measures.collected import CollectedOutputs
 from posegen.training.measures.regression import best_constant, entropy_floor, errors_of, smape
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.text_encoders import CaptionReader
 from posegen.training.settings import Model, Settings
-from posegen.training.task import Clips, Tally, Task
+from posegen.training.task import Clips, Task
 
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres per second, steps per minute, joules per kilogram, seconds."""
@@ -134,7 +135,6 @@ def _known(fields: Mapping[str, Array], view: View) -> Array:
 
 
 def _stated(fields: Mapping[str, Array], view: View) -> Array:
-    del view
 
     def number(word: str) -> int:
         return word_hash(word, _WORD_NUMBERS) if word else 0
@@ -239,7 +239,6 @@ def _from_typical(outputs: Tensor) -> Tensor:
 
 
 def _build(given: str, view: View, settings: Model) -> nn.Module:
-    del view
     return CaptionModel(settings) if given == "captions" else MotionModel(settings)
 
 
@@ -262,23 +261,13 @@ def _loss(outputs: Tensor, clips: Clips) -> Tensor:
     return (error.sum(dim=(1, 2)) / known.sum(dim=(1, 2)).clamp(min=1)).mean()
 
 
-class _Errors(Tally):
-    """Collects predictions and true measures."""
+class _Errors(CollectedOutputs):
+    """Compares predictions with true measures."""
 
     def __init__(self, given: str, view: View) -> None:
-        del view
+        super().__init__(view)
         self._by_captions = given == "captions"
-        self._batches: list[tuple[Array, ...]] = []
-        self._clips = 0
-
-    def add(self, outputs: Tensor, clips: Clips) -> None:
-        predicted, true = outputs.float().exp().cpu().numpy(), clips["measured"].cpu().numpy()
-        stated = clips["words"].cpu().numpy() if self._by_captions else np.full((len(predicted), 1, len(_GROUPINGS[0])), 0)
-        travels = np.isfinite(true[:, :1]) & (stated[:, :, _PACE] >= 0)
-        clip, caption = np.nonzero(travels)
-        own, number = np.unique(clip, return_inverse=True)
-        self._batches.append((predicted[clip, caption], true[clip], stated[clip, caption], self._clips + number))
-        self._clips += len(own)
+        self.names = ("measured", "words") if self._by_captions else ("measured",)
 
     def measures(self) -> dict[str, float]:
         """Return SMAPE in per cent, MAE and R2 of each measure, and the SMAPE of the best constant.
@@ -286,7 +275,11 @@ class _Errors(Tally):
         For captions also the least SMAPE that their words allow, and the errors of the speed where it is stated and where it is
         not.
         """
-        predicted, true, stated, clips = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
+        outputs, measured, *words = self.collected()
+        every = words[0] if words else np.zeros((len(outputs), 1, len(_GROUPINGS[0])), np.int32)
+        clip, caption = np.nonzero(np.isfinite(measured[:, :1]) & (every[:, :, _PACE] >= 0))
+        predicted, true, stated = torch.from_numpy(outputs[clip, caption]).exp().numpy(), measured[clip], every[clip, caption]
+        travelling, clips = np.unique(clip, return_inverse=True)
         if not len(true):
             msg = "none of the validation clips contains locomotion. Generate more samples"
             raise PosegenError(msg)
@@ -306,7 +299,7 @@ class _Errors(Tally):
             **errors,
             **(self._by_statement(predicted[:, 0], true[:, 0], stated, clips) if self._by_captions else {}),
             "answers": float(len(true)),
-            "clips": float(self._clips),
+            "clips": float(len(travelling)),
         }
 
     def _by_statement(self, predicted: Array, true: Array, stated: Array, clips: Array) -> dict[str, float]:
@@ -321,7 +314,6 @@ class _Errors(Tally):
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
     """Return each measure of each clip, in its unit."""
-    del clips, view
     measures = outputs[:, 0].float().exp().cpu()
     return {name: measures[:, column].tolist() for column, name in enumerate(MEASURES)}
 

@@ -19,12 +19,13 @@ from posegen.arrays import Array
 from posegen.errors import PosegenError
 from posegen.training.data.features import LENGTH, MOTION, View
 from posegen.training.data.identities import ALIKE, OTHER, SAME
+from posegen.training.measures.collected import CollectedOutputs
 from posegen.training.measures.verification import true_accept_rate, verify_pairs
 from posegen.training.models.encoder import MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
-from posegen.training.task import Clips, Tally, Task
+from posegen.training.task import Clips, Task
 
 _DIMENSION = 128
 _KINDS = {"same": SAME, "other": OTHER, "alike": ALIKE}
@@ -40,7 +41,6 @@ class IdentityModel(nn.Module):
     """
 
     def __init__(self, view: View, settings: Model) -> None:
-        del view
         super().__init__()
         self.encoder = MotionEncoder(settings.size, settings.dropout)
         self.person = projection(2 * self.encoder.width, settings.dropout, _DIMENSION)
@@ -60,16 +60,10 @@ def _loss(settings: Identity, vectors: Tensor, clips: Clips) -> Tensor:
     return supervised(vectors.float(), clips["person"], clips["sample"], 1 / settings.temperature)
 
 
-class _Pairs(Tally):
-    """Collects the vectors of clips and measures pairs of them."""
+class _Pairs(CollectedOutputs):
+    """Measures pairs of clips by their vectors."""
 
-    def __init__(self, view: View) -> None:
-        del view
-        self._batches: list[tuple[Array, ...]] = []
-
-    def add(self, outputs: Tensor, clips: Clips) -> None:
-        own = (clips[name].cpu().numpy() for name in ("sample", "person", "size", "partner"))
-        self._batches.append((outputs.float().cpu().numpy(), *own))
+    names = ("sample", "person", "size", "partner")
 
     def measures(self) -> dict[str, float]:
         """Return how well pairs of one identity are separated from pairs of two, and of two that look alike (``alike_``).
@@ -77,7 +71,7 @@ class _Pairs(Tally):
         Measures that end in ``size_auc`` are those of a baseline that compares bone lengths only. The true accept rate is at a
         false accept rate of 1 %.
         """
-        vectors, sample, person, size, partner = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
+        vectors, sample, person, size, partner = self.collected()
         scores, sizes = _scores(vectors, size, sample, partner)
         measures: dict[str, float] = {}
         for kind, name in (("other", ""), ("alike", "alike_")):
@@ -112,7 +106,6 @@ def _scores(vectors: Array, size: Array, sample: Array, partner: Array) -> tuple
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
     """Return the vector of each clip. The cosine of two vectors is the similarity of the identities."""
-    del clips, view
     return {"vector": outputs.float().cpu().tolist()}
 
 

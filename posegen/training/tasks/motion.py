@@ -69,7 +69,6 @@ def _errors(model: nn.Module, motion: Tensor, clips: Clips, draws: NoiseDraws, t
 
 
 def _loss(errors: Tensor, clips: Clips) -> Tensor:
-    del clips
     return errors[:, 0].mean()
 
 
@@ -77,11 +76,9 @@ class _Explained(Tally):
     """Sums the errors of a model."""
 
     def __init__(self, view: View) -> None:
-        del view
         self._sum, self._clips = torch.zeros(3, dtype=torch.float64), 0
 
     def add(self, outputs: Tensor, clips: Clips) -> None:
-        del clips
         self._sum += outputs.double().sum(dim=0).cpu()
         self._clips += len(outputs)
 

@@ -86,7 +86,6 @@ class _Pairs(Tally):
     """Collects the vectors of motions and captions and ranks them."""
 
     def __init__(self, view: View) -> None:
-        del view
         self._batches: list[tuple[Array, Array, Array]] = []
         self._hard: list[tuple[Array, Array]] = []
 
@@ -165,7 +164,6 @@ def _verified(motion: Array, text: Array, rows: Array) -> dict[str, float]:
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
     """Return the vector of each clip, which is close to the vectors of captions that describe it."""
-    del clips, view
     return {"vector": outputs[:, 0].float().cpu().tolist()}
 
 

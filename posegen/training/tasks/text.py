@@ -33,6 +33,7 @@ from posegen.training.data.captions import (
 )  # fmt: skip
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.hard_negatives import CHANGED
+from posegen.training.measures.collected import CollectedOutputs
 from posegen.training.measures.ranking import pools, ranking_of, ranks_of
 from posegen.training.model_files import load_model
 from posegen.training.models.losses import info_nce
@@ -118,26 +119,19 @@ def _family_loss(outputs: Tensor, clips: Clips) -> Tensor:
     return functional.binary_cross_entropy_with_logits(outputs.float(), truth.float())
 
 
-class _Paraphrases(Tally):
-    """Collects the vectors of captions and measures how well captions of the same scene are found."""
+class _Paraphrases(CollectedOutputs):
+    """Measures how well captions of the same scene are found by their vectors."""
 
-    def __init__(self, view: View) -> None:
-        del view
-        self._batches: list[tuple[Array, ...]] = []
-
-    def add(self, outputs: Tensor, clips: Clips) -> None:
-        letters = clips["sentence"][:, :, 0].cpu().numpy()
-        words = np.full(letters.shape[:2], -1, np.int64)
-        for clip, caption in np.argwhere(letters.any(axis=-1)):
-            words[clip, caption] = xxhash.xxh3_64_intdigest(letters[clip, caption].tobytes()) >> 1
-        own = (clips[name].cpu().numpy() for name in ("changes", "sample"))
-        self._batches.append((outputs.float().cpu().numpy(), words, *own))
+    names = ("sentence", "changes", "sample")
 
     def measures(self) -> dict[str, float]:
         """Return recall in pools of scenes and among hard negatives."""
-        outputs, words, changes, sample = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
-        order = np.argsort(sample, kind="stable")
-        outputs, words, changes = outputs[order], words[order], changes[order]
+        *collected, sample = self.collected()
+        outputs, sentences, changes = (values[np.argsort(sample, kind="stable")] for values in collected)
+        letters = sentences[:, :, 0]
+        words = np.full(letters.shape[:2], -1, np.int64)
+        for clip, caption in np.argwhere(letters.any(axis=-1)):
+            words[clip, caption] = xxhash.xxh3_64_intdigest(letters[clip, caption].tobytes()) >> 1
         vectors, hard = outputs[:, :, 0], outputs[:, :, 1:]
         recall = recall_in_pools(vectors, words)
         if not recall:

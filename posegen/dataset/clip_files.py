@@ -1,0 +1,203 @@
+"""Read a user's clips: joints of one body in an ``.npz`` archive, or in a folder of ``.npy`` files.
+
+Files are untrusted: declared sizes are compared with a limit and with the size of the file before memory is allocated, and
+nothing is unpickled. An archive has the arrays
+
+======== =========================================================================================
+joints   float [frames, 22, 3], metres, y up: the frames of all clips
+offsets  integers [clips + 1]: the first frame of each clip, then the number of frames
+fps      frames per second, 1 to 1000
+classes  the action of each clip: text or numbers [clips]
+subjects who moves in each clip: text or numbers [clips]
+======== =========================================================================================
+
+A folder has files ``CLASS/anything.npy``, each float [frames, 22, 3] at 25 frames per second.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike
+
+from posegen.arrays import Array
+from posegen.errors import UsageError
+from posegen.skeleton import JOINTS
+
+MOST_BYTES = 2 * 2**30
+"""Largest size of all joints, unpacked."""
+MOST_LABEL_BYTES = 256 * 2**20
+"""Largest size of each other array, unpacked."""
+MOST_CLIPS = 1_000_000
+LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
+FOLDER_FPS = 25.0
+_ARRAYS = ("joints", "offsets", "fps")
+_LABELS = {"classes": "the action of each", "subjects": "one subject for each"}
+
+
+class Clips(NamedTuple):
+    """Clips: name and joints of each, frames per second of all, class and subject of each, which are empty where unknown."""
+
+    names: list[str]
+    joints: list[Array]
+    fps: float
+    classes: list[str]
+    subjects: list[str]
+
+
+def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
+    """Read an ``.npz`` archive.
+
+    Parameters
+    ----------
+    path : Path
+    required : sequence of str
+        Which of ``classes`` and ``subjects`` the archive must have.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, is larger than :data:`MOST_BYTES`, or an array is absent or does not fit the others.
+    """
+    needed = ("joints", "offsets", "fps", *required)
+    with (
+        _readable(path, "cannot be read as an .npz file of plain arrays"),
+        path.open("rb") as file,
+        zipfile.ZipFile(file) as packed,
+    ):
+        present = {name for name in (*needed, *_LABELS) if f"{name}.npy" in packed.namelist()}
+        if not present.issuperset(needed):
+            missing = ", ".join(name for name in needed if name not in present)
+            raise _fault(path, f"has no array {missing}", f"Store {', '.join(needed)} with numpy.savez")
+        arrays = {name: _read_member(path, packed, name) for name in present}
+    joints, offsets, fps = (arrays[name] for name in _ARRAYS)
+    _check_joints(path, joints)
+    whole = offsets.ndim == 1 and 2 <= len(offsets) <= MOST_CLIPS + 1 and offsets.dtype.kind in "iu"
+    if not whole or offsets[0] != 0 or offsets[-1] != len(joints) or (offsets[1:] < offsets[:-1]).any():
+        limits = f"integers that increase from 0 to the number of frames, {len(joints):,}, for at most {MOST_CLIPS:,} clips"
+        raise _fault(path, f"offsets must be {limits}", "Clip i is joints[offsets[i]:offsets[i + 1]]", offsets)
+    # The comparison is false for NaN too.
+    if fps.size != 1 or fps.dtype.kind not in "iuf" or not LOWEST_FPS <= float(fps.item()) <= HIGHEST_FPS:
+        limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
+        raise _fault(path, f"fps must be one number from {limits}", "Store the frames per second of the clips", fps)
+    clips = [joints[start:stop] for start, stop in pairwise(offsets.tolist())]
+    absent = np.full(len(clips), "")
+    classes, subjects = (_checked_labels(path, name, arrays.get(name, absent), len(clips)) for name in _LABELS)
+    return Clips([f"clip {i}" for i in range(len(clips))], clips, float(fps.item()), classes, subjects)
+
+
+def read_clip_folder(path: Path) -> Clips:
+    """Read a folder that has a folder of ``.npy`` files for each class.
+
+    Raises
+    ------
+    UsageError
+        If there are no such files, one of them cannot be read, or they are larger than :data:`MOST_BYTES` in all.
+    """
+    files = list(islice(path.glob("*/*.npy"), MOST_CLIPS + 1))
+    if not files:
+        raise _fault(path, "contains no clips", f"Store each as {path}/CLASS/anything.npy, an array [frames, {len(JOINTS)}, 3]")
+    if len(files) > MOST_CLIPS or sum(file.stat().st_size for file in files) > MOST_BYTES:
+        raise _fault(path, f"has more than {MOST_CLIPS:,} files or {MOST_BYTES:,} bytes of clips", "Remove some")
+    files.sort()
+    clips = []
+    for file in files:
+        with _readable(file, "cannot be read as an .npy file of a plain array"), file.open("rb") as stream:
+            clips.append(_read_array(file, stream, "joints", file.stat().st_size))
+        _check_joints(file, clips[-1])
+    return Clips([str(file) for file in files], clips, FOLDER_FPS, [file.parent.name for file in files], [""] * len(files))
+
+
+def resample(joints: ArrayLike, fps: float, target_fps: float) -> Array:
+    """Resample positions to another frame rate by linear interpolation.
+
+    Parameters
+    ----------
+    joints : float [frame, ...]
+    fps, target_fps : float
+        Frames per second of the input and of the result.
+
+    Returns
+    -------
+    float64 [frame, ...]
+        Starts at the first frame and does not extrapolate beyond the last one.
+
+    Examples
+    --------
+    >>> resample([0.0, 1.0, 2.0, 3.0], 30, 20)
+    array([0. , 1.5, 3. ])
+    """
+    positions = np.asarray(joints, np.float64)
+    count = int((len(positions) - 1) * target_fps / fps + 1e-9) + 1 if len(positions) else 0
+    at = np.arange(count) * fps / target_fps
+    before = np.minimum(at.astype(np.int64), max(len(positions) - 2, 0))
+    after = np.minimum(before + 1, max(len(positions) - 1, 0))
+    share = (at - before).reshape(-1, *[1] * (positions.ndim - 1))
+    return np.asarray(positions[before] * (1 - share) + positions[after] * share)
+
+
+def _read_member(path: Path, packed: zipfile.ZipFile, name: str) -> Array:
+    size, most = packed.getinfo(f"{name}.npy").file_size, MOST_BYTES if name == "joints" else MOST_LABEL_BYTES
+    if size > most:
+        raise _fault(path, f"{name} unpacks to {size:,} bytes; at most {most:,} are read", "Use fewer clips")
+    with _readable(path, f"{name} cannot be read as a plain array"), packed.open(f"{name}.npy") as stream:
+        return _read_array(path, stream, name, size)
+
+
+def _read_array(path: Path, stream: IO[bytes], name: str, size: int) -> Array:
+    """Read an array after checking that its header declares no more bytes than the file or member has."""
+    read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read_header(stream)
+    declared = math.prod(shape) * dtype.itemsize
+    if dtype.hasobject:
+        problem = f"cannot be read: {name} holds Python objects, and only plain arrays are read"
+        raise _fault(path, problem, f"Store text as {name}=numpy.array(values, dtype=str)")
+    if min(shape, default=0) < 0 or declared > size:
+        raise _fault(path, f"{name} asks for {declared:,} bytes, but the file has {size:,}", "Write it again")
+    stream.seek(0)
+    return np.asarray(npy.read_array(stream, allow_pickle=False))
+
+
+def _check_joints(path: Path, joints: Array) -> None:
+    if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or joints.dtype.kind != "f":
+        fix = "Store the positions of SMPL's first 22 joints in metres, y up"
+        raise _fault(path, f"joints must be float [frames, {len(JOINTS)}, 3]", fix, joints)
+
+
+def _checked_labels(path: Path, name: str, labels: Array, clips: int) -> list[str]:
+    if labels.shape != (clips,) or labels.dtype.kind not in "USiu":
+        fix = f"Store one text for each, {name}=numpy.array(values, dtype=str)"
+        raise _fault(path, f"{name} must name {_LABELS[name]} of the {clips} clips", fix, labels)
+    with _readable(path, f"{name} cannot be read as text"):
+        # Encoded once, since an array may hold numbers that are no characters.
+        return [str(label).encode().decode() for label in labels.astype(str).tolist()]
+
+
+@contextmanager
+def _readable(path: Path, problem: str) -> Iterator[None]:
+    """Raise UsageError for whatever goes wrong in reading a file: a damaged one raises errors of many modules."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except FileNotFoundError:
+        raise _fault(path, "there is no such file", "Give an .npz archive of clips, or a folder") from None
+    except Exception as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise _fault(path, f"{problem} ({reason:.200})", "Write the file again with NumPy") from error
+
+
+def _fault(path: Path, problem: str, fix: str, array: Array | None = None) -> UsageError:
+    """Return an error that also states what an array is."""
+    got = ""
+    if array is not None:
+        got = f" (got {array.item()!r:.50})" if array.size == 1 else f" (got {array.dtype} {list(array.shape)})"
+    return UsageError(f"{path}: {problem}{got}. {fix}")
