@@ -163,11 +163,6 @@ def read_reference(path: Path) -> Iterator[Recording]:
         base = dataset.header.variants[0]
         yield from (clip for clip in dataset_recordings(dataset, range(len(dataset))) if clip.variant == base)
         return
-    yield from read_archive(path)
-
-
-def read_archive(path: Path) -> Iterator[Recording]:
-    """Read the clips of an .npz file; see :func:`posegen.dataset.clip_files.read_clip_archive`."""
     clips = read_clip_archive(path, ["subjects"])
     for name, joints, person, family in zip(clips.names, clips.joints, clips.subjects, clips.classes, strict=True):
         positions = joints.astype(np.float64)

@@ -170,12 +170,11 @@ def _motion(lines: _Lines, size: int) -> BvhMotion:
 
 
 def _frames(lines: _Lines) -> int:
-    words = lines.expect("Frames:")
-    if len(words) != 1 or not (words[0].isascii() and words[0].isdigit()) or len(words[0]) > len(str(MOST_FRAMES)):
-        raise lines.fault(f"the number of frames must be a whole number up to {MOST_FRAMES:,} (got {shown(' '.join(words))})")
-    if not 1 <= int(words[0]) <= MOST_FRAMES:
-        raise lines.fault(f"there must be 1 to {MOST_FRAMES:,} frames (got {words[0]})")
-    return int(words[0])
+    text = " ".join(lines.expect("Frames:"))
+    short = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_FRAMES))
+    if not short or not 1 <= int(text) <= MOST_FRAMES:
+        raise lines.fault(f"the number of frames must be above 0, a whole number up to {MOST_FRAMES:,} (got {shown(text)})")
+    return int(text)
 
 
 def _hierarchy(lines: _Lines) -> tuple[BvhJoint, ...]:
@@ -236,17 +235,16 @@ def joint_positions(motion: BvhMotion) -> Array:
     turns: list[Array] = []
     first = 0
     for number, joint in enumerate(motion.joints):
-        own = dict(zip(joint.channels, motion.values[:, first : first + len(joint.channels)].T, strict=True))
-        first += len(joint.channels)
         offset = np.tile(np.array(joint.offset), (frames, 1))
-        for axis in range(3):
-            if f"{_AXES[axis]}position" in own:
-                # Position channels replace the offset.
-                offset[:, axis] = own[f"{_AXES[axis]}position"]
         turn = np.broadcast_to(np.eye(3), (frames, 3, 3))
-        for channel in joint.channels:
+        for column, channel in enumerate(joint.channels, first):
+            axis, values = _AXES.index(channel[0]), motion.values[:, column]
             if channel.endswith("rotation"):
-                turn = turn @ _about(_AXES.index(channel[0]), own[channel])
+                turn = turn @ _about(axis, values)
+            else:
+                # Position channels replace the offset.
+                offset[:, axis] = values
+        first += len(joint.channels)
         if joint.parent < 0:
             positions[:, number] = offset
         else:
@@ -332,13 +330,10 @@ def read_bvh_figure(path: Path) -> BvhFigure:
         some = BvhMotion(motion.joints, motion.values[first : first + FRAMES_AT_ONCE], motion.fps)
         parts.append(_figure(UNITS[unit] * joint_positions(some), numbers, spine))
     joints = np.concatenate(parts)
-    lowest = np.minimum(joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")], 1].min(-1), _soles(joints))
+    feet = joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
+    lowest = np.concatenate([feet, sole_points(joints)], axis=1)[..., 1].min(axis=1)
     joints[..., 1] -= np.percentile(lowest, 1)
     return BvhFigure(joints, motion.fps, convention, unit)
-
-
-def _soles(joints: Array) -> Array:
-    return np.asarray(sole_points(joints)[..., 1].min(-1))
 
 
 def _plain(name: str) -> str:

@@ -133,10 +133,9 @@ def _middle(name: str, of: str) -> Source:
     return Source(name, "exact", {f"left_{of}": 0.5, f"right_{of}": 0.5})
 
 
-def _sides(*names: str, first: str = "left") -> tuple[Source, ...]:
+def _sides(*names: str) -> tuple[Source, ...]:
     """Return both sides of each joint, joint by joint."""
-    second = "right" if first == "left" else "left"
-    return tuple(_same(f"{side}_{name}") for name in names for side in (first, second))
+    return tuple(_same(f"{side}_{name}") for name in names for side in ("left", "right"))
 
 
 def _limb(side: str, *names: str) -> tuple[Source, ...]:

@@ -120,7 +120,7 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
         msg = f"{run}: this model generates motion and predicts nothing of it. Run: posegen animate {run} TEXT -o FILE"
         raise UsageError(msg)
     dataset = open_dataset(source)
-    _check_rate(trained, dataset.header.fps, source)
+    check_rate(trained, dataset.header.fps, source)
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.with_name(f".{out.name}~{os.getpid()}.temporary")
     progress = progress or SilentProgress()
@@ -203,8 +203,8 @@ def encode_dataset(run: Path, path: Path, samples: int | None, progress: Progres
     UsageError
         If the run has no retrieval model, the frame rates differ, or the captions are not embedded by that encoder.
     """
-    trained, dataset = _load_retrieval_model(run), open_dataset(path)
-    _check_rate(trained, dataset.header.fps, path)
+    trained, dataset = load_retrieval_model(run), open_dataset(path)
+    check_rate(trained, dataset.header.fps, path)
     captions = replace(open_captions(path, dataset.header.shard, trained.view.text_encoder), pairs=None)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
     view = view_of(dataset, trained.view.stride)
@@ -245,11 +245,11 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
     UsageError
         If the run has no retrieval model, the frame rates differ, or all clips are too short.
     """
-    trained = _load_retrieval_model(run)
+    trained = load_retrieval_model(run)
     view, vectors = trained.view, []
     most = view.frames * view.stride
     for joints, fps in clips:
-        _check_rate(trained, fps, name)
+        check_rate(trained, fps, name)
         for stretch in np.array_split(joints, max(1, -(-len(joints) // most))):
             if len(stretch) >= _SHORTEST * view.stride:
                 motion = features_of(np.asarray(stretch[:: view.stride], np.float32), view.fps)
@@ -261,7 +261,8 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
     return np.stack(vectors)
 
 
-def _load_retrieval_model(run: Path) -> TrainedModel:
+def load_retrieval_model(run: Path) -> TrainedModel:
+    """Load the model of a run of the task retrieval; UsageError if it has another."""
     trained = load_model(run)
     if not trained.task.embeds_captions:
         msg = f"{run}: a model of the task {trained.task.name}; name the run of a retrieval model"
@@ -269,7 +270,8 @@ def _load_retrieval_model(run: Path) -> TrainedModel:
     return trained
 
 
-def _check_rate(trained: TrainedModel, fps: float, name: str | Path) -> None:
+def check_rate(trained: TrainedModel, fps: float, name: str | Path) -> None:
+    """Raise UsageError if clips have another frame rate than those that a model was trained on."""
     expected = trained.view.fps * trained.view.stride
     if abs(fps - expected) > 1e-3 * expected:
         msg = f"{name}: {fps:g} frames per second; the model was trained on {expected:g}"

@@ -193,14 +193,6 @@ def test_measures_equal_loops_over_pairs(material: TrainingData) -> None:
     assert found["size_auc"] == pytest.approx(1, abs=1e-3)
 
 
-def test_pairs_are_cached_with_the_dataset(folder: Path, material: TrainingData) -> None:
-    files = sorted((folder / "dataset" / "training" / "partners-1").glob(f"*-{SAMPLES:08d}.npy"))
-    assert [file.name.partition("-")[0] for file in files] == ["test", "validation"]
-    before = [file.stat().st_mtime_ns for file in files]
-    material.prepare(TASK.recipes, lambda done, total: None)
-    assert [file.stat().st_mtime_ns for file in files] == before
-
-
 def test_shuffled_labels_stay_within_the_split(material: TrainingData) -> None:
     by_person = material.identity_groups
     assert by_person is not None

@@ -6,7 +6,7 @@ Import it explicitly; the rest of posegen runs without torch.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import asdict
 from typing import Any
@@ -41,7 +41,7 @@ def as_tensors(batch: SequenceBatch) -> Tensors:
     return {"number": batch.number, **values}
 
 
-class TorchBatches(IterableDataset[Tensors]):
+class TorchBatches(IterableDataset[Any]):
     """Batches as an iterable dataset. Its items are whole batches, so a loader needs ``batch_size=None``.
 
     The workers of a loader share the batches: one of them makes each batch, and a loader returns them in order for any number
@@ -50,20 +50,22 @@ class TorchBatches(IterableDataset[Tensors]):
     Parameters
     ----------
     batches : Batches
+    convert : callable
+        Returns the item of a batch; by default its tensors.
     """
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: Batches, convert: Callable[[SequenceBatch], Any] = as_tensors) -> None:
         super().__init__()
-        self.batches = batches
+        self.batches, self._convert = batches, convert
         self._process = os.getpid()
 
-    def __iter__(self) -> Iterator[Tensors]:
+    def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
         # A fork copies locks that a thread may have held, and that thread does not exist in the worker to release them.
         batches = self.batches if os.getpid() == self._process else deepcopy(self.batches)
         if worker is not None:
             batches = batches.share(worker.id, worker.num_workers)
-        return map(as_tensors, batches)
+        return map(self._convert, batches)
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -173,8 +173,8 @@ def animate(
     overlap = min(round(OVERLAP_SECONDS * view.fps), frames // 2)
     starts = [i * (frames - overlap) for i in range(len(parts))]
     vectors = torch.from_numpy(np.ascontiguousarray(encoder.encode(list(parts)), np.float32))
-    first, second = uniform(seed % 2**64, np.zeros(1, np.int64), Stream.AUGMENT, 2, substream=Draw.NOISE)[0]
-    noise = noise_from(int(first * 2**31) << 31 | int(second * 2**31), starts[-1] + frames)
+    draws = uniform(seed % 2**64, np.zeros(1, np.int64), Stream.AUGMENT, 2, substream=Draw.NOISE)[0]
+    noise = noise_from(draws, starts[-1] + frames)
     poses = generate_sequence(trained.model, vectors, starts, frames, noise, guidance, steps)
     clip = to_clip(poses, np.array(body), view.fps, view.stride)
     begins = tuple(start * view.stride for start in starts)

@@ -22,8 +22,8 @@ from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
 from posegen.training.animation.animate import GUIDANCE, STEPS, MotionClip, generate_poses, load_generator, to_clip
 from posegen.training.data.captions import open_captions
-from posegen.training.inference import encode_clips
-from posegen.training.model_files import TrainedModel, load_model
+from posegen.training.inference import check_rate, encode_clips, load_retrieval_model
+from posegen.training.model_files import TrainedModel
 from posegen.training.models.flow_matching import EVALUATION, draw_noise
 from posegen.training.models.poses import body_of
 
@@ -100,8 +100,12 @@ def generate_for_test_captions(
     UsageError
         If the runs, the dataset and its embeddings do not match, or the test split is too small.
     """
-    trained, dataset, retrieval = load_generator(run), open_dataset(path), load_model(retrieval_run)
-    _check(trained, retrieval, dataset, run, retrieval_run)
+    trained, dataset, retrieval = load_generator(run), open_dataset(path), load_retrieval_model(retrieval_run)
+    check_rate(trained, dataset.header.fps, path)
+    if retrieval.view.text_encoder != trained.view.text_encoder:
+        encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
+        msg = f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder"
+        raise UsageError(msg)
     chosen = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[: samples or SAMPLES]
     if len(chosen) < REPEATED:
         msg = f"{path}: its test split has {len(chosen)} samples; at least {REPEATED} are needed"
@@ -142,20 +146,6 @@ def generate_for_test_captions(
     return GeneratedSet(
         chosen, real, generated, fps, embed(real), embed(generated), embed(still), text, words, actions, repeated
     )
-
-
-def _check(trained: TrainedModel, retrieval: TrainedModel, dataset: Dataset, run: Path, retrieval_run: Path) -> None:
-    if not retrieval.task.embeds_captions:
-        msg = f"{retrieval_run}: is a model of the task {retrieval.task.name}; give a run of the task retrieval"
-        raise UsageError(msg)
-    if retrieval.view.text_encoder != trained.view.text_encoder:
-        encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
-        msg = f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder"
-        raise UsageError(msg)
-    own = trained.view.fps * trained.view.stride
-    if own != dataset.header.fps:
-        msg = f"{dataset.path}: has {dataset.header.fps:g} frames per second, but {run} generates {own:g}"
-        raise UsageError(msg)
 
 
 def _captions(dataset: Dataset, trained: TrainedModel, samples: Array) -> tuple[Array, Tensor]:

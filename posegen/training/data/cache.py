@@ -7,7 +7,7 @@ and the hash of its input. A shard whose content changed is computed again. What
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -61,21 +61,18 @@ def prepare(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Cal
     """
 
     def missing_recipes(shard: int) -> list[Recipe]:
-        return [
-            recipe
-            for recipe in recipes
-            if not _is_current(_folder(dataset.path, recipe, view), _name(shard), _input_hash(dataset, recipe, shard))
-        ]
+        hashes = dataset.hashes(shard)
+        return [recipe for recipe in recipes if not _is_current(_file(dataset.path, recipe, view, shard), recipe, hashes)]
 
     def compute(shard: int) -> None:
         samples = slice(shard * header.shard, shard * header.shard + header.count(shard))
-        missing = missing_recipes(shard)
+        missing, hashes = missing_recipes(shard), dataset.hashes(shard)
         fields = {name: read_field(dataset, name, samples) for recipe in missing for name in recipe.fields}
         flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in fields.items()}
         for recipe in missing:
             values = recipe.compute(flat, view).astype(recipe.dtype)
             values = np.ascontiguousarray(values.reshape(-1, len(header.variants), *recipe.shape(view)))
-            keep_array(_folder(dataset.path, recipe, view), _name(shard), values, _input_hash(dataset, recipe, shard))
+            _write(_file(dataset.path, recipe, view, shard), values, _input_hash(recipe, hashes))
 
     header = dataset.header
     shards = [shard for shard in range(header.shards()) if missing_recipes(shard)]
@@ -99,7 +96,7 @@ def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array
     PosegenError
         If the file is missing or damaged.
     """
-    return _opened(_folder(dataset, recipe, view), _name(shard))
+    return _opened(_file(dataset, recipe, view, shard))
 
 
 def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
@@ -113,41 +110,20 @@ def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
     return rows
 
 
-def keep_array(folder: Path, name: str, values: Array, input_hash: str) -> None:
-    """Write an array and its receipt durably.
-
-    Parameters
-    ----------
-    folder : Path
-    name : str
-    values : ndarray
-    input_hash : str
-        Hash of the data that `values` was computed from.
-    """
-    file = io.BytesIO()
-    np.save(file, values, allow_pickle=False)
+def _write(file: Path, values: Array, input_hash: str) -> None:
+    """Write an array and its receipt durably."""
+    data = io.BytesIO()
+    np.save(data, values, allow_pickle=False)
     run = current_run()
-    write_durably(folder / f"{name}.npy", file.getvalue(), run)
+    write_durably(file.with_suffix(".npy"), data.getvalue(), run)
     receipt = {"of": input_hash, "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
-    write_durably(folder / f"{name}.json", seal(receipt), run)
-
-
-def kept_array(folder: Path, name: str, input_hash: str) -> Array | None:
-    """Open an array written by :func:`keep_array`; None if it is missing or was computed from other data.
-
-    Raises
-    ------
-    PosegenError
-        If the file is damaged.
-    """
-    return _opened(folder, name) if _is_current(folder, name, input_hash) else None
+    write_durably(file.with_suffix(".json"), seal(receipt), run)
 
 
 @lru_cache(4096)
-def _opened(folder: Path, name: str) -> Array:
-    receipt = _receipt(folder, name)
-    path = folder / f"{name}.npy"
-    hint = f"Remove {folder} and run the same command again to compute it anew"
+def _opened(file: Path) -> Array:
+    receipt, path = _receipt(file), file.with_suffix(".npy")
+    hint = f"Remove {file.parent} and run the same command again to compute it anew"
     if receipt is None or not path.is_file():
         msg = f"{path}: the file disappeared during training. {hint}"
         raise PosegenError(msg)
@@ -155,33 +131,29 @@ def _opened(folder: Path, name: str) -> Array:
         # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
         values: Array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
     if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
-        msg = f"{path}: checksum mismatch (receipt {name}.json). {hint}"
+        msg = f"{path}: checksum mismatch (receipt {file.name}.json). {hint}"
         raise PosegenError(msg)
     return values
 
 
-def _is_current(folder: Path, name: str, input_hash: str) -> bool:
-    receipt = _receipt(folder, name)
-    return receipt is not None and receipt.get("of") == input_hash and (folder / f"{name}.npy").is_file()
+def _is_current(file: Path, recipe: Recipe, hashes: Mapping[str, str]) -> bool:
+    receipt = _receipt(file)
+    return receipt is not None and receipt.get("of") == _input_hash(recipe, hashes) and file.with_suffix(".npy").is_file()
 
 
-def _receipt(folder: Path, name: str) -> dict[str, Any] | None:
-    path = folder / f"{name}.json"
+def _receipt(file: Path) -> dict[str, Any] | None:
+    path = file.with_suffix(".json")
     try:
         return unseal(path.read_bytes(), Origin(str(path), "The array is computed again"))
     except (FileNotFoundError, PosegenError):
         return None
 
 
-def _input_hash(dataset: Dataset, recipe: Recipe, shard: int) -> str:
-    hashes = dataset.hashes(shard)
+def _input_hash(recipe: Recipe, hashes: Mapping[str, str]) -> str:
     return digest({name: hashes[name] for name in recipe.fields})
 
 
-@lru_cache(256)
-def _folder(dataset: Path, recipe: Recipe, view: View) -> Path:
-    return dataset / FOLDER / f"{recipe.name}-{recipe.version}-{view.stride}"
-
-
-def _name(shard: int) -> str:
-    return f"{shard:05d}"
+@lru_cache(4096)
+def _file(dataset: Path, recipe: Recipe, view: View, shard: int) -> Path:
+    """Return the path of the files of a recipe and a shard, without suffix."""
+    return dataset / FOLDER / f"{recipe.name}-{recipe.version}-{view.stride}" / f"{shard:05d}"

@@ -237,10 +237,10 @@ def _family_of() -> dict[str, int]:
     return {action: names.index(family) for family, actions in load_library().families.items() for action in actions}
 
 
-def _captions(rows: Array) -> Iterator[tuple[int, int, Mapping[str, Any], Mapping[str, Any]]]:
-    """Iterate over the captions of metadata rows: clip, caption number, caption and row."""
+def _captions(rows: Array, most: int = _CAPTIONS) -> Iterator[tuple[int, int, Mapping[str, Any], Mapping[str, Any]]]:
+    """Iterate over the first captions of metadata rows: clip, caption number, caption and row."""
     for clip, row in enumerate(rows):
-        for number, caption in enumerate(row["captions"][:_CAPTIONS]):
+        for number, caption in enumerate(row["captions"][:most]):
             yield clip, number, caption, row
 
 
@@ -294,10 +294,9 @@ def _families(fields: Mapping[str, Array], view: View) -> Array:
 
 def _spelled(fields: Mapping[str, Array], view: View) -> Array:
     spelled = np.zeros((len(fields[ROWS]), MOST_CAPTIONS, _LONGEST_SPELLING), np.int16)
-    for clip, row in enumerate(fields[ROWS]):
-        for i, caption in enumerate(row["captions"][:MOST_CAPTIONS]):
-            words = spell(caption["text"])
-            spelled[clip, i, : len(words)] = words
+    for clip, number, caption, _ in _captions(fields[ROWS], MOST_CAPTIONS):
+        words = spell(caption["text"])
+        spelled[clip, number, : len(words)] = words
     return spelled
 
 

@@ -6,18 +6,17 @@ load or train changes it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader
 
 from posegen.arrays import Array
 from posegen.dataset.batches import CAPTIONS, Batches, SequenceBatch
+from posegen.dataset.batches.torch import TorchBatches
 from posegen.errors import PosegenError
 from posegen.skeleton import JOINTS
 from posegen.training.data.captions import FreshCaptions
@@ -179,23 +178,6 @@ class Loading:
     pinned: bool
 
 
-class _MicroBatches(IterableDataset[list[Tensors]]):
-    """Iterates over batches as lists of micro-batches; workers take every n-th batch."""
-
-    def __init__(self, feed: Feed) -> None:
-        super().__init__()
-        self._feed = feed
-        self._process = os.getpid()
-
-    def __iter__(self) -> Iterator[list[Tensors]]:
-        worker = get_worker_info()
-        # A fork copies locks that a thread of the parent may hold; in the child nothing would release them.
-        batches = self._feed.batches if os.getpid() == self._process else deepcopy(self._feed.batches)
-        if worker is not None:
-            batches = batches.share(worker.id, worker.num_workers)
-        return map(self._feed.tensors, batches)
-
-
 class Loader:
     """Iterates over micro-batches in order, independent of the number of loading processes.
 
@@ -221,8 +203,8 @@ class Loader:
             yield from batch
             done += 1
         batches = self._feed.batches
-        rest = replace(self._feed, batches=batches.at(batches.start + done))
-        for batch in DataLoader(_MicroBatches(rest), batch_size=None, num_workers=0, pin_memory=self._loading.pinned):
+        rest = TorchBatches(batches.at(batches.start + done), self._feed.tensors)
+        for batch in DataLoader(rest, batch_size=None, num_workers=0, pin_memory=self._loading.pinned):
             yield from batch
 
     def _by_workers(self) -> Iterator[list[Tensors]]:
@@ -233,7 +215,7 @@ class Loader:
         try:
             # The fork server has no threads, so workers inherit no locked lock.
             loader = DataLoader(
-                _MicroBatches(self._feed),
+                TorchBatches(self._feed.batches, self._feed.tensors),
                 batch_size=None,
                 num_workers=workers,
                 pin_memory=self._loading.pinned,

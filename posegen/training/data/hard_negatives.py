@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import xxhash
@@ -132,7 +133,7 @@ def _other_value(text: str, action: str, kind: str, value: str) -> str | None:
     other = others[_hash(text, kind, action) % len(others)]
     pairs = _pairs(*(known.details.get((action, kind, one), ()) for one in (value, other)))
     if kind == "speed":
-        pairs |= _pairs(*(known.details.get((action, _SPEED_VERBS, one), ()) for one in (value, other)))
+        pairs = {**pairs, **_pairs(*(known.details.get((action, _SPEED_VERBS, one), ()) for one in (value, other)))}
     return _replaced(text, pairs)
 
 
@@ -161,20 +162,15 @@ def _verb_surfaces(action: str) -> tuple[tuple[str, int, str], ...]:
 
 
 @lru_cache(1 << 12)
-def _listed_pairs(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _pairs(old: tuple[str, ...], new: tuple[str, ...]) -> Mapping[str, str]:
     """Pair phrases of one meaning with phrases of another, in the order in which they are listed."""
-    together = [(phrase, new[i % len(new)]) for i, phrase in enumerate(old) if phrase] if new else []
-    return tuple(
-        (one.replace(_THEIR, their), other.replace(_THEIR, their))
-        for one, other in together
-        if other
-        for their in (_phrases().theirs if _THEIR in one else (_NEUTRAL_THEIR,))
-    )
-
-
-def _pairs(old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, str]:
-    # For a phrase that is listed twice, the first pair counts.
-    return dict(reversed(_listed_pairs(old, new)))
+    pairs: dict[str, str] = {}
+    for one, other in zip(old, cycle(new), strict=False):
+        if one and other:
+            for their in _phrases().theirs if _THEIR in one else (_NEUTRAL_THEIR,):
+                # For a phrase that is listed twice, the first pair counts.
+                pairs.setdefault(one.replace(_THEIR, their), other.replace(_THEIR, their))
+    return pairs
 
 
 def _replaced(text: str, pairs: Mapping[str, str]) -> str | None:

@@ -1,7 +1,7 @@
 """Identities of clips: who moves, what the body looks like, and which clips are compared with which.
 
 A clip's identity is the person of its first actor. Splits separate identities, not clips: no clip of an identity in the test
-split is trained on. The tables are computed once from the rows and joints of a dataset and cached with it.
+split is trained on. The tables are computed from the rows and joints of a dataset.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import numpy as np
 import xxhash
 
 from posegen.arrays import Array
-from posegen.config.identity import digest
 from posegen.dataset.layout import ROWS
 from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
-from posegen.training.data.cache import FOLDER, cached_array, keep_array, kept_array
+from posegen.training.data.cache import cached_array
 from posegen.training.data.features import Draw, Recipe, View
 
 _LOOKS = ("stature", "legs", "arms", "shoulders", "hips", "age", "male", "style")
@@ -42,7 +41,6 @@ identity, but a pair with the base of the same sample is too easy: with it, 60 s
 unseen identities, without it .993.
 """
 _PARTNERS = 24
-_VERSION = 1
 _NEAREST = 3
 _ROUNDS = 4
 _STYLES = 1 << 16
@@ -156,7 +154,7 @@ class Identities:
         return np.concatenate(rounds)
 
     def partners(self, split: str) -> tuple[Array, Array]:
-        """Return the table of partners of a split; it is computed once and cached.
+        """Return the table of partners of a split.
 
         Returns
         -------
@@ -171,17 +169,9 @@ class Identities:
         samples, person = self.labelled(split)
         if not len(samples):
             raise UsageError(self._too_few(split))
-        content = xxhash.xxh3_128_hexdigest(np.concatenate([samples, person]).data)
-        looks = xxhash.xxh3_128_hexdigest(np.ascontiguousarray(self.look[samples]).data)
-        input_hash = digest({"persons": content, "looks": looks, "seed": self.seed})
-        folder = self.dataset / FOLDER / f"partners-{_VERSION}"
-        name = f"{split}-{len(self.person):08d}{'-shuffled' if self.shuffled else ''}"
-        table = kept_array(folder, name, input_hash)
-        if table is None:
-            table = partners_of(samples, person, self.look[samples], self.seed)
-            if (table[:, SAME] < 0).all() or (table[:, OTHER] < 0).all():
-                raise UsageError(self._too_few(split))
-            keep_array(folder, name, table, input_hash)
+        table = partners_of(samples, person, self.look[samples], self.seed)
+        if (table[:, SAME] < 0).all() or (table[:, OTHER] < 0).all():
+            raise UsageError(self._too_few(split))
         return samples, table
 
     def labelled(self, split: str) -> tuple[Array, Array]:

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 
 
-@dataclass(frozen=True)
-class Verification:
-    """Measures of verification.
-
-    Attributes
-    ----------
-    area : float
-        Area under the ROC curve: the probability that a matching pair scores higher than another one; .5 by chance.
-    equal_error : float
-        Error rate at the threshold where false accepts and false rejects are equally frequent; .5 by chance.
-    together, apart : int
-        Number of matching and of other pairs.
-    """
-
-    area: float
-    equal_error: float
-    together: int
-    apart: int
-
-
-def verify_pairs(together: ArrayLike, apart: ArrayLike) -> Verification:
-    """Compute area and equal error rate.
+def verify_pairs(together: ArrayLike, apart: ArrayLike) -> dict[str, float]:
+    """Measure how well scores separate matching pairs from others.
 
     Parameters
     ----------
@@ -40,18 +18,21 @@ def verify_pairs(together: ArrayLike, apart: ArrayLike) -> Verification:
 
     Returns
     -------
-    Verification
+    dict of str to float
+        ``auc``, the area under the ROC curve: the probability that a matching pair scores higher than another one; and
+        ``equal_error``, the error rate at the threshold where false accepts and false rejects are equally frequent. Both are .5
+        by chance.
 
     Examples
     --------
     >>> verify_pairs([0.9, 0.8, 0.3], [0.4, 0.2, 0.1])
-    Verification(area=0.888..., equal_error=0.333..., together=3, apart=3)
+    {'auc': 0.888..., 'equal_error': 0.333...}
     """
     right, wrong = np.ravel(np.asarray(together, np.float64)), np.ravel(np.asarray(apart, np.float64))
     if not right.size or not wrong.size or np.isnan(right).any() or np.isnan(wrong).any():
         msg = "needs scores of matching and of other pairs, without NaN"
         raise ValueError(msg)
-    return Verification(area_under_curve(right, wrong), equal_error_rate(right, wrong), right.size, wrong.size)
+    return {"auc": area_under_curve(right, wrong), "equal_error": equal_error_rate(right, wrong)}
 
 
 def area_under_curve(together: Array, apart: Array) -> float:

@@ -76,7 +76,7 @@ def draw_noise(sample: Array, variant: Array, seed: int, number: int, frames: in
         Share of captions that are dropped.
     """
     seeds = clip_draws(sample, variant, seed, number, Draw.NOISE, 2)
-    noise = torch.stack([noise_from(_whole(pair), frames) for pair in seeds])
+    noise = torch.stack([noise_from(pair, frames) for pair in seeds])
     time = early_times(clip_draws(sample, variant, seed, number, Draw.TIME)[:, 0])
     has_caption = clip_draws(sample, variant, seed, number, Draw.DROP_CAPTION)[:, 0] >= dropped
     return NoiseDraws(noise, torch.from_numpy(time.astype(np.float32)), torch.from_numpy(has_caption))
@@ -93,15 +93,10 @@ def early_times(uniform: Array) -> Array:
     return np.asarray(uniform / (uniform + DENSITY * (1 - uniform)))
 
 
-def noise_from(seed: int, frames: int) -> Tensor:
-    """Return the noise of one clip for a seed: Tensor [frames, POSE_NUMBERS]."""
-    return torch.randn(frames, POSE_NUMBERS, generator=torch.Generator().manual_seed(seed))
-
-
-def _whole(pair: Array) -> int:
-    """Combine two draws to an integer below 2^63."""
-    high, low = (int(value * 2**31) for value in pair)
-    return high << 31 | low
+def noise_from(draws: Array, frames: int) -> Tensor:
+    """Return the noise of one clip, which depends on two draws: Tensor [frames, POSE_NUMBERS]."""
+    high, low = (int(value * 2**31) for value in draws)
+    return torch.randn(frames, POSE_NUMBERS, generator=torch.Generator().manual_seed(high << 31 | low))
 
 
 def velocity_errors(predicted: Tensor, motion: Tensor, time: Tensor, mask: Tensor) -> Tensor:

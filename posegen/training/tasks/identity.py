@@ -79,8 +79,8 @@ class _Pairs(CollectedOutputs):
             if kind == "alike" and not len(scores[kind]):
                 continue
             by_model, by_size = (verify_pairs(own["same"], own[kind]) for own in (scores, sizes))
-            measures |= {f"{name}auc": by_model.area, f"{name}equal_error": by_model.equal_error}
-            measures |= {f"{name}tar": true_accept_rate(scores["same"], scores[kind]), f"{name}size_auc": by_size.area}
+            by_model |= {"tar": true_accept_rate(scores["same"], scores[kind]), "size_auc": by_size["auc"]}
+            measures |= {f"{name}{measure}": value for measure, value in by_model.items()}
         pairs = {f"{kind}_pairs": float(len(scores[kind])) for kind in _KINDS}
         return {**measures, **pairs, "persons": float(len(np.unique(person))), "clips": float(len(sample))}
 

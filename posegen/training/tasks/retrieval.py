@@ -128,7 +128,7 @@ class _Pairs(Tally):
         if not sum(len(right) for right, _ in self._hard):
             return {}
         verified = verify_pairs(*(np.concatenate(scores) for scores in zip(*self._hard, strict=True)))
-        return {"hard_auc": verified.area, "hard_equal_error": verified.equal_error}
+        return {f"hard_{name}": value for name, value in verified.items()}
 
     def _collected(self) -> tuple[Array, Array, Array]:
         most = max(rows.shape[1] for _, rows, _ in self._batches)
@@ -156,10 +156,7 @@ def _verified(motion: Array, text: Array, rows: Array) -> dict[str, float]:
     right = np.einsum("md,mcd->mc", motion, text)[present]
     true_of_other = (rows[:, :, None] == rows[other][:, None, :]).any(axis=2)
     wrong = np.einsum("md,mcd->mc", motion[other], text)[present & ~true_of_other]
-    if not wrong.size:
-        return {}
-    verified = verify_pairs(right, wrong)
-    return {"auc": verified.area, "equal_error": verified.equal_error}
+    return verify_pairs(right, wrong) if wrong.size else {}
 
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:

@@ -39,7 +39,7 @@ from posegen.training.model_files import load_model
 from posegen.training.models.losses import info_nce
 from posegen.training.models.text_encoders import TextModel, save_encoder
 from posegen.training.settings import Model, Settings, Text
-from posegen.training.task import Clips, Tally, Task
+from posegen.training.task import Clips, Task
 
 _POOL = 256
 """Scenes in a pool, with one caption each."""
@@ -140,44 +140,45 @@ class _Paraphrases(CollectedOutputs):
         return {**recall, **recall_among_hard_negatives(vectors, words, hard, changes), "clips": float(len(sample))}
 
 
-class _Families(Tally):
-    """Counts predicted and true families of captions."""
+class _Families(CollectedOutputs):
+    """Compares predicted and true families of captions."""
+
+    names = ("sentence", "families")
 
     def __init__(self, view: View) -> None:
-        self._names = view.answers
-        self._counts = np.zeros((3, len(self._names)), np.int64)
-        self._true: list[Array] = []
-        self._exact = self._clips = 0
-
-    def add(self, outputs: Tensor, clips: Clips) -> None:
-        present = (clips["sentence"][:, :, 0] != 0).any(dim=-1).cpu().numpy()
-        predicted = (outputs > 0).cpu().numpy()[present]
-        true = clips["families"].cpu().numpy()[present][:, : len(self._names)].astype(bool)
-        self._counts += [(predicted & true).sum(axis=0), predicted.sum(axis=0), true.sum(axis=0)]
-        self._exact += int((predicted == true).all(axis=1).sum())
-        self._true.append(true)
-        self._clips += len(outputs)
+        super().__init__(view)
+        self._families = view.answers
 
     def measures(self) -> dict[str, float]:
         """Return the mean F1 of the families that occur, and the share of captions with all families right.
 
         ``commonest`` is that share for always predicting the commonest set of families.
         """
-        hits, predicted, true = self._counts
-        occurs = true > 0
-        every = np.concatenate(self._true)
-        _, counts = np.unique(every, axis=0, return_counts=True)
+        predicted, true = self._answers()
+        hits, answered, stated = self._counts()
+        occurs = stated > 0
+        _, counts = np.unique(true, axis=0, return_counts=True)
         return {
-            "macro_f1": float((2 * hits[occurs] / (predicted + true)[occurs]).mean()),
-            "exact": self._exact / len(every),
-            "commonest": float(counts.max() / len(every)),
-            "captions": float(len(every)),
-            "clips": float(self._clips),
+            "macro_f1": float((2 * hits[occurs] / (answered + stated)[occurs]).mean()),
+            "exact": float((predicted == true).all(axis=1).mean()),
+            "commonest": float(counts.max() / len(true)),
+            "captions": float(len(true)),
+            "clips": float(sum(len(outputs) for outputs, *_ in self.batches)),
         }
 
     def table(self) -> dict[str, Any]:
         """Return for each family the number of captions: correctly predicted, predicted, and true."""
-        return {"names": list(self._names), "said": self._counts.tolist()}
+        return {"names": list(self._families), "said": self._counts().tolist()}
+
+    def _answers(self) -> tuple[Array, Array]:
+        """Return the predicted and the true families of all captions, bool [caption, family]."""
+        outputs, sentences, families = self.collected()
+        present = sentences[:, :, 0].any(axis=-1)
+        return outputs[present] > 0, families[present][:, : len(self._families)].astype(bool)
+
+    def _counts(self) -> Array:
+        predicted, true = self._answers()
+        return np.array([(predicted & true).sum(axis=0), predicted.sum(axis=0), true.sum(axis=0)])
 
 
 def recall_in_pools(vectors: Array, words: Array, pool: int = _POOL) -> dict[str, float]:
