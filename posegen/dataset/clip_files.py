@@ -67,7 +67,10 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
     UsageError
         If it cannot be read, is larger than :data:`MOST_BYTES`, or an array is absent or does not fit the others.
     """
-    needed = ("joints", "offsets", "fps", *required)
+    # A pipe would be waited for.
+    if not path.is_file():
+        raise _fault(path, "there is no such file", "Give an .npz archive of clips, or a folder")
+    needed = (*_ARRAYS, *required)
     with (
         _readable(path, "cannot be read as an .npz file of plain arrays"),
         path.open("rb") as file,
@@ -102,7 +105,8 @@ def read_clip_folder(path: Path) -> Clips:
     UsageError
         If there are no such files, one of them cannot be read, or they are larger than :data:`MOST_BYTES` in all.
     """
-    files = list(islice(path.glob("*/*.npy"), MOST_CLIPS + 1))
+    with _readable(path, "cannot be read as a folder"):
+        files = list(islice((file for file in path.glob("*/*.npy") if file.is_file()), MOST_CLIPS + 1))
     if not files:
         raise _fault(path, "contains no clips", f"Store each as {path}/CLASS/anything.npy, an array [frames, {len(JOINTS)}, 3]")
     if len(files) > MOST_CLIPS or sum(file.stat().st_size for file in files) > MOST_BYTES:
@@ -188,8 +192,6 @@ def _readable(path: Path, problem: str) -> Iterator[None]:
         yield
     except UsageError:
         raise
-    except FileNotFoundError:
-        raise _fault(path, "there is no such file", "Give an .npz archive of clips, or a folder") from None
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise _fault(path, f"{problem} ({reason:.200})", "Write the file again with NumPy") from error

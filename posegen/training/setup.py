@@ -136,6 +136,9 @@ def open_setup(request: Request) -> Setup:
 def _open_data(request: Request) -> TrainingData:
     """Open the training data; a user's clips are allowed only with a model that defines how motion is seen."""
     path, settings = Path(request.source), request.settings
+    if request.init is None and path.suffix == ".npz":
+        msg = f"{path}: your own clips need a trained model, which defines how motion is seen. Pass --init RUN"
+        raise UsageError(msg)
     is_dataset = (path / HEADER_FILE).exists()
     if request.init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)

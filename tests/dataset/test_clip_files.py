@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -179,3 +180,9 @@ def test_damage_at_any_byte_is_refused_or_harmless(tmp_path: Path) -> None:
 def test_absent_files_and_empty_folders_are_refused(tmp_path: Path) -> None:
     assert "there is no such file" in refusal(tmp_path / "none.npz")
     assert "contains no clips" in refusal(tmp_path)
+    (tmp_path / "walk").mkdir()
+    (tmp_path / "walk" / "broken.npy").symlink_to(tmp_path / "none")
+    os.mkfifo(tmp_path / "walk" / "pipe.npy")
+    os.mkfifo(tmp_path / "pipe.npz")
+    assert "contains no clips" in refusal(tmp_path)
+    assert "there is no such file" in refusal(tmp_path / "pipe.npz")

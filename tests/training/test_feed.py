@@ -81,8 +81,8 @@ def test_a_config_gives_the_same_steps_as_its_dataset(material: TrainingData, da
 
 def test_features_are_cached_and_computed_again_when_damaged(material: TrainingData) -> None:
     assert material.prepare(TASK.recipes, lambda done, total: None) == 0
-    assert material.path is not None
-    receipt = next((material.path / FOLDER).glob("motion-*/00000.json"))
+    assert material.dataset is not None
+    receipt = next((material.dataset.path / FOLDER).glob("motion-*/00000.json"))
     values = receipt.with_suffix(".npy")
     before = values.read_bytes()
     receipt.unlink()

@@ -56,6 +56,10 @@ def poses(batch: Batch, joints: Array) -> Array:
     return poses_of(joints, batch.contact[:, 3, 0], FPS)
 
 
+def drawn_noise(number: int, frames: int) -> torch.Tensor:
+    return noise_from(np.array([number / 8, 0.5]), frames)
+
+
 def bones(joints: Array) -> Array:
     """Return the lengths [frame, bone]."""
     pairs = [(joint, parent) for joint, parent in enumerate(PARENTS) if parent >= 0]
@@ -216,7 +220,7 @@ def test_draws_follow_their_distributions() -> None:
 
 def test_integration_ends_at_the_prediction() -> None:
     """A constant prediction is reached in any number of steps."""
-    noise, motion = noise_from(1, 7)[None], noise_from(2, 7)[None]
+    noise, motion = drawn_noise(1, 7)[None], drawn_noise(2, 7)[None]
     for steps in (1, 4):
         assert torch.allclose(integrate(lambda noisy, share: motion, noise, steps), motion)
     # For normally distributed numbers the best prediction is known; noise is mapped to a number with their deviation.
@@ -259,7 +263,7 @@ def network() -> Denoiser:
 
 
 def test_frames_behind_a_clip_are_ignored(network: Denoiser) -> None:
-    noisy, length = torch.stack([noise_from(i, 40) for i in range(2)]), torch.tensor([40, 23])
+    noisy, length = torch.stack([drawn_noise(i, 40) for i in range(2)]), torch.tensor([40, 23])
     other = noisy.clone()
     other[1, 23:] = 7.0
     rest = torch.tensor([0.3, 0.6]), length, torch.ones(2, 8), torch.tensor([True, True])
@@ -273,7 +277,7 @@ def test_frames_behind_a_clip_are_ignored(network: Denoiser) -> None:
 
 
 def test_dropped_captions_are_ignored(network: Denoiser) -> None:
-    noisy, share, length = noise_from(1, 20)[None], torch.tensor([0.5]), torch.tensor([20])
+    noisy, share, length = drawn_noise(1, 20)[None], torch.tensor([0.5]), torch.tensor([20])
     one, two = torch.ones(1, 8), torch.arange(8.0)[None]
     with torch.no_grad():
         unheard = [network(noisy, share, length, text, torch.tensor([False])) for text in (one, two)]
@@ -307,7 +311,7 @@ class Constant(torch.nn.Module):
 
 def test_texts_follow_one_another_without_a_seam() -> None:
     texts = torch.tensor([[1.0], [3.0], [2.0]])
-    found = generate_sequence(Constant(), texts, [0, 30, 60], 40, noise_from(1, 100), 1.0, 4)[:, HEIGHT]
+    found = generate_sequence(Constant(), texts, [0, 30, 60], 40, drawn_noise(1, 100), 1.0, 4)[:, HEIGHT]
     assert found[:30].tolist() == pytest.approx([1.0] * 30)
     assert found[40:60].tolist() == pytest.approx([3.0] * 20)
     assert found[70:].tolist() == pytest.approx([2.0] * 30)

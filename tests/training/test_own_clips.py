@@ -49,6 +49,7 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
         ({"classes": None}, "has no array classes"),
         ({"joints": np.zeros((50, 21, 3), np.float32)}, r"must be float \[frames, 22, 3\]"),
         ({"joints": np.full((50, 22, 3), np.nan, np.float32)}, "some joints of clip 0 are not finite"),
+        ({"joints": np.full((50, 22, 3), 1e300)}, "farther than 100,000 m from the origin"),
         ({"offsets": np.array([0, 10, 31, 34, 99])}, "offsets must be integers"),
         ({"classes": np.array(["walk"] * 4)}, "at least two classes"),
         ({"classes": np.array([{}, {}, {}, {}])}, "cannot be read"),
@@ -75,6 +76,8 @@ def test_the_command_reports_one_line(run: Path, tmp_path: Path, capsys: pytest.
     assert main(["train", str(path), "--task", "action", "--init", str(run), "--out", str(tmp_path / "out")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{path}: fps must be one number from 1 to 1000 (got nan). Store the frames per second" in line
+    assert main(["train", str(path), "--task", "action", "--out", str(tmp_path / "out")]) == 2
+    assert "Pass --init RUN" in capsys.readouterr().err
 
 
 def test_adapters_start_at_zero_and_keep_the_weights(dataset: Path) -> None:

@@ -153,26 +153,12 @@ class Identities:
             raise UsageError(self._too_few("training"))
         return np.concatenate(rounds)
 
-    def partners(self, split: str) -> tuple[Array, Array]:
-        """Return the table of partners of a split.
-
-        Returns
-        -------
-        int64 [n], int64 [n, 24]
-            Samples, and the partners of each; see :func:`partners_of`.
-
-        Raises
-        ------
-        UsageError
-            If the split has no two clips of one identity, or no two identities.
-        """
-        samples, person = self.labelled(split)
-        if not len(samples):
+    def check(self, split: str) -> None:
+        """Raise UsageError if a split has no two clips of one identity, or no two identities."""
+        _, person = self.labelled(split)
+        _, clips = np.unique(person, return_counts=True)
+        if len(clips) < 2 or clips.max() < 2:
             raise UsageError(self._too_few(split))
-        table = partners_of(samples, person, self.look[samples], self.seed)
-        if (table[:, SAME] < 0).all() or (table[:, OTHER] < 0).all():
-            raise UsageError(self._too_few(split))
-        return samples, table
 
     def labelled(self, split: str) -> tuple[Array, Array]:
         """Return the samples of a split, int64 [n], ascending, and their identity labels, int64 [n]."""
@@ -184,8 +170,9 @@ class Identities:
         samples, person = self.labelled(split)
         if split not in EVALUATED:
             return SampleArrays(samples, {"person": person})
-        _, partner = self.partners(split)
-        return SampleArrays(samples, {"person": person, "size": self.look[samples, :SIZES], "partner": partner})
+        look = self.look[samples]
+        partner = partners_of(samples, person, look, self.seed)
+        return SampleArrays(samples, {"person": person, "size": look[:, :SIZES], "partner": partner})
 
     def _too_few(self, split: str) -> str:
         persons, samples = len(np.unique(self.person)), len(self.person)

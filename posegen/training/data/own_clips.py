@@ -20,6 +20,7 @@ from posegen.skeleton import JOINTS, PARTS
 
 _SHORTEST, _LONGEST = 4, 100_000
 """Least and largest number of frames of a clip."""
+_FARTHEST = 100_000
 _MOST_FRAMES = MOST_BYTES // (len(JOINTS) * 3 * 4)
 _FEWEST_SUBJECTS = 10
 
@@ -84,12 +85,15 @@ def read_own_clips(path: Path, fps: float) -> OwnClips:
         got = f"{max(frames):,} and {sum(frames):,} at the {fps:g} frames per second of the model"
         msg = f"{path}: joints must have {limits} (got {got}). Cut long clips, use fewer, or correct fps"
         raise UsageError(msg)
+    for i in kept:
+        # The comparison is false for NaN too.
+        if not (np.abs(found.joints[i]) <= _FARTHEST).all():
+            problem = f"some joints of {found.names[i]} are not finite, or farther than {_FARTHEST:,} m from the origin"
+            msg = f"{path}: {problem}. Remove these frames, and store metres"
+            raise UsageError(msg)
     clips = [_at_rate(found.joints[i], found.fps, fps) for i in kept]
     content = xxhash.xxh3_128()
     for i, clip in zip(kept, clips, strict=True):
-        if not np.isfinite(clip).all():
-            msg = f"{path}: some joints of {found.names[i]} are not finite. Remove these frames"
-            raise UsageError(msg)
         content.update(found.classes[i].encode())
         content.update(clip.tobytes())
     classes, subjects = (tuple(names[i] for i in kept) for names in (found.classes, found.subjects))

@@ -136,7 +136,7 @@ class TrainingData:
             return prepare(self.dataset, recipes, self.view, report)
         done = prepare(self.dataset, (*recipes, *IDENTITY_RECIPES), self.view, report)
         for split in EVALUATED:
-            self._identities(self.identity_groups).partners(split)
+            self._identities(self.identity_groups).check(split)
         return done
 
     def source(self, recipes: tuple[Recipe, ...], split: str) -> ClipSource:
