@@ -196,7 +196,7 @@ def judge_motion(
 
     log("measuring plausibility")
     return JudgedMotion(
-        clips=len(made.samples),
+        clips=len(made.real),
         made=side(made.generated_vectors, _figures(made.generated, made.fps), made.real_vectors),
         real=side(made.real_vectors, _figures(made.real, made.fps), None),
         mean=side(made.mean_vectors, {}, made.real_vectors),

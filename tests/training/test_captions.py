@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import posegen
-from posegen.embedding import embed, load_encoder, open_embeddings
+from posegen.embedding import embed, open_embeddings
 from posegen.embedding.pairs import mine_pairs, open_pairs
 from posegen.errors import PosegenError, UsageError
 from posegen.training.data.captions import Captions, FreshCaptions, open_captions
@@ -129,7 +129,7 @@ def test_outdated_pairs_raise_only_if_training_needs_them(tmp_path: Path) -> Non
 def test_fresh_captions_equal_embedded_captions(reported: Path) -> None:
     dataset, stored = posegen.open(reported), captions_of(reported)
     sample, variant = everyone(reported)
-    fresh = FreshCaptions(ENCODER, load_encoder(ENCODER).dimension)
+    fresh = FreshCaptions(ENCODER)
     texts = [
         [caption["text"] for caption in dataset[number].sequences[place]["captions"]]
         for number, place in zip(sample.tolist(), variant.tolist(), strict=True)

@@ -39,7 +39,6 @@ class GeneratedSet:
 
     Attributes
     ----------
-    samples : int64 [n]
     real, generated : list of MotionClip
         The real clips, and the motion generated for a caption of each.
     fps : float
@@ -55,7 +54,6 @@ class GeneratedSet:
         Motion generated for the first captions with other noise each time.
     """
 
-    samples: Array
     real: list[MotionClip]
     generated: list[MotionClip]
     fps: float
@@ -143,9 +141,7 @@ def generate_for_test_captions(
         text = retrieval.model.encode_text(vectors).numpy()  # type: ignore[operator]
     repeated = np.stack([embed(clips) for clips in again], axis=1)
     actions = _stated_actions(dataset, chosen)
-    return GeneratedSet(
-        chosen, real, generated, fps, embed(real), embed(generated), embed(still), text, words, actions, repeated
-    )
+    return GeneratedSet(real, generated, fps, embed(real), embed(generated), embed(still), text, words, actions, repeated)
 
 
 def _captions(dataset: Dataset, trained: TrainedModel, samples: Array) -> tuple[Array, Tensor]:

@@ -157,12 +157,9 @@ class FreshCaptions:
     encoder : str
         Name of the text encoder. Each process loads it with the same number of threads, so that the embeddings do not depend on
         the process.
-    dimension : int
-        Length of an embedding.
     """
 
     encoder: str
-    dimension: int
 
     def all_of(self, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
         """Return all captions of clips; see :meth:`Captions.all_of`. Results are cached, as validation clips recur."""

@@ -125,8 +125,7 @@ class TrainingData:
         view = replace(self.view, text_encoder=encoder.name, text_dimension=encoder.dimension)
         # Another encoder gives other embeddings of the same captions, so a run cannot be resumed with it.
         identity = digest({"config": self.identity, "encoder": encoder.fingerprint})
-        captions = FreshCaptions(contrast.encoder or DEFAULT, encoder.dimension)
-        return replace(self, captions=captions, view=view, identity=identity)
+        return replace(self, captions=FreshCaptions(contrast.encoder or DEFAULT), view=view, identity=identity)
 
     def prepare(self, recipes: Sequence[Recipe], report: Callable[[int, int], None]) -> int:
         """Compute recipes that are not cached yet; see :func:`posegen.training.data.cache.prepare`."""
