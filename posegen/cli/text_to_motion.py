@@ -119,7 +119,7 @@ def animate(
     if out.suffix.lower() == _ARRAYS:
         _write_arrays(out, _animated_arrays(made))
     else:
-        from posegen.pipeline.results import draw_animation
+        from posegen.pipeline.run import draw_animation
 
         draw_animation(made, out)
     frames = len(made.clip.joints)

@@ -17,8 +17,7 @@ from posegen.generation.profile.measurement import disk_folder, temporary_folder
 from posegen.generation.profile.profile import Profile
 from posegen.generation.session import explain_disk_errors, interruptible
 from posegen.machine import free_disk
-from posegen.pipeline.results import MOST_SAMPLES, animate_once, evaluate_once
-from posegen.pipeline.run import Request, list_stages
+from posegen.pipeline.run import MOST_SAMPLES, Request, animate_once, evaluate_once, list_stages
 from posegen.progress import Progress, SilentProgress
 
 if TYPE_CHECKING:
@@ -318,17 +317,17 @@ def _measure_training(request: Request, name: str) -> TrainingMeasures:
 
 
 def _measure_evaluation(request: Request) -> Callable[[int], Cost]:
-    out, started = request.out / "evaluation.json", time.monotonic()
-    evaluate_once(request.dataset, request.encoder, out, SilentProgress())
-    seconds, stored = time.monotonic() - started, out.stat().st_size
-    each = seconds / min(MOST_SAMPLES, request.config.samples)
+    started = time.monotonic()
+    evaluate_once(request, SilentProgress())
+    each = (time.monotonic() - started) / min(MOST_SAMPLES, request.config.samples)
+    stored = (request.out / "evaluation.json").stat().st_size
     return lambda samples: Cost.measured_once("evaluate", each * min(MOST_SAMPLES, samples), stored)
 
 
 def _measure_animation(request: Request, progress: Progress) -> Callable[[int], Cost]:
-    out, started = request.out / "animation.gif", time.monotonic()
-    animate_once(request.out / "motion", request.texts, out, progress)
-    cost = Cost.measured_once("animate", time.monotonic() - started, out.stat().st_size)
+    started = time.monotonic()
+    animate_once(request, progress)
+    cost = Cost.measured_once("animate", time.monotonic() - started, (request.out / "animation.gif").stat().st_size)
     return lambda samples: cost
 
 

@@ -6,7 +6,7 @@
       dataset/            output of `posegen generate`, with the vectors of `posegen embed`
       TASK/               output of `posegen train` for each task
       evaluation.json     measures of the motion, and of the trained retrieval model, with a checksum
-      animation.gif       motion of the task motion's model for some texts
+      animation.gif       motion of the task motion's model for some texts; animation.json states its inputs
 
 The state of the pipeline is not stored. Each stage finds out whether its result is complete, so that a kill at any time costs
 no more than the running stage would lose alone.
@@ -16,14 +16,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic_core import to_jsonable_python
 
 from posegen.config.schema import Config
-from posegen.errors import UsageError
-from posegen.pipeline.results import animate_once, evaluate_once
+from posegen.dataset.documents import Origin, seal, unseal
+from posegen.dataset.files import write_durably
+from posegen.dataset.read import open_dataset
+from posegen.dataset.runs import current_run
+from posegen.errors import PosegenError, UsageError
 from posegen.progress import Progress
+
+if TYPE_CHECKING:
+    from posegen.training.animation.animate import Animation
+
+MOST_SAMPLES = 1000
+"""Samples that are evaluated: enough for stable measures, within about a minute."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +117,9 @@ def list_stages(request: Request) -> dict[str, Stage]:
     if any(task.takes_captions for task in tasks):
         stages["embed"] = partial(_embed, request)
     stages |= {f"train {name}": partial(_train, request, name) for name in request.tasks}
-    stages["evaluate"] = partial(evaluate_once, request.dataset, request.encoder, request.out / "evaluation.json")
+    stages["evaluate"] = partial(evaluate_once, request)
     if request.texts and "motion" in request.tasks:
-        stages["animate"] = partial(animate_once, request.out / "motion", request.texts, request.out / "animation.gif")
+        stages["animate"] = partial(animate_once, request)
     return stages
 
 
@@ -153,3 +166,83 @@ def _train(request: Request, task: str, progress: Progress) -> StageResult:
     result = train(TrainingRequest(str(request.dataset), task, request.preset, settings, request.out / task), progress)
     monitor = find_task(task).monitor
     return result.nothing_to_do, f"{monitor} {result.measures[monitor]:.3f} on samples not used in training, in {result.run}"
+
+
+def evaluate_once(request: Request, progress: Progress) -> StageResult:
+    """Evaluate the dataset, unless the evaluation is complete: its document is undamaged, and its inputs are unchanged."""
+    from posegen.evaluation.evaluate import evaluate
+
+    dataset, encoder, out = open_dataset(request.dataset), request.encoder, request.out / "evaluation.json"
+    model = None if encoder is None else _model_hash(encoder)
+    inputs = {"identity": dataset.header.identity, "samples": min(MOST_SAMPLES, len(dataset)), "model": model}
+    document = _read(out, progress)
+    was_complete = document is not None and document.get("inputs") == inputs
+    if document is None or not was_complete:
+        result = evaluate(request.dataset, None, MOST_SAMPLES, progress)
+        document = {
+            "inputs": inputs,
+            "evaluation": to_jsonable_python({"clips": result.clips, "figures": result.measures}, inf_nan_mode="null"),
+            "encoder": None if encoder is None else _evaluate_encoder(request.dataset, encoder, progress),
+        }
+        write_durably(out, seal(document, indent=2), current_run())
+    summary = f"{document['evaluation']['clips']:,} clips evaluated"
+    if document["encoder"] is not None:
+        ranking = document["encoder"]["precision"]["text_to_motion"]
+        summary += f"; R@3 {100 * ranking['recall']['3']:.1f} % in pools of {ranking['pool']}"
+    return was_complete, f"{summary}, in {out}"
+
+
+def _evaluate_encoder(dataset: Path, encoder: Path, progress: Progress) -> dict[str, Any]:
+    from posegen.evaluation.distances import encoded_spread
+    from posegen.training.inference import encode_dataset
+
+    encoded = encode_dataset(encoder, dataset, MOST_SAMPLES, progress)
+    measures = {**asdict(encoded_spread(encoded.motion)), "precision": encoded.precision(), "distance": encoded.distance()}
+    document: dict[str, Any] = to_jsonable_python(measures, inf_nan_mode="null")
+    return document
+
+
+def animate_once(request: Request, progress: Progress) -> StageResult:
+    """Animate the texts with the trained model, unless the animation is complete."""
+    from posegen.training.animation.animate import animate, load_generator, load_text_encoder
+
+    model, out, file = request.out / "motion", request.out / "animation.gif", request.out / "animation.json"
+    inputs = {"model": _model_hash(model), "texts": list(request.texts)}
+    was_complete = out.is_file() and (_read(file, progress) or {}).get("inputs") == inputs
+    if not was_complete:
+        trained = load_generator(model)
+        draw_animation(animate(trained, load_text_encoder(trained), request.texts), out)
+        write_durably(file, seal({"inputs": inputs}), current_run())
+    return was_complete, f"{'; '.join(request.texts)}: {out}"
+
+
+def draw_animation(animation: Animation, out: Path) -> None:
+    """Draw an animation as a .gif, or its poses over time as a .png, with its texts below."""
+    from posegen.skeleton import CONTACTS
+    from posegen.viewing.clip import make_clip
+    from posegen.viewing.render import render_all
+
+    clip = animation.clip
+    contacts = np.zeros((len(clip.joints), len(CONTACTS)), np.uint8)
+    contacts[:, : clip.contact.shape[1]] = clip.contact
+    drawn = make_clip(clip.joints, "\n".join(animation.texts), animation.fps, contacts=contacts, title="animated")
+    render_all([drawn], out)
+
+
+def _model_hash(run: Path) -> str | None:
+    """Return the hash of a trained model; None if there is no model."""
+    from posegen.training.runs.folder import MODEL, read_document
+
+    document = read_document(run, MODEL)
+    return None if document is None else str(document["xxh3"])
+
+
+def _read(file: Path, progress: Progress) -> dict[str, Any] | None:
+    """Read a document; None if it is missing or damaged."""
+    if not file.is_file():
+        return None
+    try:
+        return unseal(file.read_bytes(), Origin(str(file), "It is made again"))
+    except PosegenError as error:
+        progress.log(str(error))
+        return None
