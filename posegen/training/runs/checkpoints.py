@@ -17,7 +17,7 @@ import xxhash
 from safetensors.torch import load, save
 from torch import Tensor
 
-from posegen.dataset.documents import STRICT, Origin, plain_data, read_sealed, seal
+from posegen.dataset.documents import STRICT, Origin, read_sealed, seal
 from posegen.dataset.files import remove_durably, write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
@@ -74,7 +74,7 @@ def write(run: Path, state: State) -> None:
     flat = {f"{group}/{name}": tensor for group, tensors in state.tensors.items() for name, tensor in tensors.items()}
     step, folder = state.progress.step, run / FOLDER
     receipt = _Receipt(write_tensors(folder / f"{step:08d}.safetensors", flat), state.progress)
-    write_durably(folder / f"{step:08d}.json", seal(plain_data(receipt)), current_run())
+    write_durably(folder / f"{step:08d}.json", seal(receipt), current_run())
 
 
 def read(run: Path, step: int) -> State:
