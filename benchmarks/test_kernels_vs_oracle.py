@@ -14,7 +14,8 @@ from benchmarks.measure import compare
 from posegen.motion.channels import fill_waves
 from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.trunk import compose_rotations
-from posegen.randomness import philox, philox_kernel
+from posegen.randomness import philox_kernel
+from tests.naive import philox
 
 Work = Callable[[], NDArray[np.generic]]
 

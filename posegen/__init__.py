@@ -12,8 +12,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from posegen.version import __version__
-
 if TYPE_CHECKING:
     from posegen import augment
     from posegen.config.load import load_config
@@ -23,6 +21,9 @@ if TYPE_CHECKING:
     from posegen.generation.run import generate
     from posegen.generation.stream import stream
     from posegen.synthesis import synthesize
+
+__version__ = "0.1.0"
+"""The version of the program; :data:`posegen.config.schema.CONTENT_VERSION` is the version of its samples."""
 
 __all__ = ["__version__", "augment", "derive", "generate", "load_config", "open", "profile", "stream", "synthesize"]
 

@@ -138,19 +138,21 @@ def _not_private(path: Path, state: os.stat_result, fix: str) -> PosegenError:
     return PosegenError(f"{path}: other users can change it (owner {state.st_uid}, mode {mode}); {fix}")
 
 
-def _number(file: Path) -> int | None:
-    """Read a number from a file of the kernel; None if the file is absent or holds a word such as ``max``."""
+def _read(file: Path) -> str:
+    """Read a file of the kernel; empty if it is absent."""
     try:
-        text = file.read_text(encoding="ascii").strip()
+        return file.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
-        return None
+        return ""
+
+
+def _number(file: Path) -> int | None:
+    """Read a number; None if the file is absent or holds a word such as ``max``."""
+    text = _read(file)
     return int(text) if text.isdecimal() else None
 
 
 def _statistics(file: Path) -> dict[str, int]:
-    """Read a file of lines such as ``inactive_file 4096``; empty if the file is absent."""
-    try:
-        lines = file.read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):
-        return {}
-    return {name: int(value) for name, _, value in (line.partition(" ") for line in lines) if value.isdecimal()}
+    """Read lines such as ``inactive_file 4096``."""
+    pairs = (line.partition(" ") for line in _read(file).splitlines())
+    return {name: int(value) for name, _, value in pairs if value.isdecimal()}

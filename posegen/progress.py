@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from posegen.quantities import human_time
 from posegen.wording import printable
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 5.0
 
 
-class Progress(Protocol):
-    """A display of progress. Implementations need not subclass it.
+class Progress:
+    """A display of progress that shows nothing, and the interface of the others.
 
     One task is shown at a time: ``start``, any number of ``update`` calls, ``stop``. Messages may be logged at any time.
     """
@@ -53,46 +52,7 @@ class Progress(Protocol):
         """End the task, complete or not. Without a task, do nothing."""
 
 
-class SilentProgress:
-    """A display that shows nothing."""
-
-    def log(self, text: str) -> None:
-        """Do nothing."""
-
-    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
-        """Do nothing."""
-
-    def update(self, done: int, details: str = "") -> None:
-        """Do nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
-
-
-@dataclass
-class _Task:
-    name: str
-    total: int
-    unit: str
-    first: int
-    started: float
-
-    def rate(self, done: int) -> float | None:
-        """Return the units per second of this session; None before the first one is complete."""
-        seconds = time.monotonic() - self.started
-        return (done - self.first) / seconds if done > self.first and seconds > 0 else None
-
-    def line(self, done: int, details: str) -> str:
-        """Return the state of the task in one line, with the time left at the rate so far."""
-        rate = self.rate(done)
-        parts = [f"{self.name}: {done:,} of {self.total:,} {self.unit} ({100 * done // max(self.total, 1)}%)"]
-        parts += [] if rate is None else [f"{rate:,.0f} {self.unit}/s" if rate >= 10 else f"{rate:.1f} {self.unit}/s"]
-        parts += [details] if details else []
-        parts += [] if rate is None else [f"{human_time((self.total - done) / rate)} left"]
-        return ", ".join(parts)
-
-
-class LineProgress:
+class LineProgress(Progress):
     """A display that prints a plain line every few seconds, and one when the task is complete.
 
     Examples
@@ -104,8 +64,8 @@ class LineProgress:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._task: _Task | None = None
-        self._last = float("-inf")
+        self._task: tuple[str, int, str] | None = None
+        self._first, self._started, self._last = 0, 0.0, 0.0
 
     def log(self, text: str) -> None:
         """Print a message."""
@@ -113,23 +73,33 @@ class LineProgress:
 
     def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
         """Begin a task and print its size."""
-        self._last = time.monotonic()
-        self._task = _Task(task, total, unit, done, self._last)
-        self.log(self._task.line(done, ""))
+        self._task, self._first, self._started = (task, total, unit), done, time.monotonic()
+        self._print(done, "")
 
     def update(self, done: int, details: str = "") -> None:
         """Print the state of the task if the last line is old enough or the task is complete."""
-        now = time.monotonic()
-        if self._task is not None and (now - self._last >= SECONDS_BETWEEN_LINES or done >= self._task.total):
-            self._last = now
-            self.log(self._task.line(done, details))
+        if self._task and (time.monotonic() - self._last >= SECONDS_BETWEEN_LINES or done >= self._task[1]):
+            self._print(done, details)
 
     def stop(self) -> None:
         """End the task."""
         self._task = None
 
+    def _print(self, done: int, details: str) -> None:
+        """Print the state of the task, with the time left at the rate of this session, once something is complete."""
+        assert self._task
+        task, total, unit = self._task
+        self._last = time.monotonic()
+        seconds = self._last - self._started
+        parts = [f"{task}: {done:,} of {total:,} {unit} ({100 * done // max(total, 1)}%)", details]
+        if done > self._first and seconds > 0:
+            rate = (done - self._first) / seconds
+            parts.insert(1, f"{rate:,.0f} {unit}/s" if rate >= 10 else f"{rate:.1f} {unit}/s")
+            parts.append(f"{human_time((total - done) / rate)} left")
+        self.log(", ".join(part for part in parts if part))
 
-class TerminalProgress:
+
+class TerminalProgress(Progress):
     """A display with a moving bar, drawn by rich."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -193,5 +163,5 @@ def make_progress(*, quiet: bool = False, stream: TextIO | None = None) -> Progr
     """
     stream = stream or sys.stderr
     if quiet:
-        return SilentProgress()
+        return Progress()
     return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)

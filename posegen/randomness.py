@@ -65,28 +65,6 @@ class Stream(IntEnum):
     ORDER = 48
 
 
-def philox(counter: ArrayLike, key: ArrayLike) -> Array:
-    """Compute Philox4x32-10 in NumPy, the oracle of :func:`philox_kernel`.
-
-    Parameters
-    ----------
-    counter : uint32 [..., 4]
-    key : uint32 [..., 2]
-
-    Returns
-    -------
-    uint32 [..., 4]
-    """
-    words, keys = np.asarray(counter, np.uint32).astype(np.uint64), np.asarray(key, np.uint32).astype(np.uint64)
-    c0, c1, c2, c3 = (words[..., i] for i in range(4))
-    k0, k1 = keys[..., 0], keys[..., 1]
-    for _ in range(_ROUNDS):
-        first, second = _MULTIPLIER_0 * c0, _MULTIPLIER_1 * c2
-        c0, c1, c2, c3 = (second >> _HALF) ^ c1 ^ k0, second & _LOW, (first >> _HALF) ^ c3 ^ k1, first & _LOW
-        k0, k1 = (k0 + _WEYL_0) & _LOW, (k1 + _WEYL_1) & _LOW
-    return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
-
-
 @kernel
 def _block(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
     for _ in range(_ROUNDS):

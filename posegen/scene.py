@@ -8,7 +8,7 @@ shown, so that a faster variant does not run out of plan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,14 @@ DRAWS = 32
 """Number of uniform draws per actor for small irregularities of its motion."""
 
 Array = NDArray[Any]
+
+_SAMPLE, _ACTOR, _SEGMENT = 1, 2, 3
+"""Number of leading axes of an array: samples, actors, segments."""
+
+
+def _array(axes: int, kind: type, *inner: int, empty: float = 0) -> dict[str, Any]:
+    """Describe an array: its leading axes, type, further axes, and its value in an empty scene."""
+    return {"axes": axes, "kind": kind, "inner": inner, "empty": empty}
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,17 +57,17 @@ class Persons:
         Index into the library's styles; 0 is neutral.
     """
 
-    index: Array
-    stature: Array
-    legs: Array
-    arms: Array
-    shoulders: Array
-    hips: Array
-    age: Array
-    male: Array
-    left_handed: Array
-    energy: Array
-    style: Array
+    index: Array = field(metadata=_array(_ACTOR, np.int64))
+    stature: Array = field(metadata=_array(_ACTOR, np.float32, empty=1.7))
+    legs: Array = field(metadata=_array(_ACTOR, np.float32, empty=1))
+    arms: Array = field(metadata=_array(_ACTOR, np.float32, empty=1))
+    shoulders: Array = field(metadata=_array(_ACTOR, np.float32, empty=1))
+    hips: Array = field(metadata=_array(_ACTOR, np.float32, empty=1))
+    age: Array = field(metadata=_array(_ACTOR, np.float32, empty=30))
+    male: Array = field(metadata=_array(_ACTOR, bool))
+    left_handed: Array = field(metadata=_array(_ACTOR, bool))
+    energy: Array = field(metadata=_array(_ACTOR, np.float32))
+    style: Array = field(metadata=_array(_ACTOR, np.int16))
 
     def __repr__(self) -> str:
         return f"Persons({self.index.size} persons)"
@@ -127,32 +135,32 @@ class Scenes:
         Uniform on 0 to 1, for the common movement of hands that meet.
     """
 
-    sample: Array
-    theme: Array
-    actors: Array
-    length: Array
+    sample: Array = field(metadata=_array(_SAMPLE, np.int64))
+    theme: Array = field(metadata=_array(_SAMPLE, np.int16))
+    actors: Array = field(metadata=_array(_SAMPLE, np.int16))
+    length: Array = field(metadata=_array(_SAMPLE, np.int32))
     persons: Persons
-    origin: Array
-    heading: Array
-    seat_height: Array
-    steps: Array
-    phase: Array
-    draws: Array
-    action: Array
-    layered: Array
-    start: Array
-    end: Array
-    side: Array
-    speed: Array
-    turn: Array
-    tempo: Array
-    amplitude: Array
-    repetitions: Array
-    together: Array
-    meets: Array
-    behind: Array
-    apart: Array
-    shared: Array
+    origin: Array = field(metadata=_array(_ACTOR, np.float32, 2))
+    heading: Array = field(metadata=_array(_ACTOR, np.float32))
+    seat_height: Array = field(metadata=_array(_ACTOR, np.float32))
+    steps: Array = field(metadata=_array(_SAMPLE, np.float32, 0, 6))
+    phase: Array = field(metadata=_array(_ACTOR, np.float32))
+    draws: Array = field(metadata=_array(_ACTOR, np.float32, DRAWS, empty=0.5))
+    action: Array = field(metadata=_array(_SEGMENT, np.int16, empty=NOTHING))
+    layered: Array = field(metadata=_array(_SEGMENT, bool))
+    start: Array = field(metadata=_array(_SEGMENT, np.float32))
+    end: Array = field(metadata=_array(_SEGMENT, np.float32))
+    side: Array = field(metadata=_array(_SEGMENT, np.int8, empty=BOTH))
+    speed: Array = field(metadata=_array(_SEGMENT, np.float32))
+    turn: Array = field(metadata=_array(_SEGMENT, np.float32))
+    tempo: Array = field(metadata=_array(_SEGMENT, np.float32, empty=1))
+    amplitude: Array = field(metadata=_array(_SEGMENT, np.float32, empty=1))
+    repetitions: Array = field(metadata=_array(_SEGMENT, np.int16))
+    together: Array = field(metadata=_array(_SEGMENT, bool))
+    meets: Array = field(metadata=_array(_SAMPLE, np.float32, empty=-1))
+    behind: Array = field(metadata=_array(_SAMPLE, bool))
+    apart: Array = field(metadata=_array(_SAMPLE, np.float32, 3))
+    shared: Array = field(metadata=_array(_SAMPLE, np.float32, DRAWS, empty=0.5))
 
     def __len__(self) -> int:
         return len(self.sample)
@@ -169,47 +177,15 @@ def on_grid(values: ArrayLike) -> Array:
 
 def empty_scenes(n: int, actors: int, segments: int) -> Scenes:
     """Return scenes of `n` samples without actions: all segments unused, all numbers zero or neutral."""
-    who = (n, actors)
-    what = (n, actors, segments)
-    ones = np.ones(who, np.float32)
-    persons = Persons(
-        index=np.zeros(who, np.int64),
-        stature=1.7 * ones,
-        legs=ones.copy(),
-        arms=ones.copy(),
-        shoulders=ones.copy(),
-        hips=ones.copy(),
-        age=30 * ones,
-        male=np.zeros(who, bool),
-        left_handed=np.zeros(who, bool),
-        energy=np.zeros(who, np.float32),
-        style=np.zeros(who, np.int16),
-    )
-    return Scenes(
-        sample=np.arange(n, dtype=np.int64),
-        theme=np.zeros(n, np.int16),
-        actors=np.full(n, actors, np.int16),
-        length=np.zeros(n, np.int32),
-        persons=persons,
-        origin=np.zeros((*who, 2), np.float32),
-        heading=np.zeros(who, np.float32),
-        seat_height=np.zeros(who, np.float32),
-        steps=np.zeros((n, 0, 6), np.float32),
-        phase=np.zeros(who, np.float32),
-        draws=np.full((*who, DRAWS), 0.5, np.float32),
-        action=np.full(what, NOTHING, np.int16),
-        layered=np.zeros(what, bool),
-        start=np.zeros(what, np.float32),
-        end=np.zeros(what, np.float32),
-        side=np.full(what, BOTH, np.int8),
-        speed=np.zeros(what, np.float32),
-        turn=np.zeros(what, np.float32),
-        tempo=np.ones(what, np.float32),
-        amplitude=np.ones(what, np.float32),
-        repetitions=np.zeros(what, np.int16),
-        together=np.zeros(what, bool),
-        meets=np.full(n, -1, np.float32),
-        behind=np.zeros(n, bool),
-        apart=np.zeros((n, 3), np.float32),
-        shared=np.full((n, DRAWS), 0.5, np.float32),
-    )
+    sizes = (n, actors, segments)
+    numbered: dict[str, Array] = {"sample": np.arange(n, dtype=np.int64), "actors": np.full(n, actors, np.int16)}
+    return Scenes(persons=Persons(**_empty(Persons, sizes)), **_empty(Scenes, sizes) | numbered)
+
+
+def _empty(record: type[Persons | Scenes], sizes: tuple[int, int, int]) -> dict[str, Array]:
+    arrays = {}
+    for array in fields(record):
+        if array.metadata:  # not the persons of a scene
+            shape = (*sizes[: array.metadata["axes"]], *array.metadata["inner"])
+            arrays[array.name] = np.full(shape, array.metadata["empty"], array.metadata["kind"])
+    return arrays

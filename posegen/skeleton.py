@@ -189,17 +189,16 @@ def body_offsets(persons: Persons, scale: float | Array = 1.0) -> Array:
             rest[j, 0] *= -1 if name.startswith("right_") else 1
     stature = np.asarray(persons.stature * scale, np.float32)
     offsets = rest * stature[..., None, None]
-    for factor, bones in (
-        (persons.legs, ("knee", "ankle")),
-        (persons.arms, ("elbow", "wrist")),
+    everywhere, sideways = slice(None), slice(0, 1)
+    for factor, axes, joints in (
+        (persons.legs, everywhere, ("knee", "ankle")),
+        (persons.arms, everywhere, ("elbow", "wrist")),
+        (persons.hips, sideways, ("hip",)),
+        (persons.shoulders, sideways, ("collar", "shoulder")),
     ):
-        for bone in bones:
-            for side in ("left_", "right_"):
-                offsets[..., JOINTS.index(side + bone), :] *= np.asarray(factor, np.float32)[..., None]
-    for factor, joints in ((persons.hips, ("hip",)), (persons.shoulders, ("collar", "shoulder"))):
         for joint in joints:
             for side in ("left_", "right_"):
-                offsets[..., JOINTS.index(side + joint), 0] *= np.asarray(factor, np.float32)
+                offsets[..., JOINTS.index(side + joint), axes] *= np.asarray(factor, np.float32)[..., None]
     return offsets.astype(np.float32)
 
 

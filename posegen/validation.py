@@ -41,7 +41,8 @@ _REASONS = {
 }
 
 Model = TypeVar("Model", bound=BaseModel)
-Where = Callable[[str], str]
+Where = str | Callable[[str], str]
+"""The prefix of messages that names the source of the data, such as ``"a.yaml: "``, or a function from a key to its prefix."""
 
 
 class StrictModel(BaseModel):
@@ -69,7 +70,7 @@ class Problem:
     origin: str = ""
 
 
-def validated(model: type[Model], data: object, where: Where) -> Model:
+def validated(model: type[Model], data: object, where: Where, context: Any = None) -> Model:
     """Validate plain data and return an instance of `model`.
 
     Parameters
@@ -77,8 +78,10 @@ def validated(model: type[Model], data: object, where: Where) -> Model:
     model : type
         A pydantic model.
     data : object
-    where : callable
-        Returns, for the dotted path of a key, the prefix that names the source of its value, such as ``"a.yaml: "``.
+    where : str or callable
+        The source of the data; see :data:`Where`.
+    context : object, optional
+        Passed to validators that ask for it.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def validated(model: type[Model], data: object, where: Where) -> Model:
         With one line for each problem.
     """
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context=context)
     except ValidationError as error:
         found = error.errors(include_url=False)
     # A file may have a hundred thousand problems: suggestions are computed only for those that are reported.
@@ -104,8 +107,8 @@ def refuse(problems: Sequence[Problem], where: Where, more: int = 0) -> UsageErr
     ----------
     problems : sequence of Problem
         At least one.
-    where : callable
-        See :func:`validated`.
+    where : str or callable
+        The source of the data; see :data:`Where`.
     more : int
         Number of further problems.
 
@@ -114,7 +117,10 @@ def refuse(problems: Sequence[Problem], where: Where, more: int = 0) -> UsageErr
     UsageError
         For the caller to raise.
     """
-    lines = [f"{where(p.origin or p.key)}{p.key}{': ' if p.key else ''}{p.text}" for p in problems[:_MOST_PROBLEMS]]
+    lines = []
+    for p in problems[:_MOST_PROBLEMS]:
+        source = where if isinstance(where, str) else where(p.origin or p.key)
+        lines.append(f"{source}{p.key}{': ' if p.key else ''}{p.text}")
     more += len(problems[_MOST_PROBLEMS:])
     if more:
         lines.append(f"and {more:,} more problem{'s' if more > 1 else ''}")

@@ -13,13 +13,25 @@ from numpy.typing import NDArray
 
 from posegen.checks.capsules import PARTS
 from posegen.library.channels import CHANNELS
-from posegen.randomness import philox
 from posegen.scene import LEFT
 from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS
 
 Array = NDArray[Any]
 
 TURN = 2 * np.pi
+
+
+def philox(counter: Any, key: Any) -> Array:
+    """Philox4x32-10 of uint32 words: counter [..., 4], key [..., 2]."""
+    words, keys = np.asarray(counter, np.uint32).astype(np.uint64), np.asarray(key, np.uint32).astype(np.uint64)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    c0, c1, c2, c3 = (words[..., i] for i in range(4))
+    k0, k1 = keys[..., 0], keys[..., 1]
+    for _ in range(10):
+        first, second = np.uint64(0xD2511F53) * c0, np.uint64(0xCD9E8D57) * c2
+        c0, c1, c2, c3 = (second >> half) ^ c1 ^ k0, second & low, (first >> half) ^ c3 ^ k1, first & low
+        k0, k1 = (k0 + np.uint64(0x9E3779B9)) & low, (k1 + np.uint64(0xBB67AE85)) & low
+    return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
 
 
 def cos_turns(x: Any) -> Any:

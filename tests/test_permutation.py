@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.randomness import Stream, permuted, philox
+from posegen.randomness import Stream, permuted
+from tests.naive import philox
 
 
 @given(st.integers(1, 3000), st.integers(0, 2**64 - 1), st.integers(0, 2**16 - 1))

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.randomness import Stream, choose, integers, normal, philox, philox_kernel, uniform
+from posegen.randomness import Stream, choose, integers, normal, philox_kernel, uniform
+from tests.naive import philox
 
 WORD = st.integers(0, 2**32 - 1)
 

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import nn
 
-from posegen.progress import SilentProgress
+from posegen.progress import Progress
 from posegen.training.data.training_data import TrainingData, open_training_data, statistics
 from posegen.training.model_files import build_model, load_model
 from posegen.training.settings import Settings, load_settings
@@ -58,7 +58,7 @@ class Posegen:
         return model
 
 
-class _StepCounter(SilentProgress):
+class _StepCounter(Progress):
     """Call a function after each step."""
 
     def __init__(self, after_step: Callable[[], None]) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from posegen.captions.statements import MOST_SEGMENTS, Facts, SegmentFacts, Statement, make_statement
 from posegen.constants import DIRECTIONS, PATHS, SPEEDS
-from posegen.library.load import Library, cached_per_library
+from posegen.library.load import Library
 from posegen.scene import LEFT, RIGHT
 
 Array = NDArray[Any]
@@ -327,7 +327,7 @@ class Grammar:
         return str(places[choice % len(places)]) if places else ""
 
 
-@cached_per_library
+@cache
 def grammar_of(library: Library) -> Grammar:
     """Return the grammar of a library's words."""
     return Grammar(library)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
-from posegen.library.load import Library, cached_per_library
+from posegen.library.load import Library
 
 ANY = "*"
 """Any action, as :attr:`Meaning.action` of a detail."""
@@ -91,7 +92,7 @@ def split_words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-@cached_per_library
+@cache
 def lexicon_of(library: Library) -> Lexicon:
     """Return the lexicon of a library's language."""
     return Lexicon(library)

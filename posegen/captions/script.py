@@ -14,7 +14,7 @@ from posegen.config.schema import Config
 from posegen.constants import AROUND, AVERAGE_LEG, SPEED_BOUNDS
 from posegen.errors import UsageError
 from posegen.library.load import Library
-from posegen.library.styles import Style
+from posegen.library.schema import Style
 from posegen.planning.population import leg_height, persons, seat_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STANDING, STEP, WALK, Repertoire, repertoire
 from posegen.planning.segments import AFTER, BEFORE

@@ -8,13 +8,14 @@ segment states is checked in :mod:`posegen.checks.segments`.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, SPEED_BOUNDS
-from posegen.library.load import Library, cached_per_library
+from posegen.library.load import Library
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
@@ -185,7 +186,7 @@ def segment_rows(scenes: Scenes, library: Library, segments: Segments) -> list[l
     ]
 
 
-@cached_per_library
+@cache
 def _parts(library: Library) -> list[list[list[str]]]:
     return [[list(parts_of(library.action(name), side)) for side in (LEFT, RIGHT, BOTH)] for name in library.actions]
 

@@ -2,7 +2,7 @@
 
 A side and a count show in a *signal*: a distance between parts of the body, frame by frame. The signal of one side is that of
 the limb on this side, or towards this side; that of both sides is the mean of the two. Which signal an action has is part of
-the library (:mod:`posegen.library.actions`); comparing evidence with statements is done in :mod:`posegen.checks.statements`.
+the library (:mod:`posegen.library.schema`); comparing evidence with statements is done in :mod:`posegen.checks.statements`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from posegen.constants import AVERAGE_LEG, DEGREES
 from posegen.kernels import Scalar, kernel
-from posegen.library.actions import SIGNALS, Signal
 from posegen.library.load import Library
+from posegen.library.schema import SIGNALS, Signal
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
 

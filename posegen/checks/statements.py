@@ -8,6 +8,7 @@ possible statements of many segments at once; both use the same thresholds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from posegen.captions.segments import SIDES, Segments
 from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, measure_evidence
 from posegen.checks.partners import find_partners
 from posegen.constants import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
-from posegen.library.load import Library, cached_per_library
+from posegen.library.load import Library
 from posegen.scene import BOTH
 
 Array = NDArray[Any]
@@ -89,7 +90,7 @@ class _Signs(NamedTuple):
     bound: Array
 
 
-@cached_per_library
+@cache
 def _signs(library: Library) -> _Signs:
     actions = [library.action(name) for name in library.actions]
     gaits = list(SPEED_BOUNDS)

@@ -77,7 +77,7 @@ def evaluate(
     from posegen.evaluation.plausibility import MEASURES
 
     if figure is not None:
-        from posegen.extras import require_extra
+        from posegen.plugins import require_extra
         from posegen.viewing.render import check_path
 
         require_extra("view")

@@ -13,7 +13,7 @@ import click
 
 from posegen.cli.options import example
 from posegen.errors import PosegenError, UsageError
-from posegen.extras import install_hint
+from posegen.plugins import install_hint
 from posegen.version import __version__
 from posegen.wording import did_you_mean, printable, shown
 

@@ -72,7 +72,7 @@ def train(
     With --init, DATASET may be your own clips: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a folder
     with CLASS/NAME.npy.
     """
-    from posegen.extras import require_extra
+    from posegen.plugins import require_extra
     from posegen.training.settings import load_settings
 
     require_extra("train")

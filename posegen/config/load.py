@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from posegen.config.quotas import quota_problems
+from posegen.config.quotas import action_weight, quota_problems
 from posegen.config.schema import Config, Story
 from posegen.errors import PosegenError, UsageError
 from posegen.library.load import Library, load_library
@@ -234,7 +234,6 @@ def _idle_themes(story: Story, library: Library) -> Iterator[Problem]:
     """Yield the themes that may occur but have no action left."""
     for name, theme in library.themes.items():
         weight = theme.weight if story.themes is None else story.themes.get(name, 0.0)
-        actions = theme.actions.items()
-        if weight and not any(own * library.action(action).weight * story.actions.get(action, 1.0) for action, own in actions):
+        if weight and not any(action_weight(story, library, name, action) for action in theme.actions):
             text = f"leaves the theme {name!r} without an action; raise one of them, or drop the theme"
             yield Problem("story.actions" if story.actions else "story.themes", text)

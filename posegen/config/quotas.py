@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from posegen.config.schema import Population, Quota, Quotas, Story
-from posegen.library.interactions import Interaction
 from posegen.library.load import Library
+from posegen.library.schema import Interaction
 from posegen.validation import Problem
 from posegen.wording import did_you_mean
 
@@ -40,9 +40,8 @@ def quota_problems(quotas: Quotas, story: Story, population: Population, library
         yield Problem("quotas.caps", "cap every theme that may occur; leave one without a cap, for the remaining samples")
     capped_names = _capped(quotas, "action")
     for theme in (name for name, weight in weights.items() if weight):
-        if not any(
-            _weight(story, library, theme, action) for action in library.themes[theme].actions if action not in capped_names
-        ):
+        uncapped = [action for action in library.themes[theme].actions if action not in capped_names]
+        if not any(action_weight(story, library, theme, action) for action in uncapped):
             yield Problem("quotas.caps", f"cap every action of the theme {theme!r}; leave it one without a cap")
     for number, quota in enumerate(quotas.exact):
         key = f"quotas.exact[{number}]"
@@ -66,33 +65,27 @@ def _capped(quotas: Quotas, kind: str) -> set[object]:
     return {value for cap in quotas.caps if (value := getattr(cap, kind)) is not None}
 
 
-def _weight(story: Story, library: Library, theme: str, action: str) -> float:
+def action_weight(story: Story, library: Library, theme: str, action: str) -> float:
+    """Return the weight of an action in a theme; 0 if it does not occur."""
     own = library.themes[theme].actions.get(action, 0.0)
     return own * library.action(action).weight * story.actions.get(action, 1.0)
 
 
 def _unknown(quotas: Quotas, library: Library) -> Iterator[Problem]:
-    named = [
-        (f"quotas.exact[{i}].{kind}s", kind, name)
-        for i, quota in enumerate(quotas.exact)
-        for kind, names in (("action", quota.actions), ("interaction", quota.interactions))
-        for name in names
-    ]
-    for key, entries in (("exact", quotas.exact), ("caps", quotas.caps)):
-        for i, entry in enumerate(entries):
-            for kind in ("action", "interaction", "theme", "style"):
-                name = getattr(entry, kind, None)
-                if name is not None:
-                    named.append((f"quotas.{key}[{i}].{kind}", kind, name))
-    known = {
+    known: dict[str, Collection[str]] = {
         "action": library.actions,
-        "interaction": tuple(library.interactions),
-        "theme": tuple(library.themes),
-        "style": tuple(library.styles),
+        "interaction": library.interactions,
+        "theme": library.themes,
+        "style": library.styles,
     }
-    for key, kind, name in named:
-        if name not in known[kind]:
-            yield Problem(key, f"unknown {kind} {name!r}{did_you_mean(name, known[kind])}")
+    for group, entries in (("exact", quotas.exact), ("caps", quotas.caps)):
+        for i, entry in enumerate(entries):
+            for kind, names in known.items():
+                for key in (kind, f"{kind}s"):
+                    given = getattr(entry, key, None) or ()
+                    for name in (given,) if isinstance(given, str) else given:
+                        if name not in names:
+                            yield Problem(f"quotas.{group}[{i}].{key}", f"unknown {kind} {name!r}{did_you_mean(name, names)}")
 
 
 def _theme_problems(key: str, quota: Quota, story: Story, library: Library, offered: _Themes) -> Iterator[Problem]:
@@ -102,7 +95,7 @@ def _theme_problems(key: str, quota: Quota, story: Story, library: Library, offe
         return
     themes = list(free) if quota.theme is None else [quota.theme]
     for action in quota.actions:
-        if not any(_weight(story, library, theme, action) for theme in themes):
+        if not any(action_weight(story, library, theme, action) for theme in themes):
             where = f"the theme {quota.theme!r}" if quota.theme else "any theme that may occur without a cap"
             yield Problem(f"{key}.actions", f"{action!r} does not occur in {where}; choose another theme, or raise its weight")
 

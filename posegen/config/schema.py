@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -51,49 +51,22 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CAPPED_KINDS = ("action", "interaction", "theme", "style", "left_handed", "female", "age")
 
 
-class _Limits(Protocol):
-    @property
-    def min(self) -> float: ...
-    @property
-    def max(self) -> float: ...
-
-
-AnyLimits = TypeVar("AnyLimits", bound=_Limits)
-
-
 def _integer(value: object) -> object:
     """Convert 250.0 to 250; leave everything else, such as true or "250", for strict validation."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _ordered(limits: AnyLimits) -> AnyLimits:
-    if limits.min > limits.max:
-        msg = f"min must not be above max (got min {limits.min:g}, max {limits.max:g})"
-        raise ValueError(msg)
-    return limits
-
-
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names:
-        msg = "is empty; name at least one field"
-        raise ValueError(msg)
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
-        msg = f"has {repeated} twice; name each field once"
+        msg = f"has {repeated} twice; name each once"
         raise ValueError(msg)
     return names
 
 
-def _some_theme(weights: dict[str, float]) -> dict[str, float]:
+def _some_weight(weights: dict[str, float], info: ValidationInfo) -> dict[str, float]:
     if not any(weights.values()):
-        msg = f"must give some theme a weight above 0 (got {shown(weights)})"
-        raise ValueError(msg)
-    return weights
-
-
-def _some_style(weights: dict[str, float]) -> dict[str, float]:
-    if not any(weights.values()):
-        msg = f"must give some style a weight above 0, such as neutral: 1 (got {shown(weights)})"
+        msg = f"must give some {str(info.field_name).removesuffix('s')} a weight above 0 (got {shown(weights)})"
         raise ValueError(msg)
     return weights
 
@@ -130,23 +103,37 @@ Years = Annotated[Number, Field(ge=6, le=100)]
 Frames = Annotated[Integer, Field(ge=SHORTEST, le=10_000)]
 FieldName = Annotated[str, AfterValidator(_known_field)]
 """A stored array of the motion, or a derived field."""
+Names = Annotated[tuple[str, ...], AfterValidator(_distinct)]
+SomeWeights = Annotated[dict[str, Weight], AfterValidator(_some_weight)]
 
 
-class Length(StrictModel):
+class _Range(StrictModel):
+    min: float
+    max: float
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        if self.min > self.max:
+            msg = f"min must not be above max (got min {self.min:g}, max {self.max:g})"
+            raise ValueError(msg)
+        return self
+
+
+class Length(_Range):
     """Frames of the shortest and the longest clip; the length of each clip is drawn uniformly."""
 
     min: Frames
     max: Frames
 
 
-class SpeedRange(StrictModel):
+class SpeedRange(_Range):
     """Range of the factor of the speed variant."""
 
     min: Annotated[Number, Field(ge=0.25, le=4)] = 0.8
     max: Annotated[Number, Field(ge=0.25, le=4)] = 1.25
 
 
-class ScaleRange(StrictModel):
+class ScaleRange(_Range):
     """Range of the factor of the scale variant."""
 
     min: Annotated[Number, Field(ge=0.5, le=2)] = 0.9
@@ -165,9 +152,9 @@ class Variants(StrictModel):
     A variant that another package registers in the entry point group ``posegen.variants`` is a key like those below.
     """
 
-    speed: Annotated[SpeedRange, AfterValidator(_ordered)] | None = SpeedRange()
+    speed: SpeedRange | None = SpeedRange()
     position: Shift | None = Shift()
-    scale: Annotated[ScaleRange, AfterValidator(_ordered)] | None = ScaleRange()
+    scale: ScaleRange | None = ScaleRange()
     mirror: Flag = True
 
     @property
@@ -188,7 +175,7 @@ class Variants(StrictModel):
         return create_model(cls.__name__, __base__=cls, **fields).model_validate(data)
 
 
-class AgeRange(StrictModel):
+class AgeRange(_Range):
     """Years of the youngest and of the oldest person."""
 
     min: Years = 18.0
@@ -209,8 +196,8 @@ class Population(StrictModel):
     persons: Annotated[Integer, Field(ge=1, le=10_000_000)] = 1000
     female: Share = 0.5
     left_handed: Share = 0.1
-    age: Annotated[AgeRange, AfterValidator(_ordered)] = AgeRange()
-    styles: Annotated[dict[str, Weight], AfterValidator(_some_style)] = {
+    age: AgeRange = AgeRange()
+    styles: SomeWeights = {
         "neutral": 0.6,
         "energetic": 0.08,
         "tired": 0.08,
@@ -221,14 +208,14 @@ class Population(StrictModel):
     }
 
 
-class ActorRange(StrictModel):
+class ActorRange(_Range):
     """Number of actors of a sample."""
 
     min: Annotated[Integer, Field(ge=1, le=8)] = 1
     max: Annotated[Integer, Field(ge=1, le=8)] = 1
 
 
-class SegmentRange(StrictModel):
+class SegmentRange(_Range):
     """Number of consecutive actions of a sample."""
 
     min: Annotated[Integer, Field(ge=1, le=16)] = 2
@@ -261,16 +248,16 @@ class Story(StrictModel):
     library : folder with additional action files
     """
 
-    actors: Annotated[ActorRange, AfterValidator(_ordered)] = ActorRange()
-    segments: Annotated[SegmentRange, AfterValidator(_ordered)] = SegmentRange()
+    actors: ActorRange = ActorRange()
+    segments: SegmentRange = SegmentRange()
     layering: Share = 0.35
-    themes: Annotated[dict[str, Weight], AfterValidator(_some_theme)] | None = None
+    themes: SomeWeights | None = None
     actions: dict[str, Weight] = {}
     interactions: Interactions = Interactions()
     library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
 
 
-class Speeds(StrictModel):
+class Speeds(_Range):
     """Slowest and fastest speed in metres per second."""
 
     min: Annotated[Number, Field(gt=0, le=15)]
@@ -292,13 +279,13 @@ class Quota(StrictModel):
     """
 
     samples: Annotated[Integer, Field(ge=1, le=MOST_SAMPLES)]
-    actions: tuple[str, ...] = ()
-    interactions: tuple[str, ...] = ()
-    speed: Annotated[Speeds, AfterValidator(_ordered)] | None = None
+    actions: Names = ()
+    interactions: Names = ()
+    speed: Speeds | None = None
     side: Literal["left", "right"] | None = None
     theme: str | None = None
     style: str | None = None
-    age: Annotated[AgeRange, AfterValidator(_ordered)] | None = None
+    age: AgeRange | None = None
     left_handed: Share | None = None
     female: Share | None = None
 
@@ -309,11 +296,6 @@ class Quota(StrictModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for key, names in (("actions", self.actions), ("interactions", self.interactions)):
-            repeated = next((name for name in names if names.count(name) > 1), None)
-            if repeated is not None:
-                msg = f"{key} has {repeated} twice; name each {key[:-1]} once"
-                raise ValueError(msg)
         if self.actions and self.interactions:
             msg = "actions and interactions are both listed; an interaction decides the actions: make two entries"
             raise ValueError(msg)
@@ -346,7 +328,7 @@ class Cap(StrictModel):
     style: str | None = None
     left_handed: Flag | None = None
     female: Flag | None = None
-    age: Annotated[AgeRange, AfterValidator(_ordered)] | None = None
+    age: AgeRange | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -408,11 +390,7 @@ class Store(StrictModel):
 
     shard: Annotated[Integer, Field(ge=1, le=100_000)] = 200
     chunk: Annotated[Integer, Field(ge=1, le=10_000)] = 20
-    fields: Annotated[tuple[FieldName, ...], AfterValidator(_distinct)] = (
-        "joints",
-        "action",
-        "contact",
-    )
+    fields: Annotated[tuple[FieldName, ...], AfterValidator(_distinct), Field(min_length=1)] = STORED_ARRAYS
 
     @model_validator(mode="after")
     def _divisible(self) -> Self:
@@ -443,7 +421,7 @@ class Config(StrictModel):
     workers: Annotated[Integer, Field(ge=1, le=1024)] | None = None
     frames: Frames = 250
     fps: Annotated[Literal[20, 25, 30, 60, 120], BeforeValidator(_integer)] = 25
-    length: Annotated[Length, AfterValidator(_ordered)] | None = None
+    length: Length | None = None
     variants: SerializeAsAny[Variants] = Variants()
     population: Population = Population()
     story: Story = Story()

@@ -19,7 +19,7 @@ import xxhash
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.word_vectors import HASHING, WORDLLAMA, hashing_encoder, load_wordllama, wordllama_fingerprint
 from posegen.errors import UsageError
-from posegen.extras import require_extra
+from posegen.plugins import require_extra
 from posegen.wording import did_you_mean, nearest, shown
 
 DEFAULT = "all-MiniLM-L6-v2"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.extras import require_extra
 from posegen.machine import available_cores
+from posegen.plugins import require_extra
 
 EXACT = 20_000
 """Number of vectors up to which the search is exact; it takes half a minute of a core at most."""

@@ -43,7 +43,7 @@ from posegen.embedding.neighbours import EXACT, neighbour_index
 from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
-from posegen.progress import Progress, SilentProgress
+from posegen.progress import Progress
 
 PAIRS = "pairs"
 HEADER_FILE = "pairs/pairs.json"
@@ -325,7 +325,7 @@ def mine_pairs(
         if value < 1:
             msg = f"{name} must be at least 1 (got {value})"
             raise UsageError(msg)
-    start, display = time.monotonic(), progress or SilentProgress()
+    start, display = time.monotonic(), progress or Progress()
     dataset, embeddings = open_dataset(path), open_embeddings(path, encoder)
     folder, run = embeddings.folder, current_run()
     with locked(folder, run):

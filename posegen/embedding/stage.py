@@ -47,7 +47,7 @@ from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.embedding.runner import Runner, batch_budget, resolve_workers
 from posegen.embedding.texts import number_texts
 from posegen.errors import UsageError
-from posegen.progress import Progress, SilentProgress
+from posegen.progress import Progress
 from posegen.wording import shown
 
 SHARD, CHUNK = 2048, 256
@@ -178,7 +178,7 @@ def embed(
     PosegenError
         If the dataset is damaged, int8 is not accurate enough, or another process is embedding.
     """
-    start, display = time.monotonic(), progress or SilentProgress()
+    start, display = time.monotonic(), progress or Progress()
     dataset, worker_count = open_dataset(path), resolve_workers(workers)
     if isinstance(encoder, str):
         found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)

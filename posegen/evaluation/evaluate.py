@@ -14,7 +14,7 @@ from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_cl
 from posegen.evaluation.realism import Realism, Reference, Windows, compare_with_reference, describe_windows, measure_reference
 from posegen.evaluation.recording import block_recordings, read_blocks
 from posegen.evaluation.spread import Spread, SpreadTally
-from posegen.progress import Progress, SilentProgress
+from posegen.progress import Progress
 
 MAX_COMPARED_SAMPLES = 2000
 """Most samples whose base variant is compared with the reference; it bounds memory."""
@@ -77,7 +77,7 @@ def evaluate(
     step = -(-len(chosen) // MAX_COMPARED_SAMPLES)
     base = dataset.header.variants[0]
     statements, variety, people = StatementTally(dataset), VarietyTally(base), PeopleTally(library_of_dataset(dataset))
-    progress = progress or SilentProgress()
+    progress = progress or Progress()
     progress.start("evaluate", len(chosen) * len(dataset.header.variants), unit="clips")
     try:
         for block in read_blocks(dataset, chosen):

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from posegen.constants import GRAVITY
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.fields.velocity import differences
-from posegen.library.actions import OBJECTS, Object
+from posegen.library.schema import OBJECTS, Object
 from posegen.skeleton import JOINTS, mirror_name
 
 Array = NDArray[Any]

@@ -34,7 +34,7 @@ from posegen.generation.shard import FailedShard
 from posegen.library.load import load_library
 from posegen.machine import available_cores
 from posegen.plugins import FIELDS, STORED_ARRAYS
-from posegen.progress import Progress, SilentProgress
+from posegen.progress import Progress
 from posegen.quantities import human_bytes
 
 BLOCK_BYTES = 32 << 20
@@ -138,7 +138,7 @@ def derive(
             for shard, receipt in list_layer_receipts(path, header, layer)
             if isinstance(receipt, str)
         ]
-        written = _derive_shards(jobs, workers or available_cores(), progress or SilentProgress(), check) if jobs else 0
+        written = _derive_shards(jobs, workers or available_cores(), progress or Progress(), check) if jobs else 0
     return DerivationResult(
         path=path,
         layers=tuple(layer.name for layer in layers),

@@ -30,7 +30,7 @@ from posegen.generation.session import write_session
 from posegen.generation.shard import CompletedShard, FailedShard, ShardJob, ShardMeasures, make_shard, warm_up
 from posegen.library.load import load_library
 from posegen.machine import available_cores, free_disk
-from posegen.progress import Progress, SilentProgress
+from posegen.progress import Progress
 from posegen.quantities import human_bytes
 
 LEAST_SHARD_SECONDS = 300.0
@@ -152,7 +152,7 @@ def generate(
     _check_arguments(config, samples, workers, shard_timeout)
     path = default_path(config) if out is None else Path(out)
     header = new_header(config, load_library(config.story.library))
-    progress = progress or SilentProgress()
+    progress = progress or Progress()
     name, started = current_run(), time.monotonic()
     with write_session(path, name, create=True) as check:
         run = _open_run(path, header, samples, name, progress)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from posegen.skeleton import JOINT_LIMITS
 from posegen.wording import did_you_mean, shown
 
@@ -53,7 +55,8 @@ CHANNELS = (
 )
 """All channels, in the order in which kernels hold them."""
 
-ANCHORS = ("chest", "head", "floor", "meeting", "partner")
+Anchor = Literal["chest", "head", "floor", "meeting", "partner"]
+ANCHORS: tuple[str, ...] = get_args(Anchor)
 """Reference points of a hand: the uppermost joint of the spine or the head's joint, each rotating with it; the floor below the
 body's path, rotating with the heading; or the fixed point between two partners at the mean height of their shoulders, in units
 of the mean length of their arms."""

@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from posegen.errors import UsageError
-from posegen.library.actions import Action, ActionFile, Theme
-from posegen.library.interactions import Interaction, InteractionFile
-from posegen.library.styles import NEUTRAL, Style, StyleFile
+from posegen.library.schema import (
+    NEUTRAL,
+    Action,
+    ActionFile,
+    Interaction,
+    InteractionFile,
+    Style,
+    StyleFile,
+    Theme,
+    ThemeFile,
+)
 from posegen.library.words import check_words
-from posegen.validation import StrictModel, Where, validated
+from posegen.validation import StrictModel, validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
-
-Result = TypeVar("Result")
 
 _THEMES = "themes.yaml"
 _STYLES = "styles.yaml"
@@ -34,13 +40,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_FILES = 1000
 
 
-class _ThemeFile(StrictModel):
-    themes: dict[str, Theme]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Library:
-    """The actions, themes, words, styles and interactions of scenes.
+    """The actions, themes, words, styles and interactions of scenes. Two libraries are equal only if they are the same object.
 
     Attributes
     ----------
@@ -90,7 +92,8 @@ class Library:
         Action
         """
         if name not in self.entries:
-            raise _unknown(name, self.entries)
+            msg = f"unknown action {shown(name)}{did_you_mean(name, self.entries)}"
+            raise UsageError(msg)
         return self.entries[name]
 
     def index(self, name: str) -> int:
@@ -106,8 +109,7 @@ class Library:
         int
             Its position in `actions`.
         """
-        if name not in self._numbers:
-            raise _unknown(name, self.entries)
+        self.action(name)
         return self._numbers[name]
 
     def as_data(self) -> dict[str, Any]:
@@ -158,21 +160,22 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     Library
     """
     actions, family_of = _read_actions(base / "actions")
-    themes = _read_themes(base / _THEMES, actions, {})
-    file, words = base / _WORDS, _read_words(base / _WORDS)
-    styles = _read_styles(base / _STYLES)
-    interactions = _read_interactions(base / _INTERACTIONS, actions)
     if addition is not None:
         more_actions, more_families = _read_actions(addition)
         actions, family_of = actions | more_actions, family_of | more_families
-        if os.path.lexists(addition / _THEMES):
-            themes |= _read_themes(addition / _THEMES, actions, themes)
-        styles |= _read_styles(addition / _STYLES)
-        interactions |= _read_interactions(addition / _INTERACTIONS, actions)
+    themes: dict[str, Theme] = {}
+    styles: dict[str, Style] = {}
+    interactions: dict[str, Interaction] = {}
+    for folder in (base,) if addition is None else (base, addition):
+        themes |= _read_themes(folder / _THEMES, actions, themes)
+        styles |= _read_styles(folder / _STYLES)
+        interactions |= _read_interactions(folder / _INTERACTIONS, actions)
+    file, words = base / _WORDS, _read_mapping(base / _WORDS)
+    if addition is not None:
         file = _language(addition)
         if os.path.lexists(file):
             # English words are merged into posegen's; another language replaces them.
-            own = _read_words(file)
+            own = _read_mapping(file)
             words = _merged(words, own) if file.name == Path(_WORDS).name else own
     check_words(words, actions, styles, str(file))
     families: dict[str, list[str]] = {family: [] for family in sorted(set(family_of.values()))}
@@ -186,20 +189,6 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
         styles={NEUTRAL: Style()} | {name: styles[name] for name in sorted(styles)},
         interactions={name: interactions[name] for name in sorted(interactions)},
     )
-
-
-def cached_per_library(compute: Callable[[Library], Result]) -> Callable[[Library], Result]:
-    """Decorate a function of a library so that it runs once for each library; do not modify what it returns."""
-    results: dict[int, tuple[Library, Result]] = {}
-
-    @wraps(compute)
-    def cached(library: Library) -> Result:
-        # A library contains mappings and so has no hash. The entry keeps it alive, so that its id is not reused.
-        if id(library) not in results:
-            results[id(library)] = (library, compute(library))
-        return results[id(library)][1]
-
-    return cached
 
 
 @cache
@@ -223,7 +212,7 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     family_of: dict[str, str] = {}
     origin: dict[str, Path] = {}
     for file in files:
-        content = validated(ActionFile, _mapping(file), _prefix(file))
+        content = validated(ActionFile, _read_mapping(file), f"{file}: ")
         for name, action in content.actions.items():
             _check_name(file, "actions", name)
             if name in actions:
@@ -233,10 +222,19 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     return actions, family_of
 
 
+def _read_entries(file: Path, model: type[StrictModel], group: str) -> dict[str, Any]:
+    """Read the named entries of a file; none if it does not exist."""
+    if not os.path.lexists(file):
+        return {}
+    entries: dict[str, Any] = getattr(validated(model, _read_mapping(file), f"{file}: "), group)
+    for name in entries:
+        _check_name(file, group, name)
+    return entries
+
+
 def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str, Theme]) -> dict[str, Theme]:
-    themes = validated(_ThemeFile, _mapping(file), _prefix(file)).themes
+    themes: dict[str, Theme] = _read_entries(file, ThemeFile, "themes")
     for name, theme in themes.items():
-        _check_name(file, "themes", name)
         for action in theme.actions:
             if action not in actions:
                 msg = f"{file}: themes.{name}.actions.{action}: unknown action{did_you_mean(action, actions)}"
@@ -251,16 +249,21 @@ def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str,
 
 
 def _read_styles(file: Path) -> dict[str, Style]:
-    """Read a file of styles, if it exists."""
-    if not os.path.lexists(file):
-        return {}
-    styles = validated(StyleFile, _mapping(file), _prefix(file)).styles
-    for name in styles:
-        _check_name(file, "styles", name)
-        if name == NEUTRAL:
-            msg = f"{file}: styles.{name}: is reserved for persons without a style; choose another name"
-            raise UsageError(msg)
+    styles: dict[str, Style] = _read_entries(file, StyleFile, "styles")
+    if NEUTRAL in styles:
+        msg = f"{file}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name"
+        raise UsageError(msg)
     return styles
+
+
+def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, Interaction]:
+    interactions: dict[str, Interaction] = _read_entries(file, InteractionFile, "interactions")
+    for name, interaction in interactions.items():
+        for action in interaction.actions:
+            if action not in actions:
+                msg = f"{file}: interactions.{name}.beats: unknown action {shown(action)}{did_you_mean(action, actions)}"
+                raise UsageError(msg)
+    return interactions
 
 
 def _language(folder: Path) -> Path:
@@ -272,34 +275,12 @@ def _language(folder: Path) -> Path:
     return files[0] if files else folder / _WORDS
 
 
-def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, Interaction]:
-    """Read a file of interactions, if it exists."""
-    if not os.path.lexists(file):
-        return {}
-    interactions = validated(InteractionFile, _mapping(file), _prefix(file)).interactions
-    for name, interaction in interactions.items():
-        _check_name(file, "interactions", name)
-        for action in interaction.actions:
-            if action not in actions:
-                msg = f"{file}: interactions.{name}.beats: unknown action {shown(action)}{did_you_mean(action, actions)}"
-                raise UsageError(msg)
-    return interactions
-
-
-def _read_words(file: Path) -> dict[str, Any]:
-    return dict(_mapping(file))
-
-
-def _mapping(file: Path) -> dict[str, Any]:
+def _read_mapping(file: Path) -> dict[str, Any]:
     data = read_yaml(file)
     if not isinstance(data, dict):
         msg = f"{file}: must be a group of keys (got {shown(data)})"
         raise UsageError(msg)
     return data
-
-
-def _prefix(file: Path) -> Where:
-    return lambda _key: f"{file}: "
 
 
 def _check_name(file: Path, group: str, name: str) -> None:
@@ -315,7 +296,3 @@ def _merged(base: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, A
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = _merged(merged[key], value) if both else value
     return merged
-
-
-def _unknown(name: str, known: Mapping[str, Action]) -> UsageError:
-    return UsageError(f"unknown action {shown(name)}{did_you_mean(name, known)}")

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.kernels import Array
-from posegen.library.actions import Action, Key
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS
 from posegen.library.load import Library
+from posegen.library.schema import Action, Key
 from posegen.motion.gait.curves import half_cycle_later
 from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, stride_parameters
 from posegen.motion.workspace import ACTION

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from posegen.errors import PosegenError, UsageError
-from posegen.extras import require_extra
+from posegen.plugins import require_extra
 from posegen.wording import shown
 
 KEYS = ("POSEGEN_API_KEY", "OPENAI_API_KEY")

@@ -32,7 +32,7 @@ from posegen.library.load import Library, load_library
 from posegen.paraphrase import storage
 from posegen.paraphrase.comparison import paraphrase_difference
 from posegen.paraphrase.endpoint import PROMPT, Client, Server, connect
-from posegen.progress import Progress, SilentProgress
+from posegen.progress import Progress
 from posegen.validation import validated
 
 KIND = "paraphrases"
@@ -116,7 +116,7 @@ def paraphrase(
     begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), byte_hash([PROMPT.encode()])
     asked = storage.Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
     storage.check_provenance(folder, asked, run)
-    display = progress or SilentProgress()
+    display = progress or Progress()
     found, size = Paraphrases(folder), dataset.header.shard
     with locked(folder, run), storage.open_answers(folder / storage.ANSWERS) as answers, connect(server) as client:
         remove_temporary_files(folder)

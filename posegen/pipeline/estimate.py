@@ -18,7 +18,7 @@ from posegen.generation.profile.profile import Profile
 from posegen.generation.session import explain_disk_errors, interruptible
 from posegen.machine import free_disk
 from posegen.pipeline.run import MOST_SAMPLES, Request, animate_once, evaluate_once, list_stages
-from posegen.progress import Progress, SilentProgress
+from posegen.progress import Progress
 
 if TYPE_CHECKING:
     from posegen.training.settings import Settings
@@ -318,7 +318,7 @@ def _measure_training(request: Request, name: str) -> TrainingMeasures:
 
 def _measure_evaluation(request: Request) -> Callable[[int], Cost]:
     started = time.monotonic()
-    evaluate_once(request, SilentProgress())
+    evaluate_once(request, Progress())
     each = (time.monotonic() - started) / min(MOST_SAMPLES, request.config.samples)
     stored = (request.out / "evaluation.json").stat().st_size
     return lambda samples: Cost.measured_once("evaluate", each * min(MOST_SAMPLES, samples), stored)

@@ -101,7 +101,7 @@ def list_stages(request: Request) -> dict[str, Stage]:
     UsageError
         If a task or the preset is unknown, or a task is repeated.
     """
-    from posegen.extras import require_extra
+    from posegen.plugins import require_extra
 
     require_extra("train")
     from posegen.training.settings import load_settings

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from posegen.config.schema import Config
 from posegen.constants import RADIANS
-from posegen.library.interactions import Beat, Interaction
 from posegen.library.load import Library
+from posegen.library.schema import Beat, Interaction
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import STANDING, Repertoire
 from posegen.planning.segments import UNUSED, Columns, needed_seconds, speed_of

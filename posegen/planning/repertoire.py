@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 
 from posegen.config.schema import Config
 from posegen.errors import UsageError
-from posegen.library.actions import Action
-from posegen.library.load import Library, cached_per_library
+from posegen.library.load import Library
+from posegen.library.schema import Action
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import PARTS
 from posegen.wording import did_you_mean
@@ -69,7 +70,7 @@ class Repertoire:
     left: Array
 
 
-@cached_per_library
+@cache
 def repertoire(library: Library) -> Repertoire:
     """Return the properties of the library's actions."""
     actions = [library.action(name) for name in library.actions]
@@ -161,7 +162,7 @@ def action_weights(config: Config, library: Library) -> Array:
     return weights
 
 
-@cached_per_library
+@cache
 def _own_weights(library: Library) -> tuple[Array, Array]:
     """Return the weights of actions in each theme [themes, actions], and of actions alone [actions]."""
     rows = [[theme.actions.get(name, 0.0) for name in library.actions] for theme in library.themes.values()]

@@ -24,8 +24,7 @@ from posegen.arrays import Array
 from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
-from posegen.extras import require_extra
-from posegen.plugins import MODEL_FORMATS
+from posegen.plugins import MODEL_FORMATS, require_extra
 from posegen.randomness import Stream, normal
 from posegen.training.data.features import FEATURES
 from posegen.training.model_files import TrainedModel, build_model, load_motion_model

@@ -21,7 +21,7 @@ from posegen.arrays import Array
 from posegen.dataset.files import sync_folder
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.errors import UsageError
-from posegen.progress import Progress, SilentProgress
+from posegen.progress import Progress
 from posegen.training.data.cache import view_of
 from posegen.training.data.captions import open_captions
 from posegen.training.data.features import features_of
@@ -123,7 +123,7 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
     check_rate(trained, dataset.header.fps, source)
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.with_name(f".{out.name}~{os.getpid()}.temporary")
-    progress = progress or SilentProgress()
+    progress = progress or Progress()
     progress.start("predict", len(dataset) * len(dataset.header.variants), unit="clips")
     done, writer = 0, None
     try:
@@ -210,7 +210,7 @@ def encode_dataset(run: Path, path: Path, samples: int | None, progress: Progres
     view = view_of(dataset, trained.view.stride)
     source = ClipSource(dataset_origin(dataset), trained.task.recipes, view, numbers, captions)
     encoded: list[tuple[Array, Array, Array]] = []
-    progress = progress or SilentProgress()
+    progress = progress or Progress()
     progress.start("encode", len(numbers), unit="clips")
     try:
         for outputs, clips in model_outputs(trained.task, trained.model, source, None):

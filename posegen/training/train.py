@@ -21,8 +21,8 @@ from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
-from posegen.extras import require_extra
-from posegen.progress import Progress, SilentProgress
+from posegen.plugins import require_extra
+from posegen.progress import Progress
 from posegen.quantities import human_time
 from posegen.training.data.captions import Captions
 from posegen.training.hardware import Choices, Estimate, Reason, check_budget, choose_for_run, given_choices
@@ -144,7 +144,7 @@ def train(request: Request, progress: Progress | None = None) -> Result:
         If a file is damaged.
     """
     require_extra("train")
-    progress = progress or SilentProgress()
+    progress = progress or Progress()
     setup = open_setup(request)
     if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:
         progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")

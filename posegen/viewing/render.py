@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from posegen.errors import UsageError
-from posegen.extras import require_extra
+from posegen.plugins import require_extra
 from posegen.viewing.clip import Clip
 
 SUFFIXES = (".gif", ".png")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.checks.evidence import count_peaks, fill_signal, signal_index
-from posegen.library.actions import SIGNALS, Signal
+from posegen.library.schema import SIGNALS, Signal
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS, MIRROR_JOINTS
 from tests import naive

@@ -17,8 +17,8 @@ from posegen.checks.ranges import STRICTER, TOLERANCE, ranges_of
 from posegen.constants import GRID
 from posegen.evaluation.joint_angles import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap
-from posegen.library.actions import Range
 from posegen.library.load import Library, load_library
+from posegen.library.schema import Range
 from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS
 from tests.evaluation.figures import posed, standing, turn
 

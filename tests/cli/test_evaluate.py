@@ -16,7 +16,7 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.evaluation import evaluate as evaluation
-from posegen.progress import SilentProgress
+from posegen.progress import Progress
 from tests.evaluation.figures import wandering
 from tests.exchange.bvh_files import bvh_text
 
@@ -114,7 +114,7 @@ def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
     posegen.generate(posegen.load_config("smoke", overrides), samples=46, workers=1, out=path)
     held: dict[int, int] = {}
 
-    class Memory(SilentProgress):
+    class Memory(Progress):
         def update(self, done: int, details: str = "") -> None:
             held[done] = tracemalloc.get_traced_memory()[0]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from posegen.errors import UsageError
-from posegen.extras import EXTRAS, install_hint, require_extra
+from posegen.plugins import EXTRAS, install_hint, require_extra
 
 ROOT = Path(__file__).parents[2]
 NOT_FOR_USERS = {"peers", "dev", "all"}

@@ -8,9 +8,9 @@ import sys
 import click
 import pytest
 
+from posegen import __version__
 from posegen.cli.main import COMMANDS, main, run
 from posegen.errors import PosegenError, UsageError
-from posegen.version import __version__
 
 HEAVY = {"numpy", "numba", "pydantic", "pyarrow", "zarr", "torch", "yaml", "joblib", "rich", "matplotlib", "psutil", "xxhash"}
 

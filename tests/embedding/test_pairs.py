@@ -128,8 +128,8 @@ def parts(path: Path) -> dict[str, bytes]:
 KILLED = """
 import os, signal, sys
 from posegen.embedding import pairs
-from posegen.progress import SilentProgress
-class Killer(SilentProgress):
+from posegen.progress import Progress
+class Killer(Progress):
     def start(self, task, total, *, unit="samples", done=0):
         self.task = task
     def update(self, done, details=""):

@@ -26,8 +26,8 @@ from posegen.evaluation.plausibility import (
     segment_distance,
 )
 from posegen.evaluation.signals import CUT_OFF, log_dimensionless_jerk, low_pass, sparc
-from posegen.library.actions import Range
 from posegen.library.load import load_library
+from posegen.library.schema import Range
 from posegen.skeleton import JOINTS, PARTS
 from tests.evaluation.figures import FPS, posed, standing, turn, wandering
 

@@ -13,7 +13,7 @@ from posegen.fields.face import EXPRESSIONS, SPEECH
 from posegen.fields.field import Sequences
 from posegen.fields.keypoints import HIDDEN, OUTSIDE, SEEN
 from posegen.fields.objects import FLYING, HELD, LYING, RADIUS
-from posegen.library.actions import OBJECTS
+from posegen.library.schema import OBJECTS
 from posegen.skeleton import JOINTS, MIRROR_JOINTS, PARTS
 from tests.fields.conftest import computed, made
 

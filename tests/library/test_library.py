@@ -144,7 +144,7 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
         ),
         ("family: a\nactions: {x: {parts: [leg], duration: [1, 2]}}", "actions.x.parts[0]", "must be 'legs', 'trunk'"),
         ("family: a\nactions: {x: {duration: [1, 2]}}", "actions.x.parts", "is missing"),
-        ("family: a\nactions: {x: {parts: [legs], duration: [2, 1]}}", "actions.x", "from the smaller to the larger"),
+        ("family: a\nactions: {x: {parts: [legs], duration: [2, 1]}}", "actions.x.duration", "from the smaller to the larger"),
         ("family: a\nactions: {x: {parts: [legs], duration: [1, .nan]}}", "actions.x.duration[1]", "finite number"),
         ("family: a\nactions: {x: {parts: [legs]}}", "actions.x", "either `duration` or `repetitions`"),
         (f"family: a\nactions: {{x: {{{STAND}, support: gait}}}}", "actions.x", "a gait needs"),

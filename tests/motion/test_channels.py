@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.library.actions import Action
 from posegen.library.channels import CHANNELS
 from posegen.library.load import Library
+from posegen.library.schema import Action
 from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series
 from posegen.motion.gait.curves import HARMONICS, WALK_SPEEDS, curve_warp, warp_phase
 from posegen.motion.gait.steps import RUN, STEP, WALK

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.plausibility import body_overlap
-from posegen.library.actions import Action
+from posegen.library.schema import Action
 from posegen.motion.library_tables import style_tables
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import Person

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.library.actions import Action
 from posegen.library.channels import CHANNELS
 from posegen.library.load import Library
+from posegen.library.schema import Action
 from posegen.motion.trunk import place_upper_body
 from posegen.motion.workspace import Workspace
 from posegen.scene import LEFT, RIGHT

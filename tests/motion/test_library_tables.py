@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.library.actions import Action
 from posegen.library.channels import ANCHORS, CHANNELS
 from posegen.library.load import Library
+from posegen.library.schema import Action
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, PLANTED, SUPPORTS, ActionTables, library_tables
 from posegen.skeleton import PARTS
 from tests.motion.scripted import LIBRARY

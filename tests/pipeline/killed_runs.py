@@ -17,7 +17,7 @@ import posegen
 from posegen.embedding.stage import embed
 from posegen.evaluation.evaluate import evaluate
 from posegen.pipeline.run import Request, run_pipeline
-from posegen.progress import SilentProgress
+from posegen.progress import Progress
 from posegen.training.train import train
 from posegen.viewing.render import render_all
 from tests import preloading
@@ -39,7 +39,7 @@ KILLED_AT = {"generate": SAMPLES // 2, "embed": 0, "train retrieval": 4, "train 
 """Progress at which a stage is killed; the others are killed at their start."""
 
 
-class Killer(SilentProgress):
+class Killer(Progress):
     """A display of progress that kills the process in one stage."""
 
     def __init__(self, killed_in: str | None) -> None:

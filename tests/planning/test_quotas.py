@@ -250,7 +250,7 @@ EXACT = "quotas.exact=[{%s}]"
             "quotas.exact[0].interactions: need two actors; set story.actors.max to 2",
         ),
         ([EXACT % "samples: 4, interactions: [hugg]", TWO], "unknown interaction 'hugg'; did you mean 'hug'?"),
-        ([EXACT % "samples: 4, interactions: [hug, hug]", TWO], "interactions has hug twice; name each interaction once"),
+        ([EXACT % "samples: 4, interactions: [hug, hug]", TWO], "quotas.exact[0].interactions: has hug twice; name each once"),
         ([EXACT % "samples: 4, interactions: [hug], actions: [wave]", TWO], "make two entries"),
         ([EXACT % "samples: 4, interactions: [hug], side: left", TWO], "side is that of an action"),
         (

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from posegen import __version__
 from posegen.config.schema import MOST_SAMPLES, Config
 from posegen.errors import UsageError
 from posegen.generation.plan import MARGIN
@@ -35,8 +36,7 @@ from posegen.generation.profile.stages import StageTime, limiting_resource, mean
 from posegen.generation.run import default_path
 from posegen.generation.session import explain_disk_errors, interruptible
 from posegen.machine import available_cores, available_memory, free_disk, process_memory
-from posegen.progress import Progress, SilentProgress
-from posegen.version import __version__
+from posegen.progress import Progress
 
 DEFAULT_SAMPLES, DEFAULT_REPEATS = 1000, 5
 MOST_REPEATS, MOST_WORKERS = 100, 1024
@@ -210,7 +210,7 @@ def profile(
     targets = tuple(dict.fromkeys(targets)) or (config.samples,)
     _check_numbers(config, samples, targets, workers, repeats)
     path, requested = default_path(config) if out is None else Path(out), workers or config.workers
-    progress = progress or SilentProgress()
+    progress = progress or Progress()
     with interruptible(), explain_disk_errors(disk_folder(path)), temporary_folder(path) as folder:
         compiling = compile_seconds(config, progress)
         runs = []

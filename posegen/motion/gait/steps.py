@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from posegen.kernels import Array, Scalar, kernel
-from posegen.library.actions import Action, GaitOptions
 from posegen.library.channels import CHANNELS
+from posegen.library.schema import Action, GaitOptions
 from posegen.motion.gait.curves import WALK_SPEEDS, run_contact_seconds, run_table, walk_table
 
 FASTEST_STEPS = 3.8

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from posegen.extras import require_extra
+from posegen.plugins import require_extra
 from posegen.training.loop.timing import StepTimes
 from posegen.training.settings import Settings, log_interval
 

@@ -1,4 +1,4 @@
-"""The schema of actions and themes: the pydantic models of ``actions/*.yaml`` and ``themes.yaml``.
+"""The schema of the library: the pydantic models of its files of actions, themes, styles and interactions.
 
 Units in the files are degrees, seconds, metres per second and leg lengths. An action names its channels for the *near* side
 (the side that performs it) and the *far* side, or for ``left`` and ``right``.
@@ -6,19 +6,42 @@ Units in the files are degrees, seconds, metres per second and leg lengths. An a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Literal, Self, TypeVar, get_args
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from posegen.library.channels import check_channels, check_hand, check_hand_of_layer, check_pose, check_range
+from posegen.library.channels import (
+    SIDED_CHANNELS,
+    Anchor,
+    check_channels,
+    check_hand,
+    check_hand_of_layer,
+    check_pose,
+    check_range,
+)
 from posegen.validation import StrictModel
 
-Speeds = tuple[Annotated[float, Field(ge=0, le=15)], Annotated[float, Field(ge=0, le=15)]]
-Angles = tuple[Annotated[float, Field(ge=-720, le=720)], Annotated[float, Field(ge=-720, le=720)]]
+Pair = TypeVar("Pair", tuple[float, float], tuple[int, int])
+
+
+def _ascending(pair: Pair) -> Pair:
+    if pair[0] > pair[1]:
+        msg = f"ranges run from the smaller to the larger (got {pair[0]:g}, {pair[1]:g})"
+        raise ValueError(msg)
+    return pair
+
+
+_Speed = Annotated[float, Field(ge=0, le=15)]
+_Angle = Annotated[float, Field(ge=-720, le=720)]
+_Duration = Annotated[float, Field(ge=0.1, le=600)]
+_Count = Annotated[int, Field(ge=1, le=1000)]
+_Metres = Annotated[float, Field(ge=0, le=20)]
+Speeds = Annotated[tuple[_Speed, _Speed], AfterValidator(_ascending)]
+Angles = Annotated[tuple[_Angle, _Angle], AfterValidator(_ascending)]
+Durations = Annotated[tuple[_Duration, _Duration], AfterValidator(_ascending)]
+Counts = Annotated[tuple[_Count, _Count], AfterValidator(_ascending)]
+Distances = Annotated[tuple[_Metres, _Metres], AfterValidator(_ascending)]
 Seconds = Annotated[float, Field(ge=0, le=60)]
-Durations = tuple[Annotated[float, Field(ge=0.1, le=600)], Annotated[float, Field(ge=0.1, le=600)]]
-Counts = tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[int, Field(ge=1, le=1000)]]
 Coefficients = Annotated[list[Annotated[float, Field(ge=-360, le=360)]], Field(max_length=4)]
 Weight = Annotated[float, Field(ge=0, le=1000)]
 """The bounds refuse wrong units (milliseconds, centimetres) and durations that cannot be generated."""
@@ -51,35 +74,29 @@ pelvis. `reach` is from wrist to shoulder.
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
-Sign = TypeVar("Sign", bound=StrictModel)
 
-
-def _one_of(one: str, other: str) -> Callable[[Sign], Sign]:
-    def check(sign: Sign) -> Sign:
-        if (getattr(sign, one) is None) == (getattr(sign, other) is None):
-            msg = f"name one signal, as `{one}` or as `{other}`"
+class _OneSignal(StrictModel):
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        names = tuple(type(self).model_fields)
+        if len(names) - [getattr(self, name) for name in names].count(None) != 1:
+            msg = f"name one signal, as `{names[0]}` or as `{names[1]}`"
             raise ValueError(msg)
-        return sign
-
-    return check
+        return self
 
 
-class SideSign(StrictModel):
+class SideSign(_OneSignal):
     """The signal whose mean is larger, or smaller, on the side that performs the action."""
 
     more: Signal | None = None
     less: Signal | None = None
 
-    _one = model_validator(mode="after")(_one_of("more", "less"))
 
-
-class CountSign(StrictModel):
+class CountSign(_OneSignal):
     """The signal with one peak, or one dip, per repetition."""
 
     peaks: Signal | None = None
     dips: Signal | None = None
-
-    _one = model_validator(mode="after")(_one_of("peaks", "dips"))
 
 
 class Signs(StrictModel):
@@ -118,9 +135,6 @@ class Harmonics(StrictModel):
     sin: Coefficients = []
 
 
-Anchor = Literal["chest", "head", "floor", "meeting", "partner"]
-
-
 class Anchors(StrictModel):
     """Reference points of the near and the far hand; see :data:`posegen.library.channels.ANCHORS`."""
 
@@ -145,7 +159,20 @@ class Key(StrictModel):
         return self
 
 
-class Lift(StrictModel):
+class _Interval(StrictModel):
+    stage: Stage = "cycle"
+    begin: Share
+    end: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.begin >= self.end:
+            msg = f"begin must be before end (got {self.begin:g} and {self.end:g})"
+            raise ValueError(msg)
+        return self
+
+
+class Lift(_Interval):
     """An interval of a stage in which a foot is off the ground, as shares of the stage's duration.
 
     The foot moves to the position that its channels `foot_forward` and `foot_aside` have at the landing, in leg lengths from
@@ -153,34 +180,12 @@ class Lift(StrictModel):
     """
 
     foot: Literal["near", "far", "left", "right", "both"]
-    stage: Stage = "cycle"
-    begin: Share
-    end: Share
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        _check_order(self.begin, self.end)
-        return self
 
 
-class Touch(StrictModel):
+class Touch(_Interval):
     """An interval of a stage, in shares, in which a hand, a knee or the seat touches a surface or the other hand."""
 
     point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
-    stage: Stage = "cycle"
-    begin: Share
-    end: Share
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        _check_order(self.begin, self.end)
-        return self
-
-
-def _check_order(begin: float, end: float) -> None:
-    if begin >= end:
-        msg = f"begin must be before end (got {begin:g} and {end:g})"
-        raise ValueError(msg)
 
 
 class GaitOptions(StrictModel):
@@ -311,9 +316,6 @@ class Action(StrictModel):
             ),
             "`layered` needs `enter` and `exit` longer than 0": self.layered and not (self.enter > 0 and self.exit > 0),
             "give either `duration` or `repetitions`": (self.duration is None) == (self.repetitions is None),
-            "ranges run from the smaller to the larger": any(
-                r is not None and r[0] > r[1] for r in (self.speed, self.turn, self.duration, self.repetitions)
-            ),
         }
         for reason, wrong in problems.items():
             if wrong:
@@ -327,6 +329,155 @@ class Action(StrictModel):
         return self
 
 
+class Theme(StrictModel):
+    """A setting: its actions with their relative frequencies."""
+
+    actions: dict[str, Weight]
+    weight: Weight = 1.0
+
+
+NEUTRAL = "neutral"
+"""Name of the style of actions as written; it has no entry in a file."""
+
+Factor = Annotated[float, Field(ge=0.5, le=1.5)]
+_POSTURE = (
+    "pelvis_tilt",
+    "trunk_flexion",
+    "neck_flexion",
+    *(f"both_{c}" for c in SIDED_CHANNELS if not c.startswith("foot_")),
+)
+_FLAT = {"both_hip_flexion": 1, "both_ankle_dorsiflexion": 1, "both_knee_flexion": -1, "pelvis_tilt": -1}
+_STEEPEST = 45.0
+
+
+class Style(StrictModel):
+    """Differences between a person with this style and one without.
+
+    Attributes
+    ----------
+    tempo, amplitude : factors on the pace and the size of every action
+    speed : factor on the speed of locomotion, within the limits of the gait
+    cadence : factor on the steps per minute of a walk at the same speed
+    arm_swing : factor on the swing of the arms in walking and running
+    sway : factor on the sway in standing
+    bounce : leg lengths added to the vertical amplitude of the pelvis in each step of a walk; may be negative
+    sideways : leg lengths added to the lateral amplitude of the pelvis in a walk
+    width : metres added to the distance between the feet in walking
+    stance : share of the stride added to the stance of each foot in walking
+    clearance : metres added to the height of swinging feet in walking
+    posture : degrees added to channels in standing, sitting and locomotion; the feet stay flat
+    from_age : lowest age in years; the style becomes more frequent with each year above
+    """
+
+    tempo: Factor = 1.0
+    amplitude: Factor = 1.0
+    speed: Factor = 1.0
+    cadence: Factor = 1.0
+    arm_swing: Annotated[float, Field(ge=0, le=2)] = 1.0
+    sway: Annotated[float, Field(ge=0, le=3)] = 1.0
+    bounce: Annotated[float, Field(ge=-0.01, le=0.02)] = 0.0
+    sideways: Annotated[float, Field(ge=-0.02, le=0.04)] = 0.0
+    width: Annotated[float, Field(ge=-0.05, le=0.15)] = 0.0
+    stance: Annotated[float, Field(ge=-0.05, le=0.08)] = 0.0
+    clearance: Annotated[float, Field(ge=0, le=0.1)] = 0.0
+    posture: dict[str, float] = Field(default_factory=dict)
+    from_age: Annotated[float, Field(ge=0, le=100)] = 0.0
+
+    @model_validator(mode="after")
+    def _posture(self) -> Self:
+        check_pose(self.posture)
+        for name, value in self.posture.items():
+            if name not in _POSTURE:
+                msg = f"{name} is not a posture; use an angle that is equal on both sides, one of {', '.join(_POSTURE)}"
+                raise ValueError(msg)
+            if abs(value) > _STEEPEST:
+                msg = f"{name} must be between -{_STEEPEST:g} and {_STEEPEST:g} degrees (got {value:.15g})"
+                raise ValueError(msg)
+        tilted = sum(sign * self.posture.get(name, 0.0) for name, sign in _FLAT.items())
+        if abs(tilted) > 1e-9:
+            off = f"(off by {tilted:.15g} degrees)"
+            msg = f"the feet would not be flat: hip and ankle must compensate for knee and pelvis tilt {off}"
+            raise ValueError(msg)
+        return self
+
+
+class Throw(StrictModel):
+    """An object that flies from the hands of one actor to the hands of the other.
+
+    Attributes
+    ----------
+    by : the actor who throws
+    release, caught : share of the thrower's and of the catcher's cycle at which it leaves and reaches the hands
+    speed : horizontal speed in metres per second, which determines the time of flight
+    """
+
+    by: Literal["first", "second"]
+    release: Share
+    caught: Share
+    speed: Annotated[float, Field(ge=1, le=40)]
+
+
+class Beat(StrictModel):
+    """Simultaneous actions of the two actors.
+
+    Attributes
+    ----------
+    first, second : names of their actions
+    later : delay of the second actor in seconds at tempo 1
+    thrown : an object that flies between them, which determines when the catcher begins
+    """
+
+    first: str
+    second: str
+    later: Annotated[float, Field(ge=0, le=10)] = 0.0
+    thrown: Throw | None = None
+
+
+class Interaction(StrictModel):
+    """An interaction of two actors.
+
+    Attributes
+    ----------
+    seen : signal in the joints that they interact
+    arms, metres : distance between them: a multiple of the summed length of both arms, plus a range in metres
+    aside : lateral offset of each from the other's near hand, in summed lengths of both arms
+    unlike : largest ratio of their statures
+    behind : whether the second actor walks behind the first
+    beats : consecutive pairs of actions
+    rounds : range of the number of times that all beats are performed
+    hold : range of seconds at tempo 1 of actions without repetitions
+    weight : relative frequency
+    """
+
+    seen: Literal["hands", "chests", "facing", "behind"]
+    arms: Annotated[float, Field(ge=0, le=5)] = 0.0
+    metres: Distances = (0.0, 0.0)
+    aside: Annotated[float, Field(ge=-1, le=1)] = 0.0
+    unlike: Annotated[float, Field(ge=1, le=10)] = 10.0
+    behind: Annotated[bool, Field(strict=True)] = False
+    beats: Annotated[list[Beat], Field(min_length=1, max_length=8)]
+    rounds: Counts = (1, 1)
+    hold: Durations = (1.0, 2.0)
+    weight: Weight = 1.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.arms and not self.metres[0]:
+            msg = "give the distance between the actors by `arms` or `metres`"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Names of the actions of both actors, each once."""
+        return tuple(dict.fromkeys(name for beat in self.beats for name in (beat.first, beat.second)))
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the actions of the first and of the second actor, each once, in the order of the beats."""
+        return tuple(dict.fromkeys(beat.first for beat in self.beats)), tuple(dict.fromkeys(beat.second for beat in self.beats))
+
+
 class ActionFile(StrictModel):
     """A file with a family of actions."""
 
@@ -334,8 +485,19 @@ class ActionFile(StrictModel):
     actions: dict[str, Action]
 
 
-class Theme(StrictModel):
-    """A setting: its actions with their relative frequencies."""
+class ThemeFile(StrictModel):
+    """The file of themes."""
 
-    actions: dict[str, Weight]
-    weight: Weight = 1.0
+    themes: dict[str, Theme]
+
+
+class StyleFile(StrictModel):
+    """The file of styles."""
+
+    styles: dict[str, Style]
+
+
+class InteractionFile(StrictModel):
+    """The file of interactions."""
+
+    interactions: dict[str, Interaction]
