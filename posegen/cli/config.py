@@ -20,7 +20,7 @@ def config() -> None:
 @set_option
 @output_options
 def show(source: str, overrides: Sequence[str], output: Output) -> None:
-    """Print all keys of a resolved config, and the identity of its datasets."""
+    """Print a resolved config and the identity of its datasets."""
     import yaml
 
     from posegen.config.load import load_config

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @click.command(epilog=example("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5"))
 @click.argument("dataset", type=PATH)
-@click.option("--encoder", metavar="NAME|PATH", help="Encoder model.  [default: one that needs no download]")
-@click.option("--workers", type=WHOLE, metavar="N", help="Batches embedded in parallel.  [default: from the number of cores]")
+@click.option("--encoder", metavar="NAME|PATH", help="Text encoder or training run.  [default: one that needs no download]")
+@click.option("--workers", type=WHOLE, metavar="N", help="Batches at the same time.  [default: from the number of cores]")
 @click.option("--name", metavar="NAME", help="Name of the embeddings.  [default: name of the encoder]")
 @click.option("--precision", metavar="P", help="float32, int8 (CPU) or bf16 (GPU).  [default: chosen for the machine]")
 @click.option("--max-tokens", type=WHOLE, metavar="N", help="Most tokens of a text.  [default: the limit of the model]")

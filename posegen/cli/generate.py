@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import (
-    Output,
-    config_option,
-    example,
-    folder_option,
-    output_options,
-    samples_option,
-    seed_option,
-    set_option,
-    workers_option,
-)
+from posegen.cli.options import Output, config_option, dataset_options, example, folder_option, output_options
 
 if TYPE_CHECKING:
     from posegen.generation.run import GenerationResult
@@ -30,11 +20,8 @@ if TYPE_CHECKING:
     epilog=example("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
 )
 @config_option
-@samples_option
-@workers_option
-@seed_option
+@dataset_options
 @folder_option("Dataset folder.  [default: data/CONFIG-SEED]")
-@set_option
 @click.option(
     "--shard-timeout",
     type=float,

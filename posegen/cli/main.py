@@ -8,13 +8,14 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 
 import click
 
+from posegen import __version__
 from posegen.cli.options import example
+from posegen.cli.streams import guard_streams
 from posegen.errors import PosegenError, UsageError
-from posegen.plugins import install_hint
-from posegen.version import __version__
 from posegen.wording import did_you_mean, printable, shown
 
 SUCCESS, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -75,7 +76,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog=example("posegen generate --config smoke"),
 )
 @click.version_option(__version__, message="posegen %(version)s", help="Print the version.")
@@ -96,11 +97,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0 success, 1 failure, 2 wrong usage or invalid input, 130 interrupted.
     """
-    code = run(posegen, sys.argv[1:] if arguments is None else arguments)
-    if arguments is None and code == INTERRUPTED:
-        # A second Ctrl-C during shutdown would end the process by the signal, with another exit code.
+    if arguments is not None:
+        return run(posegen, arguments)
+    guard_streams()
+    # A process that ignores it, or whose parent handles it, keeps that.
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
+    code = run(posegen, sys.argv[1:])
+    if code == INTERRUPTED:
+        # A second signal during shutdown would end the process with another exit code.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     return code
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    """Handle SIGTERM like Ctrl-C; a second one ends the process at once."""
+    signal.signal(number, signal.SIG_DFL)
+    raise KeyboardInterrupt
 
 
 def run(command: click.Command, arguments: Sequence[str]) -> int:
@@ -141,6 +155,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     except MemoryError as error:
         return _report(f"not enough memory: {error}", FAILURE)
     except ModuleNotFoundError as error:
+        from posegen.plugins import install_hint
+
         message = install_hint(error)
         if message is None:
             raise

@@ -64,7 +64,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 
 
 config_option = click.option(
-    "--config", metavar="NAME|PATH", default="default", show_default=True, help="Name of a preset, or path of a YAML file."
+    "--config", metavar="NAME|PATH", default="default", help="Name of a preset, or path of a YAML file."
 )
 set_option = click.option(
     "--set",
@@ -76,6 +76,11 @@ set_option = click.option(
 samples_option = click.option("--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")
 workers_option = click.option("--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core]")
 seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
+
+
+def dataset_options(command: Command) -> Command:
+    """Add the options that change a config; the command takes `samples`, `workers`, `seed` and `overrides`."""
+    return samples_option(workers_option(seed_option(set_option(command))))
 
 
 def folder_option(text: str) -> Callable[[Command], Command]:
@@ -91,12 +96,12 @@ def file_option(text: str, *, metavar: str = "FILE", required: bool = True) -> C
 def tasks_option(text: str) -> Callable[[Command], Command]:
     """Add ``--task`` for the models of a pipeline, which may be repeated; the command takes `tasks`."""
     default = ("retrieval", "motion")
-    return click.option("--task", "tasks", multiple=True, default=default, show_default=True, metavar="NAME", help=text)
+    return click.option("--task", "tasks", multiple=True, default=default, metavar="NAME", help=text)
 
 
 def preset_option(text: str) -> Callable[[Command], Command]:
     """Add ``--preset`` of a training; the command takes `preset`."""
-    return click.option("--preset", default="quick", show_default=True, metavar="NAME|PATH", help=text)
+    return click.option("--preset", default="quick", metavar="NAME|PATH", help=text)
 
 
 def budget_option(text: str) -> Callable[[Command], Command]:

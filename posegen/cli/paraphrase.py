@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 )
 @click.argument("dataset", type=PATH)
 @click.option("--endpoint", metavar="URL", required=True, help="Address of the server, such as http://localhost:8000/v1.")
-@click.option("--model", metavar="NAME", required=True, help="Name of the model, as the server has it.")
+@click.option("--model", metavar="NAME", required=True, help="Name of the model on the server.")
 @click.option("--limit", type=WHOLE, metavar="N", help="Number of samples, from the first.  [default: all]")
-@click.option("--in-flight", type=click.IntRange(1, 100), default=8, show_default=True, help="Simultaneous requests.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True, help="Seconds for one answer.")
-@click.option("--attempts", type=click.IntRange(1, 20), default=6, show_default=True, help="Most requests for one caption.")
-@click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature.  [default: the server's]")
+@click.option("--in-flight", type=click.IntRange(1, 100), metavar="N", default=8, help="Simultaneous requests.")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), metavar="T", default=60.0, help="Seconds for one answer.")
+@click.option("--attempts", type=click.IntRange(1, 20), metavar="N", default=6, help="Most requests for one caption.")
+@click.option("--temperature", type=click.FloatRange(0, 2), metavar="X", help="Sampling temperature.  [default: the server's]")
 @output_options
 def paraphrase(
     dataset: Path, endpoint: str, model: str, limit: int | None, in_flight: int, output: Output, **settings: Any
 ) -> None:
     """Paraphrase the captions of DATASET with a language model.
 
-    The server is any that implements OpenAI's chat completions. Its key is read from the variable POSEGEN_API_KEY or
-    OPENAI_API_KEY. Each distinct caption is asked for once. A paraphrase that states another side, count, speed, direction,
+    Any server that implements OpenAI's chat completions can be used. Its key is read from the variable POSEGEN_API_KEY or
+    OPENAI_API_KEY. Each distinct caption is sent once. A paraphrase that states another side, count, speed, direction,
     order, person or action than its caption is refused. The others are stored beside the dataset, in paraphrases/MODEL. The
     same command resumes an interrupted run.
     """

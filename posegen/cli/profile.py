@@ -70,7 +70,7 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
     )
 )
 @config_option
-@click.option("--samples", type=WHOLE, default=1000, show_default=True, metavar="N", help="Samples of each measured run.")
+@click.option("--samples", type=WHOLE, default=1000, metavar="N", help="Samples of each measured run.")
 @click.option(
     "--target",
     "targets",
@@ -79,7 +79,7 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
     callback=_parse_targets,
     help="Numbers of samples to estimate.  [default: that of the config]",
 )
-@click.option("--repeats", type=WHOLE, default=5, show_default=True, metavar="R", help="Number of measured runs.")
+@click.option("--repeats", type=WHOLE, default=5, metavar="R", help="Number of measured runs.")
 @click.option(
     "--through",
     type=click.Choice(_STAGES),

@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import (
-    Output,
-    example,
-    folder_option,
-    output_options,
-    preset_option,
-    samples_option,
-    seed_option,
-    set_option,
-    tasks_option,
-    workers_option,
-)
+from posegen.cli.options import Output, dataset_options, example, folder_option, output_options, preset_option, tasks_option
 
 if TYPE_CHECKING:
     from posegen.pipeline.run import CompletedStage
@@ -36,15 +25,11 @@ if TYPE_CHECKING:
     "texts",
     multiple=True,
     default=("a person walks forward, then waves",),
-    show_default=True,
     metavar="TEXT",
     help="Text to animate with the task motion. May be repeated.",
 )
-@samples_option
-@workers_option
-@seed_option
+@dataset_options
 @folder_option("Result folder.  [default: runs/CONFIG-SEED]")
-@set_option
 @output_options
 def run(
     config: str,

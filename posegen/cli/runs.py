@@ -17,7 +17,7 @@ _NOT_CONTENT = ("log", "machine.", "memory.", "saving.")
 @click.argument("folder", type=PATH, default=Path("runs"))
 @output_options
 def runs(folder: Path, output: Output) -> None:
-    """List the training runs in FOLDER, by default ``runs``: the best first, with the settings in which they differ."""
+    """List the training runs in FOLDER (default: runs), the best first, with the settings in which they differ."""
     from posegen.errors import UsageError
     from posegen.training.runs.folder import find_runs
 

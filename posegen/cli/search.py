@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("dataset", type=PATH)
 @click.argument("text")
 @click.option("--encoder", metavar="NAME", help="Encoder whose embeddings are searched.  [default: the only one]")
-@click.option("--top", type=WHOLE, metavar="N", default=10, show_default=True, help="Number of samples.")
+@click.option("--top", type=WHOLE, metavar="N", default=10, help="Number of samples.")
 @output_options
 def search(dataset: Path, text: str, encoder: str | None, top: int, output: Output) -> None:
     """Find the samples of DATASET that match TEXT, best first.

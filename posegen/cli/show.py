@@ -30,7 +30,6 @@ from posegen.errors import UsageError
     "--variant",
     metavar="NAME",
     default="base",
-    show_default=True,
     help="Name of the variant, or 'all' for a .png of every variant.",
 )
 @file_option("Output file: .gif (animation) or .png (poses over time).")
@@ -47,7 +46,7 @@ def show(
     overrides: Sequence[str],
     output: Output,
 ) -> None:
-    """Draw a sample with its captions, actions and contacts, as an animation or as poses over time."""
+    """Draw a sample of DATASET or of --config, with captions, actions and contacts, as an animation or as poses over time."""
     from posegen.config.schema import MOST_SAMPLES
     from posegen.viewing.clip import clips_of_config, clips_of_dataset
     from posegen.viewing.render import check_path, render_all

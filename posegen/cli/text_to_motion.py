@@ -33,7 +33,7 @@ _out_option = file_option("Output file: .gif (animation), .png (poses over time)
 )
 @click.argument("text", metavar="TEXT")
 @_out_option
-@click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Random seed of what the text leaves open.")
+@click.option("--seed", type=WHOLE, metavar="S", default=0, help="Random seed of what the text leaves open.")
 @click.option("--seconds", type=float, metavar="T", help="Duration in seconds.  [default: the natural duration of the actions]")
 @click.option("--strict", is_flag=True, help="Fail if any word is not understood.")
 @output_options
@@ -80,11 +80,11 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
 @click.argument("run", type=PATH)
 @click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
 @_out_option
-@click.option("--seed", type=WHOLE, metavar="S", default=0, show_default=True, help="Random seed.")
+@click.option("--seed", type=WHOLE, metavar="S", default=0, help="Random seed.")
 @click.option("--whole", is_flag=True, help="Do not split a text that describes several actions one after another.")
 @click.option("--seconds", type=float, metavar="T", help="Duration of the motion of each text.  [default: that of a clip]")
 @click.option("--guidance", type=float, metavar="G", help="Classifier-free guidance scale (1 = off).  [default: 4]")
-@click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the training, if it is not found by its name.")
+@click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the training, if its name does not suffice to find it.")
 @output_options
 def animate(
     run: Path,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 )
 @click.argument("source", metavar="DATASET|CONFIG")
 @click.option(
-    "--task", required=True, metavar="NAME", help="The task: action, retrieval, motion, identity, attribute, text or a plug-in."
+    "--task", required=True, metavar="NAME", help="Task: action, retrieval, motion, identity, attribute, text or a plug-in's."
 )
 @preset_option("Training preset, or the path of a YAML file.")
 @folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
@@ -65,6 +65,10 @@ def train(
     output: Output,
 ) -> None:
     """Train a model on a dataset, or on a config whose samples are generated during training and not stored.
+
+    The tasks are: action (classify actions), retrieval (match motion and captions), motion (generate motion from text),
+    identity (recognise persons by their motion), attribute (estimate speed, cadence, energy and duration) and text (fine-tune
+    a text encoder). docs/training.md describes tasks, presets and settings.
 
     The hardware, the choices made for it and the estimated duration are shown first. The same command resumes a stopped run at
     its last checkpoint. If the dataset has grown since, it trains another round on all samples.

@@ -29,7 +29,7 @@ def predict(run: Path, dataset: Path, out: Path, output: Output) -> None:
 
 @click.command(name="export-model", epilog=example("posegen export-model runs/action-default-0-quick --format onnx"))
 @click.argument("run", type=PATH)
-@click.option("--format", "form", required=True, metavar="FORMAT", help=f"File format: {', '.join(MODEL_FORMATS.built_in)}.")
+@click.option("--format", "form", required=True, metavar="FORMAT", help=f"File format: {' or '.join(MODEL_FORMATS.built_in)}.")
 @file_option("File to write.  [default: RUN/export.FORMAT]", required=False)
 @output_options
 def export_model(run: Path, form: str, out: Path | None, output: Output) -> None:
