@@ -36,7 +36,8 @@ MOST_BYTES = 2 * 2**30
 """Largest size of all joints, unpacked."""
 MOST_LABEL_BYTES = 256 * 2**20
 """Largest size of each other array, unpacked."""
-MOST_CLIPS = 1_000_000
+MOST_CLIPS, LONGEST_CLIP = 1_000_000, 1_000_000
+"""Largest number of clips, and of frames of one."""
 LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
 FOLDER_FPS = 25.0
 _ARRAYS = ("joints", "offsets", "fps")
@@ -92,9 +93,11 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
         limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
         raise _fault(path, f"fps must be one number from {limits}", "Store the frames per second of the clips", fps)
     clips = [joints[start:stop] for start, stop in pairwise(offsets.tolist())]
+    names = [f"clip {i}" for i in range(len(clips))]
+    _check_lengths(path, names, clips)
     absent = np.full(len(clips), "")
     classes, subjects = (_checked_labels(path, name, arrays.get(name, absent), len(clips)) for name in _LABELS)
-    return Clips([f"clip {i}" for i in range(len(clips))], clips, float(fps.item()), classes, subjects)
+    return Clips(names, clips, float(fps.item()), classes, subjects)
 
 
 def read_clip_folder(path: Path) -> Clips:
@@ -117,7 +120,9 @@ def read_clip_folder(path: Path) -> Clips:
         with _readable(file, "cannot be read as an .npy file of a plain array"), file.open("rb") as stream:
             clips.append(_read_array(file, stream, "joints", file.stat().st_size))
         _check_joints(file, clips[-1])
-    return Clips([str(file) for file in files], clips, FOLDER_FPS, [file.parent.name for file in files], [""] * len(files))
+    names = [str(file) for file in files]
+    _check_lengths(path, names, clips)
+    return Clips(names, clips, FOLDER_FPS, [file.parent.name for file in files], [""] * len(files))
 
 
 def resample(joints: ArrayLike, fps: float, target_fps: float) -> Array:
@@ -174,6 +179,13 @@ def _check_joints(path: Path, joints: Array) -> None:
     if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or joints.dtype.kind != "f":
         fix = "Store the positions of SMPL's first 22 joints in metres, y up"
         raise _fault(path, f"joints must be float [frames, {len(JOINTS)}, 3]", fix, joints)
+
+
+def _check_lengths(path: Path, names: Sequence[str], clips: Sequence[Array]) -> None:
+    for name, joints in zip(names, clips, strict=True):
+        if len(joints) > LONGEST_CLIP:
+            problem = f"joints: {name} has {len(joints):,} frames; at most {LONGEST_CLIP:,} of a clip are read"
+            raise _fault(path, problem, "Cut it into shorter clips")
 
 
 def _checked_labels(path: Path, name: str, labels: Array, clips: int) -> list[str]:

@@ -140,6 +140,14 @@ def test_a_header_that_declares_more_than_the_file_has_is_refused(tmp_path: Path
         read_clip_folder(tmp_path / "folder")
 
 
+def test_a_clip_of_too_many_frames_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clip_files, "LONGEST_CLIP", 20)
+    assert "joints: clip 1 has 21 frames; at most 20 of a clip are read. Cut it" in refusal(archive_of(tmp_path / "a.npz"))
+    (tmp_path / "folder" / "walk").mkdir(parents=True)
+    np.save(tmp_path / "folder" / "walk" / "a.npy", np.zeros((21, 22, 3)))
+    assert "walk/a.npy has 21 frames" in refusal(tmp_path / "folder")
+
+
 def test_arrays_of_no_bytes_take_no_time(tmp_path: Path) -> None:
     path = archive_of(tmp_path / "a.npz", classes=None)
     with zipfile.ZipFile(path, "a") as packed:
