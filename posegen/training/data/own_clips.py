@@ -20,7 +20,7 @@ from posegen.skeleton import JOINTS, PARTS
 
 _SHORTEST, _LONGEST = 4, 100_000
 """Least and largest number of frames of a clip."""
-_FARTHEST = 100_000
+_FARTHEST = 10_000
 _MOST_FRAMES = MOST_BYTES // (len(JOINTS) * 3 * 4)
 _FEWEST_SUBJECTS = 10
 
