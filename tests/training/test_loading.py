@@ -83,8 +83,8 @@ def test_processes_that_cannot_start_change_no_batch(material: TrainingData) -> 
 
 @pytest.mark.slow
 def test_damaged_data_are_the_error_that_they_are(material: TrainingData, tmp_path: Path) -> None:
-    assert material.path is not None
-    copied = open_training_data(str(shutil.copytree(material.path, tmp_path / "damaged")), Data(stride=4), 0)
+    assert material.dataset is not None
+    copied = open_training_data(str(shutil.copytree(material.dataset.path, tmp_path / "damaged")), Data(stride=4), 0)
     assert copied.path is not None
     path = next((copied.path / FOLDER).glob("motion-*/00000.npy"))
     data = path.read_bytes()
