@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.captions.captions import kind_of_person, label_segments, write_captions
+from posegen.captions.captions import KINDS_OF_PEOPLE, kinds_of_people, label_segments, write_captions
 from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption
-from posegen.captions.script import AGES, GROWN, ScriptScene, make_script, plan_script
+from posegen.captions.script import AGES, GROWN, make_script, plan_script
 from posegen.captions.segments import find_segments, segment_rows
 from posegen.checks.segments import check_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors
@@ -102,8 +102,7 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
         row = batch.rows[0] | {"captions": [asked, *batch.rows[0]["captions"]]}
         arrays = batch.joints[0, 0], batch.action[0, 0], batch.contact[0, 0]
     else:
-        scene = plan_script(make_script(parsed, library), library, fps, seed, seconds)
-        scenes = scene.scenes
+        scenes, numbers = plan_script(make_script(parsed, library), library, fps, seed, seconds)
         motion = animate(scenes, library, int(scenes.length[0]), fps)
         arrays = motion.joints[0], motion.action[0], motion.contact[0]
         # What the joints do not show is not described.
@@ -114,15 +113,13 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
         actors = [{"seat_height": float(scenes.seat_height[0, 0]), "segments": rows[0][0]}]
         captions = [asked, *write_captions(scenes, library, config, segments)[0]]
         row = {"sample": 0, "variant": "base", "captions": captions, "actors": actors}
-        notes += _missing(parsed, scene, motion.joints, actors, segments.planned.tolist(), library, fps)
+        notes += _missing(parsed, [numbers[k] for k in segments.planned.tolist()], motion.joints, actors, library, fps)
     return Composition(text, *arrays, library.actions, fps, row, tuple(parsed.unknown), tuple(notes))
 
 
-def _missing(
-    parsed: ParsedCaption, scene: ScriptScene, joints: Array, actors: Any, planned: list[int], library: Library, fps: int
-) -> list[str]:
-    """Return a message for each statement of the text that the joints do not show."""
-    number_of = {scene.numbers[index]: number for number, index in enumerate(planned)}
+def _missing(parsed: ParsedCaption, numbers: list[int], joints: Array, actors: Any, library: Library, fps: int) -> list[str]:
+    """Return a message for each statement of the text that the joints do not show; `numbers` are those of visible segments."""
+    number_of = {number: visible for visible, number in enumerate(numbers)}
     observed = observe_actors(np.ascontiguousarray(joints), [actors], library, fps)[0]
     messages = []
     for statement in parsed.statements:
@@ -159,9 +156,9 @@ def _find_sample(
     config = _interaction_config(kinds, interaction, library, seed, seconds)
     for first in range(0, _MOST_SCENES, _SCENES_PLANNED):
         scenes = plan_scenes(config, library, np.arange(first, first + _SCENES_PLANNED))
-        fits, male, age = scenes.meets >= 0, scenes.persons.male, scenes.persons.age
+        fits, found = scenes.meets >= 0, kinds_of_people(scenes.persons)
         for actor, kind in kinds.items():
-            fits &= [kind_of_person(bool(male[i, actor]), float(age[i, actor])) == kind for i in range(_SCENES_PLANNED)]
+            fits &= found[:, actor] == KINDS_OF_PEOPLE.index(kind)
         for sample in (first + np.flatnonzero(fits)).tolist():
             batch = synthesize(config, [sample])
             if batch.rows[0]["attempt"] == 0 and _shows_all(batch.rows[0], interaction, library):

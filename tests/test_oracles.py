@@ -19,7 +19,7 @@ WITHOUT_ORACLE = {
     "posegen.checks.angles": {PROPERTIES: "put along fill_axes fill_trunk fill_neck fill_leg fill_arm fill_angles"},
     "posegen.checks.capsules": {
         TRIVIAL: "stature_of_legs rod_length",
-        PROPERTIES: "fill_offset fill_aside apart_sideways apart_by_length come_near limbs_cross",
+        PROPERTIES: "fill_aside apart_sideways apart_by_length come_near limbs_cross",
     },
     "posegen.checks.columns": {TRIVIAL: "fill_columns joint_column"},
     "posegen.checks.evidence": {

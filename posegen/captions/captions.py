@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.captions.grammar import (
     CHOICES,
     FINITE,
@@ -42,9 +42,8 @@ from posegen.config.schema import Config
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, repertoire
 from posegen.randomness import Stream, uniform
-from posegen.scene import Scenes
+from posegen.scene import Persons, Scenes
 
-Array = NDArray[Any]
 Row = dict[str, Any]
 Caption = dict[str, Any]
 """Text, kind and statements.
@@ -74,7 +73,7 @@ _DRAWS = _FIRST_SEGMENT + _SEGMENT_NUMBERS
 """Random numbers of a caption."""
 
 _GROWN, _OLDER = 16.0, 60.0
-_KINDS_OF_PEOPLE = ("girl", "boy", "woman", "man", "older_woman", "older_man")
+KINDS_OF_PEOPLE = ("girl", "boy", "woman", "man", "older_woman", "older_man")
 _NONE = -1
 
 
@@ -124,10 +123,6 @@ class _CaptionInputs(NamedTuple):
     most: int
     present: list[int]
 
-    def actors(self, i: int) -> list[_Actor]:
-        """Return the actors of a sequence."""
-        return self.people[i * self.most : i * self.most + self.present[i]]
-
 
 class _Wording(NamedTuple):
     """How captions of one kind are worded, for some sequences at once.
@@ -135,14 +130,13 @@ class _Wording(NamedTuple):
     Attributes
     ----------
     grammar : of the language
-    kind, detail : of the captions, and how many details they state
+    kind : of the captions
     inputs : of the sequences
     clauses, choices : for each segment, its clause and the number that it was chosen by
     """
 
     grammar: Grammar
     kind: str
-    detail: str
     inputs: _CaptionInputs
     clauses: list[Clause]
     choices: list[int]
@@ -184,7 +178,7 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
     for number, kind in enumerate(KINDS):
         own = choices[sequence, number, _FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
         clauses = grammar.clauses(inputs.facts, _DETAILS[kind], own)
-        wordings.append(_Wording(grammar, kind, _DETAILS[kind], inputs, clauses, own.tolist()))
+        wordings.append(_Wording(grammar, kind, inputs, clauses, own.tolist()))
     chosen, themes = choices[:, :, :_FIRST_SEGMENT].tolist(), list(library.themes)
     # Most variants of a sample show what the base shows, and most of the others have the same words.
     by_contents: dict[bytes, list[Caption]] = {}
@@ -208,7 +202,7 @@ def _captions(
     wordings: list[_Wording], i: int, theme: str, choices: list[list[int]], contents: bytes, written: dict[Any, Caption]
 ) -> list[Caption]:
     """Write the captions of sequence `i`; `contents` is all that they depend on, `written` holds those written so far."""
-    inputs, actors = wordings[0].inputs, None
+    inputs = wordings[0].inputs
     first, last = inputs.bounds[i], inputs.bounds[i + 1]
     shape = inputs.scene[i] + inputs.shape[8 * first : 8 * last]
     found = []
@@ -218,7 +212,7 @@ def _captions(
         key = (wording.kind, contents) if styled else (wording.kind, shape, *wording.clauses[first:last])
         caption = written.get(key)
         if caption is None:
-            actors = actors or inputs.actors(i)
+            actors = inputs.people[i * inputs.most : i * inputs.most + inputs.present[i]]
             write = _caption_of_one if len(actors) == 1 else _caption_of_several
             text, statements = write(wording, actors, theme, choice)
             caption = written[key] = {"text": text, "kind": wording.kind, "statements": statements}
@@ -268,10 +262,7 @@ def _caption_of_one(wording: _Wording, actors: list[_Actor], theme: str, choice:
         frames = grammar.sentences(kind, len(phrases) > 1)
         frame, named = frames[choice[_TEMPLATE] % len(frames)]
         ordered = len(phrases) < 2 or kind != "short" or joining % 2 == 0 or frame.second >= 0
-        if ordered:
-            text = _fill_frame(grammar, frame, phrases, joining >> 1)
-        else:
-            text = frame.head + _list_phrases(grammar, phrases, frame.first) + frame.tail
+        text = _fill_frame(grammar, frame, phrases, joining >> 1 if ordered else None)
     if named:
         subjects = words["subjects"][who]
         text = text.replace("{subject}", subjects[choice[_SUBJECT] % len(subjects)])
@@ -311,10 +302,7 @@ def _caption_of_several(wording: _Wording, actors: list[_Actor], theme: str, cho
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
         phrases = _actor_phrases(wording, actor, actor.style if choice[_WHO] % 3 == _STYLE_OF_ACTION else "", choice[_JOINING])
         ordered = len(phrases) < 2 or kind != "short" or choice[_JOINING] % 2 == 0
-        if ordered:
-            text = _join_phrases(grammar, phrases, FINITE, choice[_JOINING] >> 1)
-        else:
-            text = _list_phrases(grammar, phrases, FINITE)
+        text = _join_phrases(grammar, phrases, FINITE, choice[_JOINING] >> 1 if ordered else None)
         if "{partner}" in text:
             # Only the first two actors interact.
             partners = several["partner"] if pair else [several["numbered"][1 - min(actor.number, 1)]]
@@ -345,9 +333,17 @@ def _caption_of_both(wording: _Wording, actors: Sequence[_Actor], theme: str, ch
     if joint is None:
         return None
     verb = verb_forms(joint.verbs[choice[_JOINING] // _SUBJECT_PICKS % len(joint.verbs)], grammar.forms)
-    if wording.kind == "short":
-        return _short_of_both(grammar, choice, actors, split, verb)
-    return _narrative_of_both(grammar, choice, theme, split, verb)
+    statements = [make_statement(-1, "people", -1, "", "2")]
+    if wording.kind == "narrative":
+        return _narrative_of_both(grammar, choice, theme, split, verb, statements)
+    words = grammar.words["several"]["joint"]
+    pair = words["pair"][choice[_SUBJECT] % len(words["pair"])]
+    if choice[_WHO] % 2:
+        pair = pair_name(grammar.words, actors[0].who, actors[1].who)
+        statements += [make_statement(actor.number, "people", -1, "", actor.who) for actor in actors]
+    head, form, _, _, tail = compile_frame(words["short"][choice[_TEMPLATE] % len(words["short"])], grammar.forms)
+    text = (head + verb[form] + tail).replace("{pair}", pair)
+    return text, statements + _joint_statements(0, split[0])[0] + _joint_statements(1, split[1])[0]
 
 
 def _split_phrases(wording: _Wording, actor: _Actor, choice: Sequence[int]) -> _Meeting:
@@ -373,26 +369,16 @@ def _joint_statements(who: int, meeting: _Meeting) -> tuple[list[Statement], int
     return statements, numbers[0], numbers[-1]
 
 
-def _short_of_both(
-    grammar: Grammar, choice: Sequence[int], actors: Sequence[_Actor], split: tuple[_Meeting, _Meeting], verb: tuple[str, ...]
-) -> _Text:
-    joint = grammar.words["several"]["joint"]
-    statements = [make_statement(-1, "people", -1, "", "2")]
-    pair = joint["pair"][choice[_SUBJECT] % len(joint["pair"])]
-    if choice[_WHO] % 2:
-        pair = pair_name(grammar.words, actors[0].who, actors[1].who)
-        statements += [make_statement(actor.number, "people", -1, "", actor.who) for actor in actors]
-    head, form, _, _, tail = compile_frame(joint["short"][choice[_TEMPLATE] % len(joint["short"])], grammar.forms)
-    text = (head + verb[form] + tail).replace("{pair}", pair)
-    return text, statements + _joint_statements(0, split[0])[0] + _joint_statements(1, split[1])[0]
-
-
 def _narrative_of_both(
-    grammar: Grammar, choice: Sequence[int], theme: str, split: tuple[_Meeting, _Meeting], verb: tuple[str, ...]
+    grammar: Grammar,
+    choice: Sequence[int],
+    theme: str,
+    split: tuple[_Meeting, _Meeting],
+    verb: tuple[str, ...],
+    statements: list[Statement],
 ) -> _Text:
     joint, numbered = grammar.words["several"]["joint"], grammar.words["several"]["numbered"]
     texts = [grammar.crowd(theme, grammar.number(2), choice[_PLACE], choice[_TEMPLATE])]
-    statements = [make_statement(-1, "people", -1, "", "2")]
     for who, meeting in enumerate(split):
         if meeting.before:
             texts.append(capitalized(f"{numbered[who]} {_join_phrases(grammar, meeting.before, FINITE, choice[_JOINING])}."))
@@ -446,7 +432,7 @@ def _caption_inputs(scenes: Scenes, library: Library, segments: Segments) -> _Ca
     people = map(
         _Actor,
         list(range(most)) * len(scenes),
-        [_KINDS_OF_PEOPLE[number] for number in who.tolist()],
+        [KINDS_OF_PEOPLE[number] for number in who.tolist()],
         [names[number] for number in style.tolist()],
         segments.complete.tolist(),
         segments.bounds.tolist(),
@@ -488,17 +474,16 @@ def _events(segments: Segments, owner: Array, library: Library) -> tuple[Array, 
 
 def _people(scenes: Scenes, segments: Segments, owner: Array, library: Library) -> tuple[Array, Array]:
     """Return the kind of person and the style of each actor; 0 for no style, which is visible in standing and gaits only."""
-    people, actions = scenes.persons, repertoire(library)
+    actions = repertoire(library)
     upright = (actions.gait != NO_GAIT) | (np.arange(len(actions.gait)) == actions.standing)
     visible = np.zeros(len(segments.complete), bool)
     visible[owner[upright[segments.action]]] = True
-    grown = (people.age >= _GROWN).astype(np.int64) + (people.age >= _OLDER)
-    return (2 * grown + people.male).ravel(), np.where(visible, people.style.ravel(), 0)
+    return kinds_of_people(scenes.persons).ravel(), np.where(visible, scenes.persons.style.ravel(), 0)
 
 
-def kind_of_person(male: bool, age: float) -> str:
-    """Return boy, girl, man, woman, older_man or older_woman."""
-    return _KINDS_OF_PEOPLE[2 * ((age >= _GROWN) + (age >= _OLDER)) + male]
+def kinds_of_people(people: Persons) -> Array:
+    """Return the index into :data:`KINDS_OF_PEOPLE` of each person."""
+    return np.asarray(2 * ((people.age >= _GROWN).astype(np.int64) + (people.age >= _OLDER)) + people.male)
 
 
 def _actor_phrases(wording: _Wording, actor: _Actor, style: str, pick: int) -> list[_Phrase]:
@@ -517,12 +502,16 @@ def _actor_phrases(wording: _Wording, actor: _Actor, style: str, pick: int) -> l
     -------
     list of _Phrase
     """
-    grammar, _, detail, inputs, clauses, choices = wording
+    grammar, kind, inputs, clauses, choices = wording
     number, first, keys, covers, whiles = actor.number, actor.first, inputs.key, inputs.over, inputs.during
     found: list[_Phrase] = []
     described = -1
     claims: Sequence[tuple[str, str]] = ()
-    for row in _main_events(wording, actor) if detail == "none" else actor.events:
+    events = actor.events
+    if kind == "short":
+        # A short caption omits minor events, unless there are no others.
+        events = [row for row in events if covers[row] >= 0 or not grammar.minor[clauses[row].number]] or events
+    for row in events:
         clause, choice, over, during = clauses[row], choices[row], covers[row], whiles[row]
         if (
             clause.number == described
@@ -536,7 +525,7 @@ def _actor_phrases(wording: _Wording, actor: _Actor, style: str, pick: int) -> l
         else:
             if style and grammar.takes_style[clause.number]:
                 facts = inputs.facts.distinct[int(inputs.facts.number[row])]
-                clause = grammar.clause(with_style(facts, style), detail, choice)
+                clause = grammar.clause(with_style(facts, style), _DETAILS[kind], choice)
             texts, described, claims = clause.texts, clause.number, clause.claims
             if style and ("style", style) in claims:
                 # A style is stated once.
@@ -561,14 +550,8 @@ def _repeats(claims: Sequence[tuple[str, str]], before: Sequence[tuple[str, str]
     return all(claim in before for claim in claims) and not any(kind == "count" for kind, _ in before)
 
 
-def _main_events(wording: _Wording, actor: _Actor) -> list[int]:
-    """Return the events without minor ones, or all if there are no others."""
-    minor, clauses, over = wording.grammar.minor, wording.clauses, wording.inputs.over
-    return [row for row in actor.events if over[row] >= 0 or not minor[clauses[row].number]] or actor.events
-
-
-def _fill_frame(grammar: Grammar, frame: Frame, phrases: Sequence[_Phrase], offset: int) -> str:
-    """Return one sentence of all phrases; `offset` picks the words that join them."""
+def _fill_frame(grammar: Grammar, frame: Frame, phrases: Sequence[_Phrase], offset: int | None) -> str:
+    """Return one sentence of all phrases, joined as by :func:`_join_phrases`."""
     head, first, middle, second, tail = frame
     if second < 0:
         return head + _join_phrases(grammar, phrases, first, offset) + tail
@@ -576,8 +559,11 @@ def _fill_frame(grammar: Grammar, frame: Frame, phrases: Sequence[_Phrase], offs
     return alone + _join_phrases(grammar, phrases[1:], second, offset) + tail
 
 
-def _join_phrases(grammar: Grammar, phrases: Sequence[_Phrase], form: int, offset: int) -> str:
-    """Join phrases in the order of time."""
+def _join_phrases(grammar: Grammar, phrases: Sequence[_Phrase], form: int, offset: int | None) -> str:
+    """Join phrases in the order of time by the words that `offset` picks; with None, list them without stating their order."""
+    if offset is None:
+        joining, listed = grammar.words["joining"], [phrase[0][form] + phrase[1] for phrase in phrases]
+        return str(joining["comma"].join(listed[:-1]) + joining["and"] + listed[-1])
     text = phrases[0][0][form] + phrases[0][1]
     if len(phrases) > 1:
         then = grammar.then
@@ -586,13 +572,6 @@ def _join_phrases(grammar: Grammar, phrases: Sequence[_Phrase], form: int, offse
             text += link + texts[own if own >= 0 else form] + after
             offset += 1
     return text
-
-
-def _list_phrases(grammar: Grammar, phrases: Sequence[_Phrase], form: int) -> str:
-    """List phrases without stating their order."""
-    joining = grammar.words["joining"]
-    texts = [phrase[0][form] + phrase[1] for phrase in phrases]
-    return str(joining["comma"].join(texts[:-1]) + joining["and"] + texts[-1])
 
 
 def _phrase_statements(actor: int, phrases: Sequence[_Phrase], ordered: bool) -> list[Statement]:

@@ -14,14 +14,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
+from posegen.captions.segments import SIDES
 from posegen.captions.statements import MOST_SEGMENTS, Facts, SegmentFacts, Statement, make_statement
 from posegen.constants import DIRECTIONS, PATHS, SPEEDS
 from posegen.library.load import Library
-from posegen.scene import LEFT, RIGHT
-
-Array = NDArray[Any]
 
 CHOICES = 1 << 20
 """Number of ways in which a clause may be worded; a choice is a number below this."""
@@ -29,8 +27,6 @@ FINITE = 0
 """Index of the verb form that follows a subject: the first one of a language."""
 
 _VERB = "~"
-_SIDES = {LEFT: "left", RIGHT: "right"}
-_COUNTED = {1: "once", 2: "twice"}
 _MOST_VERB_WORDS = 3
 """Words of a verb; one more is allowed where few details are stated."""
 
@@ -278,7 +274,7 @@ class Grammar:
 
     def _details(self, facts: Facts, words: Mapping[str, Any], order: Sequence[str]) -> list[_Detail]:
         values = {
-            "side": _SIDES.get(facts.side, ""),
+            "side": SIDES[facts.side],
             "direction": DIRECTIONS[facts.direction],
             "speed": SPEEDS[facts.pace],
             "path": PATHS[facts.path],
@@ -300,9 +296,8 @@ class Grammar:
 
     def _counts(self, count: int) -> list[str]:
         counts = self.words["counts"]
-        if count in _COUNTED:
-            return list(counts[_COUNTED[count]])
-        return [phrase.replace("{number}", self.number(count)) for phrase in counts["more"]]
+        more = [phrase.replace("{number}", self.number(count)) for phrase in counts["more"]]
+        return {1: list(counts["once"]), 2: list(counts["twice"])}.get(count, more)
 
     def _sentences(self, kind: str, several: bool) -> list[tuple[Frame, bool]]:
         """Return the templates of one sentence for all clauses of a subject, each with whether it names the ``{subject}``.

@@ -64,9 +64,10 @@ class Lexicon:
         self.interactions = {joint.name: joint.actions for joint in joint_verbs(library)}
         self.phrases: dict[tuple[str, ...], list[Meaning]] = {}
         self._lengths: dict[str, list[int]] = {}
+        possessives = dict.fromkeys([*words["their"].values(), *words.get("reading", {}).get("their", ())])
         for text, meaning in [*_phrases(words), *_joint_phrases(words, library)]:
-            for version in _with_possessives(text, words):
-                self._add(tuple(split_words(version)), meaning)
+            for possessive in possessives if "{their}" in text else [""]:
+                self._add(tuple(split_words(text.replace("{their}", possessive))), meaning)
 
     def _add(self, phrase: tuple[str, ...], meaning: Meaning) -> None:
         if not phrase:
@@ -96,13 +97,6 @@ def split_words(text: str) -> list[str]:
 def lexicon_of(library: Library) -> Lexicon:
     """Return the lexicon of a library's language."""
     return Lexicon(library)
-
-
-def _with_possessives(text: str, words: Mapping[str, Any]) -> list[str]:
-    if "{their}" not in text:
-        return [text]
-    possessives = dict.fromkeys([*words["their"].values(), *words.get("reading", {}).get("their", ())])
-    return [text.replace("{their}", possessive) for possessive in possessives]
 
 
 def _phrases(words: Mapping[str, Any]) -> _Phrases:

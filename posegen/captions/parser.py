@@ -8,19 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from posegen.captions.lexicon import ANY, WORD, Meaning, lexicon_of, split_words
-from posegen.captions.statements import Statement
+from posegen.captions.statements import Statement, make_statement
 from posegen.library.load import Library
 from posegen.wording import nearest, shown
 
 _SENTENCE_ENDS = frozenset(".;!?")
 _MOST_SUGGESTED = 8
-
-
-class UnknownPhrase(NamedTuple):
-    """Words that were not understood, as written; `about` is the action that they describe, or empty."""
-
-    text: str
-    about: str
 
 
 class ParsedCaption(NamedTuple):
@@ -32,15 +25,15 @@ class ParsedCaption(NamedTuple):
         As captions have them; the segments of each actor are numbered as mentioned, from 0.
     unknown : list of str
         Parts of the text that were not understood, as written.
-    misplaced : list of UnknownPhrase
-        Known phrases that do not apply to the action that they describe; they are in `unknown`, too.
+    misplaced : dict of str to str
+        Known phrases, as written, and the action that each describes and does not apply to; they are in `unknown`, too.
     place : str
         Theme of the place that is named, or empty.
     """
 
     statements: list[Statement]
     unknown: list[str]
-    misplaced: list[UnknownPhrase]
+    misplaced: dict[str, str]
     place: str
 
 
@@ -76,7 +69,7 @@ class _Parser:
         self.text = text
         self.statements: list[Statement] = []
         self.unknown: list[tuple[int, int]] = []
-        self.misplaced: list[UnknownPhrase] = []
+        self.misplaced: dict[str, str] = {}
         self.place = ""
         self.actor = 0
         self.subject: Meaning | None = None
@@ -166,11 +159,9 @@ class _Parser:
         if "after" in by_kind:
             self.subordinate = True
             return self._expect_verb(self.link)
-        for link in ("then", "while"):
-            if link in by_kind:
-                return self._expect_verb(link)
-        if "list" in by_kind:
-            return self._expect_verb(self._link_after_subordinate(self.link or "list"))
+        link = next((kind for kind in ("then", "while") if kind in by_kind), "")
+        if link or "list" in by_kind:
+            return self._expect_verb(link or self._link_after_subordinate(self.link or "list"))
         if "people" in by_kind:
             self.several = by_kind["people"].number
             self.both = self.several == 2
@@ -184,6 +175,7 @@ class _Parser:
         return "filler" in by_kind
 
     def _expect_verb(self, link: str) -> bool:
+        """Expect a verb that is joined by `link`; return True, as every phrase that is taken does."""
         self.link, self.has_verb = link, False
         return True
 
@@ -214,7 +206,7 @@ class _Parser:
         action = self.actions[self.actor][segment]
         if kind == "partner":
             value = str(1 - self.actor)  # only the first two actors interact
-        self.statements.append({"actor": self.actor, "kind": kind, "segment": segment, "action": action, "value": value})
+        self.statements.append(make_statement(self.actor, kind, segment, action, value))
 
     def _assign_details(self) -> None:
         """Assign the waiting details to the latest segment."""
@@ -225,7 +217,7 @@ class _Parser:
             meaning = next((meaning for meaning in meanings if self._applies(meaning, actions[-1])), None)
             if meaning is None:
                 self.unknown.append(span)
-                self.misplaced.append(UnknownPhrase(self.text[slice(*span)], actions[-1]))
+                self.misplaced[self.text[slice(*span)]] = actions[-1]
             else:
                 for kind, value in meaning.claims:
                     self._state(kind, len(actions) - 1, value)
@@ -271,11 +263,7 @@ class _Parser:
         claims += [(number, "people", who) for number, who in enumerate(self.pair)]
         if self.subject is not None and not self.several:
             claims += [(0, "people", self.subject.who), (0, "style", self.subject.style)]
-        return [
-            {"actor": actor, "kind": kind, "segment": -1, "action": "", "value": value}
-            for actor, kind, value in claims
-            if value
-        ]
+        return [make_statement(actor, kind, -1, "", value) for actor, kind, value in claims if value]
 
     def _unknown_texts(self) -> list[str]:
         """Quote what was not understood; adjacent words are one part."""
@@ -302,14 +290,13 @@ def explain_unknown(parsed: ParsedCaption, library: Library) -> list[str]:
         A line for each part.
     """
     vocabulary = {word for phrase in lexicon_of(library).phrases for word in phrase if word[0].isalpha()}
-    misplaced = {phrase.text: phrase.about for phrase in parsed.misplaced}
     lines = []
     for text in parsed.unknown:
         words = split_words(text)
         unknown = [word for word in words[:_MOST_SUGGESTED] if word not in vocabulary]
         found = list(dict.fromkeys(near for word in unknown if (near := nearest(word, vocabulary))))
-        if text in misplaced:
-            reason = f" does not apply to {shown(misplaced[text])}"
+        if text in parsed.misplaced:
+            reason = f" does not apply to {shown(parsed.misplaced[text])}"
         elif all(word in vocabulary or not word[0].isalpha() for word in words):
             reason = "; the words are known, but not in this order"
         else:

@@ -5,7 +5,8 @@ A script has no contradictions. Its scene defines one person, and time, speed, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.library.schema import Style
 from posegen.planning.population import leg_height, persons, seat_height
-from posegen.planning.repertoire import NO_GAIT, RUN, STANDING, STEP, WALK, Repertoire, repertoire
+from posegen.planning.repertoire import STANDING, repertoire, seconds_of
 from posegen.planning.segments import AFTER, BEFORE
 from posegen.randomness import Stream, uniform
 from posegen.scene import BOTH, DRAWS, LEFT, RIGHT, Persons, Scenes, empty_scenes
@@ -80,16 +81,15 @@ def make_script(parsed: ParsedCaption, library: Library) -> Script:
             "or an interaction alone, as in 'two people shake hands'"
         )
         raise UsageError(msg)
-    styles = [str(s["value"]) for s in parsed.statements if s["kind"] == "style" and int(s["segment"]) < 0]
-    actions = repertoire(library)
     parts, during = _parts(parsed)
+    styles = [str(s["value"]) for s in parsed.statements if s["kind"] == "style" and int(s["segment"]) < 0]
     styles += [part.asked["style"] for part in parts.values() if "style" in part.asked]
     if len(set(styles)) > 1:
         other = next(style for style in styles if style != styles[0])
         msg = f"the text describes somebody who is both {styles[0]} and {other}: state one of them"
         raise UsageError(msg)
     who = [value for value in people if not value.isdigit()]
-    based = _with_bases(_overlaid(parts, during, actions, library), actions, library)
+    based = _with_bases(_overlaid(parts, during, library), library)
     return Script(who[0] if who else "", styles[0] if styles else "", parsed.place, based)
 
 
@@ -115,37 +115,32 @@ def _parts(parsed: ParsedCaption) -> tuple[dict[int, Part], dict[int, int]]:
     return parts, during
 
 
-def _overlaid(parts: dict[int, Part], during: dict[int, int], actions: Repertoire, library: Library) -> list[Part]:
+def _overlaid(parts: dict[int, Part], during: dict[int, int], library: Library) -> list[Part]:
     """Overlay simultaneous actions on each other; the actions determine which of the two carries the body."""
-    done = dict(parts)
+    actions, done = repertoire(library), dict(parts)
     for number, host in during.items():
         upper, lower = done.pop(number), done[host]
         if not actions.layered[library.index(upper.action)]:
             upper, lower = lower, upper
-        _check_overlay(upper, lower, actions, library)
-        done[host] = replace(lower, over=(*lower.over, upper))
+        below, above = library.index(lower.action), library.index(upper.action)
+        one, other, order = shown(lower.action), shown(upper.action), "state which comes first"
+        if not actions.layered[above]:
+            order += ", as in 'walks, then runs'"
+            msg = f"{one} and {other} cannot be done at the same time: each needs the whole body; {order}"
+        elif actions.layered[below]:
+            msg = f"{other} and {one} both need the arms; {order}"
+        elif not actions.host[below]:
+            msg = f"{other} cannot be done during {one}, which needs the arms; {order}"
+        else:
+            done[host] = replace(lower, over=(*lower.over, upper))
+            continue
+        raise UsageError(msg)
     return [done[number] for number in sorted(done)]
 
 
-def _check_overlay(upper: Part, lower: Part, actions: Repertoire, library: Library) -> None:
-    below, above = library.index(lower.action), library.index(upper.action)
-    one, other = shown(lower.action), shown(upper.action)
-    if not actions.layered[above]:
-        msg = (
-            f"{one} and {other} cannot be done at the same time: each needs the whole body; "
-            "state which comes first, as in 'walks, then runs'"
-        )
-    elif actions.layered[below]:
-        msg = f"{other} and {one} both need the arms; state which comes first"
-    elif not actions.host[below]:
-        msg = f"{other} cannot be done during {one}, which needs the arms; state which comes first"
-    else:
-        return
-    raise UsageError(msg)
-
-
-def _with_bases(parts: list[Part], actions: Repertoire, library: Library) -> tuple[Part, ...]:
+def _with_bases(parts: list[Part], library: Library) -> tuple[Part, ...]:
     """Give arm actions without a base action something to overlay: standing, or the seat taken before."""
+    actions = repertoire(library)
     based: list[Part] = []
     for part in parts:
         if actions.base[library.index(part.action)]:
@@ -171,18 +166,9 @@ _SINGLE_STEPS = 1 << 24
 _GAIT_SECONDS, _RUN_SECONDS, _MOST_SECONDS, _BETWEEN = 4.0, 6.5, 5.0, 0.3
 _TURN, _TURN_RATE, _CURVE, _BEYOND = 90.0, 98.0, 80.0, 20.0
 """Degrees, and degrees per second; a turn around exceeds the least angle of one by the last number."""
-_SLOWER, _FASTER = 0.85, {WALK: 1.15, RUN: 1.3}
+_SLOWER, _FASTER = 0.85, {"walk": 1.15, "run": 1.3}
 """Factors on the bounds of speed words, so that the speed is clearly beyond them; a run takes long to accelerate."""
 _LONGER = 2.5
-_WORDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
-
-
-@dataclass(frozen=True)
-class ScriptScene:
-    """A scene of one person, and for each planned segment the number of its segment in the text, or -1."""
-
-    scenes: Scenes
-    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -216,7 +202,7 @@ class _TimedPart:
 _TimedSegments = list[tuple[float, float, _Segment]]
 
 
-def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: float | None) -> ScriptScene:
+def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: float | None) -> tuple[Scenes, list[int]]:
     """Plan the scene of a script.
 
     Parameters
@@ -231,7 +217,10 @@ def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: 
 
     Returns
     -------
-    ScriptScene
+    Scenes
+        One scene of one person.
+    list of int
+        For each planned segment, the number of its segment in the text, or -1.
 
     Raises
     ------
@@ -245,27 +234,29 @@ def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: 
     ends = not (parts[-1].stays or parts[-1].segment.number < 0)
     parts, left = _fit_duration(parts, None if seconds is None else seconds - (_LAST if ends else 0.0))
     base, over, length = _timeline(parts, library, left, ends)
+    starts, stops, segments = zip(*base, *over, strict=True)
     frames = round(length * fps)
     if frames > _MOST_FRAMES:
         msg = f"that takes {length:.0f} seconds; ask for at most {_MOST_FRAMES // fps}"
         raise UsageError(msg)
-    scenes = empty_scenes(1, 1, len(base) + len(over))
-    scenes.length[:], scenes.persons.index[:] = frames, who.index
-    for k, (start, end, segment) in enumerate((*base, *over)):
-        values = {"start": start, "end": end, "action": segment.action, "side": segment.side, "speed": segment.speed}
-        values |= {"turn": segment.turn * np.pi / 180.0, "repetitions": segment.repetitions, "layered": k >= len(base)}
-        values |= {"tempo": style.tempo, "amplitude": style.amplitude}
-        for name, value in values.items():
-            getattr(scenes, name)[0, 0, k] = value
-    drawn = uniform(seed, np.zeros(1, np.int64), Stream.MOTION, DRAWS)[:, None, :]
-    scene = replace(
-        scenes,
-        theme=np.array([list(library.themes).index(script.place) if script.place in library.themes else 0], np.int16),
-        persons=_select(who, None),
-        seat_height=seat_height(who, np.array([0.5]))[None],
-        draws=np.asarray(np.floor(drawn * _SINGLE_STEPS) / _SINGLE_STEPS, np.float32),
-    )
-    return ScriptScene(scene, tuple(segment.number for _, _, segment in (*base, *over)))
+    columns: dict[str, Any] = {
+        "start": starts,
+        "end": stops,
+        "layered": np.arange(len(segments)) >= len(base),
+        "turn": [segment.turn * np.pi / 180.0 for segment in segments],
+        "tempo": style.tempo,
+        "amplitude": style.amplitude,
+    }
+    columns |= {name: [getattr(segment, name) for segment in segments] for name in ("action", "side", "speed", "repetitions")}
+    scenes = empty_scenes(1, 1, len(segments))
+    for name, values in columns.items():
+        getattr(scenes, name)[0, 0] = values
+    scenes.length[:] = frames
+    scenes.theme[:] = list(library.themes).index(script.place) if script.place in library.themes else 0
+    scenes.seat_height[:] = seat_height(who, np.array([0.5]))
+    drawn = uniform(seed, np.zeros(1, np.int64), Stream.MOTION, DRAWS)
+    scenes.draws[:] = np.floor(drawn * _SINGLE_STEPS) / _SINGLE_STEPS
+    return replace(scenes, persons=who.select(None)), [segment.number for segment in segments]
 
 
 def _find_person(script: Script, library: Library, seed: int) -> Persons:
@@ -277,11 +268,7 @@ def _find_person(script: Script, library: Library, seed: int) -> Persons:
     fits = np.ones(_CANDIDATES, bool)
     if script.who:
         fits = people.male == script.who.endswith(("man", "boy")) & (not script.who.endswith("woman"))
-    return _select(people, np.flatnonzero(fits)[:1])
-
-
-def _select(people: Persons, index: np.ndarray | None) -> Persons:
-    return Persons(**{field.name: getattr(people, field.name)[index] for field in fields(Persons)})
+    return people.select(np.flatnonzero(fits)[:1])
 
 
 def _timeline(
@@ -335,73 +322,62 @@ class _Timer:
 
     def time_part(self, part: Part) -> _TimedPart:
         """Time one part."""
-        actions, kind = repertoire(self.library), self.library.index(part.action)
-        segment = self._segment(part)
+        action, tempo, segment = self.library.action(part.action), self.style.tempo, self._segment(part)
         over = tuple(self._segment(upper) for upper in part.over)
-        seated = bool(actions.seated[kind])
-        lead = float(actions.enter[kind]) / self.style.tempo if seated else BEFORE
-        tail = float(actions.exit[kind]) / self.style.tempo if seated else AFTER
+        lead, tail = (action.enter / tempo, action.exit / tempo) if action.support == "seat" else (BEFORE, AFTER)
         needed = lead + tail + sum(upper.seconds + _BETWEEN for upper in over) if over else 0.0
-        counted, gait = bool(actions.counted[kind]), int(actions.gait[kind])
-        elastic = not counted and gait != STEP
         if part.number < 0:
             segment = replace(segment, seconds=needed)
-        least = max(needed, float(actions.shortest[kind]) if elastic and part.number >= 0 else segment.seconds)
         seconds = max(segment.seconds, needed)
-        most = _LONGER * seconds if elastic and part.number >= 0 else seconds
-        stays = elastic and gait == NO_GAIT and bool(actions.exit[kind] > 0) and not part.finished
+        holds = action.repetitions is None and action.gait != "step"
+        elastic = holds and part.number >= 0
+        least = max(needed, seconds_of(action)[0] if elastic else segment.seconds)
+        most = _LONGER * seconds if elastic else seconds
+        stays = holds and action.gait is None and action.exit > 0 and not part.finished
         return _TimedPart(replace(segment, seconds=seconds), over, lead, min(least, seconds), most, stays)
 
     def _segment(self, part: Part) -> _Segment:
-        actions, kind = repertoire(self.library), self.library.index(part.action)
-        gait, counted = int(actions.gait[kind]), bool(actions.counted[kind])
-        shortest, tempo = float(actions.shortest[kind]), self.style.tempo
-        own = {"left": LEFT, "right": RIGHT}.get(part.asked.get("side", ""), self.side)
-        turn = self._turn(part)
-        usual = (int(actions.fewest[kind]) + int(actions.most[kind])) // 2
-        repetitions = int(part.asked.get("count", usual)) if counted else 0
-        if counted:
-            seconds = float(actions.enter[kind] + actions.exit[kind] + repetitions * actions.cycle[kind]) / tempo
-        elif gait == STEP:
+        action, tempo, turn, repetitions = self.library.action(part.action), self.style.tempo, self._turn(part), 0
+        shortest, longest = seconds_of(action)
+        if action.repetitions is not None:
+            repetitions = int(part.asked.get("count", sum(action.repetitions) // 2))
+            seconds = (action.enter + action.exit + repetitions * action.cycle) / tempo
+        elif action.gait == "step":
             seconds = max(abs(turn) / (_TURN_RATE * tempo), shortest)
-        elif gait != NO_GAIT:
+        elif action.gait == "run":
             # A run accelerates and brakes for two of its seconds, and its full speed must be visible.
-            seconds = _RUN_SECONDS if gait == RUN else max(_GAIT_SECONDS, shortest)
+            seconds = _RUN_SECONDS
+        elif action.gait is not None:
+            seconds = max(_GAIT_SECONDS, shortest)
         else:
-            mean = 0.5 * float(actions.shortest[kind] + actions.longest[kind])
-            seconds = max(min(mean, _MOST_SECONDS), shortest / tempo)
-        sided = bool(actions.sided[kind]) or gait != NO_GAIT
-        return _Segment(kind, part.number, seconds, own if sided else BOTH, self._speed(part), turn, repetitions)
+            seconds = max(min(0.5 * (shortest + longest), _MOST_SECONDS), shortest / tempo)
+        side = {"left": LEFT, "right": RIGHT}.get(part.asked.get("side", ""), self.side)
+        side = side if action.sided or action.gait is not None else BOTH
+        number = self.library.index(part.action)
+        return _Segment(number, part.number, seconds, side, self._speed(part), turn, repetitions)
 
     def _turn(self, part: Part) -> float:
         """Return degrees, left positive."""
-        actions, kind = repertoire(self.library), self.library.index(part.action)
-        right, left = float(actions.right[kind]), float(actions.left[kind])
-        if actions.gait[kind] == STEP:
-            direction = part.asked.get("direction", "left" if self.side == LEFT else "right")
-            around = AROUND + _BEYOND
-            return {"left": _TURN, "right": -_TURN, "around": around if self.side == LEFT else -around}[direction]
+        action, sign = self.library.action(part.action), 1.0 if self.side == LEFT else -1.0
+        right, left = action.turn
+        if action.gait == "step":
+            turns = {"left": _TURN, "right": -_TURN, "around": sign * (AROUND + _BEYOND)}
+            return turns[part.asked["direction"]] if "direction" in part.asked else sign * _TURN
         if right > 0 or left < 0:
             return 0.5 * (right + left)
-        path = part.asked.get("path", "straight")
-        return {"straight": 0.0, "left": min(left, _CURVE), "right": max(right, -_CURVE)}[path]
+        return {"straight": 0.0, "left": min(left, _CURVE), "right": max(right, -_CURVE)}[part.asked.get("path", "straight")]
 
     def _speed(self, part: Part) -> float:
         """Return metres per second."""
-        actions, kind = repertoire(self.library), self.library.index(part.action)
-        slow, fast = float(actions.slow[kind]), float(actions.fast[kind])
-        if fast <= 0:
-            return 0.0
-        gait = int(actions.gait[kind])
-        pace = float(np.sqrt(self.leg / AVERAGE_LEG))
-        usual = 0.5 * (slow + fast)
-        word, bounds = part.asked.get("speed"), _WORDS.get(gait)
-        if bounds is None:
+        action, word = self.library.action(part.action), part.asked.get("speed")
+        gait, pace = action.gait or "", float(np.sqrt(self.leg / AVERAGE_LEG))
+        usual = 0.5 * sum(action.speed or (0.0, 0.0))
+        if gait not in SPEED_BOUNDS:
             return usual * pace
         if word is None:
             return usual * self.style.speed * pace
-        speeds = {"slow": bounds[0] * _SLOWER, "normal": 0.5 * (bounds[0] + bounds[1]), "fast": bounds[1] * _FASTER[gait]}
-        return speeds[word] * pace
+        slow, fast = SPEED_BOUNDS[gait]
+        return {"slow": slow * _SLOWER, "normal": 0.5 * (slow + fast), "fast": fast * _FASTER[gait]}[word] * pace
 
 
 def _fit_duration(parts: list[_TimedPart], seconds: float | None) -> tuple[list[_TimedPart], float]:

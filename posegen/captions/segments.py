@@ -12,18 +12,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, SPEED_BOUNDS
 from posegen.library.load import Library
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
 
-Array = NDArray[Any]
-
-SIDES = {LEFT: "left", RIGHT: "right", BOTH: ""}
-"""Words for :attr:`Segments.side`; for speed, path and direction see :mod:`posegen.constants`."""
+SIDES = ("left", "right", "")
+"""Words for :attr:`Segments.side`, LEFT, RIGHT and BOTH; for speed, path and direction see :mod:`posegen.constants`."""
 _SPEED_BOUNDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
 _CURVE = 35.0
 _MIN_GAIT_SECONDS, _MIN_GAIT_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7

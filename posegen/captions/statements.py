@@ -5,19 +5,16 @@ Putting statements into words is done in :mod:`posegen.captions.grammar`, checki
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.captions.segments import Segments
 from posegen.library.load import Library
 from posegen.planning.repertoire import repertoire
 from posegen.scene import BOTH
-
-Array = NDArray[Any]
 
 MOST_SEGMENTS = 1 << 12
 """Exclusive upper bound of the number of segments of an actor."""
@@ -108,47 +105,3 @@ def order_statement(actor: int, segment: int, action: str, relation: str, other:
 def make_statement(actor: int, kind: str, segment: int, action: str, value: str) -> Statement:
     """Return a statement. Equal statements share one object, which must not be changed: a dataset has millions of them."""
     return {"actor": actor, "kind": kind, "segment": segment, "action": action, "value": value}
-
-
-def renumber_statements(statements: Sequence[Statement]) -> list[Statement]:
-    """Number segments in the order in which they are mentioned, and sort: a text does not contain the numbers of the rows.
-
-    Parameters
-    ----------
-    statements : sequence of dict
-        As captions have them, or :func:`posegen.captions.parsing.parse_caption` returns them.
-
-    Returns
-    -------
-    list of dict
-
-    Examples
-    --------
-    >>> waves = {"actor": 0, "kind": "action", "segment": 3, "action": "wave", "value": ""}
-    >>> renumber_statements([waves])[0]["segment"]
-    0
-    """
-    numbers: dict[int, dict[int, int]] = {}
-    for statement in statements:
-        if int(statement["segment"]) >= 0:
-            of_actor = numbers.setdefault(int(statement["actor"]), {})
-            of_actor.setdefault(int(statement["segment"]), len(of_actor))
-    renumbered = []
-    for statement in statements:
-        known = numbers.get(int(statement["actor"]), {})
-        value = str(statement["value"])
-        if statement["kind"] == "order":
-            relation, _, other = value.partition(" ")
-            value = f"{relation} {known.get(int(other), -1)}"
-        renumbered.append(statement | {"segment": known.get(int(statement["segment"]), -1), "value": value})
-    return sorted(renumbered, key=_sort_key)
-
-
-def same_statements(one: Sequence[Statement], other: Sequence[Statement]) -> bool:
-    """Return whether two texts state the same, apart from the numbers of segments."""
-    return renumber_statements(one) == renumber_statements(other)
-
-
-def _sort_key(statement: Statement) -> tuple[int, int, str, str, str]:
-    actor, segment = int(statement["actor"]), int(statement["segment"])
-    return actor, segment, str(statement["kind"]), str(statement["action"]), str(statement["value"])

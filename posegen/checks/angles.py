@@ -6,16 +6,12 @@ range where x cos(middle) + y sin(middle) > r cos(half the width). Ranges are ch
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
 from posegen.kernels import Scalar, kernel
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, JOINTS, PROPORTIONS
-
-Array = NDArray[Any]
 
 _LEG = ("hip_flexion", "hip_abduction", "knee_flexion", "ankle_dorsiflexion")
 _ARM = ("shoulder_flexion", "elbow_flexion")
@@ -113,12 +109,15 @@ def fill_neck(chest: Array, neck: Array, head: Array, out: Array) -> None:
 
 
 @kernel
-def fill_leg(pelvis: Array, outward: Scalar, hip: Array, knee: Array, ankle: Array, foot: Array, out: Array) -> None:
-    """Compute hip flexion and abduction, knee flexion and ankle dorsiflexion; `outward` is 1 on the left, -1 on the right.
+def fill_leg(pelvis: Array, side: int, columns: Array, out: Array) -> None:
+    """Compute hip flexion and abduction, knee flexion and ankle dorsiflexion of the left leg (`side` 0) or the right one (1).
 
     Along the shank, a bent knee is on the same side of the hip as the toes; otherwise it is bent backwards. Where a foot points
     at the knee, which is more dorsiflexion than any ankle has, the result is larger still.
     """
+    hip, knee = joint_column(columns, LEGS[side, 0]), joint_column(columns, LEGS[side, 1])
+    ankle, foot = joint_column(columns, LEGS[side, 2]), joint_column(columns, LEGS[side, 3])
+    outward = np.float32(1 - 2 * side)
     for f in range(BLOCK):
         x, y, z = knee[X + f] - hip[X + f], knee[Y + f] - hip[Y + f], knee[Z + f] - hip[Z + f]
         left, up, forward = along(x, y, z, pelvis, LEFT, f), along(x, y, z, pelvis, UP, f), along(x, y, z, pelvis, FORWARD, f)
@@ -138,8 +137,10 @@ def fill_leg(pelvis: Array, outward: Scalar, hip: Array, knee: Array, ankle: Arr
 
 
 @kernel
-def fill_arm(chest: Array, shoulder: Array, elbow: Array, wrist: Array, out: Array) -> None:
+def fill_arm(chest: Array, side: int, columns: Array, out: Array) -> None:
     """Compute flexion of the shoulder, none where the arm is lifted to the side, and of the elbow."""
+    shoulder, elbow = joint_column(columns, ARMS[side, 0]), joint_column(columns, ARMS[side, 1])
+    wrist = joint_column(columns, ARMS[side, 2])
     for f in range(BLOCK):
         x, y, z = elbow[X + f] - shoulder[X + f], elbow[Y + f] - shoulder[Y + f], elbow[Z + f] - shoulder[Z + f]
         left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
@@ -169,23 +170,8 @@ def fill_angles(columns: Array, pelvis: Array, chest: Array, out: Array) -> None
     neck, right_hip = joint_column(columns, NECK), joint_column(columns, LEGS[1, 0])
     fill_axes(joint_column(columns, LEGS[0, 0]), right_hip, right_hip, joint_column(columns, SPINE1), pelvis)
     fill_axes(joint_column(columns, COLLARS[0]), joint_column(columns, COLLARS[1]), joint_column(columns, SPINE3), neck, chest)
-    fill_trunk(pelvis, chest, out[: 3 * DIRECTION])
-    fill_neck(chest, neck, joint_column(columns, HEAD), out[3 * DIRECTION : 5 * DIRECTION])
+    fill_trunk(pelvis, chest, out)
+    fill_neck(chest, neck, joint_column(columns, HEAD), out[3 * DIRECTION :])
     for side in range(2):
-        leg, arm = LEGS[side], ARMS[side]
-        fill_leg(
-            pelvis,
-            np.float32(1 - 2 * side),
-            joint_column(columns, leg[0]),
-            joint_column(columns, leg[1]),
-            joint_column(columns, leg[2]),
-            joint_column(columns, leg[3]),
-            out[(FIRST_LEG + 4 * side) * DIRECTION : (FIRST_LEG + 4 * side + 4) * DIRECTION],
-        )
-        fill_arm(
-            chest,
-            joint_column(columns, arm[0]),
-            joint_column(columns, arm[1]),
-            joint_column(columns, arm[2]),
-            out[(FIRST_ARM + 2 * side) * DIRECTION : (FIRST_ARM + 2 * side + 2) * DIRECTION],
-        )
+        fill_leg(pelvis, side, columns, out[(FIRST_LEG + 4 * side) * DIRECTION :])
+        fill_arm(chest, side, columns, out[(FIRST_ARM + 2 * side) * DIRECTION :])

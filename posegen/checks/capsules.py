@@ -6,16 +6,12 @@ checked in blocks of frames (:mod:`posegen.checks.columns`), since every sequenc
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
 from posegen.kernels import Scalar, kernel
 from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
-
-Array = NDArray[Any]
 
 DEEPEST = 0.02
 """Metres by which capsules may overlap: flesh yields."""
@@ -173,17 +169,12 @@ def overlapping(joints: Array, variant: int, actors: Array, length: Array) -> Ar
 
 
 @kernel
-def fill_offset(column: Array, axis: Array, out: Array) -> None:
-    """Compute the offset of a joint along an axis."""
-    for f in range(BLOCK):
-        out[f] = column[X + f] * axis[X + f] + column[Y + f] * axis[Y + f] + column[Z + f] * axis[Z + f]
-
-
-@kernel
 def fill_aside(columns: Array, left: Array, aside: Array) -> None:
     """Compute the offsets of all ends of capsules to the left of the pelvis: float32 [ASIDE], metres."""
     for joint in USED:
-        fill_offset(joint_column(columns, joint), left, aside[joint * BLOCK : (joint + 1) * BLOCK])
+        column, out = joint_column(columns, joint), aside[joint * BLOCK : (joint + 1) * BLOCK]
+        for f in range(BLOCK):
+            out[f] = column[X + f] * left[X + f] + column[Y + f] * left[Y + f] + column[Z + f] * left[Z + f]
 
 
 @kernel

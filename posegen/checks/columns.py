@@ -6,14 +6,9 @@ another, each over all frames of the block; so do those of any other vector.
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
+from posegen.arrays import Array
 from posegen.kernels import inline_kernel, kernel
 from posegen.skeleton import JOINTS
-
-Array = NDArray[Any]
 
 BLOCK = 64
 """Frames."""

@@ -7,19 +7,18 @@ the library (:mod:`posegen.library.schema`); comparing evidence with statements 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.constants import AVERAGE_LEG, DEGREES
 from posegen.kernels import Scalar, kernel
 from posegen.library.load import Library
 from posegen.library.schema import SIGNALS, Signal
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
-
-Array = NDArray[Any]
 
 UNKNOWN = -1
 """Count of an action that has no signal for it."""
@@ -218,7 +217,7 @@ class Evidence(NamedTuple):
     faster: Array
 
 
-class _Signs(NamedTuple):
+class Signs(NamedTuple):
     """What to measure, by action.
 
     Index of the signal of the side and of the count, -1 for none; 1 for `more` and `peaks`, otherwise -1; 1 for a gait,
@@ -306,7 +305,7 @@ def fill_speed_shares(
 
 @kernel
 def fill_evidence(
-    joints: Array, intervals: Intervals, signs: _Signs, bounds: Array, frame_seconds: Scalar, work: Array, out: Evidence
+    joints: Array, intervals: Intervals, signs: Signs, bounds: Array, frame_seconds: Scalar, work: Array, out: Evidence
 ) -> None:
     """Measure all intervals; see :func:`measure_evidence`. `work` is scratch, float64 [3, frames and bounds]."""
     stride = int(np.rint(STRIDE_SECONDS / frame_seconds))
@@ -336,7 +335,9 @@ def fill_evidence(
             fill_speed_shares(seen, stride, limits, stride * frame_seconds, left, out.slower[i], out.faster[i])
 
 
-def _signs(library: Library) -> _Signs:
+@cache
+def signs_of(library: Library) -> Signs:
+    """Return what to measure of the actions of a library."""
     columns = np.full((5, len(library.actions)), -1, np.int64)
     for i, name in enumerate(library.actions):
         action = library.action(name)
@@ -346,7 +347,7 @@ def _signs(library: Library) -> _Signs:
             columns[:2, i] = signal_index(signal), 1 if side.more else -1
         if count is not None and (signal := count.peaks or count.dips) is not None:
             columns[2:4, i] = signal_index(signal), 1 if count.peaks else -1
-    return _Signs(*columns)
+    return Signs(*columns)
 
 
 def measure_evidence(joints: Array, intervals: Intervals, library: Library, bounds: Array, fps: float) -> Evidence:
@@ -386,7 +387,7 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
     fill_evidence(
         joints,
         Intervals(*(np.ascontiguousarray(c, np.int64) for c in intervals)),
-        _signs(library),
+        signs_of(library),
         np.asarray(bounds, np.float64),
         1.0 / fps,
         np.empty((3, max(frames, len(bounds)))),

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
+from posegen.captions.statements import make_statement
 from posegen.checks.angles import AXES, DIRECTIONS, fill_angles
 from posegen.checks.capsules import ASIDE, fill_aside, limbs_cross, overlapping, stature_of_legs
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.ranges import PASSING_SECONDS, Ranges, leaves_ranges, ranges_of
 from posegen.kernels import aligned_zeros, kernel
 from posegen.library.load import Library
-
-Array = NDArray[Any]
 
 LEAVES, CROSSES = 1, 2
 """A joint leaves its range; a limb crosses the trunk or another limb."""
@@ -41,7 +40,7 @@ class LimitFailures:
     Attributes
     ----------
     bodies : uint8 [n, actors]
-        Of each body; see :func:`beyond_limits`.
+        Of each body: :data:`LEAVES`, :data:`CROSSES`, their sum for both, or 0.
     people : bool [n]
         Whether people overlap.
     """
@@ -59,7 +58,7 @@ class LimitFailures:
         for together, bodies in zip(self.people.tolist(), self.bodies.tolist(), strict=True):
             failures = [(_ALL_ACTORS, "overlap")] if together else []
             failures += [(who, kind) for who, bits in enumerate(bodies) for kind, bit in _KINDS.items() if bits & bit]
-            found.append([{"actor": who, "kind": kind, "segment": -1, "action": "", "value": ""} for who, kind in failures])
+            found.append([make_statement(who, kind, -1, "", "") for who, kind in failures])
         return found
 
 
@@ -92,10 +91,10 @@ def fill_limits(
             out[i, who] = limits_of_clip(joints[i, variant, who], shown, reach, ranges, work)
 
 
-def beyond_limits(
+def check_limits(
     joints: Array, labels: Array, variant: int, actors: Array, length: Array, library: Library, fps: float
-) -> Array:
-    """Return the limits that each body violates.
+) -> LimitFailures:
+    """Check one variant of samples against all limits.
 
     Joints may leave their ranges by :data:`posegen.checks.ranges.TOLERANCE`, capsules overlap by
     :data:`posegen.checks.capsules.DEEPEST`. Values just below these count as violations, too.
@@ -117,8 +116,7 @@ def beyond_limits(
 
     Returns
     -------
-    uint8 [n, actors]
-        :data:`LEAVES`, :data:`CROSSES`, their sum for both, or 0.
+    LimitFailures
     """
     cast = np.ascontiguousarray(actors, np.int64), np.ascontiguousarray(length, np.int64)
     columns, pelvis, chest, directions, aside = (
@@ -127,12 +125,4 @@ def beyond_limits(
     work = _Work(columns, pelvis, chest, directions, aside, np.empty(BLOCK, np.bool_))
     failures = np.empty((len(joints), joints.shape[2]), np.uint8)
     fill_limits(joints, labels, variant, cast, int(PASSING_SECONDS * fps), ranges_of(library), work, failures)
-    return failures
-
-
-def check_limits(
-    joints: Array, labels: Array, variant: int, actors: Array, length: Array, library: Library, fps: float
-) -> LimitFailures:
-    """Check one variant of samples against all limits; see :func:`beyond_limits` for the parameters."""
-    bodies = beyond_limits(joints, labels, variant, actors, length, library, fps)
-    return LimitFailures(bodies, overlapping(joints, variant, actors, length))
+    return LimitFailures(failures, overlapping(joints, variant, actors, length))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.library.load import Library
 from posegen.skeleton import JOINTS
-
-Array = NDArray[Any]
 
 CONTACT, LEAST_CONTACT = 0.05, 3
 """Metres within which two hands are in contact, and the least number of frames of it."""

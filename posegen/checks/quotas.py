@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
+from posegen.captions.statements import make_statement
 from posegen.checks.evidence import PELVIS, STRIDE_SECONDS
 from posegen.checks.segments import CheckedSegments, Row
 from posegen.library.load import Library
 from posegen.planning.quotas import Allotment
 from posegen.scene import BOTH, NOTHING
-
-Array = NDArray[Any]
 
 
 def unmet_quotas(asked: Allotment, checked: CheckedSegments, joints: Array, library: Library, fps: int) -> Array:
@@ -85,5 +82,5 @@ def quota_rows(asked: Allotment, unmet: Array, sequences: int, library: Library)
         sample = number % len(unmet)
         action, meeting = int(asked.action[sample]), int(asked.interaction[sample])
         name = library.actions[action] if meeting == NOTHING else list(library.interactions)[meeting]
-        rows[number].append({"actor": 0, "kind": "quota", "segment": -1, "action": name, "value": ""})
+        rows[number].append(make_statement(0, "quota", -1, name, ""))
     return rows

@@ -7,19 +7,17 @@ A range is three numbers: cosine and sine of its middle, cosine of half its widt
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.checks.angles import ANGLES, DIRECTION, REST
 from posegen.checks.columns import BLOCK, X, Y, Z
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import widest
 from posegen.library.load import Library
 from posegen.skeleton import JOINT_LIMITS, PARTS
-
-Array = NDArray[Any]
 
 TOLERANCE = 5.0
 """Degrees by which a range may be exceeded: the accuracy of angles that are computed from joint centres."""

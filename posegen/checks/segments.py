@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.captions.segments import SIDES, Segments
+from posegen.captions.statements import make_statement
 from posegen.checks.evidence import Evidence, Intervals, measure_evidence
 from posegen.checks.partners import find_partners
 from posegen.checks.statements import BOUNDS, KINDS, false_statements, shown_directions, shown_paths, shown_speeds
@@ -22,7 +23,6 @@ from posegen.planning.repertoire import parts_of
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import mirror_name, mirror_order
 
-Array = NDArray[Any]
 Row = dict[str, Any]
 
 STEADY = 0.6
@@ -152,36 +152,26 @@ def _dropped_statements(checked: CheckedSegments, index: Array, library: Library
     dropped: list[list[Row]] = [list(rows) for rows in checked.dropped]
     first = np.concatenate([[0], index + 1])[segments.bounds]
     for row, kind in np.argwhere(checked.false).tolist():
-        if kind and checked.false[row, _ACTION]:
+        if kind != _ACTION and checked.false[row, _ACTION]:
             continue  # Where nothing of the action shows, nothing else of it is stated either.
-        owner = int(owners[row])
-        dropped[owner // checked.actors].append(
-            {
-                "actor": owner % checked.actors,
-                "kind": KINDS[kind],
-                "segment": -1 if kind == _ACTION else int(index[row] - first[owner]),
-                "action": library.actions[segments.action[row]],
-                "value": _value(KINDS[kind], segments, row),
-            }
-        )
+        owner, action = int(owners[row]), library.actions[segments.action[row]]
+        segment = -1 if kind == _ACTION else int(index[row] - first[owner])
+        values = {
+            "action": "",
+            "side": SIDES[segments.side[row]],
+            "count": str(segments.repetitions[row]),
+            "speed": SPEEDS[segments.pace[row]],
+            "direction": DIRECTIONS[segments.direction[row]],
+            "path": PATHS[segments.path[row]],
+        }
+        statement = make_statement(owner % checked.actors, KINDS[kind], segment, action, values[KINDS[kind]])
+        dropped[owner // checked.actors].append(statement)
     return dropped
-
-
-def _value(kind: str, segments: Segments, row: int) -> str:
-    return {
-        "action": "",
-        "side": SIDES[int(segments.side[row])],
-        "count": str(segments.repetitions[row]),
-        "speed": SPEEDS[segments.pace[row]],
-        "direction": DIRECTIONS[segments.direction[row]],
-        "path": PATHS[segments.path[row]],
-    }[kind]
 
 
 def restore_parts(segments: list[list[Row]], dropped: list[Row], library: Library) -> None:
     """Restore the moving body parts of one sequence's segments whose side was dropped, as the labels of frames have them."""
-    sides = {word: side for side, word in SIDES.items()}
     for row in dropped:
         if row["kind"] == "side":
-            parts = parts_of(library.action(row["action"]), sides[row["value"]])
+            parts = parts_of(library.action(row["action"]), SIDES.index(row["value"]))
             segments[row["actor"]][row["segment"]]["parts"] = list(parts)

@@ -8,20 +8,18 @@ possible statements of many segments at once; both use the same thresholds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.captions.segments import SIDES, Segments
-from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, measure_evidence
+from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, measure_evidence, signs_of
 from posegen.checks.partners import find_partners
 from posegen.constants import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
 from posegen.library.load import Library
+from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, repertoire
 from posegen.scene import BOTH
-
-Array = NDArray[Any]
 
 CURVE = 20.0
 """Degrees from which a path is curved."""
@@ -39,26 +37,16 @@ KINDS = ("action", "side", "count", "speed", "direction", "path")
 
 Order follows from these: both actions show, and captions state them in the order in which they begin.
 """
+_OPEN = np.array(None)
 _STRAIGHT, _LEFT, _RIGHT = (PATHS.index(word) for word in ("straight", "left", "right"))
 _TO_LEFT, _TO_RIGHT, _AROUND = (DIRECTIONS.index(word) for word in ("left", "right", "around"))
 
 
-class Shown(NamedTuple):
-    """What the joints show of one segment.
+Shown = dict[str, Any]
+"""What the joints show of one segment: a value for each of :data:`KINDS`, as in statements, or None where it is not known.
 
-    Attributes
-    ----------
-    action : whether the action shows; None where posegen does not know how it would
-    side, speed, direction, path : as in statements; empty for none
-    repetitions : a count, or UNKNOWN
-    """
-
-    action: bool | None
-    side: str
-    repetitions: int
-    speed: str
-    direction: str
-    path: str
+The value of `action` is whether it shows.
+"""
 
 
 class Actor(NamedTuple):
@@ -74,32 +62,10 @@ class Actor(NamedTuple):
     number: int
 
 
-class _Signs(NamedTuple):
-    """How actions show; arrays [actions].
-
-    Attributes
-    ----------
-    travels, turns : whether it travels, whether it turns on the spot
-    sided : whether it has a sign for its side
-    bound : index of the lower speed bound of its gait; -1 where there are no words for its speed
-    """
-
-    travels: Array
-    turns: Array
-    sided: Array
-    bound: Array
-
-
-@cache
-def _signs(library: Library) -> _Signs:
-    actions = [library.action(name) for name in library.actions]
-    gaits = list(SPEED_BOUNDS)
-    return _Signs(
-        travels=np.array([action.gait not in (None, "step") for action in actions]),
-        turns=np.array([action.gait == "step" for action in actions]),
-        sided=np.array([action.signs.side is not None for action in actions]),
-        bound=np.array([2 * gaits.index(action.gait) if action.gait in gaits else -1 for action in actions]),
-    )
+def _bound(action: Array, library: Library) -> Array:
+    """Return the index of the lower speed bound of each action's gait; -1 where there are no words for its speed."""
+    gait = repertoire(library).gait[action]
+    return np.where(gait == WALK, 0, np.where(gait == RUN, 2, -1))
 
 
 def shown_directions(turn: Array) -> Array:
@@ -129,7 +95,7 @@ def shown_speeds(action: Array, evidence: Evidence, library: Library, share: flo
     -------
     int [n]
     """
-    rows, bound = np.arange(len(action)), _signs(library).bound[action]
+    rows, bound = np.arange(len(action)), _bound(action, library)
     slow, fast = evidence.slower[rows, bound], evidence.faster[rows, bound + 1]
     kept = np.stack([slow, 1.0 - slow - fast, fast])
     word = kept.argmax(axis=0)
@@ -138,10 +104,10 @@ def shown_speeds(action: Array, evidence: Evidence, library: Library, share: flo
 
 def _action_shows(action: Array, evidence: Evidence, library: Library) -> Array:
     """Return whether anything of the action shows, or nothing is known that would."""
-    travels, turns, sided, _ = (column[action] for column in _signs(library))
+    gait, sided = repertoire(library).gait[action], signs_of(library).side[action] >= 0
     shows = np.where(sided, evidence.side != BOTH, evidence.repetitions != 0)
-    shows = np.where(turns, shown_directions(evidence.turn) != 0, shows)
-    return np.where(travels, evidence.faster[:, -1] > MOST, shows)
+    shows = np.where(gait == NO_GAIT, shows, evidence.faster[:, -1] > MOST)
+    return np.where(gait == STEP, shown_directions(evidence.turn) != 0, shows)
 
 
 def false_statements(segments: Segments, evidence: Evidence, library: Library) -> Array:
@@ -160,8 +126,7 @@ def false_statements(segments: Segments, evidence: Evidence, library: Library) -
     bool [n, kinds]
         Whether the statement of each of :data:`KINDS` is false; not where there is none or it cannot be measured.
     """
-    signs = _signs(library)
-    sided, bound = signs.sided[segments.action], signs.bound[segments.action]
+    sided, bound = signs_of(library).side[segments.action] >= 0, _bound(segments.action, library)
     count = np.where(segments.exact, segments.repetitions, 0)
     speeds = shown_speeds(segments.action, evidence, library)
     return np.stack(
@@ -201,21 +166,18 @@ def shown_segments(action: Array, evidence: Evidence, library: Library) -> list[
     -------
     list of Shown, n
     """
-    signs = _signs(library)
-    known = (signs.travels | signs.turns | signs.sided)[action] | (evidence.repetitions != UNKNOWN)
+    sided, counted = signs_of(library).side[action] >= 0, evidence.repetitions != UNKNOWN
+    known = (repertoire(library).gait[action] != NO_GAIT) | sided | counted
+    speeds = np.array(SPEEDS)[shown_speeds(action, evidence, library)]
     columns = (
-        known,
-        _action_shows(action, evidence, library),
-        evidence.side,
-        evidence.repetitions,
-        shown_speeds(action, evidence, library),
-        shown_directions(evidence.turn),
-        shown_paths(evidence.turn),
+        np.where(known, _action_shows(action, evidence, library), _OPEN),
+        np.where(sided, np.array(SIDES)[evidence.side], _OPEN),
+        np.where(counted, evidence.repetitions.astype(str), _OPEN),
+        np.where(_bound(action, library) >= 0, speeds, _OPEN),
+        np.array(DIRECTIONS)[shown_directions(evidence.turn)],
+        np.array(PATHS)[shown_paths(evidence.turn)],
     )
-    return [
-        Shown(bool(shows) if known else None, SIDES[side], count, SPEEDS[speed], DIRECTIONS[direction], PATHS[path])
-        for known, shows, side, count, speed, direction, path in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    return [dict(zip(KINDS, row, strict=True)) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def observe_actors(
@@ -283,21 +245,14 @@ def check_statement(statement: Mapping[str, Any], actors: Sequence[Actor], libra
     if not 0 <= number < len(actor.segments) or actor.segments[number]["action"] != statement["action"]:
         return False
     segment, shown = actor.segments[number], actor.shown[number]
-    action = library.action(statement["action"])
-    if kind == "side":
-        return None if action.signs.side is None else shown.side == value
-    if kind == "count":
-        return None if shown.repetitions == UNKNOWN else str(shown.repetitions) == value
-    if kind == "speed":
-        return None if action.gait not in SPEED_BOUNDS else shown.speed == value
-    if kind in ("direction", "path"):
-        return str(getattr(shown, kind)) == value
+    if kind in KINDS[1:]:
+        return None if shown[kind] is None else bool(shown[kind] == value)
     if kind == "partner":
         found = find_partners(actor.joints, actor.number, segment["start"], segment["end"], segment["action"], library)
         return value in map(str, found)
     if kind == "order":
         return _in_order(actor, number, value)
-    return shown.action
+    return cast(bool | None, shown["action"])
 
 
 def _in_order(actor: Actor, number: int, value: str) -> bool:
@@ -311,4 +266,4 @@ def _in_order(actor: Actor, number: int, value: str) -> bool:
         in_order = there["start"] < here["start"]
     else:
         in_order = here["start"] < there["end"] and there["start"] < here["end"]
-    return in_order and False not in (actor.shown[number].action, actor.shown[other].action)
+    return in_order and False not in (actor.shown[number]["action"], actor.shown[other]["action"])

@@ -10,21 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.constants import RADIANS
 from posegen.library.load import Library
 from posegen.library.schema import Beat, Interaction
 from posegen.planning.population import leg_height
-from posegen.planning.repertoire import STANDING, Repertoire
+from posegen.planning.repertoire import Repertoire
 from posegen.planning.segments import UNUSED, Columns, needed_seconds, speed_of
 from posegen.randomness import Stream, choose, uniform
 from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, Scenes
 from posegen.skeleton import CAPSULES
 from posegen.variants.variant import largest_bodies
-
-Array = NDArray[Any]
 
 WALK, TURN, WAVE = "walk", "turn", "wave"
 _TURNING = 95.0
@@ -165,7 +163,7 @@ def _draw_shared(interaction: Interaction, left: Array, draws: Array) -> Shared:
 
 def _plan(
     config: Config, known: Repertoire, interaction: Interaction, scenes: Scenes, chosen: Array, draws: Array, speeds: Array
-) -> tuple[tuple[Course, Course], Array, Interaction, Shared]:
+) -> tuple[list[Course], Array, Interaction, Shared]:
     """Return the courses of both actors, the time of the meeting, the interaction, and the shared properties."""
     shown, needed = scenes.length[chosen] / config.fps, needed_seconds(config)
     shared = _draw_shared(interaction, scenes.persons.left_handed[chosen, :2], draws)
@@ -184,15 +182,11 @@ def _plan(
         approach(known, paces[who], until, (comes < 0.45) | ((comes < 0.9) & ((comes < 0.68) == (who == 0))), own[who][:, :8])
         for who in range(2)
     ]
-    one, other = perform(interaction, known, shared, (courses[0], courses[1]))
-    goes = draws[:, _LEAVES]
-    left = shown - one.time
+    courses = perform(interaction, shared, courses)
+    goes, left = draws[:, _LEAVES], shown - courses[0].time
     leaves = [(goes < 0.45) | ((goes < 0.85) & ((goes < 0.65) == (who == 0))) | ((left > 2.5) & (who == 0)) for who in range(2)]
-    one, other = (
-        leave(course, known, paces[who], np.full(len(chosen), needed), leaves[who], own[who][:, 8:])
-        for who, course in enumerate((one, other))
-    )
-    return (one, other), until, interaction, shared
+    courses = [leave(course, paces[who], needed, leaves[who], own[who][:, 8:]) for who, course in enumerate(courses)]
+    return courses, until, interaction, shared
 
 
 def _pace(scenes: Scenes, chosen: Array, who: int, speeds: Array) -> Pace:
@@ -202,23 +196,20 @@ def _pace(scenes: Scenes, chosen: Array, who: int, speeds: Array) -> Pace:
     return Pace(leg=leg_height(person), speed=speeds[person.style], tempo=brisk, amplitude=brisk)
 
 
-def _walk_behind(
-    known: Repertoire, paces: list[Pace], shared: Shared, draws: Array, own: Array, needed: float
-) -> tuple[Course, Course]:
+def _walk_behind(known: Repertoire, paces: list[Pace], shared: Shared, draws: Array, own: Array, needed: float) -> list[Course]:
     """Return the courses of an actor who walks and one who follows on the same path later."""
     n = len(own)
     # The shorter legs determine the speed.
     shorter = paces[0].leg < paces[1].leg
     pace = replace(paces[0], leg=np.where(shorter, paces[0].leg, paces[1].leg))
-    standing = known.names.index(STANDING)
     wait = np.where(draws[:, _COMES] < 0.4, 0.9 + 1.2 * own[:, 0], 0.0)
     later = np.where(wait > 0, 0.2 + 0.3 * own[:, 1], 0.0)
-    lead = append(Course(np.zeros(n)), standing, wait)
-    lead = append_walk(lead, known, pace, 1.8 + 1.6 * own[:, 2], np.zeros(n), own[:, 3:5])
+    lead = Course(known, np.zeros(n)).append(known.standing, wait)
+    lead = lead.walk(pace, 1.8 + 1.6 * own[:, 2], np.zeros(n), own[:, 3:5])
     speed = lead.base[-1]["speed"]
-    follow = append(Course(np.zeros(n)), standing, wait + later)
+    follow = Course(known, np.zeros(n)).append(known.standing, wait + later)
     straight = lead.base[-1]["end"] - lead.base[-1]["start"] + shared.metres / speed
-    follow = append_walk(follow, known, pace, straight, np.zeros(n), own[:, 3:5], speed=speed, together=True)
+    follow = follow.walk(pace, straight, np.zeros(n), own[:, 3:5], speed=speed, together=True)
     sense = np.where(own[:, 5] < 0.5, 1.0, -1.0)
     number = 0
     while (lead.time < needed).any() or (follow.time < needed).any():
@@ -228,10 +219,10 @@ def _walk_behind(
         # The number of segments does not depend on the other samples.
         span = np.where((lead.time < needed) | (follow.time < needed), span, 0.0)
         degrees = np.where(curves, size, 0.0)
-        lead = append_walk(lead, known, pace, span, degrees, own[:, 3:5], speed=speed)
-        follow = append_walk(follow, known, pace, span, degrees, own[:, 3:5], speed=speed, together=True)
+        lead = lead.walk(pace, span, degrees, own[:, 3:5], speed=speed)
+        follow = follow.walk(pace, span, degrees, own[:, 3:5], speed=speed, together=True)
         number += 1
-    return lead, follow
+    return [lead, follow]
 
 
 def _write_courses(scenes: Scenes, plans: list[Any], draws: Array) -> Scenes:
@@ -275,9 +266,59 @@ def _enlarged(scenes: Scenes, bases: int, layers: int) -> tuple[Scenes, int]:
 class Course:
     """Segments of one actor in n samples so far, as dicts of arrays [n]; `time` is the end of the last one."""
 
+    known: Repertoire
     time: Array
     base: tuple[Columns, ...] = ()
     layers: tuple[Columns, ...] = ()
+
+    def append(self, action: int, span: Array, *, layered: tuple[float, float] | None = None, **more: Any) -> Course:
+        """Append an action of `span` seconds in the samples in which that is above 0.
+
+        Parameters
+        ----------
+        action : int
+        span : float [n]
+        layered : (float, float), optional
+            Seconds without the action at either end of the span. The action is then a layer and does not advance the time.
+        **more
+            Columns of the segment, as :class:`posegen.scene.Scenes` names them.
+        """
+        used = span > 1e-6
+        before, after = layered or (0.0, 0.0)
+        more |= {"action": action, "layered": layered is not None}
+        more |= {"start": self.time + before, "end": self.time + span - after}
+        piece = {name: np.where(used, more.get(name, value), value) for name, value in UNUSED.items()}
+        if layered is not None:
+            return replace(self, layers=(*self.layers, piece))
+        return replace(self, time=self.time + np.where(used, span, 0.0), base=(*self.base, piece))
+
+    def walk(self, pace: Pace, span: Array, degrees: Array, draws: Array, **more: Any) -> Course:
+        """Append a walk; `degrees` is its turn to the left, `draws` [n, 2] decide the speed and the first foot."""
+        action = self.known.names.index(WALK)
+        columns = {
+            "speed": speed_of(self.known, np.full(len(span), action), pace.leg, pace.speed, draws[:, 0]),
+            "turn": np.clip(degrees, -_CURVING * span, _CURVING * span) * RADIANS,
+            "side": np.where(draws[:, 1] < 0.5, LEFT, RIGHT),
+            "tempo": pace.tempo,
+            "amplitude": pace.amplitude,
+        }
+        return self.append(action, span, **(columns | more))
+
+    def turn(self, pace: Pace, degrees: Array, draws: Array) -> Course:
+        """Append a turn on the spot in the samples in which `degrees` is not 0."""
+        span = np.where(degrees == 0, 0.0, np.maximum(np.abs(degrees) / (_TURNING * np.clip(pace.tempo, 0.8, 1.2)), 1.2))
+        side = np.where(draws < 0.5, LEFT, RIGHT)
+        return self.append(self.known.names.index(TURN), span, turn=degrees * RADIANS, side=side, tempo=pace.tempo)
+
+    def stand(self, span: Array) -> Course:
+        """Append standing; extend the last segment if it is standing."""
+        if not self.base:
+            return self.append(self.known.standing, np.where(span > _LEAST, span, 0.0))
+        last = self.base[-1]
+        extends = (last["action"] == self.known.standing) & (span > _LEAST)
+        longer = last | {"end": np.where(extends, last["end"] + span, last["end"])}
+        course = replace(self, base=(*self.base[:-1], longer), time=self.time + np.where(extends, span, 0.0))
+        return course.append(self.known.standing, np.where(extends | (span <= _LEAST), 0.0, span))
 
 
 @dataclass(frozen=True)
@@ -288,55 +329,6 @@ class Pace:
     speed: Array
     tempo: Array
     amplitude: Array
-
-
-def append(course: Course, action: int, span: Array, *, layered: tuple[float, float] | None = None, **more: Any) -> Course:
-    """Append an action of `span` seconds in the samples in which that is above 0.
-
-    Parameters
-    ----------
-    course : Course
-    action : int
-    span : float [n]
-    layered : (float, float), optional
-        Seconds without the action at either end of the span. The action is then a layer and does not advance the time.
-    **more
-        Columns of the segment, as :class:`posegen.scene.Scenes` names them.
-    """
-    used = span > 1e-6
-    before, after = layered or (0.0, 0.0)
-    more |= {"action": action, "layered": layered is not None}
-    more |= {"start": course.time + before, "end": course.time + span - after}
-    piece = {name: np.where(used, more.get(name, value), value) for name, value in UNUSED.items()}
-    if layered is not None:
-        return Course(course.time, course.base, (*course.layers, piece))
-    return Course(course.time + np.where(used, span, 0.0), (*course.base, piece), course.layers)
-
-
-def append_walk(
-    course: Course, known: Repertoire, pace: Pace, span: Array, degrees: Array, draws: Array, **more: Any
-) -> Course:
-    """Append a walk; `degrees` is its turn to the left, `draws` [n, 2] decide the speed and the first foot."""
-    action = known.names.index(WALK)
-    kinds = np.full(len(span), action)
-    return append(
-        course,
-        action,
-        span,
-        speed=more.pop("speed", speed_of(known, kinds, pace.leg, pace.speed, draws[:, 0])),
-        turn=np.clip(degrees, -_CURVING * span, _CURVING * span) * RADIANS,
-        side=np.where(draws[:, 1] < 0.5, LEFT, RIGHT),
-        tempo=pace.tempo,
-        amplitude=pace.amplitude,
-        **more,
-    )
-
-
-def _append_turn(course: Course, known: Repertoire, pace: Pace, degrees: Array, draws: Array) -> Course:
-    """Append a turn on the spot in the samples in which `degrees` is not 0."""
-    span = np.where(degrees == 0, 0.0, np.maximum(np.abs(degrees) / (_TURNING * np.clip(pace.tempo, 0.8, 1.2)), 1.2))
-    side = np.where(draws < 0.5, LEFT, RIGHT)
-    return append(course, known.names.index(TURN), span, turn=degrees * RADIANS, side=side, tempo=pace.tempo)
 
 
 def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: Array) -> Course:
@@ -354,7 +346,6 @@ def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: A
         On [0, 1).
     """
     n = len(until)
-    standing = known.names.index(STANDING)
     walks = walks & (until >= _LEAST_WALK)
     wait = np.where(walks, until - np.minimum(until, 1.6 + 2.8 * draws[:, 0]), until)
     wait = np.where(walks & (wait < _SHORTEST_WAIT), 0.0, wait)
@@ -362,40 +353,38 @@ def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: A
     turned = ~walks & (until >= _LEAST_TURN) & (draws[:, 1] < 0.3)
     degrees = np.where(turned, np.where(draws[:, 2] < 0.5, 1.0, -1.0) * (70.0 + 70.0 * draws[:, 3]), 0.0)
     waved = ~walks & ~turned & (until >= _LEAST_WAVE) & (draws[:, 1] > 0.72)
-    course = Course(np.zeros(n))
+    course = Course(known, np.zeros(n))
     if WAVE in known.names:
         wave = known.names.index(WAVE)
         repetitions = np.full(n, known.fewest[wave])
         span = (known.enter[wave] + known.exit[wave] + repetitions * known.cycle[wave]) / pace.tempo + 0.5
         hand = np.where(draws[:, 6] < 0.8, RIGHT, LEFT)
         span = np.where(waved & (span < until), span, 0.0)
-        course = append(course, wave, span, layered=(0.4, 0.1), side=hand, tempo=pace.tempo, repetitions=repetitions)
-    turn = _append_turn(Course(np.zeros(n)), known, pace, degrees, draws[:, 4])
-    course = append(course, standing, wait - turn.time)
-    course = append_walk(course, known, pace, np.where(walks, until - course.time, 0.0), curve, draws[:, 4:6])
-    return _append_turn(course, known, pace, degrees, draws[:, 4])
+        course = course.append(wave, span, layered=(0.4, 0.1), side=hand, tempo=pace.tempo, repetitions=repetitions)
+    turn = Course(known, np.zeros(n)).turn(pace, degrees, draws[:, 4])
+    course = course.append(known.standing, wait - turn.time)
+    course = course.walk(pace, np.where(walks, until - course.time, 0.0), curve, draws[:, 4:6])
+    return course.turn(pace, degrees, draws[:, 4])
 
 
-def leave(course: Course, known: Repertoire, pace: Pace, until: Array, leaves: Array, draws: Array) -> Course:
+def leave(course: Course, pace: Pace, until: float, leaves: Array, draws: Array) -> Course:
     """Append the segments of an actor who turns away and leaves, or stays.
 
     Parameters
     ----------
     course : Course
-    known : Repertoire
     pace : Pace
-    until : float [n]
+    until : float
         Seconds that the course must cover.
     leaves : bool [n]
     draws : float [n, 6]
         On [0, 1).
     """
-    standing = known.names.index(STANDING)
     away = _AROUND[0] + draws[:, 0] * (_AROUND[1] - _AROUND[0])
-    course = append(course, standing, np.where(leaves, 0.0, np.maximum(until - course.time, 1.0)))
-    course = _append_turn(course, known, pace, np.where(leaves, np.where(draws[:, 1] < 0.5, away, -away), 0.0), draws[:, 2])
+    course = course.append(course.known.standing, np.where(leaves, 0.0, np.maximum(until - course.time, 1.0)))
+    course = course.turn(pace, np.where(leaves, np.where(draws[:, 1] < 0.5, away, -away), 0.0), draws[:, 2])
     curve = np.where(draws[:, 5] < 0.6, 0.0, 60.0 * (draws[:, 5] - 0.8))
-    return append_walk(course, known, pace, np.where(leaves, np.maximum(until - course.time, 1.5), 0.0), curve, draws[:, 3:5])
+    return course.walk(pace, np.where(leaves, np.maximum(until - course.time, 1.5), 0.0), curve, draws[:, 3:5])
 
 
 @dataclass(frozen=True)
@@ -429,24 +418,19 @@ def repetitions_of(known: Repertoire, action: int, shared: Shared) -> Array:
     return np.asarray(np.minimum(fewest + np.floor(shared.more * (most - fewest + 1)).astype(np.int64), most))
 
 
-def perform(
-    interaction: Interaction, known: Repertoire, shared: Shared, courses: tuple[Course, Course]
-) -> tuple[Course, Course]:
+def perform(interaction: Interaction, shared: Shared, courses: list[Course]) -> list[Course]:
     """Append an interaction to the courses of two actors, which end at the same time."""
-    one, other = courses
     for number in range(int(shared.rounds.max(initial=0))):
         on = number < shared.rounds
         for beat in interaction.beats:
-            times = _beat_times(beat, known, shared)
-            one = _append_action(one, known, shared, beat, times, 0, on)
-            other = _append_action(other, known, shared, beat, times, 1, on)
-    return one, other
+            times = _beat_times(beat, courses[0].known, shared)
+            courses = [_append_action(course, shared, beat, times, who, on) for who, course in enumerate(courses)]
+    return courses
 
 
 def _seconds(interaction: Interaction, known: Repertoire, shared: Shared) -> Array:
     """Return the seconds of an interaction."""
-    start = Course(np.zeros(len(shared.rounds)))
-    return perform(interaction, known, shared, (start, start))[0].time
+    return perform(interaction, shared, [Course(known, np.zeros(len(shared.rounds)))] * 2)[0].time
 
 
 class _BeatTimes(NamedTuple):
@@ -490,11 +474,9 @@ def _beat_times(beat: Beat, known: Repertoire, shared: Shared) -> _BeatTimes:
     return _BeatTimes(actions, repetitions, spans, waits)
 
 
-def _append_action(
-    course: Course, known: Repertoire, shared: Shared, beat: Beat, times: _BeatTimes, who: int, on: Array
-) -> Course:
+def _append_action(course: Course, shared: Shared, beat: Beat, times: _BeatTimes, who: int, on: Array) -> Course:
     """Append one actor's action of a beat where `on`, with standing before and after it."""
-    standing, action = known.names.index(STANDING), times.actions[who]
+    known, action = course.known, times.actions[who]
     wait, span = times.waits[who], times.spans[who]
     whole = np.maximum(times.waits[0] + times.spans[0], times.waits[1] + times.spans[1])
     side = shared.own[:, who] if beat.thrown is not None else shared.side
@@ -503,24 +485,12 @@ def _append_action(
         "tempo": shared.tempo,
         "amplitude": shared.amplitude,
         "repetitions": times.repetitions[who] if known.counted[action] else 0,
-        "together": action != standing,
+        "together": action != known.standing,
     }
     shown = np.where(on, span, 0.0)
-    course = _append_standing(course, standing, np.where(on, wait, 0.0))
+    course = course.stand(np.where(on, wait, 0.0))
     if known.layered[action]:
-        course = append(course, action, shown, layered=(_BEFORE, _AFTER), **more)
-        course = _append_standing(course, standing, shown)
+        course = course.append(action, shown, layered=(_BEFORE, _AFTER), **more).stand(shown)
     else:
-        course = append(course, action, shown, **more)
-    return _append_standing(course, standing, np.where(on, whole - wait - span, 0.0))
-
-
-def _append_standing(course: Course, standing: int, span: Array) -> Course:
-    """Append standing; extend the last segment if it is standing."""
-    if course.base:
-        last = course.base[-1]
-        extends = (last["action"] == standing) & (span > _LEAST)
-        longer = last | {"end": np.where(extends, last["end"] + span, last["end"])}
-        course = replace(course, base=(*course.base[:-1], longer), time=course.time + np.where(extends, span, 0.0))
-        span = np.where(extends, 0.0, span)
-    return append(course, standing, np.where(span > _LEAST, span, 0.0))
+        course = course.append(action, shown, **more)
+    return course.stand(np.where(on, whole - wait - span, 0.0))

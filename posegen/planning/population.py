@@ -6,20 +6,18 @@ Person 12 has the same body and the same handedness in every scene, so that a da
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.errors import UsageError
 from posegen.library.load import Library
+from posegen.planning.repertoire import check_names
 from posegen.randomness import Stream, choose, integers, normal, uniform
 from posegen.scene import Persons
 from posegen.skeleton import PROPORTIONS
-from posegen.wording import did_you_mean
 
-Array = NDArray[Any]
 Candidates = list[tuple[Array, Array, Array]]
 """Rows of samples, and the numbers of the persons who may be the first actor, and any actor, in ascending order."""
 
@@ -99,10 +97,7 @@ def _grown(age: Array, male: Array) -> Array:
 def _styles(config: Config, library: Library, age: Array, draws: Array) -> Array:
     """Draw the style of each person; neutral if the person is too young for all styles of the config."""
     styles = config.population.styles
-    for name in styles:
-        if name not in library.styles:
-            msg = f"population.styles.{name}: unknown style{did_you_mean(name, library.styles)}"
-            raise UsageError(msg)
+    check_names("population.styles", styles, library.styles)
     begins = np.array([style.from_age for style in library.styles.values()])
     years = np.maximum(age[:, None] - begins, 0.0) / _YEARS_TO_FULL_WEIGHT
     weights = np.array([float(styles.get(name, 0.0)) for name in library.styles]) * np.where(begins > 0, years, 1.0)
@@ -130,33 +125,23 @@ def cast(config: Config, samples: Array, attempt: int, candidates: Candidates | 
     most, count = config.story.actors.max, config.population.persons
     draws = uniform(config.seed, samples, Stream.CAST, most, attempt=attempt)
     if candidates is None:
-        return _cast_from_all(draws, count)
+        return _different(draws, count, integers(draws[:, 0], 0, count - 1))
     chosen = np.empty((len(samples), most), np.int64)
     for rows, first, others in candidates:
-        chosen[rows] = _cast_from_some(draws[rows], first, others)
-    return chosen
-
-
-def _cast_from_all(draws: Array, count: int) -> Array:
-    chosen = np.empty(draws.shape, np.int64)
-    for actor in range(draws.shape[1]):
-        person = integers(draws[:, actor], 0, count - 1 - actor)
-        chosen[:, actor] = _skip(person, chosen[:, :actor])
-    return chosen
-
-
-def _skip(index: Array, taken: Array) -> Array:
-    """Convert indices among the persons that are not taken to indices among all persons."""
-    for other in np.sort(taken, axis=1).T:
-        index = index + (index >= other)
-    return index
-
-
-def _cast_from_some(draws: Array, first: Array, others: Array) -> Array:
-    chosen = np.empty(draws.shape, np.int64)
-    chosen[:, 0] = first[integers(draws[:, 0], 0, len(first) - 1)]
-    for actor in range(1, draws.shape[1]):
+        one = first[integers(draws[rows, 0], 0, len(first) - 1)]
         # The first actor is among `others`, too.
-        taken = np.searchsorted(others, chosen[:, :actor])
-        chosen[:, actor] = others[_skip(integers(draws[:, actor], 0, len(others) - 1 - actor), taken)]
+        chosen[rows] = others[_different(draws[rows], len(others), np.searchsorted(others, one))]
+    return chosen
+
+
+def _different(draws: Array, count: int, first: Array) -> Array:
+    """Draw different numbers below `count` for the actors of each sample, of which the first actor's are given."""
+    chosen = np.empty(draws.shape, np.int64)
+    chosen[:, 0] = first
+    for actor in range(1, draws.shape[1]):
+        index = integers(draws[:, actor], 0, count - 1 - actor)
+        # From an index among the numbers that are left to an index among all of them.
+        for other in np.sort(chosen[:, :actor], axis=1).T:
+            index = index + (index >= other)
+        chosen[:, actor] = index
     return chosen

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.quotas import actions_around
 from posegen.config.schema import AgeRange, Config, Quota, Quotas
 from posegen.errors import UsageError
@@ -26,8 +25,6 @@ from posegen.planning.repertoire import NO_GAIT, repertoire
 from posegen.planning.segments import speed_limits
 from posegen.randomness import Stream, permuted
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Persons
-
-Array = NDArray[Any]
 
 SEARCHED_PERSONS = 100_000
 """Number of persons among which the persons of a quota are searched, to bound the time."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library
@@ -17,8 +16,6 @@ from posegen.library.schema import Action
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import PARTS
 from posegen.wording import did_you_mean
-
-Array = NDArray[Any]
 
 STANDING = "stand"
 """The idle action, over which arm actions are performed."""
@@ -77,46 +74,22 @@ def repertoire(library: Library) -> Repertoire:
     if STANDING not in library.actions:
         msg = f"the library has no action {STANDING!r}, over which arm actions are performed; add it"
         raise UsageError(msg)
-    bounds = np.array([_seconds(action) for action in actions])
-    repetitions = np.array([action.repetitions or (0, 0) for action in actions])
-    speed = np.array([action.speed or (0.0, 0.0) for action in actions])
-    turn = np.array([action.turn for action in actions])
-    gait = np.array([_GAITS[action.gait] for action in actions])
-    seated = np.array([action.support == "seat" for action in actions])
-    standing = library.actions.index(STANDING)
-    host = (gait == WALK) | (gait == STEP) | seated
-    # Arms that hold something allow no layer.
-    host &= np.array([not (action.manner and action.manner.holds) for action in actions])
-    host[standing] = True
-    return Repertoire(
-        names=tuple(library.actions),
-        standing=standing,
-        gait=gait,
-        base=np.array([_is_base(action) for action in actions]),
-        layered=np.array([action.layered and not _is_base(action) for action in actions]),
-        host=host,
-        sided=np.array([action.sided for action in actions]),
-        seated=seated,
-        counted=np.array([action.repetitions is not None for action in actions]),
-        shortest=bounds[:, 0],
-        longest=bounds[:, 1],
-        enter=np.array([action.enter for action in actions]),
-        exit=np.array([action.exit for action in actions]),
-        cycle=np.array([action.cycle for action in actions]),
-        fewest=repetitions[:, 0],
-        most=repetitions[:, 1],
-        slow=speed[:, 0],
-        fast=speed[:, 1],
-        right=turn[:, 0],
-        left=turn[:, 1],
-    )
+    rows = []
+    for action in actions:
+        gait, seated, base = _GAITS[action.gait], action.support == "seat", "legs" in action.parts or not action.layered
+        # Arms that hold something allow no layer.
+        host = (gait in (WALK, STEP) or seated) and not (action.manner and action.manner.holds)
+        kinds = gait, base, action.layered and not base, host, action.sided, seated, action.repetitions is not None
+        seconds = *seconds_of(action), action.enter, action.exit, action.cycle
+        ranges = *(action.repetitions or (0, 0)), *(action.speed or (0.0, 0.0)), *action.turn
+        rows.append((*kinds, *seconds, *ranges))  # in the order of the attributes
+    known = Repertoire(library.actions, library.actions.index(STANDING), *map(np.array, zip(*rows, strict=True)))
+    known.host[known.standing] = True
+    return known
 
 
-def _is_base(action: Action) -> bool:
-    return "legs" in action.parts or not action.layered
-
-
-def _seconds(action: Action) -> tuple[float, float]:
+def seconds_of(action: Action) -> tuple[float, float]:
+    """Return the shortest and the longest duration of an action at tempo 1, with the fewest and the most repetitions."""
     around = action.enter + action.exit
     if action.repetitions is not None:
         fewest, most = action.repetitions
@@ -128,15 +101,12 @@ def _seconds(action: Action) -> tuple[float, float]:
 
 def parts_of(action: Action, side: int) -> tuple[str, ...]:
     """Return the body parts that an action with `side` moves, in the order of :data:`posegen.skeleton.PARTS`."""
-    near, far = {LEFT: ("left", "right"), RIGHT: ("right", "left"), BOTH: ("", "")}[side]
+    near, far = {LEFT: (["left"], ["right"]), RIGHT: (["right"], ["left"]), BOTH: (["left", "right"],) * 2}[side]
     moved: set[str] = set()
     for part in action.parts:
         word, _, rest = part.partition("_")
-        own = {"near": near, "far": far}.get(word)
-        if own is None:
-            moved.add(part)
-        else:
-            moved.update((f"{own}_{rest}",) if own else (f"left_{rest}", f"right_{rest}"))
+        sides = {"near": near, "far": far}.get(word)
+        moved.update([part] if sides is None else [f"{own}_{rest}" for own in sides])
     return tuple(part for part in PARTS if part in moved)
 
 
@@ -145,14 +115,14 @@ def theme_weights(config: Config, library: Library) -> Array:
     chosen = config.story.themes
     if chosen is None:
         return np.array([theme.weight for theme in library.themes.values()])
-    _check_names("story.themes", chosen, library.themes)
+    check_names("story.themes", chosen, library.themes)
     return np.array([float(chosen.get(name, 0.0)) for name in library.themes])
 
 
 def action_weights(config: Config, library: Library) -> Array:
     """Return the weights of actions [themes, actions]: products of those of the theme, the action and the config."""
     factors = config.story.actions
-    _check_names("story.actions", factors, library.actions)
+    check_names("story.actions", factors, library.actions)
     rows, own = _own_weights(library)
     weights: Array = rows * (own * np.array([factors.get(name, 1.0) for name in library.actions]) if factors else own)
     for name, row, weight in zip(library.themes, weights, theme_weights(config, library), strict=True):
@@ -169,9 +139,9 @@ def _own_weights(library: Library) -> tuple[Array, Array]:
     return np.array(rows, np.float64), np.array([library.action(name).weight for name in library.actions])
 
 
-def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
-    known = tuple(known)
+def check_names(key: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise a UsageError for a name below a key of the config that the library does not have."""
     for name in names:
         if name not in known:
-            msg = f"{key}.{name}: unknown name{did_you_mean(name, known)}"
+            msg = f"{key}.{name}: unknown {key.rpartition('.')[2].removesuffix('s')}{did_you_mean(name, known)}"
             raise UsageError(msg)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library
@@ -24,8 +24,6 @@ from posegen.planning.segments import Columns, needed_seconds
 from posegen.planning.track import Actor, plan_track
 from posegen.randomness import Stream, choose, integers, uniform
 from posegen.scene import BOTH, DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
-
-Array = NDArray[Any]
 
 _POSITION_DRAWS = 4
 _PHASE_STEPS = 1 << 16

@@ -6,8 +6,8 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.constants import AVERAGE_LEG
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
@@ -15,7 +15,6 @@ from posegen.randomness import choose, integers
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
 from posegen.variants.variant import longest_time
 
-Array = NDArray[Any]
 Columns = dict[str, Array]
 """Segments: arrays of equal shape, by the names of :class:`posegen.scene.Scenes`."""
 

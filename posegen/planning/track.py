@@ -6,11 +6,11 @@ Segments are planned in the order of time, each for all samples at once, until t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.constants import RADIANS
 from posegen.planning.repertoire import NO_GAIT, Repertoire
@@ -36,8 +36,6 @@ from posegen.planning.segments import (
 )
 from posegen.randomness import Stream, uniform
 from posegen.scene import BOTH, NOTHING
-
-Array = NDArray[Any]
 
 _SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
 _MARGIN = 0.02

@@ -13,11 +13,11 @@ import posegen.library
 from posegen.captions.captions import label_segments, write_captions
 from posegen.captions.parser import parse_caption
 from posegen.captions.segments import find_segments, segment_rows
-from posegen.captions.statements import same_statements
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library, read_library
 from posegen.planning.scenes import plan_scenes
+from tests.renumbering import same_statements
 
 PACKAGE = Path(posegen.library.__file__).parent
 THEMES = "themes: {strasse: {actions: {stand: 1, walk: 2, turn: 1, wave: 1, clap: 1, point: 1, run: 1}}}"

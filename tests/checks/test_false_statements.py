@@ -115,7 +115,7 @@ def test_many_segments_and_single_statements_have_the_same_verdicts(seed: int) -
             statement = {"actor": 0, "kind": kind, "segment": 0, "action": name, "value": value}
             verdict = check_statement(statement, [Actor(rows, [shown[row]], np.zeros((1, 9, 22, 3)), 0)], LIBRARY)
             assert false[row, KINDS.index(kind)] == (verdict is False), (statement, verdict)
-        assert shown[row].action is naive_action(evidence, row, name), name
+        assert shown[row]["action"] is naive_action(evidence, row, name), name
 
 
 def test_what_is_not_stated_is_not_false() -> None:

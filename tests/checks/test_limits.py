@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from posegen.checks.angles import ANGLES, AXES, DIRECTIONS, REST, fill_angles
 from posegen.checks.capsules import DEEPEST
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
-from posegen.checks.limits import CROSSES, LEAVES, beyond_limits
+from posegen.checks.limits import CROSSES, LEAVES, check_limits
 from posegen.checks.ranges import STRICTER, TOLERANCE, ranges_of
 from posegen.constants import GRID
 from posegen.evaluation.joint_angles import frame_ranges, joint_angles, range_excess
@@ -70,7 +70,7 @@ def violated(joints: Array, labels: Array, library: Library, length: int | None 
     """Violated limits in clips [n, frame, joint, axis] with labels [n, frame, part]."""
     n, frames = joints.shape[:2]
     shown = np.full(n, frames if length is None else length)
-    return beyond_limits(joints[:, None, None], labels[:, None, None], 0, np.ones(n, int), shown, library, FPS)[:, 0]
+    return check_limits(joints[:, None, None], labels[:, None, None], 0, np.ones(n, int), shown, library, FPS).bodies[:, 0]
 
 
 def excess(joints: Array, labels: Array, library: Library) -> Array:
