@@ -1,4 +1,4 @@
-"""Scripts: what a parsed text asks one person to do, in order or at the same time, and the scene that shows it.
+"""Scripts: the actions of one person that a parsed text describes, and the scene that shows them.
 
 A script has no contradictions. Its scene defines one person, and time, speed, turn and repetitions of each action.
 """
@@ -86,7 +86,7 @@ def make_script(parsed: ParsedCaption, library: Library) -> Script:
     styles += [part.asked["style"] for part in parts.values() if "style" in part.asked]
     if len(set(styles)) > 1:
         other = next(style for style in styles if style != styles[0])
-        msg = f"the text describes somebody who is both {styles[0]} and {other}: state one of them"
+        msg = f"the text describes a person who is both {styles[0]} and {other}: state one of them"
         raise UsageError(msg)
     who = [value for value in people if not value.isdigit()]
     based = _with_bases(_overlaid(parts, during, library), library)
@@ -260,7 +260,7 @@ def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: 
 
 
 def _find_person(script: Script, library: Library, seed: int) -> Persons:
-    """Return somebody of the population who is as the script describes."""
+    """Return a person of the population who matches the script."""
     low, high = _OLD if script.style == "old" else AGES.get(script.who, GROWN)
     style = {script.style or "neutral": 1.0}
     config = Config.model_validate({"seed": seed, "population": {"age": {"min": low, "max": high}, "styles": style}})

@@ -1,7 +1,7 @@
 """Capsules: whether people, or the limbs of one body, pass through each other.
 
-A capsule is a rod with round ends, which stands for the flesh around a bone. Two people are checked frame by frame. One body is
-checked in blocks of frames (:mod:`posegen.checks.columns`), since every sequence needs it.
+A capsule is a rod with round ends, which approximates the flesh around a bone. Two people are checked frame by frame. One body
+is checked in blocks of frames (:mod:`posegen.checks.columns`), since every sequence needs it.
 """
 
 from __future__ import annotations

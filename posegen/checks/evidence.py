@@ -1,4 +1,4 @@
-"""Evidence: what the joints show of side, count, turn and speed in an interval of frames, whatever was planned.
+"""Evidence: side, count, turn and speed in an interval of frames, measured from the joints, whatever was planned.
 
 A side and a count show in a *signal*: a distance between parts of the body, frame by frame. The signal of one side is that of
 the limb on this side, or towards this side; that of both sides is the mean of the two. Which signal an action has is part of

@@ -1,4 +1,4 @@
-"""Partners: who does something with whom, by hands that meet, chests that are close, and hips that face somebody."""
+"""Partners: which actors interact, by hands that meet, chests that are close, and hips that face the other actor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTACT, LEAST_CONTACT = 0.05, 3
 NEAR_CHESTS = 0.45
 """Metres within which the chests of two people who hug are."""
 FACING = 0.819
-"""Cosine of 35 degrees: the hips of a person who faces somebody deviate by no more, most of the time."""
+"""Cosine of 35 degrees: the hips of a person who faces another one deviate by no more, most of the time."""
 CONVERSING = 7.0
 """Metres within which people interact."""
 FOLLOWING = (0.5, 3.0)
@@ -31,7 +31,7 @@ WRISTS = JOINTS.index("left_wrist"), JOINTS.index("right_wrist")
 
 
 def partners_by_sight(joints: Array, actor: int, start: int, end: int, sight: str) -> list[int]:
-    """Return with whom an actor interacts, by one criterion.
+    """Return the partners of an actor, by one criterion.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def partners_by_sight(joints: Array, actor: int, start: int, end: int, sight: st
 
 
 def find_partners(joints: Array, actor: int, start: int, end: int, action: str, library: Library) -> list[int]:
-    """Return with whom an actor does an action, by the criterion of any interaction that contains it."""
+    """Return the partners of an actor in an action, by the criterion of any interaction that contains it."""
     sights = {interaction.seen: None for interaction in library.interactions.values() if action in interaction.actions}
     return sorted({other for sight in sights for other in partners_by_sight(joints, actor, start, end, sight)})
 

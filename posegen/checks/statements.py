@@ -1,7 +1,7 @@
 """Statements against joints: decide which statements of captions are true.
 
 A statement is true where the joints show the same, false where they show something else or nothing of it, and open where
-posegen does not know how it would show. :func:`check_statement` checks one statement of a row, :func:`false_statements` all
+posegen has no measurement for it. :func:`check_statement` checks one statement of a row, :func:`false_statements` all
 possible statements of many segments at once; both use the same thresholds.
 """
 

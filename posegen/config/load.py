@@ -62,7 +62,7 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
     if quotas is not None and (replaced or "samples" not in config.model_fields_set):
         config = config.model_copy(update={"samples": quotas.total})
     if quotas is not None and config.samples > quotas.total:
-        text = f"is {config.samples:,}, and the quotas are of {quotas.total:,}; lower it, or raise quotas.samples"
+        text = f"is {config.samples:,}, and the quotas define {quotas.total:,}; lower it, or raise quotas.samples"
         raise refuse([Problem("samples", text)], where)
     if config.population.persons < story.actors.max:
         text = f"is {config.population.persons}, and story.actors.max asks for {story.actors.max} different ones; raise it"

@@ -105,7 +105,7 @@ def allot(config: Config, library: Library, samples: Array) -> Allotment | None:
     if quotas is None:
         return None
     if samples.size and samples.max() >= quotas.total:
-        msg = f"sample {samples.max()} does not exist: the quotas are of {quotas.total:,} samples; raise quotas.samples"
+        msg = f"sample {samples.max()} does not exist: the quotas define {quotas.total:,} samples; raise quotas.samples"
         raise UsageError(msg)
     prepared = _prepared(config, library)
     positions = permuted(config.seed, samples, quotas.total, Stream.QUOTA)

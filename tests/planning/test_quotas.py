@@ -231,7 +231,7 @@ EXACT = "quotas.exact=[{%s}]"
         ([EXACT % "samples: 4, style: old", "population.styles={neutral: 1}"], "'old' does not occur; give it a weight"),
         ([EXACT % "samples: 4, left_handed: 1", "population.left_handed=0"], "asks for left_handed true, but none of 1,000"),
         ([EXACT % "samples: 4, age: {min: 80, max: 90}"], "asks for age 80 to 90, but none of 1,000 persons matches"),
-        ([EXACT % "samples: 4", "samples=5"], "samples: is 5, and the quotas are of 4; lower it"),
+        ([EXACT % "samples: 4", "samples=5"], "samples: is 5, and the quotas define 4; lower it"),
         ([EXACT % "samples: 4", "quotas.samples=3"], "exact asks for 4 samples, and samples is 3"),
         (["quotas={}"], "asks for nothing"),
         (["quotas={samples: 9, caps: [{samples: 2}]}"], "must name one of action, interaction, theme, style"),
@@ -283,11 +283,11 @@ def test_what_cannot_be_met_is_refused(options: list[str], reported: str) -> Non
 
 def test_more_than_there_can_be_is_refused_before_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options, reported in (
-        (["--samples", "61"], "samples: is 61, and the quotas are of 60"),
+        (["--samples", "61"], "samples: is 61, and the quotas define 60"),
         (["--set", "population.left_handed=0"], "asks for left_handed true"),
     ):
         assert main(["generate", "--config", "quotas", "--out", str(tmp_path / "there"), *options]) == 2
         assert reported in capsys.readouterr().err
         assert not (tmp_path / "there").exists()
-    with pytest.raises(UsageError, match="sample 60 does not exist: the quotas are of 60 samples"):
+    with pytest.raises(UsageError, match="sample 60 does not exist: the quotas define 60 samples"):
         posegen.synthesize(posegen.load_config("quotas"), [3, 60])
