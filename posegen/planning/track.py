@@ -192,7 +192,8 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     remaining, left, usual = actor.shown - state.time, actor.segments - number, actor.shown / actor.segments
     room, required = room_of(remaining, left), actor.action != NOTHING
     # A required action does not occur before its own segment.
-    weights = reduced(actor.weights, np.where(required & (number < actor.at), actor.action, NOTHING), 0.0)
+    later = np.where(required & (number < actor.at), actor.action, NOTHING)
+    weights = reduced(actor.weights, later, 0.0) if (later != NOTHING).any() else actor.weights
     action = action_of(known, weights, state.previous, state.layer, room, draws[:, SegmentDraw.ACTION])
     action = np.where(required & (number == actor.at), actor.action, action)
     tempo = tempo_of(actor.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
