@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing.synchronize import Semaphore
-from pathlib import Path
 
 import torch
 from lightning.fabric.plugins.environments.lightning import find_free_network_port
@@ -27,7 +26,7 @@ from posegen.training.hardware import Choices
 from posegen.training.loop.learner import Session, StepCallback, make_learner, run_steps
 from posegen.training.resources import is_out_of_memory
 from posegen.training.runs import checkpoints
-from posegen.training.setup import Request, open_setup
+from posegen.training.setup import open_setup
 
 _POLL_SECONDS = 0.1
 _FAILURE_SECONDS = 2.0
@@ -57,13 +56,14 @@ def other_processes(session: Session, step: int) -> Iterator[None]:
     if choices.devices == 1:
         yield
         return
-    port, setup = find_free_network_port(), session.setup
+    port = find_free_network_port()
     environment = _environment(0, port, choices)
     before = {name: os.environ.get(name) for name in environment}
     ready = multiprocessing.get_context("spawn").Semaphore(0)
     context: ProcessContext = start_processes(  # type: ignore[no-untyped-call]
         _train,
-        (session.request, session.run, setup.data.samples, session.first, session.last, step, choices, port, ready),
+        # Each process opens the setup itself.
+        (replace(session, setup=None), session.setup.data.samples, step, port, ready),  # type: ignore[arg-type]
         choices.devices - 1,
         join=False,
         start_method="spawn",
@@ -111,24 +111,13 @@ def _raise_failure(context: ProcessContext, seconds: float) -> None:
         raise PosegenError(msg) from failure
 
 
-def _train(
-    index: int,
-    request: Request,
-    run: Path,
-    samples: int,
-    first: int,
-    last: int,
-    step: int,
-    choices: Choices,
-    port: int,
-    ready: Semaphore,
-) -> None:
+def _train(index: int, session: Session, samples: int, step: int, port: int, ready: Semaphore) -> None:
     """Train in a process of its own; the first of these processes has index 0 and rank 1."""
     rank = index + 1
-    os.environ.update(_environment(rank, port, choices))
-    torch.set_num_threads(choices.threads)
-    setup = open_setup(request)
-    session = Session(run, request, replace(setup, data=setup.data.with_samples(samples)), first, last, choices)
-    learner = make_learner(session, checkpoints.read(run, step) if step else None)
+    os.environ.update(_environment(rank, port, session.choices))
+    torch.set_num_threads(session.choices.threads)
+    setup = open_setup(session.request)
+    session = replace(session, setup=replace(setup, data=setup.data.with_samples(samples)))
+    learner = make_learner(session, checkpoints.read(session.run, step) if step else None)
     ready.release()
     run_steps(session, learner, StepCallback(session.parts), rank, partial(print, file=sys.stderr, flush=True))

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.quantities import human_time
+from posegen.templates import fill_template
 from posegen.training.runs.folder import flatten_settings
 
 _MOST_CONFUSED = 12
@@ -34,12 +33,9 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
     -------
     Path
     """
-    folder = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(folder), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
-    )
     table = result["table"]
-    page = environment.get_template("report.html.j2").render(
+    page = fill_template(
+        Path(__file__).with_name("report.html.j2"),
         name=run.name,
         data=record["data"]["name"],
         result=result,
