@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
-from posegen.training.hardware import CLEARLY, Estimate, check_budget, clearly_faster, count_micro_batches
+from posegen.training.hardware import Estimate, check_budget, clearly_faster, count_micro_batches
 from posegen.training.settings import load_settings, training_presets
 from tests.once import made_once
 from tests.running import Programs
@@ -177,7 +177,9 @@ def test_micro_batches_divide_a_batch() -> None:
     assert count_micro_batches(30, 8) == 5
 
 
-@pytest.mark.parametrize(("gain", "chosen"), [(0.7, "32-true"), (1.0, "32-true"), (1.1, "32-true"), (2.0, "bf16-mixed")])
+@pytest.mark.parametrize(
+    ("gain", "chosen"), [(0.7, "32-true"), (0.9, "32-true"), (1.0, "32-true"), (1.3, "bf16-mixed"), (2.0, "bf16-mixed")]
+)
 def test_load_does_not_change_the_precision(gain: float, chosen: str) -> None:
     """The load of the machine varies by a factor of five from round to round, and the time of a step by 20 %."""
     noise, load, calls = np.random.default_rng(1), 1.0, 0
@@ -193,10 +195,9 @@ def test_load_does_not_change_the_precision(gain: float, chosen: str) -> None:
 
 
 def test_one_slow_step_does_not_change_the_precision() -> None:
-    seconds = iter([9.0, 9.0, *[1.0, 1.1] * 2, 50.0, 1.1, *[1.0, 1.1] * 2])
+    seconds = iter([9.0, 9.0, *[1.0, 1.05] * 4, 50.0, 1.05, *[1.0, 1.05] * 4])
     chosen, medians = clearly_faster("32-true", "bf16-mixed", lambda precision: next(seconds))
-    assert (chosen, medians) == ("32-true", {"32-true": 1.0, "bf16-mixed": 1.1})
-    assert CLEARLY > 1.1
+    assert (chosen, medians) == ("32-true", {"32-true": 1.0, "bf16-mixed": 1.05})
 
 
 def test_a_budget_is_refused_with_the_number_of_steps_that_fit() -> None:
