@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posegen.config.schema import Config
 from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.layout import ArrayField, Header, receipt_path, rows_path, shard_path
+from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import Receipt, StoredFile
+from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
-from tests.dataset.tiny import FIELDS, make_header
+from tests.dataset.tiny import FIELDS, fill, make_header
 
 SOURCE = Origin("dataset.json", "Repair it.")
 names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
@@ -47,7 +51,7 @@ def headers(draw: st.DrawFn) -> Header:
         chunk=chunk,
         shard=chunk * draw(st.integers(1, 10)),
         samples=draw(st.integers(0, 2**50)),
-        seed=draw(st.integers(0, 2**52)),
+        seed=draw(st.integers(0, 2**63 - 1)),
         config=draw(plain),
         variants=tuple(draw(st.lists(names, unique=True, min_size=1, max_size=5))),
         fields=tuple(draw(st.lists(array_fields(), min_size=1, max_size=3, unique_by=lambda field: field.name))),
@@ -86,7 +90,7 @@ def test_a_missing_key_is_reported(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("value", [None, True, -1, 1.5, "5", [3], {"a": 1}, 2**60])
+@pytest.mark.parametrize("value", [None, True, -1, 1.5, "5", [3], {"a": 1}, 2**63])
 def test_a_value_of_another_type_is_refused(key: str, value: Any) -> None:
     intact = make_header().to_json()
     data = intact | {key: value}
@@ -160,3 +164,14 @@ def test_paths_have_at_least_five_digits() -> None:
     assert receipt_path(123456) == "receipts/123456.json"
     assert rows_path(123456) == "sequences/part-123456.parquet"
     assert shard_path(FIELDS[0], 123456) == "motion.zarr/joints/c.123456.0.0.0"
+
+
+@pytest.mark.parametrize("seed", [2**53, 2**63 - 1])
+def test_every_seed_that_a_config_accepts_can_be_read(seed: int, tmp_path: Path) -> None:
+    assert Config(name="any", seed=seed).seed == seed
+    fill(tmp_path / "dataset", 2, seed=seed)
+    assert open_dataset(tmp_path / "dataset").header.seed == seed
+    assert verify(tmp_path / "dataset") == []
+    for make in (lambda: Config(name="any", seed=2**63), lambda: make_header(seed=2**63)):
+        with pytest.raises(ValueError, match="seed"):
+            make()
