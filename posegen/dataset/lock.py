@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -39,6 +40,7 @@ def locked(dataset: Path, run: str) -> Iterator[None]:
         If another run holds it; names that run.
     """
     path = dataset / LOCK_FILE
+    _check_plain(path)
     lock = FileLock(path, mode=0o644)
     try:
         lock.acquire(blocking=False)
@@ -69,7 +71,17 @@ def is_being_written(dataset: Path) -> bool:
     return run is not None and not has_ended(run)
 
 
+def _check_plain(path: Path) -> None:
+    """Raise PosegenError if a path exists and is not a plain file without other names, whose content would be lost."""
+    with suppress(FileNotFoundError):
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            msg = f"{path}: is not a plain file, or the file has other names, too. Remove it"
+            raise PosegenError(msg)
+
+
 def _write_holder(path: Path, holder: str) -> None:
+    _check_plain(path)
     handle = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
     try:
         os.write(handle, holder.encode()[:_MAX_BYTES])

@@ -155,3 +155,23 @@ def test_one_process_holds_the_lock_until_it_dies(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
     with locked(tmp_path, "mine"):
         pass
+
+
+@pytest.mark.parametrize("kind", ["hard link", "link", "pipe", "folder"])
+def test_only_a_plain_file_with_one_name_is_used_as_the_lock(kind: str, tmp_path: Path) -> None:
+    """Another name of a file would be emptied."""
+    (tmp_path / "dataset").mkdir()
+    target, lock = tmp_path / "target", tmp_path / "dataset" / LOCK_FILE
+    target.write_bytes(b"keep")
+    if kind == "hard link":
+        lock.hardlink_to(target)
+    elif kind == "link":
+        lock.symlink_to(target)
+    elif kind == "pipe":
+        os.mkfifo(lock)
+    else:
+        lock.mkdir()
+    with pytest.raises(PosegenError, match=r"\.lock: .*Remove it"), locked(tmp_path / "dataset", "mine"):
+        pass
+    assert target.read_bytes() == b"keep"
+    assert os.path.lexists(lock)
