@@ -132,7 +132,11 @@ def find_problems(
     selected = sorted(known if shards is None else known.intersection(shards))
     for done, shard in enumerate(selected):
         progress(done, len(selected))
-        yield from _check_shard(path, header, shard)
+        before = _receipt_time(path, shard)
+        problems = list(_check_shard(path, header, shard))
+        if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
+            problems = list(_check_shard(path, header, shard))
+        yield from problems
     progress(len(selected), len(selected))
     yield from _find_orphans(path, header, known)
 
@@ -160,6 +164,13 @@ def format_samples(samples: list[int]) -> str:
     named = ", ".join(map(str, samples[:_MAX_NAMED]))
     more = f" and {len(samples) - _MAX_NAMED} more" if len(samples) > _MAX_NAMED else ""
     return f"sample{'s' if len(samples) > 1 else ''} {named}{more}"
+
+
+def _receipt_time(path: Path, shard: int) -> int | None:
+    try:
+        return os.lstat(path / receipt_path(shard)).st_mtime_ns
+    except OSError:
+        return None
 
 
 def _header_problem(path: Path, fault: str, *, repairable: bool) -> Problem:
@@ -288,5 +299,5 @@ def _check_entry(
             yield Problem(None, name, what, repairable=False)
     elif shard is None:
         yield Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
-    elif not is_busy:
+    elif not is_busy and not os.path.lexists(path / receipt_path(shard)):  # a run may have stored it meanwhile
         yield Problem(shard, name, "belongs to an unfinished shard: there is no receipt")

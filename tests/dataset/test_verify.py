@@ -295,3 +295,38 @@ def test_a_dataset_is_readable_exactly_if_verify_reports_nothing(dataset: Path) 
     (dataset / JOINTS).write_bytes(bytes((dataset / JOINTS).stat().st_size))
     with pytest.raises(PosegenError, match="shard 1 is damaged"):
         open_dataset(dataset).arrays("joints")
+
+
+def test_a_shard_that_is_completed_meanwhile_is_no_problem(dataset: Path) -> None:
+    header = load_header(dataset)
+    publish(dataset, header, 12)
+    receipt = (dataset / "receipts/00002.json").read_bytes()
+    (dataset / "receipts/00002.json").unlink()
+    (dataset / ".lock").write_text(f"process 1 (run {current_run()})")
+
+    def end_the_run(done: int, total: int) -> None:
+        if done == total:
+            (dataset / "receipts/00002.json").write_bytes(receipt)
+            publish(dataset, header, 14)
+            (dataset / ".lock").unlink()
+
+    assert list(find_problems(dataset, progress=end_the_run)) == []
+
+
+def test_a_shard_that_is_replaced_while_it_is_checked_is_checked_again(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from posegen.dataset import verify as module
+
+    find_size_fault = module.find_size_fault
+    replaced: list[Path] = []
+
+    def replace_once(path: Path, expected: StoredFile) -> str | None:
+        if replaced:
+            return find_size_fault(path, expected)
+        replaced.append(path)
+        (dataset / "receipts/00000.json").unlink()
+        commit(dataset, load_header(dataset), 0, 14)
+        return "is missing"
+
+    monkeypatch.setattr(module, "find_size_fault", replace_once)
+    assert verify(dataset) == []
+    assert replaced
