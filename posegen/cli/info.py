@@ -47,6 +47,8 @@ def _lines(description: Description) -> list[str]:
         f"  {'sequences':<{width}} one row per sample and variant: captions, theme, length, actors, "
         "parameters, attempt, dropped",
     ]
+    if d.note:
+        lines += ["", d.note]
     if d.resampled is not None and d.dropped is not None:
         share = d.resampled / max(d.samples, 1)
         lines += [

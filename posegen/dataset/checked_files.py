@@ -20,8 +20,9 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from posegen.dataset.files import open_plain
-from posegen.dataset.header import load_header
+from posegen.dataset.header import load_header, samples_after_repair
 from posegen.dataset.layout import MOTION, Header, check_folders, receipt_path, shard_of, shard_path
+from posegen.dataset.lock import is_being_written
 from posegen.dataset.receipts import (
     Receipt,
     StoredFile,
@@ -142,6 +143,11 @@ def open_files(path: Path) -> CheckedFiles:
         If anything is missing or damaged; names the first such file or shard, and the hint.
     """
     header = load_header(path)
+    if (samples := samples_after_repair(path)) > header.samples:
+        repair = f"posegen verify {path} --repair"
+        hint = "Wait until it has ended" if is_being_written(path) else f"Run: {repair}"
+        msg = f"{path}: a repair has not finished: {header.samples} of {samples} samples are visible. {hint}"
+        raise PosegenError(msg)
     check_folders(path, header)
     check_metadata(path, header)
     files: dict[str, StoredFile] = {}

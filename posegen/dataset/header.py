@@ -8,15 +8,19 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from posegen.dataset.documents import Origin, unseal
+from pydantic import ConfigDict
+
+from posegen.dataset.documents import STRICT, Count, Origin, read_sealed, seal, unseal
 from posegen.dataset.files import read_file, write_durably
-from posegen.dataset.layout import COPY_FILE, COPY_KEY, GROUP_FILE, HEADER_FILE, Header, array_path, check_folders
+from posegen.dataset.layout import COPY_FILE, COPY_KEY, GROUP_FILE, HEADER_FILE, REPAIR_FILE, Header, array_path, check_folders
 from posegen.dataset.receipts import complete_shards
 from posegen.dataset.zarr_metadata import described_samples, header_metadata
 from posegen.errors import PosegenError, UsageError
 
 _MAX_BYTES = 4 * 2**20  # a thousand times the usual size
+_MAX_RECORD_BYTES = 1000
 
 
 def is_dataset(path: Path) -> bool:
@@ -103,6 +107,29 @@ def repair_header(path: Path, run: str, identity: str | None = None) -> None:
     if state.header and state.fault and identity in (None, state.header.identity):
         check_folders(path, state.header)
         write_durably(path / HEADER_FILE, state.header.to_bytes(), run)
+
+
+@dataclass(frozen=True)
+class _RepairRecord:
+    """Content of ``REPAIR_FILE``: the number of samples that the dataset will have."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    samples: Count
+
+
+def record_repair(path: Path, samples: int, run: str) -> None:
+    """Record that a dataset will have `samples` samples again; until then, readers refuse it if it shows fewer."""
+    write_durably(path / REPAIR_FILE, seal(_RepairRecord(samples)), run)
+
+
+def samples_after_repair(path: Path) -> int:
+    """Return the number of samples that an unfinished repair recorded; 0 if there is none, or its record is damaged."""
+    try:
+        data = read_file(path / REPAIR_FILE, _MAX_RECORD_BYTES)
+        return read_sealed(_RepairRecord, data, Origin(REPAIR_FILE, "")).samples
+    except (FileNotFoundError, PosegenError):
+        return 0
 
 
 def _is_lost(path: Path) -> bool:

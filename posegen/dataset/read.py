@@ -23,7 +23,7 @@ from posegen.dataset.batches.stored import TEXT_EMBEDDING, StoredSource, read_co
 from posegen.dataset.checked_files import CheckedFiles, CheckedStore, open_files
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ROWS, SEQUENCES, Header
-from posegen.dataset.receipts import Receipt, load_receipt, read_receipt
+from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
 from posegen.dataset.tables import UNDECODABLE
 from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError
@@ -111,6 +111,19 @@ class Dataset:
         """Names of the array fields; those of a layer only if it is complete."""
         absent = {name.split("/")[1] for name in self._files.absent}
         return tuple(field.name for field in self.header.all_fields if field.name not in absent)
+
+    @cached_property
+    def hidden_shards(self) -> int:
+        """Number of shards behind the visible samples: a run that extends the dataset has not ended, or was stopped."""
+        return sum(shard >= self.header.shards() for shard in list_receipts(self.path))
+
+    @property
+    def note(self) -> str:
+        """What a user should know before relying on the number of samples; empty if there is nothing."""
+        if not self.hidden_shards:
+            return ""
+        hint = "A run is extending it, or was stopped: the same `posegen generate` command completes it"
+        return f"{self.path}: {len(self):,} samples are visible; {self.hidden_shards:,} more shards are not yet. {hint}"
 
     @cached_property
     def motion(self) -> zarr.Group:

@@ -22,12 +22,13 @@ from posegen.dataset.faults import fault_point
 from posegen.dataset.files import (
     BackgroundWriter,
     read_file,
+    remove_durably,
     sync_folder,
     temporary_run,
     write_all_durably,
     write_durably,
 )
-from posegen.dataset.header import load_header
+from posegen.dataset.header import load_header, samples_after_repair
 from posegen.dataset.layout import (
     COPY_FILE,
     HEADER_FILE,
@@ -222,6 +223,8 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     fault_point("descriptions_written", samples)
     if samples > before.samples:
         _write_header(path, published, run)
+    if samples >= samples_after_repair(path):
+        remove_durably(path / REPAIR_FILE)
     return published
 
 

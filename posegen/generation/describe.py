@@ -59,6 +59,8 @@ class Description:
     actions : tuple of ActionShare
         Of the base variant, the most frequent first.
     captions : tuple of CaptionExample
+    note : str
+        What a user should know before relying on the number of samples; empty if there is nothing.
     resampled, dropped : int or None
         Samples that were resampled after failed caption or joint-limit checks, and statements that were dropped because no
         attempt passed, over all sequences; None for a dataset without these columns.
@@ -80,6 +82,7 @@ class Description:
     sizes: dict[str, int]
     actions: tuple[ActionShare, ...]
     captions: tuple[CaptionExample, ...]
+    note: str
     resampled: int | None
     dropped: int | None
 
@@ -124,6 +127,7 @@ def _described(dataset: Dataset) -> Description:
         sizes=dataset.sizes(),
         actions=_action_shares(dataset),
         captions=_caption_examples(dataset),
+        note=dataset.note,
         resampled=_count(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
         dropped=_count(dataset, "dropped", pc.list_value_length, 1),
     )

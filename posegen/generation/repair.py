@@ -11,13 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from pydantic import ConfigDict
-
-from posegen.dataset.documents import STRICT, Count, Origin, read_sealed, seal
-from posegen.dataset.files import read_file, remove_durably, remove_temporary_files, write_durably
-from posegen.dataset.header import inspect_header, load_header, repair_header
+from posegen.dataset.files import remove_durably, remove_temporary_files
+from posegen.dataset.header import inspect_header, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import REPAIR_FILE, Header, check_folders, receipt_path, shard_files
 from posegen.dataset.lock import locked
 from posegen.dataset.receipts import load_receipt
@@ -30,17 +26,6 @@ from posegen.generation.header import stored_config
 from posegen.generation.run import generate
 from posegen.generation.verification import useful_workers
 from posegen.progress import Progress
-
-_REPAIR_BYTES = 1000
-
-
-@dataclass(frozen=True)
-class _RepairRecord:
-    """Content of ``REPAIR_FILE``: the number of samples that the dataset will have."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
-    samples: Count
 
 
 @dataclass(frozen=True)
@@ -96,13 +81,13 @@ def repair(
     damaged_layers = sorted({(layer, shard) for layer, shard in repairable if layer is not None})
     run = current_run()
     with locked(path, run):
-        samples = max(_sample_count(path, header), _intended_samples(path))
+        samples = max(_sample_count(path, header), samples_after_repair(path))
         made = [shard for shard in damaged if shard * header.shard < samples]
         dropped = [shard for shard in damaged if shard * header.shard >= samples]
         layers = {layer.name: layer for layer in header.layers}
         receipts = [receipt_path(shard, layers[name]) for name, shard in damaged_layers]
         try:
-            write_durably(path / REPAIR_FILE, seal({"samples": samples}), run)
+            record_repair(path, samples, run)
             repair_header(path, run)
             for name in (*receipts, *_files_to_remove(header, made, dropped)):
                 remove_durably(path / name)
@@ -129,15 +114,6 @@ def _sample_count(path: Path, header: Header) -> int:
         return header.samples
     receipt = load_receipt(path, header, last)
     return receipt.first + receipt.count
-
-
-def _intended_samples(path: Path) -> int:
-    """Return the number of samples that an unfinished repair wrote down; 0 if there is none."""
-    try:
-        data = read_file(path / REPAIR_FILE, _REPAIR_BYTES)
-        return read_sealed(_RepairRecord, data, Origin(REPAIR_FILE, "")).samples
-    except (FileNotFoundError, PosegenError):
-        return 0
 
 
 def _files_to_remove(header: Header, made: Sequence[int], dropped: Sequence[int]) -> Iterator[str]:

@@ -17,7 +17,7 @@ import psutil
 
 from posegen.config.schema import Config
 from posegen.dataset.files import remove_durably
-from posegen.dataset.header import is_dataset, load_header, repair_header
+from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import Header
 from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, list_layer_receipts, load_receipt
 from posegen.dataset.runs import current_run
@@ -334,7 +334,7 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
         stored_config(path, header)
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
     complete = complete_shards(path, header)
-    target = target_samples(path, header, complete, samples)
+    target = max(target_samples(path, header, complete, samples), samples_after_repair(path))
     if samples < target:
         progress.log(f"{path} has {target:,} samples, more than the requested {samples:,}; none is removed")
     receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
@@ -346,7 +346,10 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
     elif len(plan.shards):
         # Readers, zarr included, must not see a shard that is about to be made again. This also restores metadata that an
         # earlier run did not write before it died.
-        header = publish(path, header, min(header.samples, plan.span(plan.shards[0]).start), name)
+        visible = min(header.samples, plan.span(plan.shards[0]).start)
+        if visible < header.samples - header.samples % header.shard:  # more than a last shard that is only extended
+            record_repair(path, max(header.samples, samples_after_repair(path)), name)
+        header = publish(path, header, visible, name)
     if exists:
         # Files of a run that was to make more samples and died.
         for file in unfinished_files(path, header, set(plan.shards.tolist())):

@@ -146,6 +146,8 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     require_extra("train")
     progress = progress or Progress()
     setup = open_setup(request)
+    if setup.data.dataset is not None and setup.data.dataset.note:
+        progress.log(setup.data.dataset.note)
     if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:
         progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")
     run = default_run(request) if request.out is None else request.out

@@ -15,8 +15,10 @@ import pytest
 import xarray
 import zarr
 
-from posegen.dataset.layout import COPY_FILE, receipt_path
+from posegen.dataset.header import load_header, record_repair
+from posegen.dataset.layout import COPY_FILE, REPAIR_FILE, receipt_path
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.runs import current_run
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
 from tests.dataset.tiny import VARIANTS, files_of, fill, make_arrays, make_header, make_rows
@@ -267,3 +269,25 @@ def test_a_dataset_can_be_pickled(dataset: Path) -> None:
     np.testing.assert_array_equal(back.arrays("joints"), opened.arrays("joints"))
     sample = pickle.loads(pickle.dumps(opened[3]))
     np.testing.assert_array_equal(sample.joints, opened[3].joints)
+
+
+def test_a_dataset_whose_repair_has_not_finished_is_not_opened(dataset: Path) -> None:
+    header = load_header(dataset)
+    record_repair(dataset, 14, "run")
+    assert len(open_dataset(dataset)) == 14, "nothing is hidden yet"
+    publish(dataset, header, 6)
+    with pytest.raises(PosegenError, match=r"6 of 14 samples.*posegen verify .* --repair"):
+        open_dataset(dataset)
+    (dataset / ".lock").write_text(f"process 1 (run {current_run()})")
+    with pytest.raises(PosegenError, match=r"6 of 14 samples.*Wait until"):
+        open_dataset(dataset)
+    publish(dataset, header, 14)
+    assert len(open_dataset(dataset)) == 14
+    assert not (dataset / REPAIR_FILE).exists()
+
+
+def test_a_dataset_that_is_being_extended_opens_with_its_visible_samples(dataset: Path) -> None:
+    assert open_dataset(dataset).hidden_shards == 0
+    publish(dataset, load_header(dataset), 6)
+    opened = open_dataset(dataset)
+    assert (len(opened), opened.hidden_shards) == (6, 2)
