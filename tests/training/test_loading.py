@@ -85,8 +85,8 @@ def test_processes_that_cannot_start_change_no_batch(material: TrainingData) -> 
 def test_damaged_data_are_the_error_that_they_are(material: TrainingData, tmp_path: Path) -> None:
     assert material.dataset is not None
     copied = open_training_data(str(shutil.copytree(material.dataset.path, tmp_path / "damaged")), Data(stride=4), 0)
-    assert copied.path is not None
-    path = next((copied.path / FOLDER).glob("motion-*/00000.npy"))
+    assert copied.dataset is not None
+    path = next((copied.dataset.path / FOLDER).glob("motion-*/00000.npy"))
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     said: list[str] = []
