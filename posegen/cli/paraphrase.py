@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), metavar="T", default=60.0, help="Seconds for one answer.")
 @click.option("--attempts", type=click.IntRange(1, 20), metavar="N", default=6, help="Most requests for one caption.")
 @click.option("--temperature", type=click.FloatRange(0, 2), metavar="X", help="Sampling temperature.  [default: the server's]")
+@click.option("--insecure", is_flag=True, help="Send the key to another machine over plain http.")
 @output_options
 def paraphrase(
     dataset: Path, endpoint: str, model: str, limit: int | None, in_flight: int, output: Output, **settings: Any

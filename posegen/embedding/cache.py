@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -110,14 +111,26 @@ def vector_cache(fingerprint: str | None, dimension: int, notify: Callable[[str]
     with ExitStack() as opened:
         try:
             if folder is not None and fingerprint is not None:
-                folder.mkdir(parents=True, exist_ok=True)
-                file = sqlite3.connect(folder / f"{fingerprint}.sqlite", timeout=5.0, check_same_thread=False)
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                path = folder / f"{fingerprint}.sqlite"
+                _check_owner(folder, stat.S_ISDIR)
+                if os.path.lexists(path):
+                    _check_owner(path, stat.S_ISREG)
+                file = sqlite3.connect(path, timeout=5.0, check_same_thread=False)
                 table = opened.enter_context(closing(file))
                 table.executescript(_SETUP)
         except (sqlite3.Error, OSError) as error:
             notify(f"the cache of vectors in {folder} cannot be used ({error}); continuing without it")
             table = None
         yield VectorCache(table, dimension, notify)
+
+
+def _check_owner(path: Path, is_expected: Callable[[int], bool]) -> None:
+    """Raise OSError if a path is of another kind, or belongs to another user, who could store other vectors in it."""
+    status = os.lstat(path)
+    if not is_expected(status.st_mode) or status.st_uid != os.geteuid():
+        msg = f"{path.name} belongs to another user, or is a link or a special file"
+        raise OSError(msg)
 
 
 def _key(text: str) -> bytes:

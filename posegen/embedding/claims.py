@@ -1,9 +1,9 @@
 """Determine of which texts' sequences the claims of other texts are true, and of which they are false.
 
-A claim is a number for: an action is done, with a side, a number of times, in a direction, along a path, after or during
-another action, or anything else a caption states. All actions of a sequence are known, with their sides, counts, turns and
-order, so a claim about these is known to be true or false. Of other claims (speed, style, people, partners) only those that a
-caption of the sequence makes are known to be true, and none is known to be false.
+A claim is a text with a kind, an action and a value: an action is done, with a side, a number of times, in a direction, along
+a path, after or during another action, or anything else a caption states. All actions of a sequence are known, with their
+sides, counts, turns and order, so a claim about these is known to be true or false. Of other claims (speed, style, people,
+partners) only those that a caption of the sequence makes are known to be true, and none is known to be false.
 
 Several sequences may share a text. Another text is false of them if one of its claims is false of each of them; it is true of
 them if each of its claims is true of each of them. All claims are read from whole columns of the table of sequences, which
@@ -12,8 +12,8 @@ takes a second for ten thousand sequences.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,44 +28,11 @@ KINDS = ("action", "side", "direction", "path", "count", "order")
 """Kinds of claims that can be known to be false, the most obvious first."""
 MARGIN = 10.0
 """Degrees of a turn within which two words for it are both possible."""
-ANY = 0
+ANY = "*"
 """Value of a claim that stands for every value: nothing is known, so no value is false."""
-DONE = 1
-"""Value of the claim that an action is done."""
-_RELATIONS = ("after", "during")
-_ORDER = 1 << 20
-"""The value of a claim of order is its relation times this, plus the other action."""
-_WORDS, _VALUES = 1 << 20, 1 << 22
-"""Upper bounds of the numbers of words and of values."""
-
-
-@dataclass
-class ClaimIndex:
-    """Numbers of words and of claims (kind, action, value), in the order of first appearance."""
-
-    words: dict[str, int] = field(default_factory=dict)
-    claims: dict[tuple[int, int, int], int] = field(default_factory=dict)
-
-    def number_words(self, column: pa.Array) -> Array:
-        """Return the numbers, from 1, of the words of a column."""
-        encoded = column.dictionary_encode()
-        numbers = [self.words.setdefault(word, len(self.words) + 1) for word in encoded.dictionary.to_pylist()]
-        found: Array = np.array([*numbers, 0], np.int64)[encoded.indices.to_numpy(zero_copy_only=False)]
-        return found
-
-    def number_word(self, word: str) -> int:
-        """Return the number of a word."""
-        return self.words.setdefault(word, len(self.words) + 1)
-
-    def number_claims(self, kind: Array | int, action: Array, value: Array | int) -> Array:
-        """Return the numbers of claims, given kind, action and value of each."""
-        code = (np.asarray(kind, np.int64) * _WORDS + action) * _VALUES + value
-        distinct, where = np.unique(code, return_inverse=True)
-        columns = (distinct // (_VALUES * _WORDS), distinct // _VALUES % _WORDS, distinct % _VALUES)
-        claims = zip(*(column.tolist() for column in columns), strict=True)
-        numbers = [self.claims.setdefault(claim, len(self.claims)) for claim in claims]
-        found: Array = np.array([*numbers, 0], np.int64)[where.reshape(-1)]
-        return found
+_SEPARATOR = "\t"
+_Pairs = tuple[Array, Any]
+"""Sequences or lists, and a claim of each."""
 
 
 @dataclass(frozen=True)
@@ -93,110 +60,104 @@ class _Segments(NamedTuple):
 
     sequence: Array
     actor: Array
-    action: Array
-    side: Array
+    action: pa.Array
+    side: pa.Array
     start: Array
     end: Array
     turn: Array
     times: Array
     statements: pa.ListArray
 
-    def claims(self, index: ClaimIndex, kind: str, chosen: Array | slice, value: Array | int) -> tuple[Array, Array]:
-        """Return the sequences of some of the segments, and the claims with this kind and value about their actions."""
-        return self.sequence[chosen], index.number_claims(KINDS.index(kind), self.action[chosen], value)
+    def claims(self, kind: str, chosen: Array, value: Any) -> _Pairs:
+        """Return the sequences of some segments, and the claims with this kind and value about their actions."""
+        return self.sequence[chosen], _claims(kind, self.action.take(pa.array(chosen)), value)
 
 
-def extract_labels(table: pa.Table, index: ClaimIndex) -> Labels:
+def parse_claims(claims: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return kind, action and value of claims."""
+    return [tuple(claim.split(_SEPARATOR)) for claim in claims]
+
+
+def _claims(kind: Any, action: pa.Array, value: Any) -> Any:
+    return pc.binary_join_element_wise(kind, action, value, _SEPARATOR, null_handling="replace")
+
+
+def extract_labels(table: pa.Table, index: dict[str, int]) -> Labels:
     """Return what the captions of a shard claim, and what is true of its sequences.
 
     Parameters
     ----------
     table : pyarrow.Table
         Sequences of the shard.
-    index : ClaimIndex
-        Index for all shards.
+    index : dict of str to int
+        Numbers of claims in the order of first appearance; new claims are added.
     """
     captions, actors = (table.column(name).combine_chunks() for name in ("captions", "actors"))
     of_caption, first_actor = _owners(captions), np.searchsorted(_owners(actors), np.arange(len(table)))
-    segments = _segments(actors, index)
-    caption, claim = _statements(_field(captions.flatten(), "statements"), of_caption, first_actor, segments, index)
-    speaker, segment_claim = _statements(segments.statements, segments.sequence, first_actor, segments, index)
+    segments = _segments(actors)
+    caption, claim = _statements(_field(captions.flatten(), "statements"), of_caption, first_actor, segments)
+    speaker, segment_claim = _statements(segments.statements, segments.sequence, first_actor, segments)
     stated = [(of_caption[caption], claim), (segments.sequence[speaker], segment_claim)]
-    known = [*stated, *_label_claims(segments, index), *_order_claims(segments, index)]
-    possible = [*known, *_unknown_claims(segments, index)]
-    claims = len(index.claims)
+    known = [*stated, *_label_claims(segments), *_order_claims(segments)]
     return Labels(
-        incidence([(caption, claim)], (len(of_caption), claims)),
-        incidence(known, (len(table), claims)),
-        incidence(possible, (len(table), claims)),
+        _matrix([(caption, claim)], len(of_caption), index),
+        _matrix(known, len(table), index),
+        _matrix([*known, *_unknown_claims(segments)], len(table), index),
         of_caption,
     )
 
 
-def _segments(actors: pa.ListArray, index: ClaimIndex) -> _Segments:
+def _segments(actors: pa.ListArray) -> _Segments:
     lists = _field(actors.flatten(), "segments")
     actor, values = _owners(lists), lists.flatten()
     start, end, turn, times = (
         _field(values, name).to_numpy(zero_copy_only=False) for name in ("start", "end", "turn", "repetitions")
     )
-    action, side = (index.number_words(_field(values, name)) for name in ("action", "side"))
-    return _Segments(_owners(actors)[actor], actor, action, side, start, end, turn, times, _field(values, "statements"))
+    action, side, statements = (_field(values, name) for name in ("action", "side", "statements"))
+    return _Segments(_owners(actors)[actor], actor, action, side, start, end, turn, times, statements)
 
 
-def _statements(
-    lists: pa.ListArray, sequence: Array, first_actor: Array, segments: _Segments, index: ClaimIndex
-) -> tuple[Array, Array]:
-    """Return the claims of lists of statements: position of the list, and number of the claim.
+def _statements(lists: pa.ListArray, sequence: Array, first_actor: Array, segments: _Segments) -> _Pairs:
+    """Return the claims of lists of statements, and the position of the list of each.
 
-    `sequence` is the sequence of each list.
+    `sequence` is the sequence of each list. In the value of an order, such as ``after 2``, the number is replaced by the action
+    of the actor's segment 2.
     """
     who, values = _owners(lists), lists.flatten()
-    kind, action, word = (index.number_words(_field(values, name)) for name in ("kind", "action", "value"))
-    own = [index.number_word(name) for name in KINDS]
-    kinds = len(KINDS) + np.arange(len(index.words) + 1)
-    kinds[own] = np.arange(len(KINDS))
-    number = kinds[kind]
-    done = (number == KINDS.index("action")) & (word == index.number_word(""))
+    kind, action, value = (_field(values, name) for name in ("kind", "action", "value"))
     # A claim about the result of an action is never known to be false.
-    number = np.where((number == KINDS.index("action")) & ~done, len(KINDS), number)
-    value = np.where(done, DONE, word)
+    kind = pc.if_else(pc.and_(pc.equal(kind, "action"), pc.not_equal(value, "")), "result", kind)
+    is_order = pc.equal(kind, "order")
+    words = pc.split_pattern(value.filter(is_order), " ", max_splits=1)
     actor = first_actor[sequence[who]] + _field(values, "actor").to_numpy(zero_copy_only=False)
-    order = np.flatnonzero(number == KINDS.index("order"))
-    texts = _field(values, "value").take(pa.array(order)).to_pylist()
-    value[order] = _order_values(texts, actor[order], segments)
-    return who, index.number_claims(number, action, value)
+    first = np.searchsorted(segments.actor, actor[is_order.to_numpy(zero_copy_only=False)])
+    other = pc.add(pc.list_element(words, 1).cast(pa.int64()), pa.array(first))
+    order = pc.binary_join_element_wise(pc.list_element(words, 0), segments.action.take(other), " ")
+    return who, _claims(kind, action, pc.replace_with_mask(value, is_order, order))
 
 
-def _order_values(texts: Sequence[str], actor: Array, segments: _Segments) -> Array:
-    """Return the values of claims such as ``after 2``, where 2 is replaced by the action of the actor's segment 2."""
-    split = [text.partition(" ") for text in texts]
-    relation = np.array([_RELATIONS.index(head) for head, _, _ in split], np.int64)
-    other = np.searchsorted(segments.actor, actor) + np.array([int(tail) for _, _, tail in split], np.int64)
-    return relation * _ORDER + segments.action[other]
-
-
-def _label_claims(segments: _Segments, index: ClaimIndex) -> list[tuple[Array, Array]]:
+def _label_claims(segments: _Segments) -> list[_Pairs]:
     """Return the claims that labels of segments make true: actions, sides, counts, and words for turns."""
-    sided, counted = segments.side != index.number_word(""), segments.times > 0
+    sided, counted = np.flatnonzero(pc.not_equal(segments.side, "")), np.flatnonzero(segments.times > 0)
     return [
-        segments.claims(index, "action", slice(None), DONE),
-        segments.claims(index, "side", sided, segments.side[sided]),
-        segments.claims(index, "count", counted, index.number_words(pa.array(segments.times[counted]).cast(pa.string()))),
-        *_turn_claims(segments, index, 0.0),
+        segments.claims("action", np.arange(len(segments.actor)), ""),
+        segments.claims("side", sided, segments.side.take(pa.array(sided))),
+        segments.claims("count", counted, pa.array(segments.times[counted]).cast(pa.string())),
+        *_turn_claims(segments, 0.0),
     ]
 
 
-def _unknown_claims(segments: _Segments, index: ClaimIndex) -> list[tuple[Array, Array]]:
+def _unknown_claims(segments: _Segments) -> list[_Pairs]:
     """Return further claims that are not known to be false: unlabelled properties, and turns near a threshold."""
-    unknown = {"side": segments.side == index.number_word(""), "count": segments.times <= 0}
+    unknown = {"side": pc.equal(segments.side, ""), "count": segments.times <= 0}
     unknown |= dict.fromkeys(("direction", "path"), ~np.isfinite(segments.turn))
     return [
-        *_turn_claims(segments, index, MARGIN),
-        *(segments.claims(index, kind, here, ANY) for kind, here in unknown.items()),
+        *_turn_claims(segments, MARGIN),
+        *(segments.claims(kind, np.flatnonzero(here), ANY) for kind, here in unknown.items()),
     ]
 
 
-def _turn_claims(segments: _Segments, index: ClaimIndex, margin: float) -> list[tuple[Array, Array]]:
+def _turn_claims(segments: _Segments, margin: float) -> list[_Pairs]:
     """Return the claims about turns and paths that fit segments, within a margin in degrees."""
     turn = segments.turn
     beside = np.abs(turn) <= AROUND + margin
@@ -208,27 +169,33 @@ def _turn_claims(segments: _Segments, index: ClaimIndex, margin: float) -> list[
         ("path", "left"): turn > CURVE - margin,
         ("path", "right"): turn < margin - CURVE,
     }
-    return [segments.claims(index, kind, fits, index.number_word(word)) for (kind, word), fits in words.items()]
+    return [segments.claims(kind, np.flatnonzero(fits), word) for (kind, word), fits in words.items()]
 
 
-def _order_claims(segments: _Segments, index: ClaimIndex) -> list[tuple[Array, Array]]:
+def _order_claims(segments: _Segments) -> list[_Pairs]:
     """Return the claims about actions of the same actor that follow or overlap each other."""
     count = len(segments.actor)
-    of_actor = incidence([(np.arange(count), segments.actor)], (count, int(segments.actor.max(initial=0)) + 1))
+    of_actor = incidence(np.arange(count), segments.actor, (count, int(segments.actor.max(initial=0)) + 1))
     here, there = (of_actor @ of_actor.T).nonzero()
     after = segments.start[there] < segments.start[here]
     during = (segments.start[here] < segments.end[there]) & (segments.start[there] < segments.end[here]) & (here != there)
     return [
-        segments.claims(index, "order", here[holds], relation * _ORDER + segments.action[there[holds]])
-        for relation, holds in enumerate((after, during))
+        segments.claims("order", here[holds], pc.binary_join_element_wise(word, segments.action.take(there[holds]), " "))
+        for word, holds in (("after", after), ("during", during))
     ]
 
 
-def incidence(pairs: Sequence[tuple[Array, Array]], shape: tuple[int, int]) -> Any:
+def _matrix(pairs: Sequence[_Pairs], rows: int, index: dict[str, int]) -> Any:
+    """Return the matrix of owners and claims, and number new claims."""
+    encoded = pa.concat_arrays([claims for _, claims in pairs]).dictionary_encode()
+    numbers = np.array([index.setdefault(claim, len(index)) for claim in encoded.dictionary.to_pylist()], np.int64)
+    return incidence(np.concatenate([owners for owners, _ in pairs]), numbers[encoded.indices], (rows, len(index)))
+
+
+def incidence(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
     """Return a sparse matrix (csr_array, int32) that is 1 at each of the pairs of row and column."""
     from scipy.sparse import csr_array
 
-    rows, columns = (np.concatenate(each) for each in zip(*pairs, strict=True))
     matrix = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
     matrix.sum_duplicates()
     matrix.data[:] = 1
@@ -299,10 +266,10 @@ def _look_up(made: Any, bits: Array, rows: Array, others: Array) -> tuple[Array,
 
 
 class ClaimCollector:
-    """Counts, shard by shard, how many captions of each text make a claim, or are of a sequence of which it is true."""
+    """Counts, shard by shard, how many captions of each text make a claim, or belong to a sequence of which it is true."""
 
     def __init__(self, texts: int) -> None:
-        self._index = ClaimIndex()
+        self._index: dict[str, int] = {}
         self._captions = np.zeros(texts, np.int64)
         self._counts: list[tuple[Any, Any, Any]] = []
 
@@ -317,8 +284,8 @@ class ClaimCollector:
             Text of each caption of all sequences.
         """
         labels, captions = extract_labels(table, self._index), np.arange(len(rows))
-        of_text = incidence([(rows, captions)], (len(self._captions), len(rows)))
-        of_sequence = of_text @ incidence([(captions, labels.sequence)], (len(rows), len(table)))
+        of_text = incidence(rows, captions, (len(self._captions), len(rows)))
+        of_sequence = of_text @ incidence(captions, labels.sequence, (len(rows), len(table)))
         self._captions += np.bincount(rows, minlength=len(self._captions))
         self._counts.append((of_text @ labels.claimed, of_sequence @ labels.known, of_sequence @ labels.possible))
 
@@ -326,26 +293,27 @@ class ClaimCollector:
         """Return the claims of all texts."""
         from scipy.sparse import eye_array
 
-        table = np.array([*self._index.claims, (len(KINDS), 0, DONE)], np.int64)
-        kinds = np.minimum(table[:, 0], len(KINDS))
-        shape = len(self._captions), len(table)
+        shape = len(self._captions), len(self._index) + 1
         claimed, known, possible = (_total(parts, shape) for parts in zip(*self._counts, strict=True))
+        table = [*parse_claims(self._index), ("true of everything", "", "")]
+        kinds = np.array([KINDS.index(kind) if kind in KINDS else len(KINDS) for kind, _, _ in table], np.int8)
         # A claim whose value is ANY makes all claims of its kind and action possible.
-        of_action = table[:, 0] * _WORDS + table[:, 1]
-        unknown = np.flatnonzero(table[:, 2] == ANY)
+        of_action = np.unique([f"{kind} {action}" for kind, action, _ in table], return_inverse=True)[1]
+        unknown = np.flatnonzero([value == ANY for _, _, value in table])
         position, claim = np.nonzero(of_action[unknown][:, None] == of_action)
-        fitting = incidence([(unknown[position], claim)], (len(table), len(table)))
+        fitting = incidence(unknown[position], claim, (len(table), len(table)))
         possible = possible @ (fitting + eye_array(len(table), dtype=np.int32, format="csr"))
-        everything = np.arange(shape[0]), np.full(shape[0], shape[1] - 1)
         text, claim = claimed.nonzero()
         surely = (claimed.data == self._captions[text]) & (kinds[claim] < len(KINDS))
-        always = known.data == self._captions[known.nonzero()[0]]
+        of_text, always = known.nonzero()
+        likely, fits = possible.nonzero()
+        is_known = known.data == self._captions[of_text]
         return Claims(
-            kinds.astype(np.int8),
-            incidence([(text, claim), everything], shape),
-            incidence([(text[surely], claim[surely]), everything], shape),
-            _bits([possible.nonzero(), everything], shape),
-            _bits([tuple(each[always] for each in known.nonzero()), everything], shape),
+            kinds,
+            _with_last(text, claim, shape),
+            _with_last(text[surely], claim[surely], shape),
+            _bits(_with_last(likely, fits, shape)),
+            _bits(_with_last(of_text[is_known], always[is_known], shape)),
         )
 
 
@@ -360,8 +328,14 @@ def _total(parts: Sequence[Any], shape: tuple[int, int]) -> Any:
     return total
 
 
-def _bits(pairs: Sequence[tuple[Array, Array]], shape: tuple[int, int]) -> Array:
-    bits = np.zeros((shape[0], -(-shape[1] // 8)), np.uint8)
-    for text, claim in pairs:
-        np.bitwise_or.at(bits, (text, claim >> 3), (1 << (claim & 7)).astype(np.uint8))
+def _with_last(text: Array, claim: Array, shape: tuple[int, int]) -> Any:
+    """Return the matrix of claims by text, with the claim that every text makes."""
+    texts = np.arange(shape[0])
+    return incidence(np.concatenate([text, texts]), np.concatenate([claim, np.full_like(texts, shape[1] - 1)]), shape)
+
+
+def _bits(matrix: Any) -> Array:
+    bits = np.zeros((matrix.shape[0], -(-matrix.shape[1] // 8)), np.uint8)
+    text, claim = matrix.nonzero()
+    np.bitwise_or.at(bits, (text, claim >> 3), (1 << (claim & 7)).astype(np.uint8))
     return bits

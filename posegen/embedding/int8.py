@@ -19,6 +19,7 @@ from typing import Any
 
 from posegen.embedding.encoder import Encoder
 from posegen.errors import PosegenError, UsageError
+from posegen.plugins import require_extra
 
 MIN_AGREEMENT = 0.985
 """Least accepted cosine between the vectors of a text in int8 and in float32."""
@@ -70,11 +71,9 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
     Raises
     ------
     UsageError
-        If onnx and onnxruntime are not installed, or the model cannot be exported.
+        If a package of the extra ``embed`` is not installed, or the model cannot be exported.
     """
-    if not is_installed():
-        msg = "int8 needs onnx and onnxruntime, which are not installed; install them with: pip install 'posegen[embed]'"
-        raise UsageError(msg)
+    require_extra("embed")
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # otherwise it reports its use to its vendor
     with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
         exact, small = Path(folder) / "float32.onnx", Path(folder) / "int8.onnx"

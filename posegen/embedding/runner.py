@@ -58,10 +58,7 @@ def batch_budget(encoder: Encoder, workers: int, free: int | None = None) -> int
 
         most, free = MAX_GPU_BUDGET, torch.cuda.mem_get_info()[0] if free is None else free
     room = (available_memory().free if free is None else free) // _MEMORY_SHARE // (workers * encoder.token_bytes)
-    budget = MIN_BUDGET
-    while budget * 2 <= min(room, most):
-        budget *= 2
-    return budget
+    return max(MIN_BUDGET, 1 << int(min(room, most)).bit_length() >> 1)
 
 
 @dataclass

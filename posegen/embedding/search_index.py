@@ -42,7 +42,6 @@ from posegen.validation import validated
 from posegen.yaml_files import read_yaml
 
 SEARCH = "search"
-PHRASES, PLACES, ACTIONS = "search/phrases.parquet", "search/places.parquet", "search/actions.parquet"
 VERSION = 3
 _RELATED = Path(__file__).parent / "related"
 MAX_CAPTIONS = 40
@@ -175,11 +174,16 @@ def _compute(
             "vector": pa.array(list(vectors), pa.list_(pa.float32())),
         }
     )
-    table = pa.concat_tables([_PLACES.empty_table(), *occurrences])
+    places = pa.concat_tables([_PLACES.empty_table(), *occurrences])
     of_actions = pa.table({"direction": pa.array(list(directions), pa.list_(pa.float32()))})
-    files = {PHRASES: [encode_table(phrases)], PLACES: [encode_table(table)], ACTIONS: [encode_table(of_actions)]}
-    counts = {"phrases": len(pairs), "places": len(table), "actions": len(directions)}
+    tables = {"phrases": phrases, "places": places, "actions": of_actions}
+    files = {_table_path(name): [encode_table(table)] for name, table in tables.items()}
+    counts = {name: len(table) for name, table in tables.items()}
     return commit_part(folder, SEARCH, 0, len(dataset), source, counts, files, run)
+
+
+def _table_path(name: str) -> str:
+    return f"{SEARCH}/{name}.parquet"
 
 
 def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -> pa.Table:
@@ -203,8 +207,8 @@ def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], i
 
 def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
     phrases, places, actions = (
-        decode_table(read_checked(folder, name, receipt.files), receipt.numbers[count])
-        for name, count in ((PHRASES, "phrases"), (PLACES, "places"), (ACTIONS, "actions"))
+        decode_table(read_checked(folder, _table_path(name), receipt.files), receipt.numbers[name])
+        for name in ("phrases", "places", "actions")
     )
     with content_errors(Origin(str(folder / SEARCH), embed_hint(folder)).file):
         vectors, directions = phrases.column("vector").combine_chunks(), actions.column("direction").combine_chunks()

