@@ -87,7 +87,7 @@ def free_disk(folder: Path) -> int:
 def private_folder(folder: Path, own: int = 1) -> Path:
     """Create a folder that no other user can change, and return its path without symbolic links.
 
-    For caches whose files are run or unpickled: whoever can write to them can run code as this user. On Windows, whose files
+    For caches whose files are run or unpickled: a user who can write to them can run code as this one. On Windows, whose files
     have no mode, the folder is only created.
 
     Parameters

@@ -229,4 +229,4 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
     console = Console(file=sys.stdout, highlight=False, markup=False, color_system=None, width=width)
     with console.capture() as captured:
         console.print(grid)
-    return captured.get().rstrip("\n")
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")

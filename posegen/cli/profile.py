@@ -133,9 +133,9 @@ def profile(
 
         estimates = estimate_pipeline(pipeline[0], found, pipeline[1], progress)
         document["pipelines"] = [_pipeline_data(each, budget) for each in estimates]
-    lines = [] if output.quiet else _measurements(found)
-    lines += [_target_table(found, budget), *_advice(found, budget), *_pipeline_lines(estimates, budget)]
-    output.result(document, "\n".join(lines))
+    sections = [] if output.quiet else _measurements(found)
+    sections += [_target_table(found, budget), "\n".join(_advice(found, budget)), *_pipeline_sections(estimates, budget)]
+    output.result(document, "\n\n".join(sections))
     fits = all(target.fits(budget) for target in found.targets) and all(each.fits(budget) for each in estimates)
     return 0 if budget is None or fits else 1
 
@@ -161,17 +161,18 @@ def _pipeline_data(found: PipelineEstimate, budget: float | None) -> dict[str, A
     return {**asdict(found), **total, "fits": found.fits(budget)}
 
 
-def _pipeline_lines(estimates: Sequence[PipelineEstimate], budget: float | None) -> Iterator[str]:
+def _pipeline_sections(estimates: Sequence[PipelineEstimate], budget: float | None) -> Iterator[str]:
     for pipeline in estimates:
         costs, total = (*pipeline.stages, pipeline.total), pipeline.total
         rows = [
             (cost.name, human_time(cost.seconds), _interval(cost.low, cost.high), human_bytes(cost.bytes)) for cost in costs
         ]
-        yield table(("stage", "time", "interval", "disk"), rows, f"Pipeline with {pipeline.samples:,} samples")
+        lines = [table(("stage", "time", "interval", "disk"), rows, f"Pipeline with {pipeline.samples:,} samples")]
         if total.bytes > pipeline.disk_free:
-            yield f"It does not fit on this disk, which has {human_bytes(pipeline.disk_free)} free."
+            lines.append(f"It does not fit on this disk, which has {human_bytes(pipeline.disk_free)} free.")
         if budget is not None and total.high > budget:
-            yield f"It may take longer than {human_time(budget)}: up to {human_time(total.high)}."
+            lines.append(f"It may take longer than {human_time(budget)}: up to {human_time(total.high)}.")
+        yield "\n".join(lines)
 
 
 def _interval(low: float, high: float) -> str:
@@ -205,7 +206,7 @@ def _measurements(found: Profile) -> list[str]:
         once += f"; compiling, once per version: {human_time(found.compile_seconds)}"
     return [
         table(("", "ms", "share", "", "background, ms", ""), stages, title),
-        f"\n{once}\n",
+        once,
         table(("workers", "samples/s", "sequences/s", "times 1 worker", "memory each"), speeds, "Rates in the long run"),
     ]
 

@@ -78,7 +78,7 @@ def evaluate(
     base = dataset.header.variants[0]
     statements, variety, people = StatementTally(dataset), VarietyTally(base), PeopleTally(library_of_dataset(dataset))
     progress = progress or Progress()
-    progress.start("evaluate", len(chosen) * len(dataset.header.variants), unit="clips")
+    progress.start("evaluate", len(chosen))
     try:
         for block in read_blocks(dataset, chosen):
             statements.add(block.joints, block.rows)
@@ -88,9 +88,11 @@ def evaluate(
             for recording in block_recordings(dataset, block):
                 tally.add(recording.name, measure_clip(recording))
                 gait.add(recording)
-                if mocap and recording.variant == base and int(recording.name.split()[1]) % step == 0:
+                sample = int(recording.name.split()[1])
+                if mocap and recording.variant == base and sample % step == 0:
                     windows += describe_windows(recording)
-                progress.update(len(tally))
+                progress.update(sample)  # those before it are complete
+        progress.update(len(chosen))
     finally:
         progress.stop()
     return Evaluation(
