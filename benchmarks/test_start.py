@@ -12,7 +12,7 @@ from benchmarks.guards import START, Guard
 from benchmarks.measure import ROOT, compare
 from benchmarks.speed.startup import command_seconds
 
-DEPENDENCIES = "import click, joblib, numba, numpy, psutil, pyarrow.parquet, pydantic, rich, xxhash, yaml, zarr"
+DEPENDENCIES = "import click, numba, numpy, psutil, pyarrow.parquet, pydantic, rich, xxhash, yaml, zarr"
 PAIRS = 3
 
 

@@ -57,7 +57,9 @@ class Run:
     def workers(self) -> list[psutil.Process]:
         """Return the worker processes."""
         with suppress(psutil.NoSuchProcess):
-            return [c for c in psutil.Process(self.process.pid).children() if "popen_loky" in " ".join(c.cmdline())]
+            return [
+                c for c in psutil.Process(self.process.pid).children() if "posegen.generation.pool" in " ".join(c.cmdline())
+            ]
         return []
 
     def end(self) -> tuple[int, str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 ACTIONS_SHOWN = 30
+_HEADER = ("name", "seed", "identity", "content_version", "licence", "frames", "fps", "variants")
 
 
 @click.command(epilog=example("posegen info data/default-0"))
@@ -25,7 +26,9 @@ def info(dataset: Path, output: Output) -> None:
     from posegen.generation.describe import describe, reading_lines
 
     found = describe(dataset)
-    document = asdict(found) | {"bytes": found.bytes, "python": reading_lines(found)}
+    document = {name: value for name, value in asdict(found).items() if name != "header"}
+    document |= {name: getattr(found.header, name) for name in _HEADER}
+    document |= {"sequences": found.sequences, "bytes": found.bytes, "python": reading_lines(found)}
     output.result(document, "\n".join(_lines(found)))
 
 
@@ -33,14 +36,15 @@ def _lines(description: Description) -> list[str]:
     from posegen.generation.describe import reading_lines
     from posegen.quantities import human_bytes
 
-    d = description
+    d, header = description, description.header
     width = max(map(len, (*d.fields, "sequences ")))
     sizes = ", ".join(f"{name} {human_bytes(size)}" for name, size in d.sizes.items())
     lines = [
-        f"{d.path}: config {d.name}, seed {d.seed}, identity {d.identity}, content version {d.content_version}, {d.licence}",
+        f"{d.path}: config {header.name}, seed {header.seed}, identity {header.identity}, "
+        f"content version {header.content_version}, {header.licence}",
         "",
-        f"  {d.samples:,} samples in {len(d.variants)} variants ({', '.join(d.variants)}): {d.sequences:,} sequences",
-        f"  up to {d.frames} frames at {d.fps} FPS, {d.hours:,.2f} hours of motion",
+        f"  {d.samples:,} samples in {len(header.variants)} variants ({', '.join(header.variants)}): {d.sequences:,} sequences",
+        f"  up to {header.frames} frames at {header.fps} FPS, {d.hours:,.2f} hours of motion",
         f"  {human_bytes(d.bytes)} on disk ({sizes}), {human_bytes(d.bytes / max(d.sequences, 1))} per sequence",
         "",
         *(f"  {name:<{width}} {text}" for name, text in d.fields.items()),

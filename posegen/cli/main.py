@@ -16,6 +16,7 @@ from posegen import __version__
 from posegen.cli.options import example
 from posegen.cli.streams import guard_streams
 from posegen.errors import PosegenError, UsageError
+from posegen.import_path import protect_imports
 from posegen.wording import did_you_mean, printable, shown
 
 SUCCESS, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -99,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is not None:
         return run(posegen, arguments)
+    protect_imports()
     guard_streams()
     # A process that ignores it, or whose parent handles it, keeps that.
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:

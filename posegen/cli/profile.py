@@ -31,7 +31,8 @@ from posegen.wording import shown
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
-    from posegen.generation.profile.profile import Profile, Target
+    from posegen.generation.profile.estimate import Target
+    from posegen.generation.profile.profile import Profile
     from posegen.pipeline.estimate import PipelineEstimate
     from posegen.pipeline.run import Request
 
@@ -181,7 +182,7 @@ def _interval(low: float, high: float) -> str:
 
 def _measurements(found: Profile) -> list[str]:
     """Return the measured stages, start-up and rates."""
-    from posegen.generation.profile.stages import STAGES
+    from posegen.generation.profile.estimate import STAGES
 
     block = "█" if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else "#"
     stages = []
@@ -215,8 +216,8 @@ def _target_table(found: Profile, budget: float | None) -> str:
     columns = ["samples", "time", "9 of 10 runs", "disk", "workers", "memory", "limited by"]
     rows = []
     for target in found.targets:
-        estimate, samples = target.estimate, f"{target.samples:,}"
-        row = [samples, human_time(estimate.seconds), _interval(estimate.low, estimate.high), human_bytes(target.bytes)]
+        interval = _interval(target.seconds_low, target.seconds_high)
+        row = [f"{target.samples:,}", human_time(target.seconds), interval, human_bytes(target.bytes)]
         rows.append([*row, str(target.workers), human_bytes(target.memory_bytes), target.limited_by])
         if budget is not None:
             rows[-1].append("yes" if target.fits(budget) else "no")
@@ -244,6 +245,6 @@ def _shortages(target: Target, budget: float | None) -> Iterator[str]:
         yield f"{target.samples:,} samples do not fit on this disk: they need {human_bytes(target.bytes)}."
     if not target.memory_suffices:
         yield f"{target.workers} workers need {human_bytes(target.memory_bytes)} of memory: use fewer, or smaller shards."
-    if budget is not None and target.estimate.high > budget:
-        verb = "take" if target.estimate.low > budget else "may take"
-        yield f"{target.samples:,} samples {verb} longer than {human_time(budget)}: up to {human_time(target.estimate.high)}."
+    if budget is not None and target.seconds_high > budget:
+        verb = "take" if target.seconds_low > budget else "may take"
+        yield f"{target.samples:,} samples {verb} longer than {human_time(budget)}: up to {human_time(target.seconds_high)}."

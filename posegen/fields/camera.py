@@ -19,16 +19,13 @@ The camera looks at the mean of the actors' pelvises, smoothed over one second. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.fields.field import DerivedField, FieldArray, Sequences
-from posegen.fields.vectors import Vector, constant, cosine, cross, dot, minus, sine, unit
+from posegen.arrays import Array
+from posegen.fields.field import DerivedField, FieldArray, Sequences, minimum_jerk, weighted_neighbours
+from posegen.fields.vectors import Vector, cosine, cross, dot, sine, unit
 from posegen.randomness import Stream, uniform
-
-Array = NDArray[Any]
 
 KINDS = ("static", "pan", "zoom", "track", "dolly", "crane", "orbit")
 SIZE = 1000
@@ -88,11 +85,11 @@ def views(sequences: Sequences) -> Views:
     azimuth = np.where(only("orbit") & (drawn(7, 0, 1) < 0.5), -azimuth, azimuth)
     height = drawn(3, 0.9, 1.9) + np.where(only("crane"), grows * drawn(6, 1.0, 2.5), 0.0)
     focal = _FOCAL * drawn(4, 0.95, 1.05) * np.where(only("zoom"), 1.0 + grows * drawn(6, 0.3, 0.8), 1.0)
-    around = tuple(np.where(only("static", "pan", "zoom"), place, moving) for place, moving in zip(places, path, strict=True))
-    x, y, z = (np.where(only("static"), place, moving) for place, moving in zip(places, path, strict=True))
-    position = (around[0] + sign * distance * sine(azimuth), height + 0.0 * path[1], around[2] + distance * cosine(azimuth))
-    forward = unit(minus((x, y, z), position))
-    right = unit(cross(forward, constant(0.0, 1.0, 0.0)))
+    around = np.where(only("static", "pan", "zoom"), places, path)
+    ahead, across = distance * cosine(azimuth), sign * distance * sine(azimuth)
+    position = np.stack([around[0] + across, height + 0.0 * path[1], around[2] + ahead])
+    forward = unit(np.where(only("static"), places, path) - position)
+    right = unit(cross(forward, np.array([0.0, 1.0, 0.0])))
     return Views(kind, (right, cross(forward, right), forward), position, focal + 0.0 * path[0])
 
 
@@ -115,38 +112,24 @@ def _targets(sequences: Sequences) -> tuple[Vector, Vector, Array, Array]:
     spread = np.sqrt(half[..., 0] * half[..., 0] + half[..., 2] * half[..., 2])
     across, along = (joints[..., i] - path[i][:, :, None] for i in (0, 2))
     apart = np.sqrt(np.where(present, across * across + along * along, 0.0).max((2, 3)))
-    places = (centre[..., 0, None], centre[..., 1, None], centre[..., 2, None])
-    return places, (path[0], path[1], path[2]), spread, apart
+    return np.moveaxis(centre, -1, 0)[..., None], path, spread, apart
 
 
 def _smoothed(middle: Array, sequences: Sequences) -> Array:
     """Return the mean over one second; the first and the last frame are repeated beyond the ends."""
     reach = max(1, round(_SMOOTHED * sequences.config.fps))
-    last = _lengths(sequences)[..., None] - 1
-    frames = np.arange(sequences.shape[3])
-    total = np.zeros_like(middle)
-    for step in range(-reach, reach + 1):
-        at = np.clip(np.minimum(frames + step, last), 0, None)
-        total += np.take_along_axis(middle, at[..., None], axis=2)
+    total = weighted_neighbours(middle, sequences.lengths - 1, dict.fromkeys(range(-reach, reach + 1), 1.0))
     return np.asarray(np.where(np.isnan(middle), np.nan, total / (2 * reach + 1)))
-
-
-def _lengths(sequences: Sequences) -> Array:
-    """Return the number of frames of each sequence; int64 [n, variant]."""
-    return np.asarray(sequences.present.any(axis=2).sum(axis=2, dtype=np.int64))
 
 
 def _progress(sequences: Sequences) -> Array:
     """Return a minimum-jerk rise from 0 in the first frame of each sequence to 1 in its last."""
-    last = np.maximum(_lengths(sequences) - 1, 1)[..., None]
-    x = np.minimum(np.arange(sequences.shape[3]) / last, 1.0)
-    return np.asarray(x * x * x * (10.0 + x * (-15.0 + 6.0 * x)))
+    return minimum_jerk(np.arange(sequences.shape[3]) / np.maximum(sequences.lengths - 1, 1)[..., None])
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
     seen = views(sequences)
     shape = seen.focal.shape
-    absent = np.isnan(seen.focal)
     extrinsics = np.zeros((*shape, 4, 4))
     for row, axis in enumerate(seen.axes):
         for column in range(3):
@@ -157,10 +140,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     intrinsics[..., 0, 0] = intrinsics[..., 1, 1] = seen.focal
     intrinsics[..., 0, 2] = intrinsics[..., 1, 2] = SIZE / 2
     intrinsics[..., 2, 2] = 1.0
-    extrinsics[absent] = np.nan
-    intrinsics[absent] = np.nan
-    kind = np.broadcast_to(seen.kind[:, None], shape[:2]).astype(np.uint8)
-    return {"camera": kind, "extrinsics": extrinsics.astype(np.float32), "intrinsics": intrinsics.astype(np.float32)}
+    return {"camera": np.broadcast_to(seen.kind[:, None], shape[:2]), "extrinsics": extrinsics, "intrinsics": intrinsics}
 
 
 CAMERA = DerivedField(

@@ -10,17 +10,13 @@ are chosen, not measured: joint positions do not determine faces.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from posegen.fields.field import DerivedField, FieldArray, Sequences
+from posegen.arrays import Array
+from posegen.fields.field import DerivedField, FieldArray, Sequences, minimum_jerk, weighted_neighbours
 from posegen.fields.vectors import cosine
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import PARTS
-
-Array = NDArray[Any]
 
 EXPRESSIONS = ("neutral", "happy", "sad", "angry", "surprised", "strained", "attentive")
 COMPONENTS = (
@@ -61,26 +57,15 @@ _LOOK_EVERY = 1.0
 _TURN = 6.283185307179586
 
 
-def _rise(x: Array) -> Array:
-    x = np.clip(x, 0.0, 1.0)
-    return np.asarray(x * x * x * (10.0 + x * (-15.0 + 6.0 * x)))
-
-
 def _blended(values: Array, last: Array, fps: float) -> Array:
     """Smooth steps over time into minimum-jerk rises of 0.3 s around them.
 
     `values` is [n, actor, frame, ...] of one variant, `last` the last frame of each sample, which is repeated beyond the end.
     """
-    frames = np.arange(values.shape[2])
     reach = int(_TRANSITION / 2 * fps) + 1
-    total = np.zeros(values.shape)
-    for step in range(-reach, reach + 1):
-        edges = np.array([step - 0.5, step + 0.5]) / (_TRANSITION * fps) + 0.5
-        weight = _rise(edges[1:])[0] - _rise(edges[:1])[0]
-        at = np.clip(np.minimum(frames + step, last[:, None]), 0, None)
-        index = at.reshape(len(at), 1, -1, *(1,) * (values.ndim - 3))
-        total += weight * np.take_along_axis(values, index, axis=2)
-    return total
+    steps = np.arange(-reach, reach + 1)
+    before, after = (minimum_jerk((steps + half) / (_TRANSITION * fps) + 0.5) for half in (-0.5, 0.5))
+    return weighted_neighbours(values, last[:, None], dict(zip(steps.tolist(), (after - before).tolist(), strict=True)))
 
 
 def _expressions(sequences: Sequences, names: dict[str, int], action: Array, otherwise: Array) -> Array:
@@ -93,15 +78,6 @@ def _expressions(sequences: Sequences, names: dict[str, int], action: Array, oth
         numbers = table[action[..., PARTS.index(part)]]
         found = np.where(found < 0, numbers, found)
     return np.where(found < 0, otherwise[..., None], found)
-
-
-def _styles(sequences: Sequences, variant: int) -> Array:
-    expressions = np.zeros((sequences.shape[0], sequences.shape[2]), np.int64)
-    variants = sequences.shape[1]
-    for sample in range(len(expressions)):
-        for number, actor in enumerate(sequences.rows[sample * variants + variant]["actors"]):
-            expressions[sample, number] = EXPRESSIONS.index(_STYLES.get(actor["style"], "neutral"))
-    return expressions
 
 
 def _events(sequences: Sequences, actor: int, first: int, count: int, width: int) -> Array:
@@ -117,9 +93,8 @@ def _eyes(sequences: Sequences, actor: int, seconds: Array) -> tuple[Array, Arra
     window = np.floor(seconds / _BLINK_EVERY).astype(np.int64)
     blinks = _events(sequences, actor, 0, int(window[-1]) + 1, 1)[:, window, 0]
     since = seconds - window * _BLINK_EVERY - blinks * (_BLINK_EVERY - _BLINK)
-    shut = np.where(
-        (since >= 0) & (since <= _BLINK), _rise(3.0 * since / _BLINK) * (1.0 - _rise(1.5 * since / _BLINK - 0.5)), 0.0
-    )
+    closing, opening = minimum_jerk(3.0 * since / _BLINK), minimum_jerk(1.5 * since / _BLINK - 0.5)
+    shut = np.where((since >= 0) & (since <= _BLINK), closing * (1.0 - opening), 0.0)
     look = np.floor(seconds / _LOOK_EVERY).astype(np.int64)
     looks = _events(sequences, actor, 1, int(look[-1]) + 1, 2)[:, look]
     return 1.0 - shut, (looks[..., 0] - 0.5) * 0.8, (looks[..., 1] - 0.5) * 0.4
@@ -135,13 +110,13 @@ def _mouth(sequences: Sequences, actor: int, seconds: Array, rate: Array) -> Arr
     return np.asarray(wide * (0.5 - 0.5 * cosine((turns - cycle) * _TURN)))
 
 
-def _variant_faces(sequences: Sequences, variant: int) -> tuple[Array, Array]:
+def _variant_faces(sequences: Sequences, variant: int, styles: Array) -> tuple[Array, Array]:
     """Return weights of the expressions and components of the faces; [n, actor, frame, ...]."""
     fps, frames = float(sequences.config.fps), sequences.shape[3]
     action, seconds = sequences.action[:, variant], np.arange(frames) / fps
-    last = np.maximum(sequences.present[:, variant].any(axis=1).sum(-1) - 1, 0)
+    last = np.maximum(sequences.lengths[:, variant] - 1, 0)
     numbers = {name: EXPRESSIONS.index(expression) for name, expression in FACES.items()}
-    expressions = _expressions(sequences, numbers, action, _styles(sequences, variant))
+    expressions = _expressions(sequences, numbers, action, styles[:, variant])
     weights = _blended((expressions[..., None] == np.arange(len(EXPRESSIONS))).astype(np.float64), last, fps)
     speech = _expressions(sequences, {name: i for i, name in enumerate(SPEECH)}, action, np.full(expressions.shape[:2], -1))
     rates, opening, rounding = (np.array([*column, 0.0]) for column in zip(*SPEECH.values(), strict=True))
@@ -165,13 +140,10 @@ def _variant_faces(sequences: Sequences, variant: int) -> tuple[Array, Array]:
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
-    made = [_variant_faces(sequences, variant) for variant in range(sequences.shape[1])]
+    styles = sequences.actor_values("style", lambda style: EXPRESSIONS.index(_STYLES.get(style, "neutral"))).astype(np.int64)
+    made = [_variant_faces(sequences, variant, styles) for variant in range(sequences.shape[1])]
     weights, faces = (np.stack(parts, axis=1).astype(np.float32) for parts in zip(*made, strict=True))
-    absent = ~sequences.present
-    weights[absent] = np.nan
-    faces[absent] = np.nan
-    strongest = np.where(absent, 255, weights.argmax(-1)).astype(np.uint8)
-    return {"expression": strongest, "expression_weights": weights, "face": faces}
+    return {"expression": weights.argmax(-1), "expression_weights": weights, "face": faces}
 
 
 FACE = DerivedField(

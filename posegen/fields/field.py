@@ -7,19 +7,17 @@ A derived field is a pure function of what samples hold and of counter-based dra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.plugins import FIELDS
 from posegen.wording import did_you_mean
-
-Array = NDArray[Any]
 
 ABSENT = float("nan")
 AXES = ("x", "y", "z")
@@ -61,16 +59,13 @@ class Sequences:
 
     def slice(self, start: int, stop: int) -> Sequences:
         """Return the samples from position `start` to `stop`."""
-        variants, chosen = self.shape[1], slice(start, stop)
-        return Sequences(
-            self.config,
-            self.library,
-            self.samples[chosen],
-            self.joints[chosen],
-            self.action[chosen],
-            self.contact[chosen],
-            self.rows[start * variants : stop * variants],
-        )
+        arrays = {name: getattr(self, name)[start:stop] for name in ("samples", "joints", "action", "contact")}
+        return replace(self, **arrays, rows=self.rows[start * self.shape[1] : stop * self.shape[1]])
+
+    @property
+    def lengths(self) -> Array:
+        """Number of frames of each sequence; int64 [n, variant]."""
+        return np.asarray(self.present.any(axis=2).sum(axis=2, dtype=np.int64))
 
     @property
     def present(self) -> Array:
@@ -82,12 +77,12 @@ class Sequences:
         values = np.array([row["parameters"][name] for row in self.rows], np.float32)
         return values.reshape(self.shape[:2]).astype(np.float64)
 
-    def actor_values(self, name: str, absent: float = 0.0) -> Array:
-        """Return a number that the rows hold for each actor; float64 [n, variant, actor]."""
-        values = np.full(self.shape[:3], absent, np.float32)
+    def actor_values(self, name: str, number: Callable[[Any], float] = float) -> Array:
+        """Return what the rows hold for each actor as numbers; float64 [n, variant, actor], 0 for absent actors."""
+        values = np.zeros(self.shape[:3], np.float32)
         for row, (sample, variant) in zip(self.rows, np.ndindex(self.shape[:2]), strict=True):
-            for number, actor in enumerate(row["actors"]):
-                values[sample, variant, number] = actor[name]
+            for position, actor in enumerate(row["actors"]):
+                values[sample, variant, position] = number(actor[name])
         return values.astype(np.float64)
 
 
@@ -130,7 +125,8 @@ class DerivedField:
         One line for users.
     arrays : tuple of FieldArray
     compute : callable
-        Takes :class:`Sequences` and returns each array by name, of the shape [n, variant, ...].
+        Takes :class:`Sequences` and returns each array by name, of the shape [n, variant, ...]. Values of any type are
+        converted to that of the array, and replaced by its fill value where nobody is present.
     sources : tuple of str
         Inputs: joints, action, contact, rows.
     requires : tuple of str
@@ -194,5 +190,40 @@ def compute_fields(sequences: Sequences, names: Iterable[str]) -> dict[str, Arra
     fields = select_fields(names)
     step = max(1, BLOCK_BYTES // max(sequences.joints[:1].nbytes, 1))
     blocks = [sequences.slice(start, start + step) for start in range(0, len(sequences.samples), step)]
-    computed = [{name: values for field in fields for name, values in field.compute(block).items()} for block in blocks]
+    computed = [{name: values for field in fields for name, values in _compute(field, block).items()} for block in blocks]
     return {name: np.concatenate([arrays[name] for arrays in computed]) for name in computed[0]}
+
+
+def _compute(field: DerivedField, sequences: Sequences) -> dict[str, Array]:
+    computed, present = field.compute(sequences), sequences.present
+    arrays = {}
+    for array in field.arrays:
+        arrays[array.name] = computed[array.name].astype(array.dtype, order="C")
+        others = tuple(axis for axis, name in ((2, "actor"), (3, "frame")) if name not in array.per)
+        arrays[array.name][~present.any(axis=others)] = array.fill
+    return arrays
+
+
+def weighted_neighbours(values: Array, last: Array, weights: Mapping[int, float]) -> Array:
+    """Return weighted sums of the values at neighbouring frames; the first and the last frame are repeated beyond the ends.
+
+    Parameters
+    ----------
+    values : float64 [n, k, frame, ...]
+    last : int64 [n, k] or [n, 1]
+        Last frame of each sequence.
+    weights : mapping of int to float
+        Weight of each neighbour by its distance in frames.
+    """
+    frames = np.arange(values.shape[2])
+    total = np.zeros(values.shape)
+    for step, weight in weights.items():
+        at = np.clip(np.minimum(frames + step, last[..., None]), 0, None)
+        total += weight * np.take_along_axis(values, at.reshape(*at.shape, *(1,) * (values.ndim - 3)), axis=2)
+    return total
+
+
+def minimum_jerk(x: Array) -> Array:
+    """Return a smooth rise from 0 at x = 0 to 1 at x = 1."""
+    x = np.clip(x, 0.0, 1.0)
+    return np.asarray(x * x * x * (10.0 + x * (-15.0 + 6.0 * x)))

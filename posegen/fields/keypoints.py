@@ -15,18 +15,14 @@ are not detected.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.fields.camera import SIZE, Views, views
 from posegen.fields.field import DerivedField, FieldArray, Sequences
-from posegen.fields.vectors import Vector, dot, minus, vector
+from posegen.fields.vectors import Vector, dot, length, vector
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PROPORTIONS
-
-Array = NDArray[Any]
 
 OUTSIDE, HIDDEN, SEEN, NOBODY = 0, 1, 2, 255
 
@@ -55,14 +51,13 @@ _HIDDEN_MORE = 2.0
 
 
 def _per_joint(values: Vector) -> Vector:
-    """Add axes for actors and joints to values per frame, [n, variant, frame]."""
-    x, y, z = (part[:, :, None, :, None] for part in values)
-    return x, y, z
+    """Add axes for actors and joints to a vector per frame, [3, n, variant, frame]."""
+    return values[:, :, :, None, :, None]
 
 
 def _projected(joints: Array, seen: Views) -> tuple[Array, Array, Array]:
     """Return pixels x and y and the depth of joints; float64 [n, variant, actor, frame, joint]."""
-    away = minus(vector(joints), _per_joint(seen.position))
+    away = vector(joints) - _per_joint(seen.position)
     right, down, ahead = (dot(away, _per_joint(axis)) for axis in seen.axes)
     scale = seen.focal[:, :, None, :, None] / np.where(ahead > _NEAR, ahead, np.nan)
     return right * scale + SIZE / 2, down * scale + SIZE / 2, ahead
@@ -91,7 +86,7 @@ def _hidden(x: Array, y: Array, depth: Array, stature: Array, focal: Array) -> A
 def _stature(joints: Array) -> Array:
     """Return the stature estimated from the left thigh and shank; float64 [n, variant, actor, frame]."""
     hip, knee, ankle = (vector(joints[..., JOINTS.index(f"left_{name}"), :]) for name in ("hip", "knee", "ankle"))
-    leg = sum(np.sqrt(dot(bone, bone)) for bone in (minus(hip, knee), minus(knee, ankle)))
+    leg = length(hip - knee) + length(knee - ankle)
     return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
 
 
@@ -141,17 +136,10 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     x, y, depth = _projected(joints, seen)
     inside = (x >= 0) & (x < SIZE) & (y >= 0) & (y < SIZE)
     hidden = _hidden(x, y, depth, _stature(joints), seen.focal)
-    visibility = np.where(inside, np.where(hidden, HIDDEN, SEEN), OUTSIDE).astype(np.uint8)
+    visibility = np.where(inside, np.where(hidden, HIDDEN, SEEN), OUTSIDE)
     found_x, found_y, confidence = _detected(sequences, x, y, visibility)
-    absent = ~sequences.present
-    visibility[absent] = NOBODY
-    confidence[absent] = np.nan
-    return {
-        "keypoints": np.stack([x, y], -1).astype(np.float32),
-        "visibility": visibility,
-        "detections": np.stack([found_x, found_y], -1).astype(np.float32),
-        "confidence": confidence.astype(np.float32),
-    }
+    detections = np.stack([found_x, found_y], -1)
+    return {"keypoints": np.stack([x, y], -1), "visibility": visibility, "detections": detections, "confidence": confidence}
 
 
 _PIXELS = {"joint": JOINTS, "pixel": ("x", "y")}

@@ -11,18 +11,16 @@ m (r - c) x (v - v_c) + m k^2 (d x d'), with r the segment's centre, k its radiu
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.fields.rotation import actor_identities
-from posegen.fields.vectors import Vector, cross, length, minus, plus, stacked, times, unit, vector
+from posegen.fields.vectors import Vector, cross, length, stacked, unit, vector
 from posegen.fields.velocity import differences
 from posegen.skeleton import JOINTS
-
-Array = NDArray[Any]
 
 BODY_MASS_INDEX = 21.7
 """Kilograms per square metre."""
@@ -57,41 +55,32 @@ SEGMENTS = (
 def _ends(joints: Array) -> dict[str, Vector]:
     points = {name: vector(joints[..., i, :]) for i, name in enumerate(JOINTS)}
     for name in ("hip", "shoulder"):
-        points[f"{name}s"] = times(plus(points[f"left_{name}"], points[f"right_{name}"]), 0.5)
+        points[f"{name}s"] = (points[f"left_{name}"] + points[f"right_{name}"]) * 0.5
     return points
-
-
-def _changes(values: Vector, fps: float) -> Vector:
-    """Return the change per second of a vector of arrays [n, variant, actor, frame]."""
-    x, y, z = (differences(part, fps, 3) for part in values)
-    return x, y, z
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
     fps, ends = float(sequences.config.fps), _ends(sequences.joints)
     stature = actor_identities(sequences).stature.astype(np.float64) * sequences.parameter("scale")[..., None]
-    mass = (BODY_MASS_INDEX * stature * stature).astype(np.float64)
-    centres = [plus(ends[part.near], times(minus(ends[part.far], ends[part.near]), part.centre)) for part in SEGMENTS]
-    whole = times(centres[0], SEGMENTS[0].mass)
+    mass = BODY_MASS_INDEX * stature * stature
+    centres = [ends[part.near] + (ends[part.far] - ends[part.near]) * part.centre for part in SEGMENTS]
+    whole = centres[0] * SEGMENTS[0].mass
     for part, centre in zip(SEGMENTS[1:], centres[1:], strict=True):
-        whole = plus(whole, times(centre, part.mass))
-    angular: Vector = times(whole, 0.0)
+        whole = whole + centre * part.mass
+    angular = whole * 0.0
     for part, centre in zip(SEGMENTS, centres, strict=True):
-        arm = minus(centre, whole)
-        angular = plus(angular, times(cross(arm, _changes(arm, fps)), part.mass))
+        arm = centre - whole
+        angular = angular + cross(arm, differences(arm, fps, 4)) * part.mass
         if part.gyration:
-            bone = minus(ends[part.far], ends[part.near])
+            bone = ends[part.far] - ends[part.near]
             along, size = unit(bone), length(bone) * part.gyration
-            angular = plus(angular, times(cross(along, _changes(along, fps)), part.mass * size * size))
-    absent = ~sequences.present
-    weight = np.where(absent.all(axis=-1), np.nan, mass)
-    arrays = {
-        "mass": weight,
+            angular = angular + cross(along, differences(along, fps, 4)) * (part.mass * size * size)
+    return {
+        "mass": mass,
         "mass_centre": stacked(whole),
-        "linear_momentum": stacked(times(_changes(whole, fps), mass[..., None])),
-        "angular_momentum": stacked(times(angular, mass[..., None])),
+        "linear_momentum": stacked(differences(whole, fps, 4) * mass[..., None]),
+        "angular_momentum": stacked(angular * mass[..., None]),
     }
-    return {name: values.astype(np.float32) for name, values in arrays.items()}
 
 
 MOMENTUM = DerivedField(

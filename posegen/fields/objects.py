@@ -20,19 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.constants import GRAVITY
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
+from posegen.fields.vectors import length, vector
 from posegen.fields.velocity import differences
 from posegen.library.schema import OBJECTS, Object
 from posegen.skeleton import JOINTS, mirror_name
-
-Array = NDArray[Any]
 
 LYING, HELD, FLYING, NOTHING = 0, 1, 2, 255
 RADIUS = {"ball": 0.06, "bag": 0.1, "box": 0.15}
@@ -50,6 +50,8 @@ class _Use:
 
     spot: Array
     """Position of the hand, foot or seat with the object, float64 [frame, 3]."""
+    least: Array
+    """Measure that is least where a ball is caught, [frame]: the distance of the palms, or their height."""
     ahead: Array
     """Direction that the body faces, [frame, 2]: x and z."""
     windows: list[tuple[int, int]]
@@ -63,8 +65,7 @@ def _point(joints: Array, name: str) -> Array:
 
 
 def _length(values: Array) -> Array:
-    x, y, z = (values[..., i] for i in range(3))
-    return np.asarray(np.sqrt((x * x + y * y) + z * z))
+    return length(vector(values))
 
 
 def _palm(joints: Array, side: str, stature: float) -> Array:
@@ -102,42 +103,30 @@ def _held(use: _Use) -> tuple[Array, Array]:
     return use.spot.copy(), np.full(len(use.spot), HELD)
 
 
-def _thrown(use: _Use) -> tuple[Array, Array]:
-    places, states = _held(use)
+def _launched(use: _Use, *, kicked: bool) -> tuple[Array, Array]:
+    places, states = use.spot.copy(), np.full(len(use.spot), LYING if kicked else HELD)
     velocity = differences(use.spot, use.fps, 0)
     for first, stop in use.windows:
         release = first + int(np.argmax(_length(velocity[first:stop])))
-        seconds = np.arange(stop - release) / use.fps
-        places[release:stop], flies = _fallen(use.spot[release], velocity[release], seconds, use.radius)
+        start, away = use.spot[release].copy(), velocity[release]
+        if kicked:
+            start[1] = use.radius
+            x, z = away[0] * _KICK, away[2] * _KICK
+            away = np.array([x, np.sqrt(x * x + z * z) * _LIFT, z])
+            places[first:release] = start
+        places[release:stop], flies = _fallen(start, away, np.arange(stop - release) / use.fps, use.radius)
         states[release:stop] = np.where(flies, FLYING, LYING)
-    return places, states
-
-
-def _kicked(use: _Use) -> tuple[Array, Array]:
-    places, states = use.spot.copy(), np.full(len(use.spot), LYING)
-    velocity = differences(use.spot, use.fps, 0)
-    for first, stop in use.windows:
-        contact = first + int(np.argmax(_length(velocity[first:stop])))
-        start = use.spot[contact].copy()
-        start[1] = use.radius
-        x, z = velocity[contact, 0] * _KICK, velocity[contact, 2] * _KICK
-        away = np.array([x, np.sqrt(x * x + z * z) * _LIFT, z])
-        places[first:contact] = start
-        places[contact:stop], flies = _fallen(start, away, np.arange(stop - contact) / use.fps, use.radius)
-        states[contact:stop] = np.where(flies, FLYING, LYING)
     return places, states
 
 
 def _caught(use: _Use) -> tuple[Array, Array]:
     places, states = _held(use)
-    least = use.spot[:, 3]
-    places = places[:, :3]
     for first, stop in use.windows:
-        catch = first + int(np.argmin(least[first:stop]))
+        catch = first + int(np.argmin(use.least[first:stop]))
         begin = max(first, catch - int(_FLIGHT * use.fps))
         left = (catch - np.arange(begin, catch)) / use.fps
         share = left / _FLIGHT
-        places[begin:catch] = use.spot[catch, :3]
+        places[begin:catch] = use.spot[catch]
         places[begin:catch, 0] += use.ahead[catch, 0] * _FROM * share
         places[begin:catch, 2] += use.ahead[catch, 1] * _FROM * share
         places[begin:catch, 1] += 0.5 * GRAVITY * left * (_FLIGHT - left)
@@ -187,11 +176,11 @@ def _left(use: _Use) -> tuple[Array, Array]:
 
 _USES: dict[str, Callable[[_Use], tuple[Array, Array]]] = {
     "held": _held,
-    "thrown": _thrown,
+    "thrown": partial(_launched, kicked=False),
     "caught": _caught,
     "fielded": _caught,
     "bounced": _bounced,
-    "kicked": _kicked,
+    "kicked": partial(_launched, kicked=True),
     "taken": _taken,
     "left": _left,
 }
@@ -218,16 +207,14 @@ def _used(joints: Array, seated: Array, item: Object, person: Any, segment: Any,
         return _seat(joints, seated, float(np.float32(person["seat_height"])))
     side = segment["side"] if segment["side"] in ("left", "right") else "left" if person["left_handed"] else "right"
     spot = _spot(joints, item, side, stature)
-    if item.use in ("caught", "fielded") and segment["repetitions"]:
-        apart = _length(_palm(joints, "left", stature) - _palm(joints, "right", stature))
-        least = apart if item.use == "caught" else spot[:, 1]
-        spot = np.concatenate([spot, least[:, None]], axis=1)
+    apart = _length(_palm(joints, "left", stature) - _palm(joints, "right", stature))
     count, frames = max(int(segment["repetitions"] or 1), 1), len(joints)
     edges = [frames * i // count for i in range(count + 1)]
     windows = [(a, b) for a, b in pairwise(edges) if b - a > 1]
     # Without a complete repetition, the ball is not known to be released.
     use = item.use if segment["repetitions"] or item.use == "bounced" else "held"
-    return _USES[use](_Use(spot, _ahead(joints), windows, fps, RADIUS.get(item.kind, 0.0)))
+    least, radius = apart if use == "caught" else spot[:, 1], RADIUS.get(item.kind, 0.0)
+    return _USES[use](_Use(spot, least, _ahead(joints), windows, fps, radius))
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:

@@ -14,16 +14,12 @@ as its scale halves the score. In 171 mocap clips (CMU) the median jerk is 230 m
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.fields.field import DerivedField, FieldArray, Sequences
-from posegen.fields.vectors import length, minus, vector
+from posegen.fields.vectors import length, vector
 from posegen.skeleton import PARENTS, sole_points
-
-Array = NDArray[Any]
 
 SCALES = {"slide": 0.1, "depth": 0.02, "jerk": 1500.0, "stretch": 0.02}
 """Value of each measure that halves the score."""
@@ -65,7 +61,7 @@ def _stretch(joints: Array) -> Array:
     worst = np.zeros(joints.shape[:3])
     for joint, parent in enumerate(PARENTS):
         if parent >= 0:
-            bone = length(minus(vector(joints[..., joint, :]), vector(joints[..., parent, :])))
+            bone = length(vector(joints[..., joint, :] - joints[..., parent, :]))
             change = abs(bone - bone[..., :1])
             worst = np.maximum(worst, np.where(np.isnan(change), 0.0, change).max(-1))
     return worst
@@ -79,13 +75,11 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
         "jerk": _jerk(joints, fps),
         "stretch": _stretch(joints),
     }
-    nobody = ~sequences.present.any(axis=3)
-    score = np.ones(nobody.shape)
+    score = np.ones(sequences.shape[:3])
     for name, scale in SCALES.items():
         share = measures[name] / scale
         score = score / (1.0 + share * share)
-    each = np.stack([np.where(nobody, np.nan, measures[name]) for name in SCALES], axis=-1)
-    return {"quality": np.where(nobody, np.nan, score).astype(np.float32), "quality_measures": each.astype(np.float32)}
+    return {"quality": score, "quality_measures": np.stack([measures[name] for name in SCALES], axis=-1)}
 
 
 QUALITY = DerivedField(

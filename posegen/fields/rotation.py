@@ -19,11 +19,9 @@ Positions determine the direction of a bone, not its twist. The twist is defined
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import (
     Rotation,
@@ -32,15 +30,11 @@ from posegen.fields.vectors import (
     angle,
     applied,
     between,
-    constant,
     cross,
     frame,
     inverse,
-    minus,
-    plus,
     product,
     stacked,
-    times,
     unit,
     vector,
 )
@@ -48,7 +42,6 @@ from posegen.planning.population import persons
 from posegen.scene import Persons
 from posegen.skeleton import JOINTS, PARENTS, body_offsets
 
-Array = NDArray[Any]
 Places = dict[str, Vector]
 
 _WEAK = 0.08
@@ -97,14 +90,14 @@ def rotations(joints: Array, offsets: Array) -> dict[str, Rotation]:
     for name, parent in zip(JOINTS, PARENTS, strict=True):
         if parent >= 0:
             above = JOINTS[parent]
-            reached[name] = plus(reached[above], applied(turned[above], rest[name]))
+            reached[name] = reached[above] + applied(turned[above], rest[name])
         if name == "pelvis":
             turned[name] = _rigid(places, rest, "left_hip", "right_hip", "spine1")
         elif name == "spine3":
             turned[name] = _rigid(places, rest, "left_collar", "right_collar", "neck")
         elif name in _LIMBS:
             child = _LIMBS[name]
-            bone = unit(minus(places[child], reached[name]))
+            bone = unit(places[child] - reached[name])
             turned[name] = _aimed(name, bone, unit(rest[child]), turned[JOINTS[parent]], places)
         else:
             turned[name] = turned[JOINTS[parent]]
@@ -115,8 +108,8 @@ def _rigid(places: Places, rest: Places, left: str, right: str, top: str) -> Rot
     """Axes of a body of which three joints are known."""
 
     def axes(points: Places) -> Rotation:
-        middle = times(plus(points[left], points[right]), 0.5)
-        return frame(minus(points[left], points[right]), minus(points[top], middle))
+        middle = (points[left] + points[right]) * 0.5
+        return frame(points[left] - points[right], points[top] - middle)
 
     return product(axes(places), inverse(axes(rest)))
 
@@ -126,7 +119,8 @@ def _aimed(name: str, bone: Vector, rest_bone: Vector, parent: Rotation, places:
     lateral = _lateral(name, bone, parent, places)
     if lateral is None:
         return product(between(applied(parent, rest_bone), bone), parent)
-    side = constant(1.0, 0.0, 0.0)
+    side = np.zeros_like(rest_bone)
+    side[0] = 1.0
     return product(frame(bone, lateral), inverse(frame(rest_bone, side)))
 
 
@@ -134,28 +128,28 @@ def _lateral(name: str, bone: Vector, parent: Rotation, places: Places) -> Vecto
     """Return the direction of a joint's x axis, before it is made orthogonal to the bone; None for the shortest rotation."""
     side, _, part = name.partition("_")
     if part in ("hip", "knee"):
-        foot = unit(minus(places[f"{side}_foot"], places[f"{side}_ankle"]))
-        shank = unit(minus(places[f"{side}_ankle"], places[f"{side}_knee"]))
+        foot = unit(places[f"{side}_foot"] - places[f"{side}_ankle"])
+        shank = unit(places[f"{side}_ankle"] - places[f"{side}_knee"])
         plane = cross(foot, shank)
-        return plane if part == "knee" else plus(cross(bone, shank), times(across(plane, bone), _WEAK))
+        return plane if part == "knee" else cross(bone, shank) + across(plane, bone) * _WEAK
     if part == "shoulder":
-        forearm = unit(minus(places[f"{side}_wrist"], places[f"{side}_elbow"]))
-        return plus(cross(forearm, bone), times(_straight_arm_axis(side, bone, parent), _WEAK))
+        forearm = unit(places[f"{side}_wrist"] - places[f"{side}_elbow"])
+        return cross(forearm, bone) + _straight_arm_axis(side, bone, parent) * _WEAK
     if part in ("ankle", "elbow"):
-        return parent[0]
+        return np.asarray(parent[0])
     if name in ("spine1", "spine2"):
-        chest = minus(places["left_collar"], places["right_collar"])
+        chest = places["left_collar"] - places["right_collar"]
         share = 1 / 3 if name == "spine1" else 1 / 2
-        return plus(times(parent[0], 1 - share), times(unit(chest), share))
+        return np.asarray(parent[0] * (1 - share) + unit(chest) * share)
     return None
 
 
 def _straight_arm_axis(side: str, bone: Vector, parent: Rotation) -> Vector:
     """Return the x axis of an arm that moves from sideways to its direction by the shortest rotation."""
     sign = 1.0 if side == "left" else -1.0
-    swing = between(times(parent[0], sign), bone)
+    swing = between(parent[0] * sign, bone)
     # Held out, the arm's x axis points up on the left and down on the right.
-    return applied(swing, times(parent[1], sign))
+    return applied(swing, parent[1] * sign)
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
@@ -164,11 +158,8 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     for i, (name, parent) in enumerate(zip(JOINTS, PARENTS, strict=True)):
         own = turned[name] if parent < 0 else product(inverse(turned[JOINTS[parent]]), turned[name])
         local[..., i, :3], local[..., i, 3:] = stacked(own[0]), stacked(own[1])
-    absent = ~sequences.present
-    local[absent] = np.nan
     x, _, z = turned["pelvis"][2]
-    root = np.concatenate([sequences.joints[..., 0, :].astype(np.float64), angle(x, z)[..., None]], axis=-1).astype(np.float32)
-    root[absent] = np.nan
+    root = np.concatenate([sequences.joints[..., 0, :].astype(np.float64), angle(x, z)[..., None]], axis=-1)
     return {"rotation": local, "root": root}
 
 

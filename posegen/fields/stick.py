@@ -7,18 +7,16 @@ from the middle of the hips each ankle. Its 20 numbers per frame, x and y of bot
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.skeleton import JOINTS
 
 _LINES = ("trunk", "left_arm", "right_arm", "left_leg", "right_leg")
 
 
-def _compute(sequences: Sequences) -> dict[str, NDArray[Any]]:
+def _compute(sequences: Sequences) -> dict[str, Array]:
     joints = sequences.joints
     place = {name: joints[..., i, :] for i, name in enumerate(JOINTS)}
     shoulders, hips = ((place[f"left_{name}"] + place[f"right_{name}"]) * np.float32(0.5) for name in ("shoulder", "hip"))

@@ -1,20 +1,19 @@
-"""Arithmetic of 3D vectors and rotations over whole arrays, in float64. A vector is a tuple of its three components.
+"""Arithmetic of 3D vectors and rotations over whole arrays, in float64. The first axis of a vector holds its three components.
 
-With separate components nothing is summed along an axis, where NumPy's order depends on the processor. Only + - * / and square
-roots are used, so that every bit is the same on any machine.
+Nothing is summed along an axis, where NumPy's order depends on the processor. Only + - * / and square roots are used, so that
+every bit is the same on any machine.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Vector = tuple[Array, Array, Array]
-Rotation = tuple[Vector, Vector, Vector]
-"""The three columns of the matrix: the images of the axes x, y and z."""
+from posegen.arrays import Array
+
+Vector = Array
+"""An array [3, ...]."""
+Rotation = Array
+"""An array [3, 3, ...]: the three columns of the matrix, which are the images of the axes x, y and z."""
 
 _TINY = 1e-12
 _PARALLEL = 1e-6
@@ -27,33 +26,12 @@ _ARC_STEP = 0.2679491924311227
 
 def vector(values: Array) -> Vector:
     """Return the components of an array [..., 3]."""
-    x, y, z = (np.ascontiguousarray(values[..., i], np.float64) for i in range(3))
-    return x, y, z
+    return np.ascontiguousarray(np.moveaxis(values, -1, 0), np.float64)
 
 
 def stacked(parts: Vector) -> Array:
     """Return a vector as an array [..., 3]."""
-    return np.stack(np.broadcast_arrays(*parts), axis=-1)
-
-
-def constant(x: float, y: float, z: float) -> Vector:
-    """Return a constant vector."""
-    return np.asarray(x, np.float64), np.asarray(y, np.float64), np.asarray(z, np.float64)
-
-
-def plus(a: Vector, b: Vector) -> Vector:
-    """Return a + b."""
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-def minus(a: Vector, b: Vector) -> Vector:
-    """Return a - b."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-def times(a: Vector, factor: Array | float) -> Vector:
-    """Return the vector times a number."""
-    return a[0] * factor, a[1] * factor, a[2] * factor
+    return np.moveaxis(parts, 0, -1)
 
 
 def dot(a: Vector, b: Vector) -> Array:
@@ -63,7 +41,7 @@ def dot(a: Vector, b: Vector) -> Array:
 
 def cross(a: Vector, b: Vector) -> Vector:
     """Return the cross product."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def length(a: Vector) -> Array:
@@ -73,12 +51,12 @@ def length(a: Vector) -> Array:
 
 def unit(a: Vector) -> Vector:
     """Return the vector scaled to length 1; a zero vector stays zero."""
-    return times(a, 1.0 / np.maximum(length(a), _TINY))
+    return np.asarray(a * (1.0 / np.maximum(length(a), _TINY)))
 
 
 def across(a: Vector, axis: Vector) -> Vector:
     """Return the component of `a` orthogonal to the unit vector `axis`."""
-    return minus(a, times(axis, dot(a, axis)))
+    return np.asarray(a - axis * dot(a, axis))
 
 
 def frame(first: Vector, second: Vector) -> Rotation:
@@ -88,28 +66,25 @@ def frame(first: Vector, second: Vector) -> Rotation:
     """
     one = unit(first)
     other = across(second, one)
-    lost = length(other) < _PARALLEL
     flat = abs(one[1]) < 0.9
-    any_axis = across((np.zeros_like(flat, float), np.where(flat, 1.0, 0.0), np.where(flat, 0.0, 1.0)), one)
-    x, y, z = (np.where(lost, a, b) for a, b in zip(any_axis, other, strict=True))
-    other = unit((x, y, z))
-    return one, other, cross(one, other)
+    any_axis = across(np.stack([np.zeros_like(flat, float), np.where(flat, 1.0, 0.0), np.where(flat, 0.0, 1.0)]), one)
+    other = unit(np.where(length(other) < _PARALLEL, any_axis, other))
+    return np.stack([one, other, cross(one, other)])
 
 
 def product(a: Rotation, b: Rotation) -> Rotation:
     """Return the rotation by `b`, then by `a`."""
-    return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
+    return np.asarray((a[0] * b[:, 0, None] + a[1] * b[:, 1, None]) + a[2] * b[:, 2, None])
 
 
 def applied(a: Rotation, b: Vector) -> Vector:
     """Return the rotated vector."""
-    return plus(plus(times(a[0], b[0]), times(a[1], b[1])), times(a[2], b[2]))
+    return np.asarray((a[0] * b[0] + a[1] * b[1]) + a[2] * b[2])
 
 
 def inverse(a: Rotation) -> Rotation:
     """Return the inverse rotation."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
-    return (ax, bx, cx), (ay, by, cy), (az, bz, cz)
+    return np.swapaxes(a, 0, 1)
 
 
 def between(a: Vector, b: Vector) -> Rotation:
@@ -117,14 +92,14 @@ def between(a: Vector, b: Vector) -> Rotation:
 
     R = I + [v] + [v][v] / (1 + c) with v = a x b and c = a . b.
     """
-    v, c = cross(a, b), dot(a, b)
+    (x, y, z), c = cross(a, b), dot(a, b)
     k = 1.0 / np.maximum(1.0 + c, _TINY)
-    x, y, z = v
-    return (
-        (c + x * x * k, x * y * k + z, x * z * k - y),
-        (x * y * k - z, c + y * y * k, y * z * k + x),
-        (x * z * k + y, y * z * k - x, c + z * z * k),
-    )
+    columns = [
+        *(c + x * x * k, x * y * k + z, x * z * k - y),
+        *(x * y * k - z, c + y * y * k, y * z * k + x),
+        *(x * z * k + y, y * z * k - x, c + z * z * k),
+    ]
+    return np.stack(columns).reshape(3, 3, *c.shape)
 
 
 def sine(radians: Array) -> Array:

@@ -7,15 +7,11 @@ causes steps of .08 m/s^2 in accelerations at 25 frames a second.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.skeleton import JOINTS
-
-Array = NDArray[Any]
 
 
 def differences(values: Array, fps: float, axis: int) -> Array:
@@ -62,10 +58,7 @@ def _shifted(values: Array, by: int, axis: int) -> Array:
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
     joints, fps = sequences.joints.astype(np.float64), float(sequences.config.fps)
-    return {
-        "velocity": differences(joints, fps, 3).astype(np.float32),
-        "acceleration": second_differences(joints, fps, 3).astype(np.float32),
-    }
+    return {"velocity": differences(joints, fps, 3), "acceleration": second_differences(joints, fps, 3)}
 
 
 _AXES = {"joint": JOINTS, "axis": AXES}

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, Layer, check_folders
@@ -26,19 +25,17 @@ from posegen.dataset.write import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
 from posegen.generation.faults import trip_sample, trip_shard
-from posegen.generation.header import bytes_per_sample, field_layer, stored_config
-from posegen.generation.pool import LostJob, TimeLimit, run_jobs
-from posegen.generation.run import GenerationError
+from posegen.generation.header import field_layer, stored_config
+from posegen.generation.plan import Span
+from posegen.generation.pool import JobError, LostJob, TimeLimit, run_jobs
+from posegen.generation.run import check_lost
 from posegen.generation.session import write_session
-from posegen.generation.shard import FailedShard
+from posegen.generation.shard import ShardJob, blocks
 from posegen.library.load import load_library
 from posegen.machine import available_cores
 from posegen.plugins import FIELDS, STORED_ARRAYS
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
-
-BLOCK_BYTES = 32 << 20
-"""Bytes of arrays that are read at once."""
 
 LEAST_SHARD_SECONDS = 600.0
 
@@ -74,16 +71,6 @@ class DerivationResult:
     bytes: int
     seconds: float
     nothing_to_do: bool
-
-
-@dataclass(frozen=True)
-class _Job:
-    path: Path
-    header: Header
-    config: Config
-    layer: Layer
-    shard: int
-    run: str
 
 
 def derive(
@@ -133,7 +120,7 @@ def derive(
         check_folders(path, header)
         header, layers = _open_layers(path, header, config, fields, run)
         jobs = [
-            _Job(path, header, config, layer, shard, run)
+            ShardJob(path, header, config, Span.of(shard, header.shard, header.samples), run, layer)
             for layer in layers
             for shard, receipt in list_layer_receipts(path, header, layer)
             if isinstance(receipt, str)
@@ -189,55 +176,48 @@ def _check_sources(path: Path, header: Header, field: DerivedField) -> None:
         raise PosegenError(msg)
 
 
-def _derive_shards(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None]) -> int:
+def _derive_shards(jobs: Sequence[ShardJob], workers: int, progress: Progress, check: Callable[[], None]) -> int:
     """Derive shards and return the bytes that were written."""
-    total = sum(job.header.count(job.shard) for job in jobs)
     done = written = 0
-    failures: list[str] = []
+    lost: list[LostJob[ShardJob]] = []
     processes = min(workers, len(jobs))
     limit = None if processes == 1 else TimeLimit(LEAST_SHARD_SECONDS, grows=True)
-    progress.start("derive", total)
+    progress.start("derive", sum(job.span.stop - job.span.start for job in jobs))
     try:
         with closing(run_jobs(_derive_shard, jobs, processes, limit)) as outcomes:
             for outcome in outcomes:
                 check()
-                if isinstance(outcome, Receipt):
-                    done += outcome.count
-                    written += sum(file.bytes for file in outcome.files.values())
-                elif isinstance(outcome, LostJob):
-                    failures.append(f"shard {outcome.job.shard}: {outcome.reason}")
-                else:
-                    failures.append(outcome.reason)
+                if isinstance(outcome, LostJob):
+                    lost.append(outcome)
+                    continue
+                done += outcome.count
+                written += outcome.size
                 progress.update(done, human_bytes(written))
     finally:
         progress.stop()
-    if failures:
-        head = f"{jobs[0].path}: {len(failures)} of {len(jobs)} shards could not be derived; all others are complete:"
-        raise GenerationError("\n  ".join([head, *failures[:10]]))
+    check_lost(jobs[0].path, lost, len(jobs))
     return written
 
 
-def _derive_shard(job: _Job) -> Receipt | FailedShard:
-    """Derive a layer of a shard and commit it, or return why that failed."""
+def _derive_shard(job: ShardJob) -> Receipt:
+    """Derive the layer of a shard and commit it; JobError if its samples cannot be read."""
+    assert job.layer is not None
     started = time.monotonic()
     trip_shard()
     try:
-        own = load_receipt(job.path, job.header, job.shard)
-        arrays = _compute_layer(job, open_shard(job.path, replace(job.header, layers=()), own), own)
+        own = load_receipt(job.path, job.header, job.span.shard)
+        arrays = _compute_layer(job, job.layer, open_shard(job.path, replace(job.header, layers=()), own), own)
     except PosegenError as error:
-        return FailedShard(job.shard, str(error))
+        raise JobError(str(error)) from error
     return commit_layer(job.path, job.header, job.layer, own, arrays, job.run, time.monotonic() - started)
 
 
-def _compute_layer(job: _Job, dataset: Dataset, own: Receipt) -> dict[str, NDArray[Any]]:
+def _compute_layer(job: ShardJob, layer: Layer, dataset: Dataset, own: Receipt) -> dict[str, Array]:
     """Compute the arrays of a layer, a block of samples at a time."""
-    rows, variants = dataset.table(job.shard).to_pylist(), len(job.header.variants)
+    rows, variants = dataset.table(own.shard).to_pylist(), len(job.header.variants)
     library = load_library(job.config.story.library)
-    computed: list[dict[str, NDArray[Any]]] = []
-    size = max(1, BLOCK_BYTES // bytes_per_sample(dataset.header))
-    end = own.first + own.count
-    for start in range(own.first, end, size):
-        stop = min(start + size, end)
+    computed: list[dict[str, Array]] = []
+    for start, stop in blocks(dataset.header, own.first, own.first + own.count):
         trip_sample(start, stop)
         # An array that is not stored is no input of the field: see _check_sources.
         stored = {
@@ -246,5 +226,5 @@ def _compute_layer(job: _Job, dataset: Dataset, own: Receipt) -> dict[str, NDArr
         }
         block = rows[(start - own.first) * variants : (stop - own.first) * variants]
         sequences = Sequences(job.config, library, np.arange(start, stop), **stored, rows=block)
-        computed.append(compute_fields(sequences, [job.layer.name]))
-    return {field.name: np.concatenate([arrays[field.name] for arrays in computed]) for field in job.layer.fields}
+        computed.append(compute_fields(sequences, [layer.name]))
+    return {field.name: np.concatenate([arrays[field.name] for arrays in computed]) for field in layer.fields}

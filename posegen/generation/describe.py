@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from posegen.dataset.layout import ArrayField
+from posegen.arrays import Array
+from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.skeleton import PARTS
 
@@ -47,9 +48,8 @@ class Description:
     Attributes
     ----------
     path : Path
-    name, seed, identity, content_version, licence : see :class:`posegen.dataset.layout.Header`
-    samples, sequences, frames, fps : int
-    variants : tuple of str
+    header : Header
+    samples : int
     fields : dict of str to str
         Type and dimensions of each array.
     hours : float
@@ -67,16 +67,8 @@ class Description:
     """
 
     path: Path
-    name: str
-    seed: int
-    identity: str
-    content_version: int
-    licence: str
+    header: Header
     samples: int
-    sequences: int
-    frames: int
-    fps: int
-    variants: tuple[str, ...]
     fields: dict[str, str]
     hours: float
     sizes: dict[str, int]
@@ -85,6 +77,11 @@ class Description:
     note: str
     resampled: int | None
     dropped: int | None
+
+    @property
+    def sequences(self) -> int:
+        """Number of sequences."""
+        return self.samples * len(self.header.variants)
 
     @property
     def bytes(self) -> int:
@@ -112,21 +109,13 @@ def _described(dataset: Dataset) -> Description:
     header = dataset.header
     return Description(
         path=dataset.path,
-        name=header.name,
-        seed=header.seed,
-        identity=header.identity,
-        content_version=header.content_version,
-        licence=header.licence,
+        header=header,
         samples=len(dataset),
-        sequences=len(dataset) * len(header.variants),
-        frames=header.frames,
-        fps=header.fps,
-        variants=header.variants,
         fields={field.name: _array_text(dataset, field) for field in header.all_fields},
-        hours=_frames(dataset) / header.fps / 3600,
+        hours=(_count(dataset, "length", lambda lengths: lengths, 1) or 0) / header.fps / 3600,
         sizes=dataset.sizes(),
         actions=_action_shares(dataset),
-        captions=_caption_examples(dataset),
+        captions=tuple(islice(_captions(dataset), CAPTION_EXAMPLES)),
         note=dataset.note,
         resampled=_count(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
         dropped=_count(dataset, "dropped", pc.list_value_length, 1),
@@ -145,13 +134,13 @@ def reading_lines(description: Description) -> list[str]:
     return [
         "import pyarrow.parquet, zarr",
         f"motion = zarr.open_group({path + '/motion.zarr'!r}, mode='r')",
-        f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {description.variants[0]}",
+        f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {description.header.variants[0]}",
         f"rows = pyarrow.parquet.read_table({path + '/sequences'!r}, filters=[('sample', '==', 0)]).to_pylist()",
         f"print({array}.shape, rows[0]['captions'][0]['text'])",
     ]
 
 
-def count_actions(labels: NDArray[Any], actions: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def count_actions(labels: Array, actions: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Count the frames with each action.
 
     Parameters
@@ -190,10 +179,6 @@ def _action_shares(dataset: Dataset) -> tuple[ActionShare, ...]:
     return tuple(sorted(shares, key=lambda share: (-share.any, share.action)))
 
 
-def _frames(dataset: Dataset) -> int:
-    return sum(pc.sum(dataset.table(shard)["length"]).as_py() for shard in range(dataset.header.shards()))
-
-
 def _count(dataset: Dataset, column: str, measure: Callable[[Any], Any], rows: int) -> int | None:
     """Return the sum of a measure of a column over all rows, divided by the number of rows with equal values."""
     total = 0
@@ -203,10 +188,6 @@ def _count(dataset: Dataset, column: str, measure: Callable[[Any], Any], rows: i
             return None
         total += pc.sum(measure(table[column])).as_py() or 0
     return total // rows
-
-
-def _caption_examples(dataset: Dataset) -> tuple[CaptionExample, ...]:
-    return tuple(islice(_captions(dataset), CAPTION_EXAMPLES))
 
 
 def _captions(dataset: Dataset) -> Iterator[CaptionExample]:

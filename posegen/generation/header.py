@@ -6,12 +6,9 @@ Reading and writing headers is left to :mod:`posegen.dataset`.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, Config, decides_content
@@ -93,7 +90,7 @@ def new_header(config: Config, library: Library) -> Header:
 
 def bytes_per_sample(header: Header) -> int:
     """Return the uncompressed bytes of the arrays of a sample, including those of layers."""
-    return sum(math.prod(field.shape) * np.dtype(field.dtype).itemsize for field in header.all_fields)
+    return sum(field.sample_bytes for field in header.all_fields)
 
 
 def check_same_dataset(existing: Header, expected: Header, path: Path) -> None:
@@ -108,19 +105,22 @@ def check_same_dataset(existing: Header, expected: Header, path: Path) -> None:
     UsageError
         If it is another dataset. The message names the difference.
     """
-    if existing.content_version != expected.content_version:
-        msg = (
-            f"{path}: made with content version {existing.content_version}; this posegen makes version "
-            f"{expected.content_version}, whose samples differ. The dataset can be read and verified, but not extended: "
-            "choose another folder with --out, or use the posegen that made it"
-        )
-        raise PosegenError(msg)
+    _check_content_version(path, existing, "not extended: choose another folder with --out, or")
     if existing.identity != expected.identity:
         msg = (
             f"{path}: holds another dataset ({existing.identity[:8]}, not {expected.identity[:8]}). Differences, existing -> "
             f"requested: {_difference(existing.config, expected.config)}. Choose another folder with --out, or the same config"
         )
         raise UsageError(msg)
+
+
+def _check_content_version(path: Path, header: Header, consequence: str) -> None:
+    if header.content_version != CONTENT_VERSION:
+        msg = (
+            f"{path}: made with content version {header.content_version}; this posegen makes version {CONTENT_VERSION}, "
+            f"whose samples differ. The dataset can be read and verified, but {consequence} use the posegen that made it"
+        )
+        raise PosegenError(msg)
 
 
 def _difference(existing: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
@@ -147,13 +147,7 @@ def stored_config(path: Path, header: Header) -> Config:
         If the dataset has another content version, if its config or library have another identity today, or if the header
         describes other arrays than its config.
     """
-    if header.content_version != CONTENT_VERSION:
-        msg = (
-            f"{path}: made with content version {header.content_version}; this posegen makes version {CONTENT_VERSION}, "
-            "whose samples differ. The bytes can be verified, but the samples cannot be made again: use the posegen that "
-            "made the dataset"
-        )
-        raise PosegenError(msg)
+    _check_content_version(path, header, "its samples cannot be made again:")
     config = validated(Config, header.config, lambda key: f"{path}: in the config of its dataset.json: ")
     library = load_library(config.story.library)
     expected = new_header(config, library)

@@ -34,6 +34,11 @@ class Span:
     start: int
     stop: int
 
+    @classmethod
+    def of(cls, shard: int, size: int, samples: int) -> Span:
+        """Return a shard of a dataset of a number of samples, in shards of `size`."""
+        return cls(shard, shard * size, min((shard + 1) * size, samples))
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -58,8 +63,7 @@ class Plan:
 
     def span(self, shard: int) -> Span:
         """Return the samples of a shard at the end of the run."""
-        start = int(shard) * self.header.shard
-        return Span(int(shard), start, min(start + self.header.shard, self.target))
+        return Span.of(int(shard), self.header.shard, self.target)
 
     @property
     def samples_to_make(self) -> int:
@@ -125,7 +129,7 @@ def check_space(
     needed = int(missing * bytes_each)
     if missing and needed + MARGIN > free:
         msg = (
-            f"{path}: {missing:,} more samples need about {human_bytes(needed)}, and {human_bytes(free)} are free on its disk. "
-            "Free some space, reduce --samples, or choose a folder on another disk with --out"
+            f"{path}: {missing:,} more samples need about {human_bytes(needed)}, and {human_bytes(MARGIN)} must stay free, but "
+            f"only {human_bytes(free)} are free. Free some space, reduce --samples, or choose another disk with --out"
         )
         raise PosegenError(msg)

@@ -1,31 +1,31 @@
 """A pool of worker processes that loses no job with a worker that dies, hangs or runs out of memory.
 
-One dead worker ends its whole joblib call, but not the results that arrived before. So the call is repeated with the remaining
-jobs. Jobs that may have killed the worker, that took too long or that found too little memory are kept back, and then tried one
-at a time, each in a worker without a neighbour.
+A worker has a pipe to its parent and one job at a time, so the parent knows which job a dead worker had. Such a job, one that
+took too long and one that found too little memory are kept back, and then tried one at a time, without other workers.
 
-Time limits are kept by the parent, because a worker that hangs cannot stop itself. A worker reports the start of each job
-through a pipe, so that the seconds in which a new worker starts do not count.
+Time limits are kept by the parent, because a worker that hangs cannot stop itself. A worker reports that it has started, so
+that the seconds of its start do not count.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import select
 import signal
-import struct
+import subprocess
+import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext, suppress
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import islice
+from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, Generic, TypeVar
 
-import psutil
-
+from posegen.errors import PosegenError
+from posegen.import_path import safe_path
 from posegen.quantities import human_time
 
 Job = TypeVar("Job")
@@ -34,8 +34,8 @@ Outcome = TypeVar("Outcome")
 ATTEMPTS = 3
 """Number of times that a job is tried alone before it is lost."""
 
-DIED = "its worker died"
-SHORT_OF_MEMORY = "there was too little memory"
+DIED, LATE, SHORT_OF_MEMORY = "its worker died", "it took longer than", "there was too little memory"
+"""Reasons for which a job is tried again alone."""
 
 TIMES_THE_SLOWEST = 20
 """A job may take this many times as long as the slowest one so far. Shards of a run differ by a factor of two or three."""
@@ -44,11 +44,6 @@ START_SECONDS = 120.0
 """Seconds that a worker may take to start."""
 
 _TICK = 0.1
-_CLEAN_UP_SECONDS = 10.0
-_MESSAGE = struct.Struct("<q")
-_WORKER = "popen_loky"
-"""Part of the command line of a worker."""
-
 _LARGEST = 2**31 - 1
 _THREADS = (
     "OMP_NUM_THREADS",
@@ -67,6 +62,15 @@ WORKER_ENVIRONMENT = {
 }
 """Environment of workers. The workers fill the cores, so each uses one thread; zarr reads its settings from here, too. The last
 two make the GNU C library keep freed memory; see :func:`keep_freed_memory`."""
+
+_PROGRAM = """
+import sys
+from multiprocessing.connection import Connection
+connection, parent = Connection(int(sys.argv[1])), int(sys.argv[2])
+sys.path[:] = connection.recv()
+from posegen.generation.pool import serve
+serve(connection, parent)
+"""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,10 @@ class TimeLimit:
         return max(self.seconds, TIMES_THE_SLOWEST * slowest) if self.grows else self.seconds
 
 
+class JobError(PosegenError):
+    """An error that concerns one job: it is lost, and the others are done."""
+
+
 @dataclass(frozen=True)
 class LostJob(Generic[Job]):
     """A job that could not be done.
@@ -103,17 +111,12 @@ class LostJob(Generic[Job]):
     attempts : int
         Number of times that it was tried alone, after the first time.
     reason : str
-        What happened the last time, such as "its worker died".
+        What happened the last time, such as "its worker died", or the message of a JobError.
     """
 
     job: Job
     attempts: int
     reason: str = DIED
-
-
-@dataclass(frozen=True)
-class _OutOfMemory:
-    """Result of a job that found too little memory."""
 
 
 def run_jobs(
@@ -126,7 +129,7 @@ def run_jobs(
     function : callable
         Does one job. Workers import it by name.
     jobs : iterable
-        Read as workers become free, possibly from another thread.
+        Read as workers become free.
     workers : int
         Number of processes. With 1 and no limit, the jobs run in this process.
     limit : TimeLimit, optional
@@ -135,26 +138,33 @@ def run_jobs(
     Yields
     ------
     object or LostJob
-        The result of `function`, or a LostJob if the job kills its worker, takes too long or needs too much memory. Any other
-        exception of `function` ends the run and is raised here. Closing the generator kills the workers.
+        The result of `function`, or a LostJob if the job kills its worker, takes too long, needs too much memory or raises a
+        JobError. Any other exception of `function` ends the run and is raised here. Closing the generator kills the workers.
     """
     if workers == 1 and limit is None:
         with keep_freed_memory():
             for job in jobs:
                 try:
                     outcome: Outcome | LostJob[Job] = function(job)
-                except MemoryError:
-                    outcome = LostJob(job, 0, SHORT_OF_MEMORY)
+                except (JobError, MemoryError) as error:
+                    outcome = LostJob(job, 0, str(error) if isinstance(error, JobError) else SHORT_OF_MEMORY)
                 yield outcome
         return
-    pool = _Pool(function, workers, None if limit is None else _Watch(limit))
-    with _environment():
-        try:
-            yield from pool.run(jobs)
-        finally:
-            _shut_down()
-            if pool.watch is not None:
-                pool.watch.close()
+    pool = _Pool(function, limit)
+    try:
+        yield from pool.run(iter(jobs), workers)
+        suspects, pool.failed = pool.failed, []
+        for lost in suspects:
+            for _ in range(ATTEMPTS):
+                pool.kill_workers()
+                yield from pool.run(iter([lost.job]), 1)
+                if not pool.failed:
+                    break
+                reason = pool.failed.pop().reason
+            else:
+                yield LostJob(lost.job, ATTEMPTS, reason)
+    finally:
+        pool.kill_workers()
 
 
 @contextmanager
@@ -179,246 +189,150 @@ def keep_freed_memory() -> Iterator[None]:
         library.malloc_trim(0)
 
 
-@dataclass(frozen=True)
-class _Pool(Generic[Job, Outcome]):
-    """State of a pool across its joblib calls.
+@dataclass
+class _Worker(Generic[Job]):
+    """A worker process and its job, with the seconds since the worker or the job started."""
 
-    Attributes
-    ----------
-    function : callable
-    workers : int
-    watch : _Watch or None
-        None without a time limit.
-    short : set of int
-        Numbers of the jobs that found too little memory when they were last tried.
-    """
+    process: subprocess.Popen[bytes]
+    connection: Connection[Any, Any]
+    job: Job
+    started: bool = False
+    seconds: float = 0.0
+
+
+@dataclass
+class _Pool(Generic[Job, Outcome]):
+    """Worker processes, and the jobs that failed so far."""
 
     function: Callable[[Job], Outcome]
-    workers: int
-    watch: _Watch | None
-    short: set[int] = field(default_factory=set)
+    limit: TimeLimit | None
+    busy: list[_Worker[Job]] = field(default_factory=list)
+    idle: list[_Worker[Job]] = field(default_factory=list)
+    failed: list[LostJob[Job]] = field(default_factory=list)
+    slowest: float = 0.0
+    can_start: bool = False
+    """Whether any worker has started."""
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Outcome | LostJob[Job]]:
-        waiting = enumerate(jobs)
-        suspects: dict[int, Job] = {}
-        while (first := next(waiting, None)) is not None:
-            unfinished: dict[int, Job] = {}
-            # Closed explicitly, here and below: a generator is not closed together with its reader.
-            with closing(self._call(chain([first], waiting), unfinished)) as outcomes:
-                yield from outcomes
-            suspects |= unfinished
-        for number, job in suspects.items():
-            yield self._try_alone(number, job)
-
-    def _try_alone(self, number: int, job: Job) -> Outcome | LostJob[Job]:
-        for _ in range(ATTEMPTS):
-            self.short.discard(number)
-            if self.watch is not None:
-                self.watch.overdue.discard(number)
-            with closing(self._call(iter([(number, job)]), {})) as outcomes:
-                for outcome in outcomes:
-                    return outcome
-        return LostJob(job, ATTEMPTS, self._reason(number))
-
-    def _reason(self, number: int) -> str:
-        if number in self.short:
-            return SHORT_OF_MEMORY
-        if self.watch is not None and number in self.watch.overdue:
-            return f"it took longer than {human_time(self.watch.allowed_seconds())}"
-        return DIED
-
-    def _call(self, jobs: Iterator[tuple[int, Job]], unfinished: dict[int, Job]) -> Generator[Outcome, None, None]:
-        """Yield results of numbered jobs until all are done or a worker dies. Jobs without a result stay in `unfinished`."""
-        from joblib import Parallel, delayed
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-        pipe = None if self.watch is None else self.watch.pipe
-
-        def feed() -> Iterator[Any]:
-            for number, job in jobs:
-                unfinished[number] = job
-                yield delayed(_work)(self.function, number, job, os.getpid(), pipe)
-
-        # For one worker joblib would work in this process, which a job may kill or hang: ask for two, and hand out one job at a
-        # time. No job is handed out before a worker is free, so that `unfinished` holds few jobs that never ran.
-        workers = self.workers
-        parallel = Parallel(n_jobs=max(workers, 2), return_as="generator_unordered", pre_dispatch=workers, batch_size=1)
-        watching = nullcontext() if self.watch is None else self.watch.over(unfinished)
-        with watching, suppress(TerminatedWorkerError), _closing_quietly(parallel(feed())) as outcomes:
-            for number, outcome in outcomes:
-                if isinstance(outcome, _OutOfMemory):
-                    self.short.add(number)
-                    continue
-                del unfinished[number]
-                if self.watch is not None:
-                    self.watch.record_end(number)
-                yield outcome
-
-
-@contextmanager
-def _closing_quietly(outcomes: Any) -> Iterator[Any]:
-    try:
-        yield outcomes
-    finally:
-        with warnings.catch_warnings():
-            # joblib warns about the tasks that closing cancels.
-            warnings.simplefilter("ignore", UserWarning)
-            outcomes.close()
-
-
-class _Watch:
-    """Counts the seconds of each running job, and kills the workers when a job exceeds its time limit.
-
-    Attributes
-    ----------
-    overdue : set of int
-        Numbers of the jobs that took too long.
-    pipe : int
-        File descriptor to which workers write the number of a job when it starts.
-    """
-
-    def __init__(self, limit: TimeLimit) -> None:
-        self.overdue: set[int] = set()
-        self._limit = limit
-        self._slowest = 0.0
-        self._seconds: dict[int, float] = {}
-        self._started: set[int] = set()
-        self._reading, self.pipe = os.pipe()
-        os.set_blocking(self._reading, False)
-
-    def close(self) -> None:
-        os.close(self._reading)
-        os.close(self.pipe)
-
-    def record_end(self, number: int) -> None:
-        seconds = self._seconds.pop(number, 0.0)
-        if number in self._started:
-            self._started.discard(number)
-            self._slowest = max(self._slowest, seconds)
-
-    def allowed_seconds(self) -> float:
-        return self._limit.after(self._slowest)
-
-    @contextmanager
-    def over(self, unfinished: Mapping[int, object]) -> Iterator[None]:
-        """Watch the jobs whose numbers are in `unfinished`, which changes meanwhile."""
-        self._read()  # messages of workers that are dead by now
-        self._seconds.clear()
-        self._started.clear()
-        stop = threading.Event()
-        thread = threading.Thread(target=self._watch, args=(unfinished, stop), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
-
-    def _watch(self, unfinished: Mapping[int, object], stop: threading.Event) -> None:
-        messages = select.poll()  # unlike select, it takes file descriptors of any size
-        messages.register(self._reading, select.POLLIN)
+    def run(self, jobs: Iterator[Job], workers: int) -> Iterator[Outcome | LostJob[Job]]:
+        """Yield the results of jobs; a job without a result is added to `failed`."""
         now = time.monotonic()
-        while not stop.is_set():
-            messages.poll(1000 * _TICK)
+        while True:
+            for job in islice(jobs, workers - len(self.busy)):
+                self.busy.append(_start_worker(self.function, job))
+            if not self.busy:
+                return
+            ready = wait([worker.connection for worker in self.busy], _TICK)
             before, now = now, time.monotonic()
-            # A tick counts at most twice its length: while the whole run is stopped, as by Ctrl-Z, no job becomes late.
-            self._count(list(unfinished), min(now - before, 2 * _TICK))
-            late = {number for number in list(unfinished) if self._is_late(number)}
-            if late:
-                self.overdue |= late
-                _kill_workers()
-                # A worker that escaped is killed later, not while joblib cleans up, which would break its pipes.
-                stop.wait(_CLEAN_UP_SECONDS)
+            for worker in [*self.busy]:
+                # A tick counts at most twice its length: while the whole run is stopped, as by Ctrl-Z, no job becomes late.
+                worker.seconds += min(now - before, 2 * _TICK)
+                if worker.connection in ready:
+                    yield from self._receive(worker, jobs)
+                elif self.limit is not None:
+                    allowed = self.limit.after(self.slowest)
+                    if worker.seconds > allowed + (0.0 if worker.started else START_SECONDS):
+                        self._drop(worker, f"{LATE} {human_time(allowed)}")
 
-    def _count(self, numbers: list[int], seconds: float) -> None:
-        for number in numbers:
-            self._seconds[number] = self._seconds.get(number, 0.0) + seconds
-        for number in self._read():
-            self._started.add(number)
-            self._seconds[number] = 0.0
-
-    def _is_late(self, number: int) -> bool:
-        allowed = self.allowed_seconds() + (0.0 if number in self._started else START_SECONDS)
-        return self._seconds.get(number, 0.0) > allowed
-
-    def _read(self) -> list[int]:
-        """Return the numbers of the jobs that workers have started since the last call."""
+    def _receive(self, worker: _Worker[Job], jobs: Iterator[Job]) -> Iterator[Outcome | LostJob[Job]]:
+        """Yield the result that a worker has sent, after its next job is handed out."""
         try:
-            messages = os.read(self._reading, 2**16)
-        except BlockingIOError:
-            return []
-        return [number for (number,) in _MESSAGE.iter_unpack(messages)]
+            kind, content = worker.connection.recv()
+        except (EOFError, OSError):
+            self._drop(worker, DIED)
+            if not self.can_start:
+                msg = "worker processes cannot start: the first one ended before any job, with the message above if it had one"
+                raise PosegenError(msg) from None
+            return
+        seconds, worker.seconds = worker.seconds, 0.0
+        if kind == "started":
+            self.can_start = worker.started = True
+        elif kind == "done":
+            self.slowest = max(self.slowest, seconds)
+            self._hand_out(worker, jobs)
+            yield content
+        elif isinstance(content, JobError):
+            lost = LostJob(worker.job, 0, str(content))
+            self._hand_out(worker, jobs)
+            yield lost
+        elif isinstance(content, MemoryError):
+            self._drop(worker, SHORT_OF_MEMORY)
+        else:
+            raise content
+
+    def _hand_out(self, worker: _Worker[Job], jobs: Iterator[Job]) -> None:
+        for job in islice(jobs, 1):
+            worker.job = job
+            _send(worker.connection, job)
+            return
+        self.busy.remove(worker)
+        self.idle.append(worker)
+
+    def _drop(self, worker: _Worker[Job], reason: str) -> None:
+        self.busy.remove(worker)
+        _kill([worker])
+        self.failed.append(LostJob(worker.job, 0, reason))
+
+    def kill_workers(self) -> None:
+        """Kill all workers, even stopped ones."""
+        _kill([*self.busy, *self.idle])
+        self.busy.clear()
+        self.idle.clear()
 
 
-def _kill_workers() -> None:
-    """Kill the workers of this process, even stopped ones."""
-    for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            if _WORKER in " ".join(child.cmdline()):
-                child.kill()
-
-
-def _work(
-    function: Callable[[Job], Outcome], number: int, job: Job, parent: int, pipe: int | None
-) -> tuple[int, Outcome | _OutOfMemory]:
-    """Do a job in a worker."""
-    if os.getpid() != parent and not _initialised.is_set():
-        _initialised.set()
-        # Ctrl-C is handled by the parent, which the worker does not outlive.
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
-    if pipe is not None:
-        _report_start(parent, pipe, number)
+def _start_worker(function: Callable[[Job], Outcome], job: Job) -> _Worker[Job]:
+    """Start a worker on its first job. No semaphore or shared memory is used, which a killed process would leave behind."""
+    ours, theirs = Pipe()
+    handle = theirs.fileno()
+    command = [sys.executable, "-P", "-c", _PROGRAM, str(handle), str(os.getpid())]
+    # A terminal sends Ctrl-C to the workers, too. It is handled by the parent; workers inherit that it is blocked.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
-        return number, function(job)
-    except MemoryError:
-        return number, _OutOfMemory()
+        with theirs:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, env=os.environ | WORKER_ENVIRONMENT, pass_fds=[handle]
+            )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    for content in (safe_path(), function, job):
+        _send(ours, content)
+    return _Worker(process, ours, job)
 
 
-_initialised = threading.Event()
+def _send(connection: Connection[Any, Any], content: object) -> None:
+    # A worker that has died is noticed when its result is read.
+    with suppress(BrokenPipeError, ConnectionResetError):
+        connection.send(content)
+
+
+def _kill(workers: Iterable[_Worker[Any]]) -> None:
+    for worker in workers:
+        worker.process.kill()
+    for worker in workers:
+        worker.process.wait()
+        worker.connection.close()
+
+
+def serve(connection: Connection[Any, Any], parent: int) -> None:
+    """Do the jobs that arrive, in a worker. The worker does not outlive the process `parent`."""
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
+    function = connection.recv()
+    # Without its parent, a worker ends silently.
+    with suppress(EOFError, ConnectionError):
+        connection.send(("started", None))
+        while True:
+            job = connection.recv()
+            try:
+                message = ("done", function(job))
+            except Exception as error:
+                error.add_note(traceback.format_exc())
+                connection.send(("error", error))
+                if not isinstance(error, JobError):
+                    raise SystemExit from error
+            else:
+                connection.send(message)
 
 
 def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
-
-
-def _report_start(parent: int, pipe: int, number: int) -> None:
-    """Write the number of a job to the pipe of the parent.
-
-    Without ``/proc``, nothing is reported, and a job is late only when it takes longer than a start and a job together may.
-    """
-    with suppress(OSError):
-        handle = os.open(f"/proc/{parent}/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK)
-        try:
-            os.write(handle, _MESSAGE.pack(number))
-        finally:
-            os.close(handle)
-
-
-@contextmanager
-def _environment() -> Iterator[None]:
-    """Set the variables that workers inherit."""
-    # Killed workers leave semaphores behind, which Python's resource tracker would report to the user.
-    filters = [*filter(None, [os.environ.get("PYTHONWARNINGS")]), "ignore:resource_tracker:UserWarning"]
-    environment = WORKER_ENVIRONMENT | {"PYTHONWARNINGS": ",".join(filters)}
-    before = {name: os.environ.get(name) for name in environment}
-    os.environ.update(environment)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def _shut_down() -> None:
-    """Stop the workers that joblib keeps for the next call."""
-    from joblib.externals.loky import get_reusable_executor
-
-    # With reuse, loky would wait for the old workers before it starts new ones, and a stopped worker never ends.
-    get_reusable_executor(reuse=False, kill_workers=True).shutdown(wait=True, kill_workers=True)

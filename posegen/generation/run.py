@@ -7,10 +7,9 @@ end. All that it knows of earlier runs it reads from their receipts, however the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -25,11 +24,11 @@ from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header, stored_config
 from posegen.generation.plan import Plan, check_space, make_plan, target_samples
-from posegen.generation.pool import DIED, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
+from posegen.generation.pool import DIED, LATE, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
-from posegen.generation.shard import CompletedShard, FailedShard, ShardJob, ShardMeasures, make_shard, warm_up
+from posegen.generation.shard import ShardJob, ShardMeasures, make_shard, warm_up
 from posegen.library.load import load_library
-from posegen.machine import available_cores, free_disk
+from posegen.machine import available_cores, free_disk, process_memory
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
 
@@ -44,6 +43,7 @@ NAMED_FAILURES = 10
 _HINTS = {
     DIED: "; it may need more memory than there is",
     SHORT_OF_MEMORY: "; use fewer --workers, or a new dataset with a smaller store.shard",
+    LATE: "; a larger --shard-timeout gives it more time",
 }
 
 
@@ -166,12 +166,13 @@ def generate(
             with closing(run_jobs(make_shard, run.jobs(config), processes, limit)) as outcomes:
                 for outcome in outcomes:
                     check()
-                    if isinstance(outcome, CompletedShard):
-                        if on_shard is not None:
-                            on_shard(outcome.measures)
-                        run.record(outcome.receipt, progress)
-                    else:
-                        run.failures.append(outcome.reason if isinstance(outcome, FailedShard) else _describe_loss(outcome))
+                    if isinstance(outcome, LostJob):
+                        run.lost.append(outcome)
+                        continue
+                    receipt, measures = outcome
+                    if on_shard is not None:
+                        on_shard(measures)
+                    run.record(receipt, progress)
         except BaseException:
             # However the run ends, complete shards are published. The error that ended the run may also prevent this.
             with suppress(OSError, PosegenError):
@@ -180,8 +181,7 @@ def generate(
         finally:
             progress.stop()
         run.publish()
-    if run.failures:
-        raise GenerationError(_failure_message(run))
+    check_lost(path, run.lost, len(run.plan.shards))
     return run.result(time.monotonic() - started)
 
 
@@ -202,8 +202,8 @@ class _Run:
         When the first shard was started, and when the complete prefix was last published.
     samples, bytes, shards : int
         Made by this run.
-    failures : list of str
-        Why shards could not be made.
+    lost : list of LostJob
+        Shards that could not be made.
     """
 
     plan: Plan
@@ -215,15 +215,12 @@ class _Run:
     samples: int = 0
     bytes: int = 0
     shards: int = 0
-    failures: list[str] = field(default_factory=list)
+    lost: list[LostJob[ShardJob]] = field(default_factory=list)
     usage: _ResourceUsage = field(default_factory=lambda: _ResourceUsage())
 
     def jobs(self, config: Config) -> Iterator[ShardJob]:
-        # An iterator of map instead of a generator: threads of joblib may ask for the next job at the same time.
-        return map(partial(self._job, config), self.plan.shards)
-
-    def _job(self, config: Config, shard: int) -> ShardJob:
-        return ShardJob(self.plan.path, self.header, config, self.plan.span(shard), self.name)
+        for shard in self.plan.shards:
+            yield ShardJob(self.plan.path, self.header, config, self.plan.span(shard), self.name)
 
     def record(self, receipt: Receipt, progress: Progress) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
@@ -276,21 +273,15 @@ class _ResourceUsage:
         self._text = ""
 
     def describe(self) -> str:
-        now = time.monotonic()
-        if now - self._measured >= SECONDS_BETWEEN_MEASUREMENTS:
-            self._measured = now
-            self._text = self._measure()
+        if time.monotonic() - self._measured >= SECONDS_BETWEEN_MEASUREMENTS:
+            self._measured = time.monotonic()
+            parent, known, percent = psutil.Process(), self._processes, 0.0
+            self._processes = {p.pid: known.get(p.pid, p) for p in (parent, *parent.children(recursive=True))}
+            for process in self._processes.values():
+                with suppress(psutil.NoSuchProcess):
+                    percent += process.cpu_percent()  # 0 at the first call for a process
+            self._text = f"CPU {percent:.0f}%, {human_bytes(process_memory())} memory"
         return self._text
-
-    def _measure(self) -> str:
-        parent, known = psutil.Process(), self._processes
-        self._processes = {p.pid: known.get(p.pid, p) for p in (parent, *parent.children(recursive=True))}
-        percent, memory = 0.0, 0
-        for process in self._processes.values():
-            with suppress(psutil.NoSuchProcess):
-                percent += process.cpu_percent()  # 0 at the first call for a process
-                memory += process.memory_info().rss
-        return f"CPU {percent:.0f}%, {human_bytes(memory)} memory"
 
 
 def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: float | None) -> None:
@@ -373,20 +364,23 @@ def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[
     return processes, TimeLimit(max(LEAST_SHARD_SECONDS, shard_bytes / SLOWEST_BYTES_PER_SECOND), grows=True)
 
 
+def check_lost(path: Path, lost: Sequence[LostJob[ShardJob]], shards: int) -> None:
+    """Raise GenerationError if any of a run's shards could not be made."""
+    if not lost:
+        return
+    lines = [
+        f"{path}: {len(lost)} of {shards} shards could not be made; all others are complete. "
+        "Run the same command to try again:",
+        *map(_describe_loss, lost[:NAMED_FAILURES]),
+    ]
+    if len(lost) > NAMED_FAILURES:
+        lines.append(f"and {len(lost) - NAMED_FAILURES} more")
+    raise GenerationError("\n  ".join(lines))
+
+
 def _describe_loss(lost: LostJob[ShardJob]) -> str:
     span = lost.job.span
     name = f"shard {span.shard} (samples {span.start} to {span.stop - 1} of seed {lost.job.config.seed})"
     attempts = f", and in {lost.attempts} more attempts alone" if lost.attempts else ""
-    return f"{name}: {lost.reason}{attempts}{_HINTS.get(lost.reason, '; a larger --shard-timeout gives it more time')}"
-
-
-def _failure_message(run: _Run) -> str:
-    failures = run.failures
-    lines = [
-        f"{run.plan.path}: {len(failures)} of {len(run.plan.shards)} shards could not be made; all others are complete. "
-        "Run the same command to try again:",
-        *failures[:NAMED_FAILURES],
-    ]
-    if len(failures) > NAMED_FAILURES:
-        lines.append(f"and {len(failures) - NAMED_FAILURES} more")
-    return "\n  ".join(lines)
+    hint = next((hint for reason, hint in _HINTS.items() if lost.reason.startswith(reason)), "")
+    return f"{name}: {lost.reason}{attempts}{hint}"

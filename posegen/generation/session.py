@@ -6,6 +6,8 @@ Generating, deriving and repairing use it. What they write is left to :mod:`pose
 from __future__ import annotations
 
 import errno
+import os
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -15,8 +17,10 @@ from types import FrameType
 
 from posegen.dataset.files import remove_temporary_files, temporary_run
 from posegen.dataset.lock import locked
+from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError, UsageError
 
+_PREFIX = ".posegen-profile~"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -49,7 +53,11 @@ def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Cal
     with interruptible() as check, explain_disk_errors(path, create=create):
         try:
             if create:
-                _create_folder(path)
+                try:
+                    path.mkdir(parents=True, exist_ok=True)
+                except (FileExistsError, NotADirectoryError) as error:
+                    msg = f"{path}: is a file or lies in one. Choose a folder with --out"
+                    raise UsageError(msg) from error
             with locked(path, run):
                 remove_temporary_files(path)
                 try:
@@ -64,14 +72,6 @@ def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Cal
             for folder in missing:
                 with suppress(OSError):
                     folder.rmdir()
-
-
-def _create_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        msg = f"{path}: is a file or lies in one. Choose a folder with --out"
-        raise UsageError(msg) from error
 
 
 @contextmanager
@@ -128,13 +128,6 @@ def interruptible() -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C and SIGTERM, for a short clean-up."""
-    with _handlers(signal.SIG_IGN, _SIGNALS):
-        yield
-
-
-@contextmanager
 def _handlers(handler: Callable[[int, FrameType | None], None] | signal.Handlers, numbers: Iterable[int]) -> Iterator[None]:
     """Install a signal handler; threads other than the main one cannot, and change nothing."""
     if threading.current_thread() is not threading.main_thread():
@@ -146,3 +139,35 @@ def _handlers(handler: Callable[[int, FrameType | None], None] | signal.Handlers
     finally:
         for number, previous in before.items():
             signal.signal(number, previous)
+
+
+def disk_folder(out: Path) -> Path:
+    """Return a folder on the disk of a dataset at `out`; its parent, unless it is the root of another disk."""
+    path = Path(os.path.abspath(out))
+    parent = next(folder for folder in (*path.parents, path) if folder.is_dir())
+    return path if path.is_dir() and path.stat().st_dev != parent.stat().st_dev else parent
+
+
+@contextmanager
+def temporary_folder(out: Path) -> Iterator[Path]:
+    """Create an empty folder on the disk of `out`, and remove it at the end, with those that killed profiles left beside it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be created.
+    """
+    parent, run = disk_folder(out), current_run()
+    for left in parent.glob(f"{_PREFIX}*"):
+        if has_ended(left.name.removeprefix(_PREFIX)) and left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+    folder = parent / f"{_PREFIX}{run}"
+    folder.mkdir(exist_ok=True)
+    try:
+        yield folder
+    finally:
+        with _handlers(signal.SIG_IGN, _SIGNALS):
+            # A worker that is being stopped may still write: the second time removes what it adds.
+            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                shutil.rmtree(folder)

@@ -19,16 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.identity import digest
-from posegen.dataset.layout import Header
+from posegen.dataset.layout import Header, Layer
 from posegen.dataset.receipts import Receipt
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import UsageError
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.header import bytes_per_sample
 from posegen.generation.plan import Span
+from posegen.generation.pool import JobError
 from posegen.library.load import load_library
 from posegen.progress import Progress
 from posegen.stopwatch import Span as TimeSpan
@@ -48,13 +49,27 @@ _NOT_KERNELS = ("samples", "seed", "workers")
 
 @dataclass(frozen=True)
 class ShardJob:
-    """A shard to make: a span of the samples of a config, for the dataset at `path`."""
+    """A shard to make, derive or compare.
+
+    Attributes
+    ----------
+    path : Path
+        Dataset folder.
+    header : Header
+    config : Config
+    span : Span
+    run : str
+        Name of the session.
+    layer : Layer, optional
+        Layer to derive.
+    """
 
     path: Path
     header: Header
     config: Config
     span: Span
     run: str
+    layer: Layer | None = None
 
 
 @dataclass(frozen=True)
@@ -65,8 +80,7 @@ class ShardMeasures:
     ----------
     process : int
         Process that made it.
-    samples, bytes : int
-        Samples in the shard, and their bytes on disk without the receipt.
+    samples : int
     started, stopped : float
         Seconds of the system's monotonic clock, which all processes share.
     peak_bytes : int
@@ -77,7 +91,6 @@ class ShardMeasures:
 
     process: int
     samples: int
-    bytes: int
     started: float
     stopped: float
     peak_bytes: int
@@ -89,41 +102,24 @@ class ShardMeasures:
         return self.stopped - self.started
 
 
-@dataclass(frozen=True)
-class CompletedShard:
-    """A shard that was made and committed."""
+def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
+    """Make the samples of a shard and commit it.
 
-    receipt: Receipt
-    measures: ShardMeasures
-
-
-@dataclass(frozen=True)
-class FailedShard:
-    """A shard that was not made, and the reason."""
-
-    shard: int
-    reason: str
-
-
-class SampleError(PosegenError):
-    """A sample that could not be made."""
-
-
-def make_shard(job: ShardJob) -> CompletedShard | FailedShard:
-    """Make the samples of a shard and commit it; a sample that cannot be made fails the shard and is named."""
+    Raises
+    ------
+    JobError
+        If a sample cannot be made.
+    """
     from posegen.dataset.write import commit_shard
     from posegen.synthesis import rows_schema
 
     started, first, count = time.monotonic(), job.span.start, job.span.stop - job.span.start
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     rows: list[dict[str, Any]] = []
     trip_shard()
     with timing() as spans, _pause_garbage_collection():
         for start, stop in blocks(job.header, first, job.span.stop):
-            try:
-                batch = make_samples(job.config, start, stop)
-            except SampleError as error:
-                return FailedShard(job.span.shard, str(error))
+            batch = make_samples(job.config, start, stop)
             with stage("fields"):
                 block = compute_arrays(job.config, batch, (field.name for field in job.header.fields))
             if len(batch.samples) == count:
@@ -139,13 +135,12 @@ def make_shard(job: ShardJob) -> CompletedShard | FailedShard:
     measures = ShardMeasures(
         process=os.getpid(),
         samples=receipt.count,
-        bytes=receipt.size,
         started=started,
         stopped=time.monotonic(),
         peak_bytes=_peak_bytes(),
         spans=tuple(spans),
     )
-    return CompletedShard(receipt, measures)
+    return receipt, measures
 
 
 def blocks(header: Header, first: int, end: int) -> Iterator[tuple[int, int]]:
@@ -154,7 +149,7 @@ def blocks(header: Header, first: int, end: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size, end)) for start in range(first, end, size))
 
 
-def compute_arrays(config: Config, batch: Batch, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+def compute_arrays(config: Config, batch: Batch, names: Iterable[str]) -> dict[str, Array]:
     """Return arrays of a batch by name, and compute those of derived fields."""
     names = list(names)
     arrays = {name: getattr(batch, name) for name in ("joints", "action", "contact")}
@@ -170,7 +165,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
 
     Raises
     ------
-    SampleError
+    JobError
         If a sample cannot be made. The message names the sample.
     """
     from posegen.synthesis import synthesize
@@ -187,7 +182,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
                 make_samples(config, sample, sample + 1)
         name = f"sample {start}" if stop - start == 1 else f"samples {start} to {stop - 1}"
         msg = f"{name} of seed {config.seed} could not be made: {type(error).__name__}: {error}"
-        raise SampleError(msg) from error
+        raise JobError(msg) from error
 
 
 def _peak_bytes() -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.batches import CAPTIONS, ArrayShape, make_batches
 from posegen.dataset.tables import caption_texts, to_table
@@ -20,8 +20,6 @@ from posegen.hashing import canonical
 from posegen.library.load import load_library
 from posegen.synthesis import rows_schema, synthesize
 from posegen.wording import shown
-
-Array = NDArray[Any]
 
 _BLOCK = 100
 """Largest number of samples that are made at once."""
@@ -64,9 +62,10 @@ class SampleSource:
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
         """Make the samples of a chunk; see :class:`posegen.dataset.batches.Source`."""
         tables = []
-        for start, stop in self._blocks(chunk):
-            batch = synthesize(self.config, np.arange(start, stop))
-            within = slice(start - chunk * self.chunk, stop - chunk * self.chunk)
+        first, end = chunk * self.chunk, min((chunk + 1) * self.chunk, self.samples)
+        for start in range(first, end, _BLOCK):
+            batch = synthesize(self.config, np.arange(start, min(start + _BLOCK, end)))
+            within = slice(start - first, start - first + len(batch.samples))
             for name, values in compute_arrays(self.config, batch, into).items():
                 for v, variant in enumerate(variants):
                     chunk_values = canonical(values[:, variant])
@@ -75,11 +74,6 @@ class SampleSource:
             if columns:
                 tables.append(_columns(batch.rows, columns))
         return pa.concat_tables(tables) if columns else None
-
-    def _blocks(self, chunk: int) -> Iterator[tuple[int, int]]:
-        end = min((chunk + 1) * self.chunk, self.samples)
-        for start in range(chunk * self.chunk, end, _BLOCK):
-            yield start, min(start + _BLOCK, end)
 
 
 @dataclass(frozen=True)

@@ -8,32 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from posegen.config.schema import Config
 from posegen.dataset.header import load_header
-from posegen.dataset.layout import ROWS, Header, receipt_path, rows_path, shard_path
+from posegen.dataset.layout import ROWS, receipt_path, rows_path, shard_path
 from posegen.dataset.receipts import DIGITS, Receipt, load_receipt, read_receipt
 from posegen.dataset.tables import hash_rows, to_table
 from posegen.dataset.verify import Problem, format_samples
 from posegen.errors import PosegenError
 from posegen.generation.header import stored_config
+from posegen.generation.plan import Span
 from posegen.generation.pool import LostJob, run_jobs
-from posegen.generation.shard import blocks, compute_arrays, make_samples
+from posegen.generation.shard import ShardJob, blocks, compute_arrays, make_samples
 from posegen.hashing import canonical, content_hashes
 from posegen.machine import available_cores
 
 SHARDS_PER_WORKER = 4
 """Starting a worker takes about as long as making this many small shards."""
-
-
-@dataclass(frozen=True)
-class _Job:
-    path: Path
-    header: Header
-    config: Config
-    shard: int
 
 
 def find_content_problems(
@@ -67,12 +58,12 @@ def find_content_problems(
     """
     header = load_header(path)
     config = stored_config(path, header)
-    jobs = [_Job(path, header, config, shard) for shard in shards]
+    jobs = [ShardJob(path, header, config, Span.of(shard, header.shard, header.samples), "") for shard in shards]
     with closing(run_jobs(_compare, jobs, useful_workers(len(jobs)) if workers is None else workers)) as outcomes:
         for done, outcome in enumerate(outcomes, 1):
             progress(done, len(jobs))
             if isinstance(outcome, LostJob):
-                shard = outcome.job.shard
+                shard = outcome.job.span.shard
                 reason = "could not be compared: its worker died, possibly for lack of memory"
                 yield Problem(shard, receipt_path(shard), reason)
             else:
@@ -84,18 +75,19 @@ def useful_workers(shards: int) -> int:
     return min(available_cores(), max(1, shards // SHARDS_PER_WORKER))
 
 
-def _compare(job: _Job) -> list[Problem]:
+def _compare(job: ShardJob) -> list[Problem]:
     """Compare one shard."""
+    shard = job.span.shard
     try:
-        return _differences(job, load_receipt(job.path, job.header, job.shard))
+        return _differences(job, load_receipt(job.path, job.header, shard))
     except PosegenError as error:
-        return [Problem(job.shard, receipt_path(job.shard), f"could not be compared: {error}", repairable=False)]
+        return [Problem(shard, receipt_path(shard), f"could not be compared: {error}", repairable=False)]
 
 
-def _differences(job: _Job, receipt: Receipt) -> list[Problem]:
+def _differences(job: ShardJob, receipt: Receipt) -> list[Problem]:
     receipts = _receipts(job, receipt)
-    files = {name: shard_path(job.header.field(name), job.shard) for name in receipts if name != ROWS}
-    files |= {ROWS: rows_path(job.shard)}
+    files = {name: shard_path(job.header.field(name), receipt.shard) for name in receipts if name != ROWS}
+    files |= {ROWS: rows_path(receipt.shard)}
     different: dict[str, list[int]] = {name: [] for name in files}
     for start, stop in blocks(job.header, receipt.first, receipt.first + receipt.count):
         hashes = _content_hashes(job, start, stop, list(receipts))
@@ -108,22 +100,22 @@ def _differences(job: _Job, receipt: Receipt) -> list[Problem]:
         if samples:
             layer = job.header.layer_of(files[name])
             reason = f"matches its receipt, but its {name} differ from what the config makes in {format_samples(samples)}"
-            problems.append(Problem(job.shard, files[name], reason, layer=None if layer is None else layer.name))
+            problems.append(Problem(receipt.shard, files[name], reason, layer=None if layer is None else layer.name))
     return problems
 
 
-def _receipts(job: _Job, own: Receipt) -> dict[str, Receipt]:
+def _receipts(job: ShardJob, own: Receipt) -> dict[str, Receipt]:
     """Return the receipt with the hashes of each array and of the rows; incomplete layers are left out."""
     receipts = dict.fromkeys((*(field.name for field in job.header.fields), ROWS), own)
     header = job.header.with_samples(own.first + own.count)  # a layer must have all samples of the shard
     for layer in header.layers:
         with suppress(FileNotFoundError, PosegenError):
-            receipt = read_receipt(job.path, header, job.shard, layer, own)
+            receipt = read_receipt(job.path, header, own.shard, layer, own)
             receipts |= dict.fromkeys((field.name for field in layer.fields), receipt)
     return receipts
 
 
-def _content_hashes(job: _Job, start: int, stop: int, names: list[str]) -> dict[str, str]:
+def _content_hashes(job: ShardJob, start: int, stop: int, names: list[str]) -> dict[str, str]:
     """Make samples and return their hashes as in a receipt."""
     from posegen.synthesis import rows_schema
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posegen.errors import UsageError
-from posegen.generation.profile.measurement import disk_folder, temporary_folder
 from posegen.generation.profile.profile import Profile
-from posegen.generation.session import explain_disk_errors, interruptible
+from posegen.generation.session import disk_folder, explain_disk_errors, interruptible, temporary_folder
 from posegen.machine import free_disk
 from posegen.pipeline.run import MOST_SAMPLES, Request, animate_once, evaluate_once, list_stages
 from posegen.progress import Progress
@@ -142,8 +141,7 @@ def estimate_pipeline(request: Request, profile: Profile, names: Sequence[str], 
         costs = _run_pilot(replace(request, config=config, out=folder / "pipeline"), names, progress)
     estimates = []
     for target in profile.targets:
-        seconds = target.estimate
-        generation = Cost("generate", seconds.seconds, seconds.low, seconds.high, target.bytes)
+        generation = Cost("generate", target.seconds, target.seconds_low, target.seconds_high, target.bytes)
         stages = (generation, *(cost(target.samples) for cost in costs))
         estimates.append(PipelineEstimate(target.samples, stages, samples, disk_free))
     return estimates

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.captions.captions import label_segments, write_captions
 from posegen.captions.segments import find_segments, segment_rows
-from posegen.checks.limits import LimitFailures, check_limits
+from posegen.checks.limits import check_limits
 from posegen.checks.quotas import quota_rows, unmet_quotas
 from posegen.checks.segments import CheckedSegments, append, check_segments, mirror_segments, remove_false, restore_parts
 from posegen.config.schema import Config
@@ -22,7 +24,7 @@ from posegen.planning.quotas import allot
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import Persons, Scenes
 from posegen.stopwatch import stage
-from posegen.synthesis.batch import Array, Batch, Descriptions, Row, actor_rows, sequence_rows
+from posegen.synthesis.batch import Batch, Row, actor_rows, sequence_rows
 from posegen.variants.variant import Variant, draw_parameters, enabled_variants, parameter_rows
 
 MAX_RESAMPLES = 5
@@ -120,7 +122,11 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         checked = _check_segments(scenes, animated, names, motion, library, config.fps)
         failed = np.zeros(n, bool)
         failed[checked.segments.owner[checked.false.any(axis=1)] // checked.actors % max(n, 1)] = True
-        failures = [_check_limits(motion, names.index(name), scenes[name], library, config.fps) for name in animated]
+        failures = [
+            check_limits(motion.joints, motion.action, v, scenes[name].actors, scenes[name].length, library, config.fps)
+            for v, name in enumerate(names)
+            if name in animated
+        ]
         for failure in failures:
             failed |= failure.any()
     if last:
@@ -137,7 +143,7 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         rows = []
         for variant in variants:
             name, own = variant.name, parameter_rows(variant, parameters, names, n)
-            rows.append(sequence_rows(name, scenes[name], library, own, described[name], attempt, config.fps))
+            rows.append(sequence_rows(name, scenes[name], library, described[name] | {"parameters": own}, attempt, config.fps))
     return _Attempt(motion, [own[i] for i in range(n) for own in rows], failed)
 
 
@@ -151,14 +157,10 @@ def _check_segments(
     return check_segments(segments, motion.joints.reshape(-1, *motion.joints.shape[2:]), clips, library, fps)
 
 
-def _check_limits(motion: Motion, variant: int, scenes: Scenes, library: Library, fps: int) -> LimitFailures:
-    return check_limits(motion.joints, motion.action, variant, scenes.actors, scenes.length, library, fps)
-
-
 def _describe(
     scenes: dict[str, Scenes], variants: tuple[Variant, ...], checked: CheckedSegments, library: Library, config: Config
-) -> dict[str, Descriptions]:
-    """Write captions, actors and dropped statements of each variant."""
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the columns with captions, actors and dropped statements of each variant."""
     names, base = [variant.name for variant in variants if variant.copy is None], checked
     for variant in variants:
         if variant.copy is not None and variant.exchanges_sides:
@@ -174,7 +176,8 @@ def _describe(
     captions = write_captions(together, library, config, checked.segments)
     n = len(together) // len(names)
     parts = {name: slice(v * n, (v + 1) * n) for v, name in enumerate(names)}
-    described = {name: Descriptions(captions[part], actors[part], checked.dropped[part]) for name, part in parts.items()}
+    columns = {"captions": captions, "actors": actors, "dropped": checked.dropped}
+    described = {name: {key: values[part] for key, values in columns.items()} for name, part in parts.items()}
     # The other copies have the descriptions of the base.
     return {variant.name: described.get(variant.name, described["base"]) for variant in variants}
 

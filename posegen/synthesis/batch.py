@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.library.load import Library
 from posegen.scene import Scenes
-from posegen.variants.variant import neutral_parameters
+from posegen.variants.variant import neutral_parameters, rows_of
 
-Array = NDArray[Any]
 Row = dict[str, Any]
 
 
@@ -52,15 +52,6 @@ class Batch:
         return pa.Table.from_pylist(self.rows, schema=rows_schema(self.variants))
 
 
-@dataclass(frozen=True)
-class Descriptions:
-    """Captions, actors and dropped statements of the sequences of one variant, each [n]."""
-
-    captions: list[list[Row]]
-    actors: list[list[Row]]
-    dropped: list[list[Row]]
-
-
 def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
     """Return the columns of the table of sequences: a row for each sample and variant.
 
@@ -97,7 +88,7 @@ def _struct(**columns: str | pa.DataType) -> pa.StructType:
 def actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -> list[list[Row]]:
     """Return the actors of each sequence: the person, and the segments."""
     persons, styles, most = scenes.persons, list(library.styles), scenes.action.shape[1]
-    columns = {
+    numbers = {
         "person": persons.index,
         "stature": persons.stature,
         "age": persons.age,
@@ -106,11 +97,7 @@ def actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]
         "style": persons.style,
         "seat_height": scenes.seat_height,
     }
-    names = tuple(columns)
-    everybody = [
-        dict(zip(names, values, strict=True))
-        for values in zip(*(column.ravel().tolist() for column in columns.values()), strict=True)
-    ]
+    everybody = rows_of({name: values.ravel().tolist() for name, values in numbers.items()})
     for i, cast in enumerate(segments):
         for a, own in enumerate(cast):
             actor = everybody[i * most + a]
@@ -119,31 +106,20 @@ def actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]
 
 
 def sequence_rows(
-    name: str,
-    scenes: Scenes,
-    library: Library,
-    parameters: list[Row],
-    descriptions: Descriptions,
-    attempt: int,
-    fps: int,
+    name: str, scenes: Scenes, library: Library, described: Mapping[str, list[Any]], attempt: int, fps: int
 ) -> list[Row]:
-    """Return the rows of one variant."""
+    """Return the rows of one variant; `described` are the columns for captions, actors, parameters and dropped statements."""
     themes = list(library.themes)
-    numbers = (scenes.sample, scenes.theme, scenes.length, (scenes.length / np.float32(fps)).astype(np.float32))
-    columns = (*(column.tolist() for column in numbers), parameters)
-    described = (descriptions.captions, descriptions.actors, descriptions.dropped)
-    return [
-        {
-            "sample": sample,
-            "variant": name,
-            "theme": themes[theme],
-            "length": length,
-            "duration": duration,
-            "captions": captions,
-            "actors": actors,
-            "parameters": own_parameters,
-            "attempt": attempt,
-            "dropped": dropped,
-        }
-        for sample, theme, length, duration, own_parameters, captions, actors, dropped in zip(*columns, *described, strict=True)
-    ]
+    columns = {
+        "sample": scenes.sample.tolist(),
+        "variant": [name] * len(scenes),
+        "theme": [themes[theme] for theme in scenes.theme.tolist()],
+        "length": scenes.length.tolist(),
+        "duration": (scenes.length / np.float32(fps)).astype(np.float32).tolist(),
+        "captions": described["captions"],
+        "actors": described["actors"],
+        "parameters": described["parameters"],
+        "attempt": [attempt] * len(scenes),
+        "dropped": described["dropped"],
+    }
+    return rows_of(columns)

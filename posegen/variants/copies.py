@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.kernels import kernel
 from posegen.motion.engine import Motion
-from posegen.skeleton import CONTACTS, JOINTS, MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, PARTS
-
-Array = NDArray[Any]
 
 
 @kernel
@@ -37,28 +34,23 @@ def copy_labels(labels: Array, source: int, target: int, order: Array) -> None:
                     labels[i, target, who, f, p] = labels[i, source, who, f, order[p]]
 
 
-def _copy(motion: Motion, source: int, target: int, orders: tuple[Array, Array, Array], signs: Array, offsets: Array) -> None:
-    copy_joints(motion.joints, source, target, orders[0], signs, np.ascontiguousarray(offsets, np.float32))
-    copy_labels(motion.action, source, target, orders[1])
-    copy_labels(motion.contact, source, target, orders[2])
-
-
-def mirror(motion: Motion, source: int, target: int) -> None:
-    """Write variant `target`: variant `source` with left and right exchanged and x negated."""
-    orders = (np.array(MIRROR_JOINTS), np.array(MIRROR_PARTS), np.array(MIRROR_CONTACTS))
-    _copy(motion, source, target, orders, np.array([-1, 1, 1], np.float32), np.zeros((len(motion.joints), 3)))
-
-
-def translate(motion: Motion, source: int, target: int, offset_x: Array, offset_z: Array) -> None:
-    """Write variant `target`: variant `source` translated on the floor.
+def copy_motion(
+    motion: Motion, source: int, target: int, orders: Sequence[Sequence[int]], signs: Sequence[int], offsets: Array
+) -> None:
+    """Write variant `target` from variant `source`.
 
     Parameters
     ----------
     motion : Motion
     source, target : int
-    offset_x, offset_z : float32 [n]
+    orders : three sequences of int
+        For joints, parts of the body and contacts: the index in `source` of each one in `target`.
+    signs : three of 1 or -1
+        Factor of each axis.
+    offsets : float32 [n, 3]
         Metres, multiples of the grid, so that the result stays on it.
     """
-    orders = (np.arange(len(JOINTS)), np.arange(len(PARTS)), np.arange(len(CONTACTS)))
-    offsets = np.stack([offset_x, np.zeros_like(offset_x), offset_z], -1)
-    _copy(motion, source, target, orders, np.ones(3, np.float32), offsets)
+    joints, parts, contacts = map(np.array, orders)
+    copy_joints(motion.joints, source, target, joints, np.array(signs, np.float32), np.ascontiguousarray(offsets, np.float32))
+    copy_labels(motion.action, source, target, parts)
+    copy_labels(motion.contact, source, target, contacts)

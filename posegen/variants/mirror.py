@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.motion.engine import Motion
 from posegen.scene import LEFT, RIGHT, Scenes
-from posegen.variants.copies import mirror
+from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
+from posegen.variants.copies import copy_motion
 from posegen.variants.variant import Parameters, Variant
-
-Array = NDArray[Any]
-
-_FIRST_DRAW = 6
 
 
 def _draw(_settings: bool, draws: Array) -> dict[str, Array]:
@@ -42,9 +38,8 @@ def _transform(scenes: Scenes, _parameters: Parameters) -> Scenes:
 
 
 def _copy(motion: Motion, source: int, target: int, _parameters: Parameters) -> None:
-    mirror(motion, source, target)
+    orders = (MIRROR_JOINTS, MIRROR_PARTS, MIRROR_CONTACTS)
+    copy_motion(motion, source, target, orders, (-1, 1, 1), np.zeros((len(motion.joints), 3)))
 
 
-MIRROR = Variant(
-    "mirror", _transform, {"mirrored": False}, draw=_draw, first_draw=_FIRST_DRAW, copy=_copy, exchanges_sides=True
-)
+MIRROR = Variant("mirror", _transform, {"mirrored": False}, draw=_draw, first_draw=6, copy=_copy, exchanges_sides=True)

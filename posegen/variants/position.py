@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import Shift
 from posegen.motion.engine import Motion
 from posegen.scene import Scenes, on_grid
-from posegen.variants.copies import translate
+from posegen.skeleton import CONTACTS, JOINTS, PARTS
+from posegen.variants.copies import copy_motion
 from posegen.variants.variant import Parameters, Variant
-
-Array = NDArray[Any]
 
 _LEAST_SHIFT = 0.25
 
@@ -41,7 +39,9 @@ def _transform(scenes: Scenes, parameters: Parameters) -> Scenes:
 
 
 def _copy(motion: Motion, source: int, target: int, parameters: Parameters) -> None:
-    translate(motion, source, target, parameters["offset_x"], parameters["offset_z"])
+    offset_x, offset_z = parameters["offset_x"], parameters["offset_z"]
+    orders = [range(len(names)) for names in (JOINTS, PARTS, CONTACTS)]
+    copy_motion(motion, source, target, orders, (1, 1, 1), np.stack([offset_x, np.zeros_like(offset_x), offset_z], -1))
 
 
 POSITION = Variant("position", _transform, {"offset_x": 0.0, "offset_z": 0.0}, draw=_draw, first_draw=2, draws=4, copy=_copy)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import ScaleRange
 from posegen.scene import Scenes
 from posegen.variants.variant import Parameters, Variant, factor_between
-
-Array = NDArray[Any]
 
 _GAP = 0.03
 _STEP_HEIGHT = 5

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.config.schema import SpeedRange
 from posegen.scene import Scenes
 from posegen.variants.variant import Parameters, Variant, factor_between
-
-Array = NDArray[Any]
 
 _GAP = 0.05
 
@@ -34,8 +31,4 @@ def _transform(scenes: Scenes, parameters: Parameters) -> Scenes:
     )
 
 
-def _longest_time(limits: SpeedRange) -> float:
-    return max(1.0, limits.max)
-
-
-SPEED = Variant("speed", _transform, {"speed": 1.0}, draw=_draw, first_draw=0, draws=1, longest_time=_longest_time)
+SPEED = Variant("speed", _transform, {"speed": 1.0}, draw=_draw, draws=1, longest_time=lambda limits: max(1.0, limits.max))

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.motion.engine import Motion
 from posegen.plugins import VARIANTS
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
 
-Array = NDArray[Any]
 Parameters = Mapping[str, Array]
 """Drawn parameters by name, each an array [n]."""
-
-
-def _base_scenes(scenes: Scenes, _parameters: Parameters) -> Scenes:
-    return scenes
-
-
-def _same_time(_settings: Any) -> float:
-    return 1.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +51,7 @@ class Variant:
     """
 
     name: str
-    transform: Callable[[Scenes, Parameters], Scenes] = _base_scenes
+    transform: Callable[[Scenes, Parameters], Scenes] = lambda scenes, _parameters: scenes
     neutral: Mapping[str, float | bool] = field(default_factory=dict)
     draw: Callable[[Any, Array], dict[str, Array]] | None = None
     first_draw: int = 0
@@ -67,7 +59,7 @@ class Variant:
     settings: type[Any] | None = None
     copy: Callable[[Motion, int, int, Parameters], None] | None = None
     exchanges_sides: bool = False
-    longest_time: Callable[[Any], float] = _same_time
+    longest_time: Callable[[Any], float] = lambda _settings: 1.0
     body_factor: str | None = None
 
 
@@ -113,8 +105,13 @@ def parameter_rows(
 ) -> list[dict[str, float | bool]]:
     """Return the parameters of each sample of a variant as plain data; those of other variants in `names` are neutral."""
     neutral = neutral_parameters(names)
-    columns = [parameters[key].tolist() if key in variant.neutral else [value] * samples for key, value in neutral.items()]
-    return [dict(zip(neutral, values, strict=True)) for values in zip(*columns, strict=True)]
+    own = {key: parameters[key].tolist() for key in variant.neutral}
+    return rows_of({key: [value] * samples for key, value in neutral.items()} | own)
+
+
+def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return columns of equal length as rows."""
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def longest_time(config: Config) -> float:

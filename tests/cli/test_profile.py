@@ -21,7 +21,7 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.generation.profile.measurement import temporary_folder
+from posegen.generation.session import temporary_folder
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300

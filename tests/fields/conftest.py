@@ -6,7 +6,7 @@ import pytest
 import posegen
 from posegen.config.load import load_config
 from posegen.config.schema import Config
-from posegen.fields.field import Sequences
+from posegen.fields.field import Sequences, compute_fields
 from posegen.library.load import load_library
 from posegen.plugins import FIELDS
 
@@ -32,5 +32,5 @@ def made(config: Config, samples: int) -> Sequences:
 
 def computed(name: str, sequences: Sequences) -> dict[str, np.ndarray]:
     """Return the arrays of one field."""
-    arrays: dict[str, np.ndarray] = FIELDS.load(name).compute(sequences)
-    return arrays
+    arrays = compute_fields(sequences, [name])
+    return {array.name: arrays[array.name] for array in FIELDS.load(name).arrays}

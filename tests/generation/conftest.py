@@ -116,16 +116,5 @@ def wait_for() -> Callable[[subprocess.Popen[str], Path, int], None]:
 
 @pytest.fixture(scope="session")
 def workers_of() -> Callable[[int], list[psutil.Process]]:
-    """Return a function that finds the workers of a run, without joblib's resource trackers."""
-
-    def find(process: int) -> list[psutil.Process]:
-        found = []
-        for child in psutil.Process(process).children(recursive=True):
-            try:
-                if "resource_tracker" not in " ".join(child.cmdline()):
-                    found.append(child)
-            except psutil.NoSuchProcess:
-                continue
-        return found
-
-    return find
+    """Return a function that finds the workers of a run."""
+    return lambda process: psutil.Process(process).children(recursive=True)

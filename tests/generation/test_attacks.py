@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +159,20 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path, runs: Any, wait_
     run.kill()
     run.wait()
     assert psutil.wait_procs(workers, timeout=30)[1] == []
+
+
+@pytest.mark.skipif(not shutil.which("unshare") or os.geteuid() != 0, reason="needs the right to mount a file system")
+def test_workers_need_no_shared_memory(tmp_path: Path) -> None:
+    read_only = 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"'
+    options = ["--config=smoke", "--set=frames=40", "--set=store.shard=4", "--set=store.chunk=2", "--samples=12", "--workers=2"]
+    command = [sys.executable, "-m", "posegen", "generate", *options, "--quiet", "--out", str(tmp_path / "dataset")]
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", read_only, "sh", *command], capture_output=True, text=True, check=False, timeout=300
+    )
+    if "unshare failed" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert shards_in(tmp_path / "dataset") == 3
 
 
 def test_a_second_simultaneous_run_is_refused(small: Config, tmp_path: Path, runs: Any, wait_for: WaitFor) -> None:

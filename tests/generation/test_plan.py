@@ -118,14 +118,14 @@ def test_another_content_version_is_refused() -> None:
 def test_space_is_estimated_from_the_arrays_of_a_new_dataset() -> None:
     assert bytes_per_sample(header()) == 5 * 4 * 2
     check({}, 1_000_000, None, 40_000_000 + MARGIN)
-    with pytest.raises(PosegenError, match=r"1,000,000 more samples need about .* free .*--out"):
+    with pytest.raises(PosegenError, match=r"1,000,000 more samples need about .* must stay free, but only 77.1 MB .*--out"):
         check({}, 1_000_000, None, 10_000_000 + MARGIN)
 
 
 def test_space_is_estimated_from_measured_samples() -> None:
     complete = full(0) | {1: 5, 4: 10}
     check(complete, 30, 1e6, 15_000_000 + MARGIN)
-    with pytest.raises(PosegenError, match="15 more samples need about 15 MB"):
+    with pytest.raises(PosegenError, match=r"15 more samples need about 15 MB, and 67.1 MB must stay free, but only 82.1 MB"):
         check(complete, 30, 1e6, 15_000_000 + MARGIN - 1)
 
 

@@ -102,7 +102,7 @@ def children() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children():
         with suppress(psutil.NoSuchProcess):  # it has just ended, or is a zombie
-            if "popen_loky" in " ".join(child.cmdline()):
+            if "posegen.generation.pool" in " ".join(child.cmdline()):
                 found.append(child)
     return found
 

@@ -16,13 +16,14 @@ from posegen.generation.profile.estimate import (
     Rate,
     Run,
     estimate,
+    limiting_resource,
     measure_rates,
     recommended_shard,
     recommended_workers,
+    stage_times,
+    usual_shards,
 )
-from posegen.generation.profile.measurement import LEAST_SHARDS, schedule
-from posegen.generation.profile.profile import DEFAULT_REPEATS
-from posegen.generation.profile.stages import limiting_resource, stage_times, usual_shards
+from posegen.generation.profile.profile import DEFAULT_REPEATS, LEAST_SHARDS, schedule
 from posegen.generation.shard import ShardMeasures
 from posegen.stopwatch import Span
 
@@ -31,7 +32,7 @@ TRIALS, COVERED = 200, 0.9
 
 
 def shard(process: int, started: float, seconds: float, samples: int = SHARD, spans: tuple[Span, ...] = ()) -> ShardMeasures:
-    return ShardMeasures(process, samples, 1000 * samples, started, started + seconds, 10**8, spans)
+    return ShardMeasures(process, samples, started, started + seconds, 10**8, spans)
 
 
 def simulate(workers: int, samples: int, cycle: float, spread: float, draw: random.Random) -> Run:

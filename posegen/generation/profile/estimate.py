@@ -1,4 +1,4 @@
-"""Estimates: from the measured shards of small runs to the time, memory and disk of a run of any size.
+"""Estimates: from the measured shards of small runs to the time, memory and disk of a run of any size, and stages of a shard.
 
 The first shard of a worker loads the program and the kernels, and during the last ones other workers are idle. In a small run
 these are most of the shards, in a large one almost none. So the time of a shard in the long run, the cycle, is measured on the
@@ -14,7 +14,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from posegen.generation.plan import MARGIN
 from posegen.generation.shard import ShardMeasures
+from posegen.stopwatch import seconds_by_stage
+
+STAGES = {
+    "plan": "scenes: actors, actions, times",
+    "motion": "joints of each distinct motion",
+    "variants": "translated and mirrored copies",
+    "checks": "statements and limits against joints",
+    "captions": "captions, segments and rows",
+    "attempt": "other work on samples",
+    "fields": "derived fields",
+    "encode": "compression, Parquet",
+    "hash": "hashes of content and files",
+    "write": "writing files",
+    "sync": "waiting for the disk",
+    "rest": "other work on a shard",
+}
+"""The stages of a shard, with a description."""
+
+BOUND_BY_DISK = 0.35
+"""Share of a worker's time spent waiting for the disk, above which the disk limits the rate."""
 
 BUSY = 0.9
 """Share of a cycle in which all other workers must be at work, too."""
@@ -57,6 +78,14 @@ class Run:
     shards: tuple[ShardMeasures, ...]
     fixed_bytes: float
     sample_bytes: float
+
+    @property
+    def by_process(self) -> dict[int, list[ShardMeasures]]:
+        """The shards of each worker, in order of time."""
+        shards: dict[int, list[ShardMeasures]] = defaultdict(list)
+        for shard in sorted(self.shards, key=lambda shard: shard.started):
+            shards[shard.process].append(shard)
+        return shards
 
 
 @dataclass(frozen=True)
@@ -164,8 +193,8 @@ def measure_rates(runs: Sequence[Run]) -> tuple[Rate, ...]:
 
 def _rate(runs: Sequence[Run], cycles: Sequence[Sequence[float]], uncertainty: float) -> Rate:
     cycle = statistics.fmean(seconds for group in cycles for seconds in group)
-    firsts = [_first(shards, cycle) for run in runs for shards in _by_process(run).values()]
-    starts = [statistics.fmean(shards[0].started for shards in _by_process(run).values()) - run.ready for run in runs]
+    firsts = [_first(shards, cycle) for run in runs for shards in run.by_process.values()]
+    starts = [statistics.fmean(shards[0].started for shards in run.by_process.values()) - run.ready for run in runs]
     return Rate(
         workers=runs[0].workers,
         shard=runs[0].shard,
@@ -190,16 +219,9 @@ def _student(freedom: int) -> float:
     return _STUDENT[min(max(freedom, 1), len(_STUDENT)) - 1]
 
 
-def _by_process(run: Run) -> dict[int, list[ShardMeasures]]:
-    shards: dict[int, list[ShardMeasures]] = defaultdict(list)
-    for shard in sorted(run.shards, key=lambda shard: shard.started):
-        shards[shard.process].append(shard)
-    return shards
-
-
 def _cycles(run: Run) -> list[float]:
     """Return the seconds of full shards with the pause before them, made while all workers were busy if there are such."""
-    workers = _by_process(run)
+    workers = run.by_process
     for busy in (BUSY, 0.0):
         cycles = [
             after.stopped - before.stopped
@@ -267,3 +289,116 @@ def recommended_shard(costs: Costs, rate: Rate) -> int:
     sizes = list(range(rate.shard - costs.chunk, 0, -costs.chunk))
     fitting = (size for size in sizes if costs.fits(replace(rate, peak_bytes=rate.peak_bytes * size / rate.shard)))
     return next(fitting, costs.chunk)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Estimated costs of a dataset.
+
+    Attributes
+    ----------
+    samples : int
+    seconds, seconds_low, seconds_high : float
+        With `workers`, and the interval in which 9 of 10 runs lie.
+    bytes : int
+        On disk.
+    workers : int
+        Requested number, or the recommended one.
+    recommended_workers, recommended_shard : int
+        The fewest workers that are about as fast as any for which there is memory, and samples in a shard.
+    disk_suffices, memory_suffices : bool
+    memory_bytes : int
+        Largest memory of all processes together.
+    limited_by : str
+        What limits the rate: processor, disk write, sync or memory.
+    """
+
+    samples: int
+    seconds: float
+    seconds_low: float
+    seconds_high: float
+    bytes: int
+    workers: int
+    recommended_workers: int
+    recommended_shard: int
+    disk_suffices: bool
+    memory_suffices: bool
+    memory_bytes: int
+    limited_by: str
+
+    def fits(self, budget: float | None) -> bool:
+        """Return whether disk and memory suffice and the upper end of the interval is within `budget` seconds."""
+        return self.disk_suffices and self.memory_suffices and (budget is None or self.seconds_high <= budget)
+
+
+def estimate_target(costs: Costs, samples: int, disk_free: int, limited_by: str, *, recommended: bool) -> Target:
+    """Estimate a dataset, made by the recommended number of workers or by the largest measured one."""
+    best = recommended_workers(costs, samples)
+    used: Rate = best if recommended else costs.rates[-1]
+    stored, time = round(costs.fixed_bytes + samples * costs.sample_bytes), estimate(costs, used, samples)
+    return Target(
+        samples=samples,
+        seconds=time.seconds,
+        seconds_low=time.low,
+        seconds_high=time.high,
+        bytes=stored,
+        workers=used.workers,
+        recommended_workers=best.workers,
+        recommended_shard=recommended_shard(costs, best),
+        disk_suffices=stored + MARGIN <= disk_free,
+        memory_suffices=costs.fits(used),
+        memory_bytes=round(costs.memory_bytes(used)),
+        limited_by=limited_by,
+    )
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """Seconds of a stage in a shard: in the worker's main thread, and in the thread that writes in the background."""
+
+    name: str
+    seconds: float
+    background: float
+
+
+def usual_shards(runs: Sequence[Run]) -> list[ShardMeasures]:
+    """Return the shards that are not the first of their worker; all shards if there are no others."""
+    usual = [shard for run in runs for shards in run.by_process.values() for shard in shards[1:]]
+    return usual or [shard for run in runs for shard in run.shards]
+
+
+def mean_seconds(shards: Sequence[ShardMeasures]) -> float:
+    """Return the mean duration of a shard."""
+    return statistics.fmean(shard.seconds for shard in shards)
+
+
+def stage_times(shards: Sequence[ShardMeasures]) -> tuple[StageTime, ...]:
+    """Return the mean time of each stage in a shard; `rest` is the time outside any stage."""
+    main: dict[str, float] = {}
+    background: dict[str, float] = {}
+    for shard in shards:
+        for totals, behind in ((main, False), (background, True)):
+            for name, seconds in seconds_by_stage(span for span in shard.spans if span.behind == behind).items():
+                totals[name] = totals.get(name, 0.0) + seconds / len(shards)
+    main["rest"] = max(mean_seconds(shards) - sum(main.values()), 0.0)
+    names = (*STAGES, *sorted({*main} - {*STAGES}))
+    return tuple(StageTime(name, main.get(name, 0.0), background.get(name, 0.0)) for name in names)
+
+
+def limiting_resource(shards: Sequence[ShardMeasures], *, fits_memory: bool) -> str:
+    """Return what limits the rate of a run: processor, disk write, sync or memory."""
+    if not fits_memory:
+        return "memory"
+    waited = sum(stage.seconds for stage in stage_times(shards) if stage.name == "sync")
+    if waited < BOUND_BY_DISK * mean_seconds(shards):
+        return "processor"
+    syncs = [span.stop - span.start for shard in shards for span in shard.spans if span.stage == "sync" and span.behind]
+    # Most synced files are small: the median is the time of a sync whatever its size.
+    by_count = statistics.median(syncs) * len(syncs) if syncs else 0.0
+    return "sync" if 2 * by_count > sum(syncs) else "disk write"
+
+
+def measure_stages(runs: Sequence[Run], *, fits_memory: bool) -> tuple[tuple[StageTime, ...], str]:
+    """Return the mean time of each stage in a shard of some runs, and what limits their rate."""
+    shards = usual_shards(runs)
+    return stage_times(shards), limiting_resource(shards, fits_memory=fits_memory)

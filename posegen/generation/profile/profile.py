@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -11,73 +18,22 @@ from typing import Any
 
 from posegen import __version__
 from posegen.config.schema import MOST_SAMPLES, Config
-from posegen.errors import UsageError
-from posegen.generation.plan import MARGIN
-from posegen.generation.profile.estimate import (
-    Costs,
-    Estimate,
-    Rate,
-    Run,
-    estimate,
-    measure_rates,
-    recommended_shard,
-    recommended_workers,
-)
-from posegen.generation.profile.measurement import (
-    command_seconds,
-    compile_seconds,
-    disk_folder,
-    measure_run,
-    run_samples,
-    schedule,
-    temporary_folder,
-)
-from posegen.generation.profile.stages import StageTime, limiting_resource, mean_seconds, stage_times, usual_shards
-from posegen.generation.run import default_path
-from posegen.generation.session import explain_disk_errors, interruptible
+from posegen.dataset.layout import RECEIPTS
+from posegen.errors import PosegenError, UsageError
+from posegen.generation.profile.estimate import Costs, Run, StageTime, Target, estimate_target, measure_rates, measure_stages
+from posegen.generation.run import default_path, generate
+from posegen.generation.session import disk_folder, explain_disk_errors, interruptible, temporary_folder
+from posegen.generation.shard import ShardMeasures, is_compiled, warm_up
 from posegen.machine import available_cores, available_memory, free_disk, process_memory
 from posegen.progress import Progress
+from posegen.stopwatch import timing
 
 DEFAULT_SAMPLES, DEFAULT_REPEATS = 1000, 5
 MOST_REPEATS, MOST_WORKERS = 100, 1024
+LEAST_SHARDS = 6
+"""Shards of each worker: its first one is slow, and during the last ones other workers are idle."""
 
-
-@dataclass(frozen=True)
-class Target:
-    """Estimated costs of a dataset.
-
-    Attributes
-    ----------
-    samples : int
-    estimate : Estimate
-        Seconds with `workers`.
-    bytes : int
-        On disk.
-    workers : int
-        Requested number, or the recommended one.
-    recommended_workers, recommended_shard : int
-        The fewest workers that are about as fast as any for which there is memory, and samples in a shard.
-    disk_suffices, memory_suffices : bool
-    memory_bytes : int
-        Largest memory of all processes together.
-    limited_by : str
-        What limits the rate: processor, disk write, sync or memory.
-    """
-
-    samples: int
-    estimate: Estimate
-    bytes: int
-    workers: int
-    recommended_workers: int
-    recommended_shard: int
-    disk_suffices: bool
-    memory_suffices: bool
-    memory_bytes: int
-    limited_by: str
-
-    def fits(self, budget: float | None) -> bool:
-        """Return whether disk and memory suffice and the upper end of the interval is within `budget` seconds."""
-        return self.disk_suffices and self.memory_suffices and (budget is None or self.estimate.high <= budget)
+MOST_COMMANDS = 3
 
 
 @dataclass(frozen=True)
@@ -96,8 +52,6 @@ class Profile:
         Duration of compiling; None if the kernels were compiled before.
     stages : tuple of StageTime
         Of a shard, with the most workers.
-    shard_seconds : float
-        Duration of a shard with the most workers.
     run : Run
         The last run with the most workers.
     disk_free : int
@@ -112,10 +66,14 @@ class Profile:
     costs: Costs
     compile_seconds: float | None
     stages: tuple[StageTime, ...]
-    shard_seconds: float
     run: Run
     disk_free: int
     targets: tuple[Target, ...]
+
+    @property
+    def shard_seconds(self) -> float:
+        """Duration of a shard with the most workers."""
+        return sum(stage.seconds for stage in self.stages)
 
     @property
     def startup(self) -> dict[str, float]:
@@ -146,7 +104,10 @@ class Profile:
             "repeats": self.repeats,
             "variants": variants,
             "shard": self.config.store.shard,
-            "targets": [_target_data(target, variants, budget) for target in self.targets],
+            "targets": [
+                asdict(target) | {"sequences": target.samples * variants, "fits": target.fits(budget)}
+                for target in self.targets
+            ],
             "budget": budget,
             "stages": {**stages, "start-up": startup},
             "shard_seconds": self.shard_seconds,
@@ -233,8 +194,7 @@ def profile(
         parent_bytes=process_memory(),
     )
     largest = [run for run in runs if run.workers == rates[-1].workers]
-    shards = usual_shards(largest)
-    limited_by = limiting_resource(shards, fits_memory=costs.fits(rates[-1]))
+    stages, limited_by = measure_stages(largest, fits_memory=costs.fits(rates[-1]))
     return Profile(
         config=config,
         folder=folder.parent,
@@ -242,12 +202,89 @@ def profile(
         repeats=repeats,
         costs=costs,
         compile_seconds=compiling,
-        stages=stage_times(shards),
-        shard_seconds=mean_seconds(shards),
+        stages=stages,
         run=largest[-1],
         disk_free=disk_free,
-        targets=tuple(_target(costs, target, requested, disk_free, limited_by) for target in targets),
+        targets=tuple(
+            estimate_target(costs, target, disk_free, limited_by, recommended=requested is None) for target in targets
+        ),
     )
+
+
+def schedule(most: int, repeats: int) -> tuple[int, ...]:
+    """Return the number of workers of each run: 1 and `most` are repeated, numbers between are run once.
+
+    Equal numbers are not adjacent, so that changes of the machine's speed show. One worker alone is repeated twice as often.
+
+    Examples
+    --------
+    >>> schedule(8, 2), schedule(1, 2)
+    ((1, 2, 4, 8, 1, 8), (1, 1, 1, 1))
+    """
+    if most == 1:
+        return (1,) * (2 * repeats if repeats > 1 else 1)
+    between = tuple(2**power for power in range(1, 11) if 2**power < most)
+    return (1, *between, most) + (1, most) * (repeats - 1)
+
+
+def run_samples(config: Config, samples: int, workers: int) -> int:
+    """Return the number of samples of a run: at least six shards per worker, at most those of the quotas."""
+    enough = max(samples, LEAST_SHARDS * workers * config.store.shard)
+    return min(enough, config.quotas.total) if config.quotas is not None else enough
+
+
+def measure_run(config: Config, samples: int, workers: int, folder: Path) -> Run:
+    """Generate a dataset in `folder`, measure it and remove it."""
+    shards: list[ShardMeasures] = []
+    path, called = folder / "dataset", time.monotonic()
+    with timing() as spans:
+        count = run_samples(config, samples, workers)
+        result = generate(config, samples=count, workers=workers, out=path, on_shard=shards.append)
+    ended = time.monotonic()
+    # What does not grow with the number of samples.
+    fixed = sum(file.stat().st_size for file in path.rglob("*.json") if RECEIPTS not in file.relative_to(path).parts)
+    shutil.rmtree(path)
+    return Run(
+        workers=workers,
+        shard=config.store.shard,
+        called=called,
+        ready=next((span.stop for span in spans if span.stage == "start-up"), called),
+        ended=ended,
+        shards=tuple(shards),
+        fixed_bytes=fixed,
+        sample_bytes=(result.bytes - fixed) / result.samples,
+    )
+
+
+def compile_seconds(config: Config, progress: Progress) -> float | None:
+    """Load the kernels, and return the seconds that took if they had to be compiled."""
+    compiled, started = is_compiled(), time.monotonic()
+    warm_up(config, 0, progress)
+    return None if compiled else time.monotonic() - started
+
+
+def command_seconds(config: Config, folder: Path, repeats: int) -> tuple[float, float]:
+    """Return the mean seconds of a command that makes one sample, and of one that finds it made."""
+    file, path = folder / "config.yaml", folder / "one"
+    file.write_text(json.dumps(config.as_data()), encoding="utf-8")  # JSON is YAML
+    # This posegen, whatever the current folder is.
+    package = os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    options = ["--config", str(file), "--samples", "1", "--workers", "1", "--out", str(path), "--quiet"]
+    command = [sys.executable, "-P", "-m", "posegen", "generate", *options]
+    program: list[float] = []
+    bare: list[float] = []
+    for _ in range(min(repeats, MOST_COMMANDS)):
+        for seconds in (program, bare):
+            started = time.monotonic()
+            done = subprocess.run(
+                command, env={**os.environ, "PYTHONPATH": package}, capture_output=True, text=True, check=False
+            )
+            seconds.append(time.monotonic() - started)
+            if done.returncode:
+                msg = f"a run of one sample failed: {done.stderr.strip()}"
+                raise PosegenError(msg)
+        shutil.rmtree(path)
+    return statistics.fmean(program), statistics.fmean(bare)
 
 
 def _check_numbers(config: Config, samples: int, targets: Sequence[int], workers: int | None, repeats: int) -> None:
@@ -259,31 +296,6 @@ def _check_numbers(config: Config, samples: int, targets: Sequence[int], workers
         if not 1 <= value <= largest:
             msg = f"{name} must be from 1 to {largest:,}, not {value:,}"
             raise UsageError(msg)
-
-
-def _target(costs: Costs, samples: int, requested: int | None, disk_free: int, limited_by: str) -> Target:
-    best = recommended_workers(costs, samples)
-    used: Rate = best if requested is None else costs.rates[-1]
-    stored = round(costs.fixed_bytes + samples * costs.sample_bytes)
-    return Target(
-        samples=samples,
-        estimate=estimate(costs, used, samples),
-        bytes=stored,
-        workers=used.workers,
-        recommended_workers=best.workers,
-        recommended_shard=recommended_shard(costs, best),
-        disk_suffices=stored + MARGIN <= disk_free,
-        memory_suffices=costs.fits(used),
-        memory_bytes=round(costs.memory_bytes(used)),
-        limited_by=limited_by,
-    )
-
-
-def _target_data(target: Target, variants: int, budget: float | None) -> dict[str, Any]:
-    data = asdict(target)
-    times: dict[str, float] = data.pop("estimate")
-    seconds = {"seconds": times["seconds"], "seconds_low": times["low"], "seconds_high": times["high"]}
-    return data | seconds | {"sequences": target.samples * variants, "fits": target.fits(budget)}
 
 
 def _machine() -> dict[str, Any]:

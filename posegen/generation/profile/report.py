@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from posegen.generation.profile.estimate import Run
+from posegen.generation.profile.estimate import STAGES, Run
 from posegen.generation.profile.profile import Profile
-from posegen.generation.profile.stages import STAGES
-from posegen.generation.shard import ShardMeasures
 from posegen.quantities import human_bytes, human_time
 from posegen.stopwatch import Span
+from posegen.templates import fill_template
 
 WIDTH, LEFT, RIGHT, ROW, GAP = 1100, 80, 30, 18, 10
 LEAST_WIDTH = 0.3
 LETTER = 6.5
+_STAGES = tuple(STAGES)
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
-
-COLOURS = {
-    "plan": "#7fc6a4",
-    "motion": "#f4a259",
-    "variants": "#f6cd7b",
-    "attempt": "#d5d8ea",
-    "checks": "#9cb4e0",
-    "captions": "#c3a6dc",
-    "fields": "#e6b8a2",
-    "encode": "#8ecae6",
-    "hash": "#b8d9a0",
-    "write": "#d8d35c",
-    "sync": "#ef7d7d",
-    "start-up": "#cfcfcf",
-    "shard": "#e4e4e4",
-    "starting": "#f3f3f3",
-}
-OTHER = "#dddddd"
 
 
 def profile_page(profile: Profile, budget: float | None) -> str:
@@ -49,12 +28,9 @@ def profile_page(profile: Profile, budget: float | None) -> str:
     budget : float or None
         Seconds that a target may take.
     """
-    folder = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(folder), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
-    )
-    environment.filters |= {"bytes": human_bytes, "time": human_time}
-    return environment.get_template("profile.html.j2").render(
+    return fill_template(
+        Path(__file__).with_name("profile.html.j2"),
+        filters={"bytes": human_bytes, "time": human_time},
         profile=profile,
         data=profile.to_dict(budget),
         descriptions=STAGES,
@@ -65,52 +41,31 @@ def profile_page(profile: Profile, budget: float | None) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A rectangle of the chart; `text` is empty where there is no room for it."""
-
-    left: float
-    top: int
-    width: float
-    colour: str
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class _Chart:
-    blocks: list[_Block]
-    labels: list[tuple[str, int]]
-    ticks: list[tuple[float, str]]
-    bottom: int
-
-
-def _flame_chart(run: Run) -> _Chart:
+def _flame_chart(run: Run) -> dict[str, Any]:
     """Return a chart with time from left to right and a band for each worker, with stages below shards."""
-    bands: dict[int, list[ShardMeasures]] = defaultdict(list)
-    for shard in sorted(run.shards, key=lambda shard: shard.started):
-        bands[shard.process].append(shard)
     scale = (WIDTH - LEFT - RIGHT) / (run.ended - run.called)
-    blocks: list[_Block] = []
+    blocks: list[dict[str, Any]] = []
 
-    def draw(name: str, start: float, stop: float, top: int, kind: str) -> None:
+    def draw(name: str, start: float, stop: float, top: int, stage: str = "") -> None:
         width, seconds = (stop - start) * scale, stop - start
         if width < LEAST_WIDTH:
             return
         letters = int((width - 4) / LETTER)
         text = "" if letters < 3 else name if len(name) <= letters else f"{name[: letters - 1]}…"
         title = f"{name}: {seconds:.2f} s" if seconds >= 1 else f"{name}: {1000 * seconds:.1f} ms"
-        blocks.append(_Block(LEFT + (start - run.called) * scale, top, width, COLOURS.get(kind, OTHER), title, text))
+        colour = f"hsl({360 * _STAGES.index(stage) // len(_STAGES)}, 55%, 75%)" if stage in _STAGES else "#e0e0e0"
+        left = LEFT + (start - run.called) * scale
+        blocks.append({"left": left, "top": top, "width": width, "colour": colour, "title": title, "text": text})
 
-    draw("start-up", run.called, run.ready, 0, "start-up")
+    draw("start-up", run.called, run.ready, 0)
     labels, top = [("program", 0)], ROW + GAP
-    for number, shards in enumerate(bands.values(), 1):
+    for number, shards in enumerate(run.by_process.values(), 1):
         labels.append((f"worker {number}", top))
         if run.workers > 1:
-            draw("worker starts", run.ready, shards[0].started, top, "starting")
+            draw("worker starts", run.ready, shards[0].started, top)
         deepest = 0
         for shard in shards:
-            draw(f"shard ({shard.samples} samples)", shard.started, shard.stopped, top, "shard")
+            draw(f"shard ({shard.samples} samples)", shard.started, shard.stopped, top)
             for span, depth in _nested(shard.spans):
                 deepest = max(deepest, depth)
                 draw(span.stage, span.start, span.stop, top + (depth + 1) * ROW, span.stage)
@@ -121,7 +76,7 @@ def _flame_chart(run: Run) -> _Chart:
     length = run.ended - run.called
     step = next((step for step in TICKS if length / step <= 12), length)
     ticks = [(LEFT + tick * step * scale, f"{tick * step:g} s") for tick in range(int(length / step) + 1)]
-    return _Chart(blocks, labels, ticks, top)
+    return {"blocks": blocks, "labels": labels, "ticks": ticks, "bottom": top}
 
 
 def _nested(spans: Sequence[Span]) -> Iterator[tuple[Span, int]]:

@@ -221,7 +221,7 @@ def poses_of(joints: Array, contact: Array, fps: float) -> Array:
 def _columns(world: dict[str, Rotation], cos: Array, sin: Array) -> Iterator[Array]:
     """Iterate over the first two columns of the local rotation of each rotated joint: [clip, frame, 6]."""
     none, one = np.zeros_like(cos), np.ones_like(cos)
-    world_to_heading = (cos, none, sin), (none, one, none), (-sin, none, cos)
+    world_to_heading = np.array([[cos, none, sin], [none, one, none], [-sin, none, cos]])
     for joint in ROTATED:
         parent = world_to_heading if joint == 0 else inverse(world[JOINTS[PARENTS[joint]]])
         own = product(parent, world[JOINTS[joint]])
