@@ -323,7 +323,6 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.checks.evidence.ahead_of": signal,
     "posegen.checks.evidence.offset_along": signal,
     "posegen.checks.evidence.distance": signal,
-    "posegen.checks.evidence.hand_signal": signal,
     "posegen.checks.evidence.limb_signal": signal,
     "posegen.checks.evidence.fill_signal": signal,
     "posegen.hashing._make_plain": canonical,

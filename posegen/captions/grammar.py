@@ -50,11 +50,8 @@ class Frame(NamedTuple):
     tail: str
 
 
-class Joiner(NamedTuple):
-    """Words that join two clauses; `form` is the form of the second one, -1 for that of the sentence."""
-
-    text: str
-    form: int
+Joiner = tuple[str, int]
+"""Words that join two clauses, and the form of the second one, -1 for that of the sentence."""
 
 
 class JointVerbs(NamedTuple):
@@ -356,7 +353,7 @@ def compile_frame(template: str, forms: tuple[str, ...]) -> Frame:
 def _compile_joiner(text: str, forms: tuple[str, ...]) -> Joiner:
     """Compile a joiner, such as `` and then `` or `` before {doing}``."""
     pieces = _placeholder(forms).split(text)
-    return Joiner(text, -1) if len(pieces) == 1 else Joiner(pieces[0], forms.index(pieces[1]))
+    return (text, -1) if len(pieces) == 1 else (pieces[0], forms.index(pieces[1]))
 
 
 def _placeholder(forms: tuple[str, ...]) -> re.Pattern[str]:

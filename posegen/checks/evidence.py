@@ -85,21 +85,9 @@ def distance(joints: Array, f: int, one: int, other: int) -> Scalar:
 
 
 @kernel
-def hand_signal(joints: Array, f: int, signal: int, side: int) -> Scalar:
-    """Return a signal of one hand, metres."""
-    wrist = WRISTS[side]
-    if signal == HAND_REACH:
-        return distance(joints, f, wrist, SHOULDERS[side])
-    left, right = SHOULDERS
-    if signal == HAND_HEIGHT:
-        return float(joints[f, wrist, 1]) - 0.5 * (float(joints[f, left, 1]) + float(joints[f, right, 1]))
-    way = ahead_of(joints, f, SHOULDERS)
-    return 0.5 * (offset_along(joints, f, wrist, left, way) + offset_along(joints, f, wrist, right, way))
-
-
-@kernel
 def limb_signal(joints: Array, f: int, signal: int, side: int) -> Scalar:
     """Return a signal of one side, metres."""
+    wrist, left, right = WRISTS[side], SHOULDERS[0], SHOULDERS[1]
     if signal == FOOT_HEIGHT:
         return float(joints[f, ANKLES[side], 1])
     if signal == FOOT_AHEAD:
@@ -107,7 +95,12 @@ def limb_signal(joints: Array, f: int, signal: int, side: int) -> Scalar:
     if signal == HEAD_ASIDE:
         aside = offset_along(joints, f, HEAD, PELVIS, left_of(joints, f, HIPS))
         return aside if side == LEFT else -aside
-    return hand_signal(joints, f, signal, side)
+    if signal == HAND_REACH:
+        return distance(joints, f, wrist, SHOULDERS[side])
+    if signal == HAND_HEIGHT:
+        return float(joints[f, wrist, 1]) - 0.5 * (float(joints[f, left, 1]) + float(joints[f, right, 1]))
+    way = ahead_of(joints, f, SHOULDERS)
+    return 0.5 * (offset_along(joints, f, wrist, left, way) + offset_along(joints, f, wrist, right, way))
 
 
 @kernel
