@@ -10,8 +10,9 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.dataset.documents import Origin
 from posegen.dataset.embedding_layout import (
     MASK,
@@ -38,7 +39,6 @@ from posegen.dataset.tables import UNDECODABLE, decode_table
 from posegen.errors import PosegenError, UsageError
 from posegen.wording import did_you_mean, shown
 
-Array = NDArray[Any]
 _CACHE_BYTES = 256 << 20
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import zarr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.stored import TEXT_EMBEDDING, StoredSource, read_columns, read_table
 from posegen.dataset.checked_files import CheckedFiles, CheckedStore, open_files
@@ -31,8 +32,6 @@ from posegen.errors import PosegenError
 _BLOCK_BYTES = 64 << 20
 _MAX_BLOCK_BYTES = 1 << 30
 _CACHED_TABLES = 4
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,9 @@ from typing import Any
 import google_crc32c
 import numpy as np
 from numcodecs.blosc import Blosc
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.layout import ArrayField
-
-Array = NDArray[Any]
-
 
 # For motion on its grid, byte shuffling is as small as bit shuffling and a fifth faster. By default, Blosc chooses tiny blocks
 # for small lz4 chunks and then barely compresses.

@@ -17,12 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.layout import Header
 from posegen.hashing import canonical
-
-Array = NDArray[Any]
 
 CAPTION_TEXTS = "captions.list.element.text"
 """Parquet path of the texts of captions."""

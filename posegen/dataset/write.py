@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
 from posegen.dataset.files import (
@@ -55,8 +55,6 @@ from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash, canonical, content_hashes
 from posegen.stopwatch import stage
-
-Array = NDArray[Any]
 
 
 def create(path: Path, header: Header, run: str | None = None) -> None:

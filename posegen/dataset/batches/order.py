@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.randomness import Stream, philox_kernel
-
-Array = NDArray[Any]
 
 _WORD = 2**32 - 1
 _NO_WINDOW = _WORD

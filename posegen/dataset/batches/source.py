@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from posegen.arrays import Array
 
 CAPTIONS = "captions"
 """Name of the column of captions, which are lists of texts in batches."""

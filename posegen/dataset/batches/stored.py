@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.batches.source import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.embeddings import Embeddings, open_embeddings
@@ -28,7 +28,6 @@ from posegen.errors import PosegenError
 TEXT_EMBEDDING = "text_embedding"
 """Name of the field of batches with the embeddings of a sequence's captions, float32 [caption, dimension]."""
 
-Array = NDArray[Any]
 
 _CACHED_TABLE_BYTES = 64 << 20
 _KEY_COLUMNS = ("sample", "variant")

@@ -9,12 +9,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.dataset.batches.order import Order, Piece
 from posegen.dataset.batches.source import Selection, Source
 
-Array = NDArray[Any]
 Key = tuple[int, int]
 """Epoch and window."""
 
