@@ -52,12 +52,6 @@ class Session:
     last: int
     choices: Choices
 
-    @property
-    def parts(self) -> int:
-        """Number of micro-batches that Lightning gets per step."""
-        parts = split_batch(self.setup.settings.batch, self.choices.devices, self.choices.micro_batch)
-        return 1 if self.setup.task.needs_whole_batch else parts
-
 
 class Learner(lightning.LightningModule):
     """A model that learns a task, with its optimiser and the average of its weights.
@@ -141,16 +135,7 @@ class Learner(lightning.LightningModule):
 
 
 class StepCallback(lightning.Callback):
-    """Set the learning rate before each step and count the steps.
-
-    Parameters
-    ----------
-    parts : int
-        Micro-batches of a step.
-    """
-
-    def __init__(self, parts: int) -> None:
-        self.parts = parts
+    """Set the learning rate before each step and count the steps."""
 
     def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
         """Set the learning rate."""
@@ -159,7 +144,7 @@ class StepCallback(lightning.Callback):
 
     def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Count a step after its last micro-batch."""
-        if (batch_idx + 1) % self.parts == 0:
+        if (batch_idx + 1) % trainer.accumulate_grad_batches == 0:
             pl_module.progress = replace(pl_module.progress, step=pl_module.progress.step + 1)
 
 
@@ -222,17 +207,17 @@ def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: 
 
 def _feed(session: Session, start: int, rank: int) -> Feed:
     """Return the batches from a step on, as a process sees them."""
-    settings, task = session.setup.settings, session.setup.task
+    settings, task, choices = session.setup.settings, session.setup.task, session.choices
     data, source = settings.data, session.setup.data.source(task.recipes, "training")
     return Feed(
         batches=batches_of(source, settings.batch, settings.seed, data.variants).at(start),
         source=source,
         seed=settings.seed,
         frames=None if data.frames is None else max(1, data.frames // data.stride),
-        parts=session.parts,
+        parts=1 if task.needs_whole_batch else split_batch(settings.batch, choices.devices, choices.micro_batch),
         shuffled=task.labels if data.shuffle_labels else (),
         rank=rank,
-        processes=session.choices.devices,
+        processes=choices.devices,
         whole=task.needs_whole_batch,
         skeleton=data.skeleton if task.vary_skeleton else None,
     )

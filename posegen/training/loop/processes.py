@@ -120,4 +120,4 @@ def _train(index: int, session: Session, samples: int, step: int, port: int, rea
     session = replace(session, setup=replace(setup, data=setup.data.with_samples(samples)))
     learner = make_learner(session, checkpoints.read(session.run, step) if step else None)
     ready.release()
-    run_steps(session, learner, StepCallback(session.parts), rank, partial(print, file=sys.stderr, flush=True))
+    run_steps(session, learner, StepCallback(), rank, partial(print, file=sys.stderr, flush=True))

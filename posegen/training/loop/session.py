@@ -98,7 +98,6 @@ class _SessionCallback(StepCallback):
     """Average the weights, check, save, log and report between the steps, and measure their time."""
 
     def __init__(self, session: Session, progress: Progress, logs: Logs, deadline: float | None) -> None:
-        super().__init__(session.parts)
         self.timer = StepTimer()
         self.stopped: str | None = None
         self._session, self._progress, self._logs = session, progress, logs
@@ -132,7 +131,7 @@ class _SessionCallback(StepCallback):
     def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Complete a micro-batch, and a step after its last micro-batch."""
         self._loss += float(outputs["loss"])  # Lightning has divided it by the number of micro-batches
-        if (batch_idx + 1) % self.parts:
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
             self.timer.end_phase("optimiser")
             return
         _update_average(pl_module)
