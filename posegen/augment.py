@@ -22,11 +22,12 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.constants import GRID
 from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
 
@@ -42,8 +43,6 @@ __all__ = [
     "speed",
     "speed_labels",
 ]
-
-Array = NDArray[Any]
 
 
 QUARTER_TURN = 1.5707963267948966

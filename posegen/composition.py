@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.captions.captions import KINDS_OF_PEOPLE, kinds_of_people, label_segments, write_captions
 from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption
 from posegen.captions.script import AGES, GROWN, make_script, plan_script
@@ -26,8 +26,6 @@ from posegen.motion.engine import animate
 from posegen.planning.scenes import plan_scenes
 from posegen.synthesis import Batch, synthesize
 from posegen.wording import shown
-
-Array = NDArray[Any]
 
 _SCENES_PLANNED, _MOST_SCENES = 200, 2000
 """Scenes planned at a time, and in all, to find two people as described."""

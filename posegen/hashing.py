@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.kernels import kernel
-
-Array = NDArray[Any]
 
 
 def byte_hash(pieces: Iterable[bytes]) -> str:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from posegen.arrays import Array
 from posegen.constants import GRID
 
 LEFT, RIGHT, BOTH = 0, 1, 2
@@ -25,7 +26,6 @@ NOTHING = -1
 DRAWS = 32
 """Number of uniform draws per actor for small irregularities of its motion."""
 
-Array = NDArray[Any]
 
 _SAMPLE, _ACTOR, _SEGMENT = 1, 2, 3
 """Number of leading axes of an array: samples, actors, segments."""

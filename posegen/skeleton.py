@@ -29,14 +29,11 @@ Limbs combine as flexion . abduction . rotation, the trunk as rotation . flexion
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.arrays import Array
 from posegen.scene import Persons
-
-Array = NDArray[Any]
 
 JOINTS = (
     "pelvis",
