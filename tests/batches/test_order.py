@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.dataset.batches import Order
-from posegen.randomness import Stream, philox
+from posegen.randomness import Stream
+from tests.naive import philox
 
 orders = st.builds(
     Order,
