@@ -115,15 +115,15 @@ def fill_hand_channels(
 
     In a gait the target is constant.
     """
-    fill_times(work, segment, actions, draws)
+    fill_times(work.curve, segment, actions, draws)
     for c in range(first, first + HAND):
         row = work.channels[c]
         fill_row(row, np.float32(actions.pose[segment.kind, c] if segment.gait else 0.0))
         if actions.used[segment.kind, c] and not segment.gait:
-            n = knots_of_channel(work, segment, actions, draws, 1.0, c, 1.0)
+            n = knots_of_channel(work.curve, segment, actions, draws, 1.0, c, 1.0)
             if layered or c != first + HAND_REACH:
-                flatten_ends(work, n)
-            fill_track(row, work.knots, n, clock)
+                flatten_ends(work.curve, n)
+            fill_track(row, work.curve.knots, n, clock)
             add_cycle_harmonics(row, segment, actions, draws, c, clock)
 
 

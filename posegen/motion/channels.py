@@ -198,11 +198,11 @@ def add_track(
 ) -> None:
     """Add key poses and harmonics of a base segment to all channels except those of the hands."""
     draws, leg = person.draws, leg_length(person)
-    key_poses.fill_times(work, segment, actions, draws)
+    key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
         if actions.used[segment.kind, c]:
-            n = key_poses.knots_of_channel(work, segment, actions, draws, leg, c, height_unit)
-            key_poses.fill_track(work.channels[c], work.knots, n, clock)
+            n = key_poses.knots_of_channel(work.curve, segment, actions, draws, leg, c, height_unit)
+            key_poses.fill_track(work.channels[c], work.curve.knots, n, clock)
     for c in range(FIRST_HAND):
         add_cycle_harmonics(work.channels[c], segment, actions, draws, c, clock)
 
@@ -269,16 +269,16 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
     size = 1.0 + 0.4 * (segment.amplitude - 1.0)
     keyed = segment.last_key > segment.first_key
     if keyed:
-        key_poses.fill_times(work, segment, actions, draws)
+        key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
         if not actions.owned[a, c]:
             continue
         usual = person.neutral[c] - person.posture[c] if is_arm(c) and actions.used[a, c] else person.neutral[c]
         if keyed and actions.used[a, c]:
             row[f0:f1] = np.float32(usual)
-            n = key_poses.knots_of_channel(work, segment, actions, draws, 1.0, c, 1.0)
-            key_poses.flatten_ends(work, n)
-            key_poses.fill_track(row, work.knots, n, clock)
+            n = key_poses.knots_of_channel(work.curve, segment, actions, draws, 1.0, c, 1.0)
+            key_poses.flatten_ends(work.curve, n)
+            key_poses.fill_track(row, work.curve.knots, n, clock)
         else:
             row[f0:f1] = np.float32(usual + actions.pose[a, c] * size)
         add_cycle_harmonics(row, segment, actions, draws, c, clock)

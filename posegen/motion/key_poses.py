@@ -12,7 +12,7 @@ from posegen.constants import GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
-from posegen.motion.workspace import Clock, Segment, Workspace, between, fill_row, frame_window
+from posegen.motion.workspace import Clock, Curve, Segment, between, fill_row, frame_window
 
 ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
 PELVIS_TILT = CHANNELS.index("pelvis_tilt")
@@ -99,8 +99,8 @@ def time_in_stage(segment: Segment, stage: int, at: Scalar, number: int, draws: 
 
 
 @kernel
-def fill_times(work: Workspace, segment: Segment, actions: ActionTables, draws: Array) -> None:
-    """Write the time of each key of a segment to `work.times`, once for all channels.
+def fill_times(curve: Curve, segment: Segment, actions: ActionTables, draws: Array) -> None:
+    """Write the time of each key of a segment to `curve.times`, once for all channels.
 
     The keys of one repetition follow those of the other. The first repetition includes the keys outside the cycle.
     """
@@ -110,9 +110,9 @@ def fill_times(work: Workspace, segment: Segment, actions: ActionTables, draws: 
         for i in range(count):
             at, stage = actions.key_at[first + i], actions.key_stage[first + i]
             if stage == CYCLE:
-                work.times[number * count + i] = begin + time_in_cycle(segment, at, length)
+                curve.times[number * count + i] = begin + time_in_cycle(segment, at, length)
             else:
-                work.times[number * count + i] = time_in_stage(segment, stage, at, number, draws)
+                curve.times[number * count + i] = time_in_stage(segment, stage, at, number, draws)
 
 
 @kernel
@@ -142,15 +142,15 @@ def key_size(segment: Segment, draws: Array, c: int, stage: int, number: int, at
 
 
 @kernel
-def set_knot(work: Workspace, n: int, time: Scalar, value: Scalar, through: bool) -> int:
+def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: bool) -> int:
     """Write key pose `n` of a curve and return the number of the next one."""
-    work.knots[TIME, n], work.knots[VALUE, n], work.moving[n] = time, value, through
+    curve.knots[TIME, n], curve.knots[VALUE, n], curve.moving[n] = time, value, through
     return n + 1
 
 
 @kernel
 def stage_knots(
-    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, c: int, stage: int, cycle: int, unit: Scalar, n: int
+    curve: Curve, segment: Segment, actions: ActionTables, draws: Array, c: int, stage: int, cycle: int, unit: Scalar, n: int
 ) -> int:
     """Write the keys of one pass through a stage for one channel behind the `n` existing ones, and return the new number.
 
@@ -173,13 +173,13 @@ def stage_knots(
             launched = n
             flown += 1
         elif landing:
-            work.knots[PUSH, launched] = work.knots[PUSH, n] = -GRAVITY
+            curve.knots[PUSH, launched] = curve.knots[PUSH, n] = -GRAVITY
             launched = -1
-        time = work.times[cycle * (last - first) + key - first]
+        time = curve.times[cycle * (last - first) + key - first]
         if landing:
             begin, length = repetition_span(segment, draws, cycle)
             time = begin + time_in_cycle(segment, at, length)
-        n = set_knot(work, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
+        n = set_knot(curve, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
     return n
 
 
@@ -217,13 +217,13 @@ def root_height_unit(segment: Segment, leg: Scalar, seat: Scalar, stand: Scalar)
 
 @kernel
 def knots_of_channel(
-    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, leg: Scalar, c: int, height_unit: Scalar
+    curve: Curve, segment: Segment, actions: ActionTables, draws: Array, leg: Scalar, c: int, height_unit: Scalar
 ) -> int:
-    """Write the key poses of one channel over a whole segment to `work.knots` and `work.moving`, and return their number.
+    """Write the key poses of one channel over a whole segment to `curve.knots` and `curve.moving`, and return their number.
 
     Parameters
     ----------
-    work : Workspace
+    curve : Curve
         Contains the times of the keys, see :func:`fill_times`.
     segment, actions
         Segment and tables of its action.
@@ -235,34 +235,34 @@ def knots_of_channel(
     height_unit : float
         Leg lengths that equal 1 in the channel `root_height`.
     """
-    fill_row(work.knots[PUSH], 0.0)
+    fill_row(curve.knots[PUSH], 0.0)
     enter_end, exit_begin = stage_bounds(segment)
     unit = height_unit if c == ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement, because the hands must stay at their targets.
     exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
     hold = actions.pose[segment.kind, c] * unit * (1.0 if exact else 1.0 + 0.4 * (segment.amplitude - 1.0))
-    n = set_knot(work, 0, segment.start, 0.0, False)
-    n = stage_knots(work, segment, actions, draws, c, ENTER, 0, unit, n)
-    n = set_knot(work, n, enter_end, hold, False)
+    n = set_knot(curve, 0, segment.start, 0.0, False)
+    n = stage_knots(curve, segment, actions, draws, c, ENTER, 0, unit, n)
+    n = set_knot(curve, n, enter_end, hold, False)
     before = n
     for number in range(segment.repetitions):
-        n = stage_knots(work, segment, actions, draws, c, CYCLE, number, unit, n)
+        n = stage_knots(curve, segment, actions, draws, c, CYCLE, number, unit, n)
     if n == before:
-        n = set_knot(work, n, exit_begin, hold, False)
-    n = stage_knots(work, segment, actions, draws, c, EXIT, 0, unit, n)
-    n = set_knot(work, n, segment.end, 0.0, False)
+        n = set_knot(curve, n, exit_begin, hold, False)
+    n = stage_knots(curve, segment, actions, draws, c, EXIT, 0, unit, n)
+    n = set_knot(curve, n, segment.end, 0.0, False)
     for i in range(n):
-        work.knots[PUSH, i] /= leg
-    knot_speeds(work.knots, work.moving, n)
+        curve.knots[PUSH, i] /= leg
+    knot_speeds(curve.knots, curve.moving, n)
     return n
 
 
 @kernel
-def flatten_ends(work: Workspace, count: int) -> None:
+def flatten_ends(curve: Curve, count: int) -> None:
     """Let a curve begin at its first key pose and end at its last one, instead of starting from and returning to standing."""
-    values = work.knots[VALUE]
+    values = curve.knots[VALUE]
     values[0], values[count - 1] = values[1], values[count - 2]
-    knot_speeds(work.knots, work.moving, count)
+    knot_speeds(curve.knots, curve.moving, count)
 
 
 @kernel

@@ -181,6 +181,24 @@ def leg_length(person: Person) -> Scalar:
     return -float(person.offsets[4, 1] + person.offsets[7, 1])
 
 
+class Curve(NamedTuple):
+    """Key poses of one channel over a segment.
+
+    Attributes
+    ----------
+    times : float [knots]
+        Seconds of the keys of all channels.
+    knots : float [4, knots]
+        Time, value, first and second derivative at each key pose of the channel.
+    moving : bool [knots]
+        Whether the channel moves through a key pose without rest.
+    """
+
+    times: Array
+    knots: Array
+    moving: Array
+
+
 class Workspace(NamedTuple):
     """Working arrays of one actor; each row covers the frames.
 
@@ -200,9 +218,8 @@ class Workspace(NamedTuple):
     airborne : bool [frames]
     lifted : bool [2, frames]
     stances : float [2, stances, 8]
-    times : float [knots]
-    knots : float [4, knots]
-    moving : bool [knots]
+    curve : Curve
+        Key poses of one channel.
     series : float32 [1 + 2 * HARMONICS]
     angles : float [4]
     strides : float [segments, STRIDE_PARAMETERS]
@@ -227,9 +244,7 @@ class Workspace(NamedTuple):
     airborne: Array
     lifted: Array
     stances: Array
-    times: Array
-    knots: Array
-    moving: Array
+    curve: Curve
     series: Array
     angles: Array
     strides: Array
@@ -259,9 +274,7 @@ def empty_workspace(frames: int, segments: int, knots: int = KNOTS) -> Workspace
         lifted=np.zeros((2, frames), bool),
         # Two stances are at least one frame apart.
         stances=np.zeros((2, frames // 2 + 1, 8)),
-        times=np.zeros(knots),
-        knots=np.zeros((4, knots)),
-        moving=np.zeros(knots, bool),
+        curve=Curve(np.zeros(knots), np.zeros((4, knots)), np.zeros(knots, bool)),
         series=np.zeros(1 + 2 * HARMONICS, np.float32),
         angles=np.zeros(4),
         strides=np.zeros((segments, STRIDE_PARAMETERS)),

@@ -125,11 +125,11 @@ def test_the_height_of_a_flight_grows_with_the_amplitude() -> None:
 @given(SEEDS, st.integers(1, 4), st.floats(0.8, 1.2))
 def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, amplitude: float) -> None:
     someone = person(stature=1.8, seed=seed)
-    leg, work = leg_length(1.8), empty_workspace(1, 1)
+    leg, curve = leg_length(1.8), empty_workspace(1, 1).curve
     jump = segment("jump", 1.0, 1.5 + 1.65 * count, amplitude=amplitude, repetitions=count)
-    fill_times(work, jump, ACTIONS, someone.draws)
-    n = knots_of_channel(work, jump, ACTIONS, someone.draws, leg, CHANNELS.index("root_height"), 1.0)
-    times, values, speeds, pushes = work.knots[:, :n]
+    fill_times(curve, jump, ACTIONS, someone.draws)
+    n = knots_of_channel(curve, jump, ACTIONS, someone.draws, leg, CHANNELS.index("root_height"), 1.0)
+    times, values, speeds, pushes = curve.knots[:, :n]
     assert (np.diff(times) > 0).all()
     assert (times[0], times[-1], values[0], values[-1]) == (jump.start, jump.end, 0, 0)
     flying = np.flatnonzero(pushes).reshape(count, 2)
