@@ -5,8 +5,8 @@ A constant of a single module is defined there.
 
 from __future__ import annotations
 
-SEEDS = 2**63
-"""Seeds are non-negative integers below this, so that every format stores them in 64 bits."""
+MAX_SEED = 2**63 - 1
+"""The largest seed: every format stores seeds in 64 bits."""
 
 GRAVITY = 9.81
 """Gravitational acceleration, metres per second squared."""

@@ -25,7 +25,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from posegen.errors import PosegenError
 from posegen.kernel_linking import is_supported, link_into_callers, without_reference_counts
-from posegen.machine import private_folder
+from posegen.machine import private_folder, user_cache
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -131,8 +131,7 @@ def cache_folder() -> Path:
             digest.update(relative.as_posix().encode())
             digest.update(source.read_bytes())
     name, parent = digest.hexdigest()[:16], os.environ.get(CACHE_VARIABLE)
-    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(parent or user_cache / "posegen" / "kernels") / name
+    folder = Path(parent or user_cache() / "kernels") / name
     try:
         return private_folder(folder, own=2 if parent else 3)
     except (OSError, PosegenError) as error:

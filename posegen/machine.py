@@ -84,6 +84,11 @@ def free_disk(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
+def user_cache() -> Path:
+    """Return the folder of posegen's caches in the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "posegen"
+
+
 def private_folder(folder: Path, own: int = 1) -> Path:
     """Create a folder that no other user can change, and return its path without symbolic links.
 

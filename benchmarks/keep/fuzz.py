@@ -75,7 +75,7 @@ def _guided(folder: Path, inputs: int, tallies: list[Tally]) -> Iterator[Figure]
 
 
 def _figure(name: str, tally: Tally) -> Figure:
-    reported = f"{tally.taken:,} taken, {tally.refused:,} refused, {len(tally.crashes)} crashes"
+    reported = f"{tally.taken:,} accepted, {tally.refused:,} refused, {len(tally.crashes)} crashes"
     return Figure(f"{tally.inputs:,} {name}", reported, "0 crashes", not tally.crashes, tally.crashes[:20])
 
 

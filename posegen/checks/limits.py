@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.captions.statements import make_statement
 from posegen.checks.angles import AXES, DIRECTIONS, fill_angles
 from posegen.checks.capsules import ASIDE, fill_aside, limbs_cross, overlapping, stature_of_legs
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
@@ -58,7 +57,7 @@ class LimitFailures:
         for together, bodies in zip(self.people.tolist(), self.bodies.tolist(), strict=True):
             failures = [(_ALL_ACTORS, "overlap")] if together else []
             failures += [(who, kind) for who, bits in enumerate(bodies) for kind, bit in _KINDS.items() if bits & bit]
-            found.append([make_statement(who, kind, -1, "", "") for who, kind in failures])
+            found.append([{"actor": who, "kind": kind, "segment": -1, "action": "", "value": ""} for who, kind in failures])
         return found
 
 

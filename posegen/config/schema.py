@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from posegen.config.identity import digest
-from posegen.constants import SEEDS
+from posegen.constants import MAX_SEED
 from posegen.plugins import FIELDS, STORED_ARRAYS, VARIANTS
 from posegen.validation import StrictModel
 from posegen.wording import shown
@@ -418,7 +418,7 @@ class Config(StrictModel):
 
     name: Annotated[str, Field(strict=True), AfterValidator(_plain_name)] = "default"
     samples: Annotated[Integer, Field(ge=1, le=MOST_SAMPLES)] = 10_000
-    seed: Annotated[Integer, Field(ge=0, lt=SEEDS)] = 0
+    seed: Annotated[Integer, Field(ge=0, le=MAX_SEED)] = 0
     workers: Annotated[Integer, Field(ge=1, le=1024)] | None = None
     frames: Frames = 250
     fps: Annotated[Literal[20, 25, 30, 60, 120], BeforeValidator(_integer)] = 25

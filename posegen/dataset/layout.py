@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
 from pydantic.dataclasses import dataclass
 
-from posegen.constants import SEEDS
+from posegen.constants import MAX_SEED
 from posegen.dataset.documents import STRICT, Count, Origin, check_version, parse, plain_data, seal
 from posegen.dataset.files import find_folder_fault
 from posegen.errors import PosegenError
@@ -195,7 +195,7 @@ class Header:
     identity: str
     name: str
     config: dict[str, Any]
-    seed: Annotated[int, Field(ge=0, lt=SEEDS)]
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
     samples: Count
     fps: Positive
     frames: Positive

@@ -16,6 +16,7 @@ import numpy as np
 import xxhash
 
 from posegen.arrays import Array
+from posegen.machine import user_cache
 
 VARIABLE = "POSEGEN_EMBEDDING_CACHE"
 """Environment variable that names the folder; ``off`` disables the cache."""
@@ -36,7 +37,7 @@ def cache_folder() -> Path | None:
     named = os.environ.get(VARIABLE, "")
     if named.lower() == "off":
         return None
-    return Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "posegen" / "embeddings")
+    return Path(named or user_cache() / "embeddings")
 
 
 class VectorCache:

@@ -198,7 +198,7 @@ def test_invalid_options_are_refused(dataset: Path, option: tuple[str, str], cap
     assert not (dataset / "paraphrases").exists()
 
 
-def test_the_command_sends_a_key_over_plain_http_only_if_told_to(
+def test_the_command_sends_a_key_over_plain_http_only_with_insecure(
     dataset: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")

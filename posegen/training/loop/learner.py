@@ -8,6 +8,7 @@ processes that of :mod:`posegen.training.loop.processes`.
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from posegen.machine import private_folder, user_cache
 from posegen.training.data.feed import Feed, Loader, Loading
 from posegen.training.data.training_data import batches_of, statistics
 from posegen.training.hardware import Choices, split_batch
@@ -182,6 +184,8 @@ def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: 
     if on_gpu:
         torch.set_float32_matmul_precision("high")
     if choices.compile:
+        # torch loads code from this folder; its own choice is a folder in /tmp whose name others can guess.
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(private_folder(user_cache() / "inductor", own=2)))
         learner.model.compile()
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
