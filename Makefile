@@ -84,7 +84,7 @@ $(VENV)/ready-to-run: pyproject.toml constraints.txt locks/run.txt locks/test.tx
 	@touch $@
 
 $(VENV)/ready-to-test: $(VENV)/ready-to-run
-	@echo "installing test dependencies into $(VENV) ..."
-	@$(INSTALL_LOCKED) locks/test.txt
-	@$(INSTALL) -c constraints.txt -e '.[dev]'
+	@echo "installing test dependencies into $(VENV), and compiling kernels for the tests ..."
+	@$(BIN)/python -m tests.compiled & compiling=$$!; \
+	  $(INSTALL_LOCKED) locks/test.txt && $(INSTALL) -c constraints.txt -e '.[dev]' && wait $$compiling
 	@touch $@

@@ -9,20 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.compiled import FOLDER
+
 ROOT = Path(__file__).parent
 
 # All processes of the tests share compiled kernels.
-os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(ROOT / ".cache" / "kernels"))
-
-COMPILE = """
-from posegen import load_config, synthesize
-from posegen.kernels import cache_folder
-
-stamp = cache_folder() / "compiled"
-if not stamp.exists():
-    synthesize(load_config("crowd"), range(2))
-    stamp.touch()
-"""
+os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(FOLDER))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
     is_worker = hasattr(config, "workerinput")
     if is_worker or not config.getoption("numprocesses", None) or config.getoption("collectonly"):
         return
-    subprocess.run([sys.executable, "-c", COMPILE], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "tests.compiled"], cwd=ROOT, check=True)
 
 
 @pytest.fixture(autouse=True)

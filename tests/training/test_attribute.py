@@ -285,5 +285,5 @@ def test_impossible_requests_raise(results: dict[str, Any]) -> None:
     assert "data.frames" in results["cut"]["error"]
     assert "contrast.hard" in results["hard"]["error"]
     assert "input of this model is text, not motion" in results["refused"]
-    assert "another model for attribute" in results["older"]["error"]
+    assert "holds another run: form was '' and is 'words'" in results["older"]["error"]
     assert "--out" in results["older"]["error"]

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
-from posegen.cli.text_to_motion import animate
+from posegen.cli.animate import animate
 from posegen.evaluation.plausibility import floor_depth, foot_skate
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import stacked

@@ -1,4 +1,4 @@
-"""``posegen predict`` and ``posegen export-model``: save the predictions of a trained model, or the model in another format."""
+"""``posegen export-model``: export a trained model for other programs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,6 @@ import click
 
 from posegen.cli.options import PATH, Output, example, file_option, output_options
 from posegen.plugins import MODEL_FORMATS
-
-
-@click.command(epilog=example("posegen predict runs/action-default-0-quick data/default-0 -o predictions.parquet"))
-@click.argument("run", type=PATH)
-@click.argument("dataset", type=PATH)
-@file_option("Table to write.", metavar="FILE.parquet")
-@output_options
-def predict(run: Path, dataset: Path, out: Path, output: Output) -> None:
-    """Run the trained model of RUN on each sequence of DATASET and save its predictions as a Parquet table.
-
-    Only the joints are read. The table has a row for each sequence, in order, with its sample and variant. For the task action,
-    it has the predicted action, the share of frames with that action, and the action of each frame of the model's input.
-    """
-    from posegen.training.inference import predict as write_predictions
-
-    clips = write_predictions(run, dataset, out, output.progress())
-    output.summary({"path": out, "clips": clips}, f"Wrote {out}: {clips:,} clips.")
 
 
 @click.command(name="export-model", epilog=example("posegen export-model runs/action-default-0-quick --format onnx"))
