@@ -40,7 +40,7 @@ WIDE = {
 def registers() -> str:
     """The kind of wide registers that kernels are compiled for here; skips the test where there are none."""
     if numba.config.CPU_NAME or numba.config.CPU_FEATURES or numba.config.BOUNDSCHECK:
-        pytest.skip("numba is reported to compile for another processor, or to check bounds")
+        pytest.skip("numba is set to compile for another processor, or to check bounds")
     machine = platform.machine().lower()
     if machine in {"x86_64", "amd64"} and llvm.get_host_cpu_features().get("avx2"):
         return "avx"

@@ -72,4 +72,4 @@ def show(
     document = {"path": out, "sequences": [{"title": title, "captions": captions} for title, captions in titled]}
     output.result(document, "\n".join(f"{title}: {' / '.join(captions)}" for title, captions in titled))
     if not output.as_json:
-        output.note(f"wrote {out}")
+        output.note(f"Wrote {out}.")
