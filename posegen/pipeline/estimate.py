@@ -158,14 +158,8 @@ def _run_pilot(request: Request, names: Sequence[str], progress: Progress) -> li
     for name in names[1:]:
         progress.log(f"measuring {name}")
         stage, _, task = name.partition(" ")
-        if stage == "embed":
-            costs.append(_measure_embedding(request).cost)
-        elif stage == "train":
-            costs.append(_measure_training(request, task).cost)
-        elif stage == "evaluate":
-            costs.append(_measure_evaluation(request))
-        else:
-            costs.append(_measure_animation(request, progress))
+        measure = {"embed": _measure_embedding, "evaluate": _measure_evaluation, "animate": _measure_animation}
+        costs.append(_measure_training(request, task) if stage == "train" else measure[stage](request))
     return costs
 
 
@@ -183,35 +177,7 @@ def distinct_texts(of_half: int, of_all: int, samples: int, target: int) -> floa
     return float(of_all * (target / samples) ** power)
 
 
-@dataclass(frozen=True)
-class EmbeddingMeasures:
-    """Measures of embedding a few samples.
-
-    Attributes
-    ----------
-    samples, of_half, of_all : int
-        Number of samples, and of distinct texts in half of them and in all.
-    seconds : float
-    rate : float
-        Texts a second of the encoder.
-    bytes : int
-    """
-
-    samples: int
-    of_half: int
-    of_all: int
-    seconds: float
-    rate: float
-    bytes: int
-
-    def cost(self, samples: int) -> Cost:
-        """Return the cost for a number of samples."""
-        texts = distinct_texts(self.of_half, self.of_all, self.samples, samples)
-        once = max(0.0, self.seconds - self.of_all / self.rate)
-        return Cost.measured_once("embed", once + texts / self.rate, self.bytes * texts / self.of_all)
-
-
-def _measure_embedding(request: Request) -> EmbeddingMeasures:
+def _measure_embedding(request: Request) -> Callable[[int], Cost]:
     """Embed the captions without the user's cache of vectors."""
     from posegen.dataset.read import open_dataset
     from posegen.embedding.stage import embed
@@ -221,7 +187,13 @@ def _measure_embedding(request: Request) -> EmbeddingMeasures:
     seconds, dataset = time.monotonic() - started, open_dataset(request.dataset)
     samples = len(dataset)
     half = {caption["text"] for sample in range(samples // 2) for row in dataset.rows(sample) for caption in row["captions"]}
-    return EmbeddingMeasures(samples, len(half), result.distinct, seconds, result.texts_per_second, _folder_bytes(result.path))
+    stored, fixed = _folder_bytes(result.path), max(0.0, seconds - result.distinct / result.texts_per_second)
+
+    def cost(target: int) -> Cost:
+        texts = distinct_texts(len(half), result.distinct, samples, target)
+        return Cost.measured_once("embed", fixed + texts / result.texts_per_second, stored * texts / result.distinct)
+
+    return cost
 
 
 @dataclass(frozen=True)
@@ -232,51 +204,43 @@ class TrainingMeasures:
     ----------
     task : str
     settings : Settings
-        Of the estimated run.
+        Of the estimated run. The measured one has at most :data:`STEPS` steps and one check.
     samples, variants : int
         Samples of the measured run, and variants of a sample that it is tested on.
-    steps : int
-        Of the measured run, which has one check.
     feature_seconds : float
         Time of the features.
     seconds : float
         Time of the rest.
     step_seconds : float
-    clip_seconds : float
-        Estimated time of a step, divided by its clips.
-    feature_bytes, checkpoint_bytes, other_bytes : int
-        Of the features, of a checkpoint, and of the other files of the run.
+    feature_bytes, run_bytes : int
+        Of the features, and of a complete run.
     """
 
     task: str
     settings: Settings
     samples: int
     variants: int
-    steps: int
     feature_seconds: float
     seconds: float
     step_seconds: float
-    clip_seconds: float
     feature_bytes: int
-    checkpoint_bytes: int
-    other_bytes: int
+    run_bytes: int
 
     def cost(self, samples: int) -> Cost:
         """Return the cost for a number of samples."""
-        once = max(0.0, self.seconds - self.steps * self.step_seconds - self._test_seconds(self.samples, 1))
-        steps = self.settings.steps * self.step_seconds
-        seconds = once + steps + self._test_seconds(samples, self.settings.checks.times)
-        share = samples / self.samples
-        stored = self.feature_bytes * share + _CHECKPOINTS * self.checkpoint_bytes + self.other_bytes
-        return Cost.measured_once(f"train {self.task}", seconds + self.feature_seconds * share, stored)
+        steps, share = self.settings.steps, samples / self.samples
+        measured = min(STEPS, steps) * self.step_seconds + self._test_seconds(self.samples, 1)
+        seconds = max(0.0, self.seconds - measured) + steps * self.step_seconds
+        seconds += self._test_seconds(samples, self.settings.checks.times) + self.feature_seconds * share
+        return Cost.measured_once(f"train {self.task}", seconds, self.feature_bytes * share + self.run_bytes)
 
     def _test_seconds(self, samples: int, checks: int) -> float:
-        clip = self.clip_seconds / _FORWARD_AND_BACKWARD
+        clip = self.step_seconds / self.settings.batch / _FORWARD_AND_BACKWARD
         held_out = math.ceil(_HELD_OUT * samples) * self.variants
         return clip * (checks * min(self.settings.checks.clips, held_out) + min(_MOST_TESTED, held_out))
 
 
-def _measure_training(request: Request, name: str) -> TrainingMeasures:
+def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
     """Compute the features of a task, and train a few steps."""
     from posegen.training.runs.folder import RESULT, read_document
     from posegen.training.settings import load_settings
@@ -298,20 +262,18 @@ def _measure_training(request: Request, name: str) -> TrainingMeasures:
     checkpoints = list((out / "checkpoints").iterdir())
     largest = max((file.stat().st_size for file in checkpoints), default=0)
     kept = sum(file.name.endswith(".safetensors") for file in checkpoints)
-    return TrainingMeasures(
+    measures = TrainingMeasures(
         task=name,
         settings=settings,
         samples=setup.data.samples,
         variants=1 if setup.task.first_variant_only else len(settings.data.variants or request.config.variants.names),
-        steps=few.steps,
         feature_seconds=prepared - started,
         seconds=seconds,
         step_seconds=estimate.step_seconds if times is None else times["seconds"],
-        clip_seconds=estimate.step_seconds / few.batch,
         feature_bytes=features,
-        checkpoint_bytes=largest,
-        other_bytes=_folder_bytes(out) - kept * largest,
+        run_bytes=_folder_bytes(out) + (_CHECKPOINTS - kept) * largest,
     )
+    return measures.cost
 
 
 def _measure_evaluation(request: Request) -> Callable[[int], Cost]:
@@ -322,9 +284,9 @@ def _measure_evaluation(request: Request) -> Callable[[int], Cost]:
     return lambda samples: Cost.measured_once("evaluate", each * min(MOST_SAMPLES, samples), stored)
 
 
-def _measure_animation(request: Request, progress: Progress) -> Callable[[int], Cost]:
+def _measure_animation(request: Request) -> Callable[[int], Cost]:
     started = time.monotonic()
-    animate_once(request, progress)
+    animate_once(request, Progress())
     cost = Cost.measured_once("animate", time.monotonic() - started, (request.out / "animation.gif").stat().st_size)
     return lambda samples: cost
 

@@ -223,9 +223,8 @@ def draw_animation(animation: Animation, out: Path) -> None:
     from posegen.viewing.render import render_all
 
     clip = animation.clip
-    contacts = np.zeros((len(clip.joints), len(CONTACTS)), np.uint8)
-    contacts[:, : clip.contact.shape[1]] = clip.contact
-    drawn = make_clip(clip.joints, "\n".join(animation.texts), animation.fps, contacts=contacts, title="animated")
+    contact = np.pad(clip.contact.astype(np.uint8), ((0, 0), (0, len(CONTACTS) - clip.contact.shape[1])))
+    drawn = make_clip(clip.joints[None], "\n".join(animation.texts), animation.fps, contact=contact[None], title="animated")
     render_all([drawn], out)
 
 

@@ -20,36 +20,26 @@ from posegen.viewing.clip import Clip, Seat
 
 
 @dataclass(frozen=True)
-class View:
-    """Unit vectors of a camera: right and up in the picture, and out of it towards the viewer."""
-
-    right: tuple[float, float, float]
-    up: tuple[float, float, float]
-    toward: tuple[float, float, float]
-
-
-@dataclass(frozen=True)
 class Placement:
-    """A projection: the camera's target is drawn at pixel `at`, with `scale` pixels per metre."""
+    """A projection by :func:`view_from`: the camera's target is drawn at pixel `at`, with `scale` pixels per metre."""
 
-    view: View
+    view: Array
     scale: float
     at: tuple[float, float]
 
     def pixels(self, points: Array, centre: Array) -> Array:
         """Return pixels [..., 2] of points [..., 3]; the camera's target `centre` broadcasts against them."""
+        right, up, _ = self.view
         away = points - centre
-        across = (away * np.asarray(self.view.right)).sum(-1)
-        upward = (away * np.asarray(self.view.up)).sum(-1)
-        return np.stack([self.at[0] + self.scale * across, self.at[1] - self.scale * upward], -1)
+        return np.stack([self.at[0] + self.scale * (away * right).sum(-1), self.at[1] - self.scale * (away * up).sum(-1)], -1)
 
     def depth(self, points: Array) -> Array:
         """Return the coordinate of points [..., 3] towards the viewer; larger is nearer."""
-        return np.asarray((points * np.asarray(self.view.toward)).sum(-1))
+        return np.asarray((points * self.view[2]).sum(-1))
 
 
-def view_from(azimuth: float, elevation: float, heading: float = 0.0) -> View:
-    """Return a camera that looks at a figure.
+def view_from(azimuth: float, elevation: float, heading: float = 0.0) -> Array:
+    """Return the axes of a camera that looks at a figure.
 
     Parameters
     ----------
@@ -62,14 +52,14 @@ def view_from(azimuth: float, elevation: float, heading: float = 0.0) -> View:
 
     Returns
     -------
-    View
+    float64 [3, 3]
+        Unit vectors: right and up in the picture, and out of it towards the viewer.
     """
     turn, tilt = radians(azimuth) + heading, radians(elevation)
-    return View(
-        right=(cos(turn), 0.0, -sin(turn)),
-        up=(-sin(turn) * sin(tilt), cos(tilt), -cos(turn) * sin(tilt)),
-        toward=(sin(turn) * cos(tilt), sin(tilt), cos(turn) * cos(tilt)),
-    )
+    right = (cos(turn), 0.0, -sin(turn))
+    up = (-sin(turn) * sin(tilt), cos(tilt), -cos(turn) * sin(tilt))
+    toward = (sin(turn) * cos(tilt), sin(tilt), cos(turn) * cos(tilt))
+    return np.array([right, up, toward])
 
 
 def facing(joints: Array) -> float:
@@ -146,6 +136,7 @@ COLOURS: dict[str, Colour] = {
 
 GRID = 0.5
 """Spacing of the floor's grid lines in metres."""
+_PARALLEL = 1e-9
 
 HEAD_RADIUS = 0.095
 LIMB_WIDTH = 0.05
@@ -158,36 +149,25 @@ _CONTACT_JOINTS = {"left_hand": "left_wrist", "right_hand": "right_wrist", "seat
 
 def draw_floor(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, reach: tuple[float, float]) -> None:
     """Draw the floor's grid around `centre`, `reach` metres wide (across the picture, into it)."""
-    view = placement.view
-    across = np.array([view.right[0], 0.0, view.right[2]])
-    into = np.array([-view.right[2], 0.0, view.right[0]])
-    radius = float(np.hypot(*reach))
+    right = placement.view[0]
+    # Across the picture and into it, on the floor.
+    axes = np.array([[right[0], 0.0, right[2]], [-right[2], 0.0, right[0]]])
+    radius, limits = float(np.hypot(*reach)), np.array(reach)
     width = max(1, round(placement.scale * 0.008))
     for axis in (0, 2):
         first = np.ceil((centre[axis] - radius) / GRID) * GRID
         direction = np.zeros(3)
         direction[2 - axis] = 1.0
+        slope = axes @ direction
+        slope = np.where(np.abs(slope) < _PARALLEL, _PARALLEL, slope)
         for position in np.arange(first, centre[axis] + radius, GRID):
             start = centre * np.array([1.0, 0.0, 1.0])
             start[axis] = position
-            span = _inside(start - centre, direction, ((across, reach[0]), (into, reach[1])))
-            if span is not None:
-                ends = np.stack([start + direction * span[0], start + direction * span[1]])
-                _line(canvas, placement.pixels(ends, centre), COLOURS["floor"], width)
-
-
-def _inside(start: Array, direction: Array, slabs: Sequence[tuple[Array, float]]) -> tuple[float, float] | None:
-    """Return the interval of a line inside all slabs |axis . point| <= reach; None if it is empty."""
-    low, high = -np.inf, np.inf
-    for axis, reach in slabs:
-        offset, slope = float(start @ axis), float(direction @ axis)
-        if abs(slope) < 1e-9:
-            if abs(offset) > reach:
-                return None
-            continue
-        ends = sorted(((-reach - offset) / slope, (reach - offset) / slope))
-        low, high = max(low, ends[0]), min(high, ends[1])
-    return (low, high) if low < high else None
+            offset = axes @ (start - centre)
+            ends = np.sort([(-limits - offset) / slope, (limits - offset) / slope], axis=0)
+            low, high = ends[0].max(), ends[1].min()
+            if low < high:
+                _line(canvas, placement.pixels(start + np.outer([low, high], direction), centre), COLOURS["floor"], width)
 
 
 def draw_seats(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, seats: Sequence[Seat]) -> None:
@@ -199,8 +179,8 @@ def draw_seats(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array,
         bottom = top * np.array([1.0, 0.0, 1.0]) if seat.thickness is None else top - np.array([0.0, seat.thickness, 0.0])
         sides = [np.stack([top[i], top[i - 1], bottom[i - 1], bottom[i]]) for i in range(4)]
         for side in sorted(sides, key=lambda side: float(placement.depth(side.mean(0)))):
-            _polygon(canvas, placement.pixels(side, centre), COLOURS["seat_side"])
-        _polygon(canvas, placement.pixels(top, centre), COLOURS["seat"])
+            canvas.polygon(placement.pixels(side, centre).ravel().tolist(), fill=COLOURS["seat_side"])
+        canvas.polygon(placement.pixels(top, centre).ravel().tolist(), fill=COLOURS["seat"])
 
 
 def draw_figures(
@@ -234,16 +214,16 @@ def draw_figures(
         strokes += _strokes(joints[actor], placement, centre, ACTOR_SHADES[actor % len(ACTOR_SHADES)])
     for _, pixels, colour in sorted(strokes, key=lambda stroke: stroke[0]):
         if len(pixels) == 1:
-            _dot(canvas, pixels[0], HEAD_RADIUS * placement.scale, colour)
+            canvas.circle(pixels[0].tolist(), HEAD_RADIUS * placement.scale, fill=colour)
         else:
             _line(canvas, pixels, colour, width)
             for end in (pixels[0], pixels[-1]):
-                _dot(canvas, end, width / 2 - 0.5, colour)
+                canvas.circle(end.tolist(), width / 2 - 0.5, fill=colour)
     if contacts is not None:
         for actor in present:
             touching = contact_points(joints[actor])[contacts[actor] == 1]
             for point in placement.pixels(touching, centre):
-                _dot(canvas, point, 0.7 * width, COLOURS["contact"])
+                canvas.circle(point.tolist(), 0.7 * width, fill=COLOURS["contact"])
 
 
 def contact_points(figure: Array) -> Array:
@@ -257,7 +237,7 @@ def _strokes(figure: Array, placement: Placement, centre: Array, lighter: float)
     pixels, depth = placement.pixels(figure, centre), placement.depth(figure)
     strokes = []
     for joint, parent in enumerate(PARENTS[1:], start=1):
-        colour = _lighten(_side_colour(JOINTS[joint]), lighter)
+        colour = _lighten(COLOURS.get(JOINTS[joint].partition("_")[0], COLOURS["middle"]), lighter)
         strokes.append((float(depth[joint] + depth[parent]) / 2, pixels[[parent, joint]], colour))
     soles = sole_points(figure)
     for side, heel in (("left", 0), ("right", 2)):
@@ -271,27 +251,13 @@ def _strokes(figure: Array, placement: Placement, centre: Array, lighter: float)
     return strokes
 
 
-def _side_colour(joint: str) -> Colour:
-    side = joint.partition("_")[0]
-    return COLOURS.get(side, COLOURS["middle"])
-
-
 def _lighten(colour: Colour, share: float) -> Colour:
     red, green, blue = (round(c + (235 - c) * share) for c in colour)
     return red, green, blue
 
 
 def _line(canvas: ImageDraw.ImageDraw, pixels: Array, colour: Colour, width: int) -> None:
-    canvas.line([(float(x), float(y)) for x, y in pixels], fill=colour, width=width, joint="curve")
-
-
-def _polygon(canvas: ImageDraw.ImageDraw, pixels: Array, colour: Colour) -> None:
-    canvas.polygon([(float(x), float(y)) for x, y in pixels], fill=colour)
-
-
-def _dot(canvas: ImageDraw.ImageDraw, at: Array, radius: float, colour: Colour) -> None:
-    x, y = float(at[0]), float(at[1])
-    canvas.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
+    canvas.line(pixels.ravel().tolist(), fill=colour, width=width, joint="curve")
 
 
 INK = (40, 40, 46)

@@ -73,22 +73,26 @@ def make_clip(
     fps: float = 25.0,
     *,
     title: str = "",
-    actions: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-    contacts: Array | None = None,
-    seats: Sequence[Seat] = (),
+    action: Array | None = None,
+    names: Sequence[str] = (),
+    contact: Array | None = None,
+    seat_heights: Sequence[float] | None = None,
 ) -> Clip:
-    """Check a sequence and remove trailing frames without actors.
+    """Check a sequence, remove trailing frames without actors, and find the tracks and the surfaces in use.
 
     Parameters
     ----------
-    joints : float [actors, frames, 22, 3] or [frames, 22, 3]
+    joints : float [actors, frames, 22, 3]
     caption : str
     fps : float
     title : str
-    actions : sequence of str, mapping of str to sequence of str, or None
-        One label per frame, or several tracks of labels by name.
-    contacts : [actors, frames, 9] or [frames, 9] or None
-    seats : sequence of Seat
+    action : int [actors, frames, 5] or None
+        Index into `names`; any other number means no action.
+    names : sequence of str
+        Names of the actions.
+    contact : [actors, frames, 9] or None
+    seat_heights : sequence of float or None
+        Height of each actor's seat in metres; None: neither seats nor treads are drawn.
 
     Returns
     -------
@@ -97,44 +101,22 @@ def make_clip(
     Raises
     ------
     UsageError
-        If shapes do not match, or no frame contains a figure.
+        If the joints have another shape, or no frame contains a figure.
     """
-    joints = np.asarray(joints, np.float64)
-    joints = joints[None] if joints.ndim == 3 else joints
     if joints.ndim != 4 or joints.shape[2:] != (len(JOINTS), 3):
         msg = f"joints to draw must have the shape [actors, frames, {len(JOINTS)}, 3], not {list(joints.shape)}"
-        raise UsageError(msg)
-    if not fps > 0:
-        msg = f"fps must be above 0, not {fps}"
         raise UsageError(msg)
     there = np.flatnonzero(np.isfinite(joints).all((2, 3)).any(0))
     if not len(there):
         msg = "there is nothing to draw: no frame of the sequence contains a figure"
         raise UsageError(msg)
-    length = int(there[-1]) + 1
-    tracks = _tracks(actions, joints.shape[1], length)
-    if contacts is not None:
-        contacts = np.asarray(contacts)
-        contacts = contacts[None] if contacts.ndim == 2 else contacts
-        expected = (*joints.shape[:2], len(CONTACTS))
-        if contacts.shape != expected:
-            msg = f"contacts must have the shape {list(expected)} to match the joints, not {list(contacts.shape)}"
-            raise UsageError(msg)
-        contacts = contacts[:, :length]
-    return Clip(joints[:, :length], caption, float(fps), title, tracks, contacts, tuple(seats))
-
-
-def _tracks(
-    actions: Sequence[str] | Mapping[str, Sequence[str]] | None, frames: int, length: int
-) -> dict[str, tuple[str, ...]]:
-    if actions is None:
-        return {}
-    named = actions if isinstance(actions, Mapping) else {"action": actions}
-    for name, labels in named.items():
-        if len(labels) != frames:
-            msg = f"track '{name}' has {len(labels)} labels; it must have one for each of the {frames} frames"
-            raise UsageError(msg)
-    return {name: tuple(labels[:length]) for name, labels in named.items()}
+    shown = np.asarray(joints[:, : there[-1] + 1], np.float64)
+    tracks = {} if action is None else tracks_of(action[:, : shown.shape[1]], names)
+    if contact is None:
+        return Clip(shown, caption, fps, title, tracks)
+    contact = contact[:, : shown.shape[1]]
+    seats = () if seat_heights is None else (*seats_of(shown, contact, seat_heights), *treads_of(shown, contact))
+    return Clip(shown, caption, fps, title, tracks, contact, seats)
 
 
 TREAD, TREAD_THICKNESS, BALL_HEIGHT, LEAST_RISE = 0.26, 0.04, 0.02, 0.08
@@ -169,22 +151,9 @@ def clip_of_sequence(
     Clip
         With every caption of the row, one per line.
     """
-    return make_clip(
-        joints,
-        "\n".join(caption["text"] for caption in row["captions"]),
-        fps,
-        title=f"sample {row['sample']}, {row['variant']}",
-        actions=None if action is None else tracks_of(action, names),
-        contacts=contact,
-        seats=()
-        if contact is None
-        else surfaces_of(joints, contact, [actor["seat_height"] for actor in row.get("actors", ())]),
-    )
-
-
-def surfaces_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
-    """Return the seats and treads in use; see :func:`seats_of` and :func:`treads_of`."""
-    return seats_of(joints, contact, heights) + treads_of(joints, contact)
+    caption = "\n".join(caption["text"] for caption in row["captions"])
+    title, heights = f"sample {row['sample']}, {row['variant']}", [actor["seat_height"] for actor in row["actors"]]
+    return make_clip(joints, caption, fps, title=title, action=action, names=names, contact=contact, seat_heights=heights)
 
 
 def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
@@ -255,9 +224,6 @@ def tracks_of(action: Array, names: Sequence[str]) -> dict[str, tuple[str, ...]]
                 tracks[f"{actor + 1} {part}" if len(action) > 1 else part] = labels
     return {name.replace("_", " "): labels for name, labels in tracks.items()}
 
-
-ACTION_NAMES = "names"
-"""Attribute of the field ``action`` that lists the names of the actions."""
 
 ALL = "all"
 """Selects every variant."""
@@ -340,7 +306,7 @@ def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") 
         raise UsageError(msg)
     clips = []
     with content_errors(path):
-        names = fields["action"].attributes[ACTION_NAMES] if "action" in fields else ()
+        names = fields["action"].attributes["names"] if "action" in fields else ()
         for sample in (dataset[index] for index in samples):
             for v in _chosen(variant, dataset.header.variants):
                 arrays = {name: sample.arrays[name][v] for name in ("action", "contact") if name in fields}

@@ -15,7 +15,7 @@ from posegen.motion.engine import animate
 from posegen.planning.repertoire import NO_GAIT, STEP, Repertoire, repertoire
 from posegen.scene import BOTH, RIGHT, Scenes, empty_scenes
 from posegen.templates import fill_template
-from posegen.viewing.clip import Clip, make_clip, surfaces_of, tracks_of
+from posegen.viewing.clip import Clip, make_clip
 from posegen.viewing.pictures import sheet_of_clip
 
 FPS = 25
@@ -44,15 +44,15 @@ def demonstrate(library: Library, name: str) -> Clip:
     """
     scenes = demonstration(library, name)
     motion = animate(scenes, library, int(scenes.length[0]), FPS)
-    joints, contact = motion.joints[0], motion.contact[0]
     return make_clip(
-        joints,
+        motion.joints[0],
         f"family {next(family for family, names in library.families.items() if name in names)}",
         FPS,
         title=name.replace("_", " "),
-        actions=tracks_of(motion.action[0], library.actions),
-        contacts=contact,
-        seats=surfaces_of(joints, contact, scenes.seat_height[0].tolist()),
+        action=motion.action[0],
+        names=library.actions,
+        contact=motion.contact[0],
+        seat_heights=scenes.seat_height[0].tolist(),
     )
 
 

@@ -5,7 +5,7 @@ path from above.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import cycle
+from itertools import cycle, groupby
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,6 @@ from posegen.viewing.canvas import (
     PAPER,
     TEXT_SIZE,
     Placement,
-    View,
     draw_frame,
     facing,
     line_height,
@@ -95,7 +94,7 @@ def sheet_of_samples(
     return whole
 
 
-def _body(clip: Clip, chosen: Array, view: View, heading: float, room: tuple[int, float]) -> Image.Image:
+def _body(clip: Clip, chosen: Array, view: Array, heading: float, room: tuple[int, float]) -> Image.Image:
     """Return the poses with the path from above to their right."""
     width, scale = room
     plan_width = round(PLAN_SHARE * width)
@@ -106,7 +105,7 @@ def _body(clip: Clip, chosen: Array, view: View, heading: float, room: tuple[int
     return whole
 
 
-def _poses(clip: Clip, chosen: Array, view: View, width: int, scale: float) -> Image.Image:
+def _poses(clip: Clip, chosen: Array, view: Array, width: int, scale: float) -> Image.Image:
     """Return the poses of the chosen frames, in rows."""
     centre = middle(clip.joints)
     left, right, low, high = _extent(clip, view, centre, chosen)
@@ -129,7 +128,7 @@ def _poses(clip: Clip, chosen: Array, view: View, width: int, scale: float) -> I
     return whole
 
 
-def _extent(clip: Clip, view: View, centre: Array, chosen: Array) -> tuple[float, float, float, float]:
+def _extent(clip: Clip, view: Array, centre: Array, chosen: Array) -> tuple[float, float, float, float]:
     """Return the left, right, lower and upper border of the chosen poses in metres from the picture's centre."""
     points = Placement(view, 1.0, (0.0, 0.0)).pixels(clip.joints[:, chosen], centre[None, chosen, None])
     points = points[np.isfinite(points).all(-1)]
@@ -163,10 +162,10 @@ PALETTE = (
 def label_intervals(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
     """Yield label, first frame and end (exclusive) of each interval of equal labels."""
     start = 0
-    for i in range(1, len(labels) + 1):
-        if i == len(labels) or labels[i] != labels[start]:
-            yield labels[start], start, i
-            start = i
+    for label, equal in groupby(labels):
+        end = start + len(list(equal))
+        yield label, start, end
+        start = end
 
 
 def bars_height(clip: Clip) -> int:
@@ -200,10 +199,8 @@ def _span(left: int, width: int, start: int, end: int, frames: int) -> tuple[flo
 
 
 def _draw_interval(
-    canvas: ImageDraw.ImageDraw, label: str, colour: tuple[int, int, int] | None, span: tuple[float, float], top: int
+    canvas: ImageDraw.ImageDraw, label: str, colour: tuple[int, int, int], span: tuple[float, float], top: int
 ) -> None:
-    if colour is None:
-        return
     canvas.rectangle((span[0], top, max(span[0], span[1] - 2), top + TRACK_HEIGHT - 3), fill=colour)
     if typeface(10).getlength(label) < span[1] - span[0] - 4:
         canvas.text((span[0] + 3, top), label, fill=INK, font=typeface(10))
@@ -257,7 +254,7 @@ def _draw_path(canvas: ImageDraw.ImageDraw, clip: Clip, actor: int, chosen: Arra
     pelvis = clip.joints[actor, :, 0]
     there = np.isfinite(clip.joints[actor]).all((1, 2))
     path = placement.pixels(pelvis[there], np.zeros(3))
-    canvas.line([(float(x), float(y)) for x, y in path], fill=COLOURS["middle"], width=2)
+    canvas.line(path.ravel().tolist(), fill=COLOURS["middle"], width=2)
     left, right = (clip.joints[actor, :, JOINTS.index(f"{side}_hip")] for side in ("left", "right"))
     across = left - right
     for frame in chosen[there[chosen]]:
@@ -265,12 +262,9 @@ def _draw_path(canvas: ImageDraw.ImageDraw, clip: Clip, actor: int, chosen: Arra
         ahead = np.array([-across[frame, 2], 0.0, across[frame, 0]])
         ahead /= max(float(np.sqrt((ahead * ahead).sum())), 1e-9)
         start, end = placement.pixels(np.stack([pelvis[frame], pelvis[frame] + 0.3 * ahead]), np.zeros(3))
-        canvas.line((*map(float, start), *map(float, end)), fill=COLOURS["middle"], width=3)
-        radius = 6 if frame == chosen[0] else 3.5
-        box = (float(start[0]) - radius, float(start[1]) - radius, float(start[0]) + radius, float(start[1]) + radius)
-        canvas.ellipse(
-            box, fill=(255, 255, 255) if frame == chosen[0] else COLOURS["middle"], outline=COLOURS["middle"], width=2
-        )
+        canvas.line([*start.tolist(), *end.tolist()], fill=COLOURS["middle"], width=3)
+        radius, fill = (6.0, PAPER) if frame == chosen[0] else (3.5, COLOURS["middle"])
+        canvas.circle(start.tolist(), radius, fill=fill, outline=COLOURS["middle"], width=2)
 
 
 def _draw_soles(canvas: ImageDraw.ImageDraw, clip: Clip, actor: int, placement: Placement) -> None:
@@ -280,7 +274,7 @@ def _draw_soles(canvas: ImageDraw.ImageDraw, clip: Clip, actor: int, placement: 
     for side, heel in (("left", 0), ("right", 2)):
         flat = (clip.contacts[actor, :, heel : heel + 2] == 1).all(-1) & np.isfinite(soles[:, heel : heel + 2]).all((1, 2))
         for pair in soles[flat, heel : heel + 2]:
-            canvas.line([(float(x), float(y)) for x, y in pair], fill=COLOURS[side], width=4)
+            canvas.line(pair.ravel().tolist(), fill=COLOURS[side], width=4)
 
 
 GIF_SIZE = 400

@@ -60,13 +60,11 @@ def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
         msg = f"a GIF shows one sequence, and {len(clips)} were asked for: write a .png, or choose one"
         raise UsageError(msg)
     # Only here, because Pillow may not be installed.
+    from posegen.viewing.pictures import save_gif, sheet_of_clip, sheet_of_samples
+
     if animated:
-        from posegen.viewing.pictures import save_gif
-
         save_gif(clips[0], path)
-        return path
-    from posegen.viewing.pictures import sheet_of_clip, sheet_of_samples
-
-    sheet = sheet_of_clip(clips[0]) if len(clips) == 1 else sheet_of_samples(clips)
-    sheet.save(path, format="PNG")
+    else:
+        sheet = sheet_of_clip(clips[0]) if len(clips) == 1 else sheet_of_samples(clips)
+        sheet.save(path, format="PNG")
     return path

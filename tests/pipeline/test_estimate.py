@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from posegen.cli.main import main
-from posegen.pipeline.estimate import UNCERTAINTY, Cost, EmbeddingMeasures, PipelineEstimate, TrainingMeasures, distinct_texts
+from posegen.pipeline.estimate import UNCERTAINTY, Cost, PipelineEstimate, TrainingMeasures, distinct_texts
 
 torch = pytest.importorskip("torch")
 
@@ -26,21 +26,18 @@ SETTINGS = ["--set", "frames=40", "--set", "store.shard=4", "--set", "store.chun
 
 @pytest.fixture
 def trained() -> TrainingMeasures:
-    """Return a run with 3 s of start-up, 0.5 s per step, 12 ms per tested clip, and 0.2 s for the features of a sample."""
+    """Return a run with 3 s of start-up, 0.36 s per step, 12 ms per tested clip, and 0.2 s for the features of a sample."""
     settings = load_settings("quick", ["steps=600", "batch=10", "checks.times=4", "checks.clips=70"])
     return TrainingMeasures(
         task="action",
         settings=settings,
         samples=100,
         variants=5,
-        steps=20,
         feature_seconds=20.0,
-        seconds=3 + 20 * 0.5 + 0.012 * (50 + 50),
-        step_seconds=0.5,
-        clip_seconds=0.036,
+        seconds=3 + 20 * 0.36 + 0.012 * (50 + 50),
+        step_seconds=0.36,
         feature_bytes=4000,
-        checkpoint_bytes=700,
-        other_bytes=50,
+        run_bytes=2150,
     )
 
 
@@ -52,18 +49,11 @@ def test_distinct_texts_grow_as_a_power_of_the_samples() -> None:
     assert distinct_texts(0, 5, 1, 10) == 50
 
 
-def test_embedding_cost_is_start_and_texts() -> None:
-    measured = EmbeddingMeasures(100, 500, 1000, 14.0, 100.0, 10**6)
-    assert measured.cost(100).seconds == pytest.approx(14.0)
-    assert measured.cost(1000).seconds == pytest.approx(4 + 10_000 / 100)
-    assert measured.cost(1000).bytes == pytest.approx(10**7)
-
-
 def test_training_cost_is_the_sum_of_its_parts(trained: TrainingMeasures) -> None:
     for samples in (20, 100, 5000, 10**6):
         held_out = samples // 10 * 5
         checks, tested = 4 * min(70, held_out), min(10_000, held_out)
-        expected = 3 + 600 * 0.5 + 0.012 * (checks + tested) + 0.2 * samples
+        expected = 3 + 600 * 0.36 + 0.012 * (checks + tested) + 0.2 * samples
         cost = trained.cost(samples)
         assert cost.seconds == pytest.approx(expected)
         assert cost.bytes == pytest.approx(40 * samples + 3 * 700 + 50)
