@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.exchange.camera import Extrinsics, Intrinsics, intrinsics, look_at, project
+from posegen.exchange.camera import project
 from posegen.skeleton import JOINTS
 
-__all__ = ["Poses", "camera_at", "joined", "seen"]
+__all__ = ["Poses", "camera_at", "joined", "lens", "look_at", "seen"]
 
 Array = NDArray[Any]
 
@@ -44,8 +44,23 @@ class Poses:
     clip: Array
 
 
-def camera_at(joints: Array, draws: Array) -> tuple[Extrinsics, Intrinsics]:
-    """Return a camera for a clip whose pelvis stays above the origin.
+def look_at(position: tuple[float, float, float], target: tuple[float, float, float]) -> Array:
+    """Return the extrinsics [3, 4] of an upright camera at `position` with `target` in the centre of its image."""
+    origin = np.array(position, np.float64)
+    forward = np.array(target) - origin
+    right = np.array([-forward[2], 0.0, forward[0]])
+    forward, right = (axis / np.sqrt((axis * axis).sum()) for axis in (forward, right))
+    rotation = np.stack([right, np.cross(forward, right), forward])
+    return np.column_stack([rotation, -rotation @ origin])
+
+
+def lens(focal: float, size: tuple[int, int]) -> Array:
+    """Return the intrinsics [3, 3] of a camera with square pixels and its principal point in the centre of its image."""
+    return np.array([[focal, 0.0, size[0] / 2], [0.0, focal, size[1] / 2], [0.0, 0.0, 1.0]])
+
+
+def camera_at(joints: Array, draws: Array) -> tuple[Array, Array]:
+    """Return the extrinsics and the intrinsics of a camera for a clip whose pelvis stays above the origin.
 
     Parameters
     ----------
@@ -60,7 +75,7 @@ def camera_at(joints: Array, draws: Array) -> tuple[Extrinsics, Intrinsics]:
     )
     watched = float(joints[:, PELVIS, 1].mean())
     camera = look_at((distance * np.sin(angle), height, distance * np.cos(angle)), (0.0, watched, 0.0))
-    return camera, intrinsics(FOCAL * zoom, (SIZE, SIZE))
+    return camera, lens(FOCAL * zoom, (SIZE, SIZE))
 
 
 def seen(joints: Array, clip: int, draws: Array) -> Poses:
@@ -77,14 +92,14 @@ def seen(joints: Array, clip: int, draws: Array) -> Poses:
     """
     there = np.asarray(joints, np.float64).copy()
     there[..., [0, 2]] -= there[:, PELVIS, None][..., [0, 2]]
-    camera, lens = camera_at(there, draws)
-    pixels, _ = project(there, camera, lens)
+    camera, inner = camera_at(there, draws)
+    pixels, _ = project(there, camera, inner)
     if not np.isfinite(pixels).all():
         msg = f"clip {clip} has joints that are not in front of a camera at {DISTANCE[0]:g} m from its pelvis"
         raise ValueError(msg)
     away = pixels - pixels[:, PELVIS, None]
     size = np.sqrt((away**2).sum(axis=-1).mean(axis=-1))
-    body = (there - there[:, PELVIS, None]) @ camera.rotation.T
+    body = (there - there[:, PELVIS, None]) @ camera[:, :3].T
     flat = len(there), -1
     picture = (away / size[:, None, None]).reshape(flat)
     return Poses(picture.astype(np.float32), body.reshape(flat).astype(np.float32), np.full(len(there), clip))

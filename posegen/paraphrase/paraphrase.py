@@ -22,7 +22,7 @@ from posegen.dataset.embedding_layout import OverlayReceipt
 from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
-from posegen.dataset.read import Dataset, content_errors, open_dataset
+from posegen.dataset.read import content_errors, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
 from posegen.embedding.parts import commit_part, intact_receipt
@@ -109,43 +109,40 @@ def paraphrase(
             msg = f"{name} must be at least 1 (got {value})"
             raise UsageError(msg)
     dataset, run = open_dataset(path), current_run()
-    folder = storage.model_folder(path, server.model)
-    samples = min(limit or len(dataset), len(dataset))
     config = validated(Config, dataset.header.config, lambda key: f"{path}: in the config of its dataset.json: ")
     library = load_library(config.story.library)
+    folder, size = storage.model_folder(path, server.model), dataset.header.shard
+    samples = min(limit or len(dataset), len(dataset))
     begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), byte_hash([PROMPT.encode()])
     asked = storage.Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
     storage.check_provenance(folder, asked, run)
     display = progress or Progress()
-    found, size = Paraphrases(folder), dataset.header.shard
+    result = Paraphrases(folder)
     with locked(folder, run), storage.open_answers(folder / storage.ANSWERS) as answers, connect(server) as client:
         remove_temporary_files(folder)
         display.start("paraphrase", samples)
-        for shard in range(-(-samples // size)):
-            count = min(size, samples - shard * size)
+        for first in range(0, samples, size):
+            shard, count = first // size, min(size, samples - first)
             receipt = intact_receipt(folder, KIND, shard)
             source = dataset.receipt(shard).files[rows_path(shard)].xxh3
             if receipt is None or receipt.source != source or receipt.count < count:
-                rows = _read_rows(dataset, shard, count)
+                rows = (
+                    dataset.table(shard)
+                    .slice(0, count * len(dataset.header.variants))
+                    .select(["sample", "variant", "captions"])
+                    .to_pylist()
+                )
                 for _ in _ask_missing(rows, answers, client, in_flight):
-                    found.asked += 1
-                    display.update(shard * size, f"{found.asked:,} captions asked for")
+                    result.asked += 1
+                    display.update(first, f"{result.asked:,} captions asked for")
                 compared = _compare(rows, answers, library)
-                refused = Counter(row["reason"] for row in compared if row["reason"])
-                numbers = {"captions": len(compared), "kept": len(compared) - refused.total(), **refused}
                 part = {storage.part_path(shard): [encode_table(pa.Table.from_pylist(compared, schema=storage.SCHEMA))]}
-                receipt = commit_part(folder, KIND, shard, count, source, numbers, part, run)
-                found.written += 1
-            found.add(receipt)
-            display.update(min(samples, (shard + 1) * size), f"{found.asked:,} captions asked for")
+                receipt = commit_part(folder, KIND, shard, count, source, _numbers(compared), part, run)
+                result.written += 1
+            result.add(receipt)
+            display.update(first + count, f"{result.asked:,} captions asked for")
     display.stop()
-    return found
-
-
-def _read_rows(dataset: Dataset, shard: int, count: int) -> list[_Row]:
-    table = dataset.table(shard).slice(0, count * len(dataset.header.variants)).select(["sample", "variant", "captions"])
-    rows: list[_Row] = table.to_pylist()
-    return rows
+    return result
 
 
 def _distinct_captions(rows: Sequence[_Row]) -> list[str]:
@@ -203,15 +200,13 @@ def _compare(rows: Sequence[_Row], answers: storage.Answers, library: Library) -
             for number, caption in enumerate(row["captions"]):
                 answer = known[caption["text"]]
                 reason = NO_ANSWER if answer is None else paraphrase_difference(caption, answer, library)
-                compared.append(
-                    {
-                        "sample": row["sample"],
-                        "variant": row["variant"],
-                        "caption": number,
-                        "kind": caption["kind"],
-                        "text": caption["text"],
-                        "paraphrase": None if reason else answer,
-                        "reason": reason or None,
-                    }
-                )
+                position = {"sample": row["sample"], "variant": row["variant"], "caption": number}
+                texts = {"kind": caption["kind"], "text": caption["text"], "paraphrase": None if reason else answer}
+                compared.append(position | texts | {"reason": reason or None})
     return compared
+
+
+def _numbers(compared: Sequence[_Row]) -> dict[str, int]:
+    """Return the numbers of a receipt: captions, kept ones, and refused ones by reason."""
+    refused = Counter(row["reason"] for row in compared if row["reason"])
+    return {"captions": len(compared), "kept": len(compared) - refused.total(), **refused}

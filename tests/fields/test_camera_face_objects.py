@@ -7,7 +7,7 @@ import pytest
 
 from posegen.config.load import load_config
 from posegen.constants import GRAVITY
-from posegen.exchange.camera import Extrinsics, intrinsics, project
+from posegen.exchange.camera import project
 from posegen.fields.camera import KINDS, SIZE
 from posegen.fields.face import EXPRESSIONS, SPEECH
 from posegen.fields.field import Sequences
@@ -27,9 +27,8 @@ def test_keypoints_are_the_projections_of_the_exchange_camera(sequences: Sequenc
     for index in ((0, 0), (3, 1), (5, 4)):
         for frame in (0, 30, 59):
             outer, inner = images["extrinsics"][index][frame].astype(float), images["intrinsics"][index][frame]
-            camera = Extrinsics(outer[:3, :3], -outer[:3, :3].T @ outer[:3, 3])
             np.testing.assert_allclose(outer[:3, :3] @ outer[:3, :3].T, np.eye(3), atol=1e-6)
-            pixels, depth = project(sequences.joints[(*index, 0, frame)], camera, intrinsics(float(inner[0, 0]), (SIZE, SIZE)))
+            pixels, depth = project(sequences.joints[(*index, 0, frame)], outer, inner)
             assert (depth > 0.5).all()
             np.testing.assert_allclose(images["keypoints"][(*index, 0, frame)], pixels, atol=0.05)
 
