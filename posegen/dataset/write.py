@@ -8,7 +8,7 @@ extends the arrays, then it writes `dataset.json`, which alone decides how many 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -226,7 +226,7 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     return published
 
 
-def unfinished_files(path: Path, header: Header, planned: Container[int]) -> list[str]:
+def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
     """List the files of shards that have no receipt and that nobody will finish.
 
     Parameters
@@ -234,8 +234,8 @@ def unfinished_files(path: Path, header: Header, planned: Container[int]) -> lis
     path : Path
         Folder of the dataset; the caller must hold its lock.
     header : Header
-    planned : container of int
-        Shards that will be made now.
+    shards : int
+        Number of shards at the end of the run, which makes all that are missing.
     """
     kept = set(list_receipts(path))
     unfinished = []
@@ -243,7 +243,7 @@ def unfinished_files(path: Path, header: Header, planned: Container[int]) -> lis
         for entry in os.scandir(path / folder):
             name = f"{folder}/{entry.name}"
             shard = shard_of(header, name) if entry.is_file(follow_symlinks=False) else None
-            if shard is not None and shard not in kept and shard not in planned:
+            if shard is not None and shard not in kept and shard >= shards:
                 unfinished.append(name)
     return sorted(unfinished)
 

@@ -6,14 +6,12 @@ A plan follows from the header and the receipts of the dataset. Nothing here mak
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from posegen.dataset.layout import Header
+from posegen.dataset.layout import HEADER_FILE, Header
 from posegen.dataset.receipts import complete_prefix
 from posegen.errors import PosegenError
 from posegen.generation.header import bytes_per_sample
@@ -52,26 +50,36 @@ class Plan:
         `samples` are those published so far.
     target : int
         Number of samples at the end of the run.
-    shards : int64 array
-        Numbers of the shards to make, in order.
+    missing : tuple of range
+        Numbers of the shards to make, in order. Their size follows from the complete shards: a damaged or forged header may
+        state any number of samples.
     """
 
     path: Path
     header: Header
     target: int
-    shards: NDArray[np.int64]
+    missing: tuple[range, ...]
 
-    def span(self, shard: int) -> Span:
-        """Return the samples of a shard at the end of the run."""
-        return Span.of(int(shard), self.header.shard, self.target)
+    @property
+    def shards(self) -> int:
+        """Number of shards that the run makes."""
+        return sum(numbers.stop - numbers.start for numbers in self.missing)
+
+    @property
+    def spans(self) -> Iterator[Span]:
+        """The shards to make, as they are at the end of the run."""
+        return (Span.of(shard, self.header.shard, self.target) for shard in chain.from_iterable(self.missing))
+
+    @property
+    def first(self) -> int:
+        """The first sample that the run makes; `target` if there is none."""
+        return self.missing[0].start * self.header.shard if self.missing else self.target
 
     @property
     def samples_to_make(self) -> int:
         """Number of samples that the run makes, including those that it makes again."""
-        if not len(self.shards):
-            return 0
-        last = self.span(self.shards[-1])
-        return (len(self.shards) - 1) * self.header.shard + last.stop - last.start
+        size = self.header.shard
+        return sum(min(numbers.stop * size, self.target) - numbers.start * size for numbers in self.missing)
 
 
 def target_samples(path: Path, header: Header, complete: Mapping[int, int], samples: int) -> int:
@@ -91,12 +99,14 @@ def target_samples(path: Path, header: Header, complete: Mapping[int, int], samp
 
 def make_plan(path: Path, header: Header, complete: Mapping[int, int], target: int) -> Plan:
     """Return the plan to reach `target` samples, which are not fewer than there are."""
-    required = np.full(math.ceil(target / header.shard), header.shard)
-    required[-1] = target - (len(required) - 1) * header.shard
-    existing = np.zeros(len(required), np.int64)
-    for shard, samples in complete.items():
-        existing[shard : shard + 1] = samples
-    return Plan(path, header, target, np.flatnonzero(existing < required))
+    missing, start, stop = [], 0, math.ceil(target / header.shard)
+    for shard in sorted(complete):
+        span = Span.of(shard, header.shard, target)
+        if complete[shard] >= span.stop - span.start and shard < stop:
+            missing.append(range(start, shard))
+            start = shard + 1
+    missing.append(range(start, stop))
+    return Plan(path, header, target, tuple(numbers for numbers in missing if numbers))
 
 
 def check_space(
@@ -128,8 +138,9 @@ def check_space(
         bytes_each = bytes_per_sample(header) * TYPICAL_COMPRESSION
     needed = int(missing * bytes_each)
     if missing and needed + MARGIN > free:
+        stated = f"/{HEADER_FILE}: states {target:,} samples" if target == header.samples else ""
         msg = (
-            f"{path}: {missing:,} more samples need about {human_bytes(needed)}, and {human_bytes(MARGIN)} must stay free, but "
-            f"only {human_bytes(free)} are free. Free some space, reduce --samples, or choose another disk with --out"
+            f"{path}{stated}: {missing:,} more samples need about {human_bytes(needed)}, and {human_bytes(MARGIN)} must stay "
+            f"free, but only {human_bytes(free)} are free. Free some space, reduce --samples, or choose another disk with --out"
         )
         raise PosegenError(msg)

@@ -158,9 +158,8 @@ def generate(
         run = _open_run(path, header, samples, name, progress)
         processes, limit = _parallelism(run, workers, shard_timeout)
         try:
-            if len(run.plan.shards):
-                first = run.plan.span(run.plan.shards[0]).start
-                warm_up(config, first, progress, here=processes == 1 and limit is None)
+            if run.plan.shards:
+                warm_up(config, run.plan.first, progress, here=processes == 1 and limit is None)
                 run.started = time.monotonic()
                 progress.start("generate", run.plan.samples_to_make)
             with closing(run_jobs(make_shard, run.jobs(config), processes, limit)) as outcomes:
@@ -181,7 +180,7 @@ def generate(
         finally:
             progress.stop()
         run.publish()
-    check_lost(path, run.lost, len(run.plan.shards))
+    check_lost(path, run.lost, run.plan.shards)
     return run.result(time.monotonic() - started)
 
 
@@ -219,8 +218,8 @@ class _Run:
     usage: _ResourceUsage = field(default_factory=lambda: _ResourceUsage())
 
     def jobs(self, config: Config) -> Iterator[ShardJob]:
-        for shard in self.plan.shards:
-            yield ShardJob(self.plan.path, self.header, config, self.plan.span(shard), self.name)
+        for span in self.plan.spans:
+            yield ShardJob(self.plan.path, self.header, config, span, self.name)
 
     def record(self, receipt: Receipt, progress: Progress) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
@@ -259,7 +258,7 @@ class _Run:
             seconds=seconds,
             sequences_per_second=self.samples * variants / (time.monotonic() - self.started),
             bytes=sum(file.lstat().st_size for file in path.rglob("*") if file.is_file()),
-            nothing_to_do=not len(self.plan.shards),
+            nothing_to_do=not self.plan.shards,
             incomplete_layers=tuple(incomplete),
         )
 
@@ -334,23 +333,23 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
     plan = make_plan(path, header, complete, target)
     if not exists:
         create(path, header, name)
-    elif len(plan.shards):
+    elif plan.shards:
         # Readers, zarr included, must not see a shard that is about to be made again. This also restores metadata that an
         # earlier run did not write before it died.
-        visible = min(header.samples, plan.span(plan.shards[0]).start)
+        visible = min(header.samples, plan.first)
         if visible < header.samples - header.samples % header.shard:  # more than a last shard that is only extended
             record_repair(path, max(header.samples, samples_after_repair(path)), name)
         header = publish(path, header, visible, name)
     if exists:
         # Files of a run that was to make more samples and died.
-        for file in unfinished_files(path, header, set(plan.shards.tolist())):
+        for file in unfinished_files(path, header, header.with_samples(target).shards()):
             remove_durably(path / file)
     return _Run(plan, header, complete, name)
 
 
 def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:
     """Return the number of processes and the time limit of a shard. With 1 and None, this process makes the shards."""
-    shards = len(run.plan.shards)
+    shards = run.plan.shards
     if not shards:
         return 1, None
     # The only shard of a new dataset is made in this process, because a worker takes longer to start. The only missing shard of

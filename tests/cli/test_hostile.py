@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,19 @@ def test_a_forged_note_of_a_repair_takes_no_memory(dataset: Path, capsys: pytest
     (dataset / "repair.json").write_bytes(seal({"samples": 2**53 - 1}))
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
     assert "more samples need about" in capsys.readouterr().err
+
+
+def test_a_header_that_states_too_many_samples_takes_no_memory(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forge_header(dataset, dataclasses.replace(load_header(dataset), samples=2**52))
+    for command in commands(dataset):
+        tracemalloc.start()
+        code = main(command)
+        taken = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert (code, taken < 50e6) == (1, True), command
+    errors = capsys.readouterr().err
+    assert "not enough memory" not in errors
+    assert "dataset.json: states 4,503,599,627,370,496 samples: 4,503,599,627,370,4" in errors
 
 
 def test_a_sample_that_cannot_be_made_is_named_by_the_deep_check(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +37,7 @@ def planned(existing: Header, complete: dict[int, int], samples: int) -> Plan:
 
 
 def spans(plan: Plan) -> list[Span]:
-    return [plan.span(shard) for shard in plan.shards]
+    return list(plan.spans)
 
 
 def check(complete: dict[int, int], target: int, bytes_each: float | None, free: int) -> None:
@@ -76,11 +78,29 @@ def test_a_missing_published_shard_is_made_even_for_fewer_samples() -> None:
     assert spans(planned(header(samples=30), full(0, 2), 5)) == [Span(1, 10, 20)]
 
 
+def test_memory_follows_from_the_complete_shards() -> None:
+    """A forged header states any number of samples."""
+    existing = header(samples=2**52)
+    tracemalloc.start()
+    plan = planned(existing, full(0, 2), 5)
+    made = list(itertools.islice(plan.spans, 3))
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 100_000
+    assert (plan.target, plan.samples_to_make, plan.first) == (2**52, 2**52 - 20, 10)
+    assert plan.shards == -(-(2**52) // 10) - 2
+    assert made == [Span(1, 10, 20), Span(3, 30, 40), Span(4, 40, 50)]
+    with pytest.raises(PosegenError, match=r"smoke-0/dataset\.json: states 4,503,599,627,370,496 samples: .* more samples"):
+        check_space(HERE, existing, full(0, 2), 2**52, None, 10**12)
+
+
 @pytest.mark.slow
 @given(st.integers(1, 200), st.dictionaries(st.integers(0, 30), st.integers(1, 10)))
 def test_a_completed_plan_needs_nothing_more(samples: int, existing: dict[int, int]) -> None:
     plan = planned(header(), existing, samples)
     assert all(span.stop > span.start == span.shard * 10 for span in spans(plan))
+    assert plan.shards == len(spans(plan))
+    assert plan.first == min((span.start for span in spans(plan)), default=plan.target)
     assert plan.samples_to_make == sum(span.stop - span.start for span in spans(plan))
     complete = existing | {span.shard: span.stop - span.start for span in spans(plan)}
     again = planned(header(), complete, samples)
