@@ -38,6 +38,8 @@ MOST_LABEL_BYTES = 256 * 2**20
 """Largest size of each other array, unpacked."""
 MOST_CLIPS, LONGEST_CLIP = 1_000_000, 1_000_000
 """Largest number of clips, and of frames of one."""
+FARTHEST = 10_000
+"""Largest coordinate in metres."""
 LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
 FOLDER_FPS = 25.0
 _ARRAYS = ("joints", "offsets", "fps")
@@ -63,10 +65,16 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
     required : sequence of str
         Which of ``classes`` and ``subjects`` the archive must have.
 
+    Returns
+    -------
+    Clips
+        Joints are finite, or NaN where nobody is present.
+
     Raises
     ------
     UsageError
-        If it cannot be read, is larger than :data:`MOST_BYTES`, or an array is absent or does not fit the others.
+        If it cannot be read, is larger than :data:`MOST_BYTES`, an array is absent or does not fit the others, or joints are
+        farther from the origin than :data:`FARTHEST`.
     """
     # A pipe would be waited for.
     if not path.is_file():
@@ -94,7 +102,7 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
         raise _fault(path, f"fps must be one number from {limits}", "Store the frames per second of the clips", fps)
     clips = [joints[start:stop] for start, stop in pairwise(offsets.tolist())]
     names = [f"clip {i}" for i in range(len(clips))]
-    _check_lengths(path, names, clips)
+    _check_clips(path, names, clips)
     absent = np.full(len(clips), "")
     classes, subjects = (_checked_labels(path, name, arrays.get(name, absent), len(clips)) for name in _LABELS)
     return Clips(names, clips, float(fps.item()), classes, subjects)
@@ -106,7 +114,8 @@ def read_clip_folder(path: Path) -> Clips:
     Raises
     ------
     UsageError
-        If there are no such files, one of them cannot be read, or they are larger than :data:`MOST_BYTES` in all.
+        If there are no such files, one of them cannot be read or has joints farther from the origin than :data:`FARTHEST`, or
+        they are larger than :data:`MOST_BYTES` in all.
     """
     with _readable(path, "cannot be read as a folder"):
         files = list(islice((file for file in path.glob("*/*.npy") if file.is_file()), MOST_CLIPS + 1))
@@ -121,7 +130,7 @@ def read_clip_folder(path: Path) -> Clips:
             clips.append(_read_array(file, stream, "joints", file.stat().st_size))
         _check_joints(file, clips[-1])
     names = [str(file) for file in files]
-    _check_lengths(path, names, clips)
+    _check_clips(path, names, clips)
     return Clips(names, clips, FOLDER_FPS, [file.parent.name for file in files], [""] * len(files))
 
 
@@ -181,11 +190,14 @@ def _check_joints(path: Path, joints: Array) -> None:
         raise _fault(path, f"joints must be float [frames, {len(JOINTS)}, 3]", fix, joints)
 
 
-def _check_lengths(path: Path, names: Sequence[str], clips: Sequence[Array]) -> None:
+def _check_clips(path: Path, names: Sequence[str], clips: Sequence[Array]) -> None:
     for name, joints in zip(names, clips, strict=True):
         if len(joints) > LONGEST_CLIP:
             problem = f"joints: {name} has {len(joints):,} frames; at most {LONGEST_CLIP:,} of a clip are read"
             raise _fault(path, problem, "Cut it into shorter clips")
+        if (np.abs(joints) > FARTHEST).any():  # false for NaN, true for infinity
+            problem = f"some joints of {name} are infinite, or farther than {FARTHEST:,} m from the origin"
+            raise _fault(path, problem, "Remove these frames, and store metres")
 
 
 def _checked_labels(path: Path, name: str, labels: Array, clips: int) -> list[str]:

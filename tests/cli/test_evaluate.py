@@ -145,6 +145,7 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
         ({"fps": np.array(["x"])}, "one number from 1 to 1000"),
         ({"joints": None}, "has no array"),
         ({"joints": np.full((320, 22, 3), np.nan)}, "holds too little"),
+        ({"joints": np.full((320, 22, 3), np.inf)}, "some joints of clip 0 are infinite, or farther than 10,000 m"),
         ({"classes": np.array([1.0, 2.0, 3.0, 4.0])}, "classes must name the action"),
     ],
 )

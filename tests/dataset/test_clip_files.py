@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +63,8 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
         ({"subjects": None}, "has no array subjects"),
         ({"joints": np.zeros((50, 21, 3), np.float32)}, "joints must be float [frames, 22, 3] (got float32 [50, 21, 3])"),
         ({"joints": np.zeros((50, 22, 3), np.int64)}, "joints must be float"),
+        ({"joints": np.full((50, 22, 3), np.inf)}, "some joints of clip 0 are infinite, or farther than 10,000 m"),
+        ({"joints": np.full((50, 22, 3), -1e300)}, "some joints of clip 0 are infinite, or farther than 10,000 m"),
         ({"joints": np.float32(1)}, "joints must be float [frames, 22, 3] (got 1.0)"),
         ({"joints": np.full((50, 22, 3), "x")}, "joints must be float"),
         (
@@ -107,6 +112,67 @@ def header_of(shape: tuple[int, ...], dtype: type) -> bytes:
     described = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
     npy.write_array_header_1_0(file, described)
     return file.getvalue()
+
+
+def bomb(path: Path, declared: int) -> Path:
+    """Write an archive whose joints are 12 GiB of zeros in 12 MB, and whose directory declares `declared` bytes of them."""
+    archive_of(path, joints=None)
+    size = 12 * 2**30
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    stream = compressor.compress(header_of((size // (22 * 3 * 4), 22, 3), np.float32))
+    stream += compressor.flush(zlib.Z_FULL_FLUSH)
+    block = compressor.compress(bytes(2**26)) + compressor.flush(zlib.Z_FULL_FLUSH)
+    stream += block * (size // 2**26) + compressor.flush()
+    with zipfile.ZipFile(path, "a") as packed:
+        member = zipfile.ZipInfo("joints.npy")
+        member.compress_type, member.file_size, member.compress_size, member.CRC = (
+            zipfile.ZIP_DEFLATED,
+            declared,
+            len(stream),
+            0,
+        )
+        member.header_offset = packed.start_dir
+        assert packed.fp
+        packed.fp.seek(packed.start_dir)
+        packed.fp.write(member.FileHeader(zip64=True) + stream)
+        packed.start_dir = packed.fp.tell()
+        packed.filelist.append(member)
+        packed.writestr("more.npy", b"")  # writes the directory
+    return path
+
+
+READ = """
+import re, sys
+from pathlib import Path
+from posegen.dataset.clip_files import read_clip_archive
+
+def most():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+
+before = most()
+try:
+    read_clip_archive(Path(sys.argv[1]), ["classes"])
+except Exception as error:
+    print(error)
+print(most() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak of memory that Linux reports")
+@pytest.mark.parametrize(
+    ("declared", "reported"),
+    [
+        (12 * 2**30 + 128, "joints unpacks to 12,884,902,016 bytes; at most 2,147,483,648 are read"),
+        (2**30, "joints asks for 12,884,901,744 bytes, but the file has 1,073,741,824"),
+    ],
+)
+def test_a_real_bomb_takes_no_memory(declared: int, reported: str, tmp_path: Path) -> None:
+    path = bomb(tmp_path / "bomb.npz", declared)
+    assert path.stat().st_size < 14e6
+    done = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True, timeout=120)
+    message, taken = done.stdout.splitlines()
+    assert message.startswith(f"{path}: {reported}")
+    assert int(taken) < MUCH
 
 
 def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
     [
         ({"classes": None}, "has no array classes"),
         ({"joints": np.zeros((50, 21, 3), np.float32)}, r"must be float \[frames, 22, 3\]"),
-        ({"joints": np.full((50, 22, 3), np.nan, np.float32)}, "some joints of clip 0 are not finite"),
+        ({"joints": np.full((50, 22, 3), np.nan, np.float32)}, "some joints of clip 0 are not numbers"),
         ({"joints": np.full((50, 22, 3), 1e300)}, "farther than 10,000 m from the origin"),
         ({"offsets": np.array([0, 10, 31, 34, 99])}, "offsets must be integers"),
         ({"classes": np.array(["walk"] * 4)}, "at least two classes"),
