@@ -79,6 +79,7 @@ class Sequences:
 
     def actor_values(self, name: str, number: Callable[[Any], float] = float) -> Array:
         """Return what the rows hold for each actor as numbers; float64 [n, variant, actor], 0 for absent actors."""
+        # The table holds float32, too. It represents integers up to 2^24, thus the numbers of all persons.
         values = np.zeros(self.shape[:3], np.float32)
         for row, (sample, variant) in zip(self.rows, np.ndindex(self.shape[:2]), strict=True):
             for position, actor in enumerate(row["actors"]):

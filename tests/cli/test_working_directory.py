@@ -55,13 +55,14 @@ def test_profile(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_embedding_and_training_with_loading_processes(folder: Path) -> None:
+def test_embedding_and_training_with_loading_processes_and_several_devices(folder: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("lightning")
     run(folder, COMMAND, "generate", *SETTINGS, "--samples=60", "--workers=2", "--out=made", "--quiet")
     run(folder, COMMAND, "embed", "made", "--encoder=hashing-for-tests", "--quiet")
-    few = ("--set=steps=2", "--set=machine.workers=1", "--set=checks.times=1")
-    run(folder, COMMAND, "train", "made", "--task=action", "--preset=quick", *few, "--out=run", "--quiet")
+    train = ("train", "made", "--task=action", "--preset=quick", "--set=steps=2", "--set=checks.times=1", "--quiet")
+    run(folder, COMMAND, *train, "--set=machine.workers=1", "--out=run")
+    run(folder, COMMAND, *train, "--set=machine.device=cpu", "--set=machine.devices=2", "--out=two")
 
 
 @pytest.mark.slow

@@ -52,6 +52,12 @@ def process(job: int) -> tuple[int, str | None]:
     return os.getpid(), os.environ.get(THREADS)
 
 
+def import_path(job: int) -> tuple[list[str], bool]:
+    """Return the import path of a worker, and whether it started without the current folder."""
+    del job
+    return sys.path, sys.flags.safe_path
+
+
 def slow_square(job: int) -> int:
     """Return the square after a moment."""
     time.sleep(0.05)
@@ -95,6 +101,19 @@ def fail(job: int) -> int:
     """Raise an error."""
     msg = f"job {job}"
     raise LookupError(msg)
+
+
+@pytest.mark.parametrize("first", ["", "."])
+def test_workers_do_not_import_from_the_current_folder(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [first, *sys.path])
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    for name in ("multiprocessing", "psutil"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
+    ((path, is_safe),) = run_jobs(import_path, [1], 2)
+    assert is_safe
+    assert not {"", ".", str(tmp_path)} & {*path}
+    assert path == sys.path[1:]
 
 
 def children() -> list[psutil.Process]:
